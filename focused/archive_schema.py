@@ -1,0 +1,49 @@
+"""The columns of a crawl's ``pages.parquet`` and ``links.parquet``.
+
+One row of pages for every URL that was asked for and settled, whatever came
+of it; one row of links for every link found on a fetched page.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+PAGES_SCHEMA = pa.schema(
+    [
+        ("seq", pa.int64()),  # order of settling, from 0
+        ("url", pa.string()),
+        ("host", pa.string()),
+        ("outcome", pa.string()),  # fetched | redirected | failed
+        ("status", pa.int32()),  # HTTP status, 0 when none came
+        ("failure", pa.string()),  # FailureKind value, "" unless failed
+        ("title", pa.string()),
+        ("relevance", pa.float64()),  # judged after the fetch; null unless fetched
+        ("on_topic", pa.bool_()),
+        ("score", pa.float64()),  # predicted before the fetch
+        ("evidence", pa.map_(pa.string(), pa.float64())),  # the features that made the score
+        ("depth", pa.int32()),  # links from the nearest seed along the path taken
+        ("parent", pa.string()),  # the page (or redirect) that led here; null for a seed
+        ("anchor", pa.string()),
+        ("language", pa.string()),
+        ("content_type", pa.string()),
+        ("bytes", pa.int64()),
+        ("duplicate_of", pa.string()),  # URL of the earlier page with the same content, or null
+        ("training", pa.bool_()),  # a training sample: never counts as harvest
+        ("found_at", pa.float64()),  # seconds since the epoch
+        ("fetched_at", pa.float64()),
+        ("elapsed_s", pa.float64()),
+        ("policy", pa.string()),  # the ordering policy that chose it
+        ("warc_offset", pa.int64()),  # of the response record, or null
+    ]
+)
+
+LINKS_SCHEMA = pa.schema(
+    [
+        ("source", pa.string()),
+        ("target", pa.string()),
+        ("anchor", pa.string()),
+        ("position", pa.float64()),
+        ("nofollow", pa.bool_()),
+        ("score", pa.float64()),  # null when the link was out of scope or not scored
+    ]
+)

@@ -1,0 +1,56 @@
+"""The seams of learning: who judges pages, who scores links.
+
+``Crawl`` speaks to these alone, so a user's own estimator fits where ours do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.web.page import Judgement, Link, Page
+
+
+class TopicJudge(Protocol):
+    """Judges fetched pages and short texts."""
+
+    @property
+    def threshold(self) -> float:
+        """The relevance from which a page counts as on topic, in [0, 1]."""
+
+    def judge(self, page: Page) -> Judgement:
+        """Judge one fetched page; never raises for odd content."""
+
+    def verdicts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Evidence of short texts, shape (n,), in nats of log-odds.
+
+        0 says nothing (no known word); positive speaks for the topic. The
+        topic's prior is left out, so that verdicts can be added up.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredLinks:
+    """The apprentice's answer for one page's links, row i for link i.
+
+    ``scores`` has shape (n,), probabilities in [0, 1]; ``features`` has shape
+    (n, len(feature_names)), what made them.
+    """
+
+    scores: NDArray[np.float64]
+    features: NDArray[np.float64]
+
+
+class LinkScorer(Protocol):
+    """Predicts how relevant links' targets will be, before the download."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature columns, for reports and ``focused why``."""
+
+    def score(self, page: Page, judgement: Judgement, links: Sequence[Link]) -> ScoredLinks:
+        """Score the links of one judged page in one batch."""

@@ -1,0 +1,90 @@
+"""One TOML file -> a frozen :class:`Topic`: everything about one crawl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Where the crawl starts; ``urls`` joins the inline list and the file's lines."""
+
+    urls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What the topic classifier learns from.
+
+    ``good`` are category prefixes: these categories and all below are the
+    topic. ``model`` is the file the trained model lives in.
+    """
+
+    directory: tuple[Path, ...]
+    good: tuple[str, ...]
+    model: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which URLs and pages may be fetched and kept; empty means no limit.
+
+    Hosts match themselves and their subdomains; paths are regular
+    expressions searched in path and query; languages are ISO 639-1 codes.
+    """
+
+    allow_hosts: tuple[str, ...] = ()
+    deny_hosts: tuple[str, ...] = ()
+    allow_paths: tuple[str, ...] = ()
+    deny_paths: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml")
+    max_depth: int | None = None
+    max_pages_per_host: int | None = None
+    max_page_bytes: int = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Politeness:
+    """How hosts are treated. ``robots`` False is for one's own hosts only."""
+
+    user_agent: str
+    delay_s: float = 1.0
+    robots: bool = True
+    concurrency: int = 16
+    timeout_s: float = 30.0
+    max_tries: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to stop: whichever limit is reached first; None means no limit."""
+
+    pages: int | None = None
+    hours: float | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where the harvest goes."""
+
+    folder: Path
+    warc: bool = True
+    parquet: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A crawl, wholly described. ``path`` is the TOML file it came from."""
+
+    name: str
+    path: Path
+    seeds: Seeds
+    training: Training
+    politeness: Politeness
+    output: Output
+    description: str = ""
+    scope: Scope = field(default_factory=Scope)
+    budget: Budget = field(default_factory=Budget)
