@@ -1,0 +1,223 @@
+"""URLs as the crawl writes them: absolute, normalised, one spelling a page.
+
+Parsing is WHATWG's (ada-url): what a browser would fetch is what we fetch.
+On top of it come the equivalences of RFC 3986 section 6.2.2 that browsers
+leave alone, and our own rules: no fragment, no credentials, no trailing dot
+on the host, no empty query, no tracking parameters, no session ids.
+
+:func:`normalise` is idempotent and never raises. All other functions here
+take its results and do no checking of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+import tldextract
+import xxhash
+from ada_url import join_url, normalize_url
+
+MAX_URL_CHARS = 2_000
+
+# Raw attributes longer than this (data: URLs, mostly) are not even parsed.
+_MAX_RAW_CHARS = 4 * MAX_URL_CHARS
+_MAX_ROUNDS = 8
+_MAX_HOST_CHARS = 253  # RFC 1035, section 2.3.4, less the root's dot
+
+# Parameters that name a campaign, a click or a session, never a page.
+_NOISE = re.compile(
+    r"""(?: utm_.* | mtm_.* | pk_(?:campaign|kwd|source|medium|content|cid)
+        | (?:g|d|fb|y|tw|tt)clid | msclkid | gclsrc | gbraid | wbraid | igshid | srsltid | wickedid | li_fat_id
+        | mc_[ce]id | mkt_tok | _g[al] | _hs(?:enc|mi) | __h(?:ssc|stc|sfp) | hsctatracking
+        | vero_id | oly_(?:anon|enc)_id
+        | phpsessid | jsessionid | aspsessionid.* | session_?id | cfid | cftoken | zenid | oscsid
+        )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# A bare "sid" is a session only when it looks like one: elsewhere it is a story or a site.
+_SESSION_SHAPED = re.compile(r"[0-9A-Za-z_-]{16,}")
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/;?]*", re.IGNORECASE)
+
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])")
+_PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
+_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+# What WHATWG parsing leaves as it is: such links need no parser. A segment may
+# not begin with a dot (dot segments), a host may not end in a number (IPv4).
+_SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*"
+_PLAIN_PATH = rf"(?:{_SEGMENT}/)*(?:{_SEGMENT})?"
+_PLAIN_RELATIVE = re.compile(_PLAIN_PATH)
+_PLAIN_ABSOLUTE = re.compile(
+    rf"https?://(?=[a-z0-9.-]{{1,{_MAX_HOST_CHARS}}}/)(?!xn--)"
+    rf"(?:[a-z0-9](?:[a-z0-9-]{{0,61}}[a-z0-9])?\.(?!xn--))+[a-z]{{2,63}}/{_PLAIN_PATH}"
+)
+
+
+def normalise(url: str, base: str | None = None) -> str | None:
+    """Return the one spelling of a URL, or None when it cannot be crawled.
+
+    ``url`` may be relative when ``base`` (absolute) is given. None means:
+    unparsable, neither http nor https, an impossible host, or longer than
+    2,000 characters once normalised.
+    """
+    url = url.partition("#")[0]
+    if len(url) <= MAX_URL_CHARS and _PLAIN_ABSOLUTE.fullmatch(url):
+        return url
+    if base is None:
+        return _normalise(url, None)
+    return resolver(base)(url)
+
+
+@lru_cache(maxsize=512)
+def resolver(base: str) -> Callable[[str], str | None]:
+    """Return a function that normalises the links of one page against its ``base``.
+
+    The same as ``normalise(url, base)`` and faster: what depends on the base
+    is done once.
+    """
+    clean_base = _normalise(base.partition("#")[0], None)
+    if clean_base is None:
+        return lambda url: _normalise(url.partition("#")[0], base)
+    origin = clean_base[: clean_base.index("/", 8)]
+    path = clean_base[len(origin) :].partition("?")[0]
+    folder = origin + path[: path.rindex("/") + 1]
+
+    def resolve(url: str) -> str | None:
+        url = url.partition("#")[0]
+        if _PLAIN_RELATIVE.fullmatch(url):
+            result = folder + url if url else clean_base
+        elif url.startswith("/") and _PLAIN_RELATIVE.fullmatch(url, 1):
+            result = origin + url
+        elif _PLAIN_ABSOLUTE.fullmatch(url):
+            result = url
+        else:
+            return _normalise(url, clean_base)
+        return result if len(result) <= MAX_URL_CHARS else None
+
+    return resolve
+
+
+def _normalise(url: str, base: str | None) -> str | None:
+    """Parse, then apply our rules until nothing changes.
+
+    Once is enough without a ";": dropping a session id can leave a dot
+    segment behind.
+    """
+    if len(url) > _MAX_RAW_CHARS:
+        return None
+    try:
+        parsed = normalize_url(url) if base is None else join_url(base, url)
+        for _ in range(_MAX_ROUNDS):
+            clean = _apply_rules(parsed)
+            if clean is None or clean == parsed or ";" not in parsed:
+                break
+            parsed = normalize_url(clean)
+        else:
+            return None
+    except ValueError:  # also UnicodeEncodeError: lone surrogates
+        return None
+    return clean if clean is not None and len(clean) <= MAX_URL_CHARS else None
+
+
+def _apply_rules(href: str) -> str | None:
+    scheme, _, rest = href.partition("://")
+    if scheme not in ("http", "https"):
+        return None
+    authority, _, tail = rest.partition("/")
+    host = _clean_host(authority)
+    if host is None:
+        return None
+    path, _, query = tail.partition("#")[0].partition("?")
+    path = _unescape(path)
+    if ";" in path:
+        path = _PATH_SESSION.sub("", path)
+    if query:
+        query = _clean_query(_unescape(query))
+    return f"{scheme}://{host}/{path}?{query}" if query else f"{scheme}://{host}/{path}"
+
+
+def _clean_host(authority: str) -> str | None:
+    """Drop credentials and a trailing dot; None for what no resolver would take."""
+    address = authority.rpartition("@")[2]
+    bracket = address.rfind("]") + 1  # an IPv6 address has colons of its own
+    name, colon, port = address[bracket:].partition(":")
+    host = address[:bracket] + name
+    host = host.removesuffix(".")
+    if len(host) > _MAX_HOST_CHARS or not _HOST.fullmatch(host):
+        return None
+    return host + colon + port
+
+
+def _unescape(part: str) -> str:
+    """Decode escaped unreserved characters, write other escapes in capitals.
+
+    A part with a stray "%" is left alone: decoding next to it could make an
+    escape that was not there ("%%32e").
+    """
+    if "%" not in part or _STRAY_PERCENT.search(part):
+        return part
+    return _PERCENT.sub(_unescape_one, part)
+
+
+def _unescape_one(match: re.Match[str]) -> str:
+    char = chr(int(match[1], 16))
+    if char.isascii() and (char.isalnum() or char in "-._~"):
+        return char
+    return match[0].upper()
+
+
+def _clean_query(query: str) -> str:
+    return "&".join(part for part in query.split("&") if part and not _is_noise(part))
+
+
+def _is_noise(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    if _NOISE.fullmatch(name):
+        return True
+    return name.lower() == "sid" and _SESSION_SHAPED.fullmatch(value) is not None
+
+
+def host_of(url: str) -> str:
+    """Return the host of a normalised URL, with its port unless it is the scheme's own."""
+    return url.split("/", 3)[2]
+
+
+def path_of(url: str) -> str:
+    """Return path and query of a normalised URL, beginning with "/"."""
+    return "/" + url.split("/", 3)[3]
+
+
+def robots_url(url: str) -> str:
+    """Return where the rules for a normalised URL live (RFC 9309, section 2.3)."""
+    scheme, _, host, _ = url.split("/", 3)
+    return f"{scheme}//{host}/robots.txt"
+
+
+def site_of(url: str) -> str:
+    """Return the registered domain of a normalised URL, by the bundled Public Suffix List.
+
+    Private suffixes count (``user.github.io`` is a site of its own), as in
+    browsers. Hosts without a public suffix (addresses, ``localhost``) are
+    their own site; the port never belongs to it.
+    """
+    return _site_of_host(host_of(url))
+
+
+# No list is fetched and none is cached on disk: the same URL gives the same site everywhere.
+_extract = tldextract.TLDExtract(
+    suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
+)
+
+
+@lru_cache(maxsize=65_536)
+def _site_of_host(host: str) -> str:
+    name = host if host.endswith("]") else re.sub(r":[0-9]+$", "", host)
+    return _extract(name).top_domain_under_public_suffix or name
+
+
+def url_key(url: str) -> bytes:
+    """Return the 8-byte big-endian xxHash64 of a URL: its key in frontier and seen set."""
+    return xxhash.xxh64_digest(url.encode("utf-8", "surrogatepass"))
