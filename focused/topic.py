@@ -1,8 +1,11 @@
-"""One TOML file -> a frozen :class:`Topic`: everything about one crawl."""
+"""One TOML file -> a frozen :class:`Topic`: everything about one crawl.
+
+:func:`focused.topic_file.load_topic` reads and checks the file.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 
@@ -88,3 +91,16 @@ class Topic:
     description: str = ""
     scope: Scope = field(default_factory=Scope)
     budget: Budget = field(default_factory=Budget)
+
+
+def describe(topic: Topic) -> dict[str, object]:
+    """The topic as JSON-able data, section by section, for the settings of a crawl that ran."""
+    return {key: _as_json(value) for key, value in asdict(topic).items()}
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_as_json(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

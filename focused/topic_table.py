@@ -1,0 +1,146 @@
+"""A TOML table read key by key, with every problem kept until the end.
+
+Nothing here knows about topics: it checks types and bounds, and words what is
+wrong so that the reader of the message can mend it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+_TYPE_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text in quotes",
+    list: "a list",
+    dict: "a section",
+}
+
+
+@dataclass(slots=True)
+class Problems:
+    """What is wrong with one file, in the order it was found."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, key: str, message: str) -> None:
+        """Keep ``message`` about ``key`` (dotted, as in ``scope.max_depth``)."""
+        self.lines.append(f"{key}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One section. Readers answer the default when the key is absent or wrong."""
+
+    name: str
+    values: Mapping[str, object]
+    problems: Problems
+
+    def key(self, key: str) -> str:
+        """The dotted name of ``key`` for messages."""
+        return f"{self.name}.{key}" if self.name else key
+
+    def wrong(self, key: str, message: str) -> None:
+        """Keep a problem of ``key``."""
+        self.problems.add(self.key(key), message)
+
+    def refuse_unknown(self, known: Sequence[str], sections: Mapping[str, Sequence[str]]) -> None:
+        """Keep a problem for every key not in ``known``.
+
+        ``sections`` maps each section to its keys, to name the right section
+        for a key that stands in the wrong one.
+        """
+        for key in self.values:
+            if key in known:
+                continue
+            homes = [section for section, keys in sections.items() if key in keys]
+            close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            if homes:
+                hint = (
+                    f"it belongs in [{homes[0]}]" if homes[0] else "it belongs above all sections"
+                )
+            elif close:
+                hint = f"did you mean {close[0]}?"
+            else:
+                hint = f"known here: {', '.join(known)}"
+            self.wrong(key, f"unknown key; {hint}")
+
+    def text(self, key: str, default: str = "") -> str:
+        """A text, outer blanks removed."""
+        value = self._typed(key, str, default)
+        return value.strip() if isinstance(value, str) else default
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, none of them empty, repetitions removed."""
+        value = self.values.get(key, [])
+        if isinstance(value, str):
+            self.wrong(key, f'must be a list, also for one entry: {key} = ["{value}"]')
+            return ()
+        entries = self._typed(key, list, [])
+        if not isinstance(entries, list):
+            return ()
+        kept: dict[str, None] = {}
+        for place, entry in enumerate(entries, start=1):
+            if not isinstance(entry, str):
+                self.wrong(key, f"entry {place} must be a text in quotes, not {entry!r}")
+            elif not entry.strip():
+                self.wrong(key, f"entry {place} is empty")
+            else:
+                kept[entry.strip()] = None
+        return tuple(kept)
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        return bool(self._typed(key, bool, default))
+
+    def whole(self, key: str, default: int, at_least: int) -> int:
+        """A whole number of at least ``at_least``."""
+        value = self.maybe_whole(key, at_least)
+        return default if value is None else value
+
+    def maybe_whole(self, key: str, at_least: int) -> int | None:
+        """The same, None when absent."""
+        value = self._typed(key, int, None)
+        if not isinstance(value, int):
+            return None
+        if value < at_least:
+            self.wrong(key, f"must be {at_least} or more, not {value}")
+            return None
+        return value
+
+    def number(self, key: str, default: float, *, zero: bool) -> float:
+        """A finite number, above 0 or, with ``zero``, from 0."""
+        value = self.maybe_number(key, zero=zero)
+        return default if value is None else value
+
+    def maybe_number(self, key: str, *, zero: bool) -> float | None:
+        """The same, None when absent."""
+        value = self._typed(key, float, None)
+        if not isinstance(value, int | float):
+            return None
+        if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+            self.wrong(key, f"must be {'0 or more' if zero else 'more than 0'}, not {value}")
+            return None
+        return float(value)
+
+    def _typed(self, key: str, kind: type, default: object) -> object:
+        """The value when its type is ``kind`` (a whole number is a number, too)."""
+        if key not in self.values:
+            return default
+        value = self.values[key]
+        if type(value) is kind or (kind is float and type(value) is int):
+            return value
+        self.wrong(key, f"must be {_TYPE_WORDS[kind]}, not {_shown(value)}")
+        return default
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return _TYPE_WORDS[type(value)] if isinstance(value, list | dict) else str(value)

@@ -1,0 +1,86 @@
+"""Which URLs may be asked for: the topic's scope, compiled to answer in a microsecond."""
+
+from __future__ import annotations
+
+import re
+
+import ada_url
+
+from focused.errors import ConfigurationError
+from focused.topic import Scope, Topic
+
+
+class ScopeFilter:
+    """Says why a URL is out of a :class:`Scope`.
+
+    What needs more than the URL (languages, content types, counts per host,
+    sizes) is settled after or around the fetch, not here.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._allow_hosts = frozenset(scope.allow_hosts)
+        self._deny_hosts = frozenset(scope.deny_hosts)
+        self._allow_paths = tuple(re.compile(pattern) for pattern in scope.allow_paths)
+        self._deny_paths = tuple(re.compile(pattern) for pattern in scope.deny_paths)
+        self._max_depth = scope.max_depth
+
+    def refuses(self, url: str, depth: int = 0) -> str | None:
+        """Why ``url`` may not be asked for, or None when it may.
+
+        ``url`` is absolute and normalised (see :mod:`focused.web.url`),
+        ``depth`` its distance from the seed in links. The reasons are short
+        and few, fit to be counted: ``"too deep"``, ``"host denied"``,
+        ``"host not allowed"``, ``"path denied"``, ``"path not allowed"``.
+        """
+        if self._max_depth is not None and depth > self._max_depth:
+            return "too deep"
+        host, path = _split(url)
+        if self._deny_hosts and _covered(host, self._deny_hosts):
+            return "host denied"
+        if self._allow_hosts and not _covered(host, self._allow_hosts):
+            return "host not allowed"
+        if any(pattern.search(path) for pattern in self._deny_paths):
+            return "path denied"
+        if self._allow_paths and not any(pattern.search(path) for pattern in self._allow_paths):
+            return "path not allowed"
+        return None
+
+
+def check_seeds_in_scope(topic: Topic) -> None:
+    """Raise :class:`ConfigurationError` when the scope refuses one of the topic's own seeds."""
+    scope = ScopeFilter(topic.scope)
+    refused = [(seed, scope.refuses(ada_url.URL(seed).href)) for seed in topic.seeds.urls]
+    lines = [
+        f"{topic.path}: seeds: {seed} is out of the topic's own [scope]: {reason}"
+        for seed, reason in refused
+        if reason is not None
+    ]
+    if lines:
+        raise ConfigurationError("\n".join(lines))
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Host without user and port, and path with query.
+
+    Slices instead of parsing: ten times faster, and right for normalised URLs.
+    """
+    start = url.find("://") + 3
+    end = url.find("/", start)
+    if end < 0:
+        end = len(url)
+    host = url[start:end]
+    if "@" in host:
+        host = host[host.rfind("@") + 1 :]
+    if ":" in host and not host.endswith("]"):
+        host = host[: host.rfind(":")]
+    return host.rstrip("."), url[end:].partition("#")[0] or "/"
+
+
+def _covered(host: str, names: frozenset[str]) -> bool:
+    """Whether ``host`` or a domain above it is among ``names``."""
+    while host not in names:
+        dot = host.find(".")
+        if dot < 0:
+            return False
+        host = host[dot + 1 :]
+    return True
