@@ -1,0 +1,129 @@
+"""Where each response of a recorded web lies: url -> file, offset, length.
+
+``index.tsv`` is a cache beside the WARC files, made from them and made again
+when it is missing, unreadable, or names other files or sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from focused.errors import RecordedWebError
+from focused.recorded.addresses import url_key
+from focused.recorded.warc_records import Damage, StoredRecord, read_responses
+
+INDEX_FILE = "index.tsv"
+_FORMAT = "#focused-index 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One response's gzip member: ``offset`` and ``length`` in bytes."""
+
+    file: str
+    offset: int
+    length: int
+    status: int
+
+
+@dataclass(slots=True)
+class WebIndex:
+    """The places by URL key, in recorded order; ``damaged`` counts what was passed over."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    damaged: int = 0
+
+
+def load_index(folder: Path) -> WebIndex:
+    """The folder's index, read from its cache or made from the WARC files.
+
+    Raises RecordedWebError when the folder holds no WARC file, or one whose
+    responses cannot be reached one by one.
+    """
+    warcs = sorted(folder.glob("*.warc.gz"))
+    if not warcs:
+        raise RecordedWebError(
+            f"{folder} holds no *.warc.gz file, so it is no recorded web: "
+            "build or import one with 'focused web'"
+        )
+    return _read_cache(folder, warcs) or _rebuild(folder, warcs)
+
+
+def write_index(folder: Path, index: WebIndex) -> None:
+    """Write the cache; a folder that cannot be written to goes without."""
+    warcs = sorted(folder.glob("*.warc.gz"))
+    lines = [_signature(warcs, index.damaged)]
+    lines += [
+        f"{key}\t{place.file}\t{place.offset}\t{place.length}\t{place.status}"
+        for key, place in index.places.items()
+    ]
+    part = folder / (INDEX_FILE + ".part")
+    try:
+        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        part.replace(folder / INDEX_FILE)
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def _signature(warcs: Sequence[Path], damaged: int) -> str:
+    sizes = "\t".join(f"{warc.name}={warc.stat().st_size}" for warc in warcs)
+    return f"{_FORMAT}\t{sizes}\tdamaged={damaged}"
+
+
+def _read_cache(folder: Path, warcs: Sequence[Path]) -> WebIndex | None:
+    try:
+        lines = (folder / INDEX_FILE).read_text(encoding="utf-8").splitlines()
+        damaged = int(lines[0].rpartition("\tdamaged=")[2])
+        if lines[0] != _signature(warcs, damaged):
+            return None
+        places: dict[str, Place] = {}
+        for line in lines[1:]:
+            key, file, offset, length, status = line.split("\t")
+            places[key] = Place(file, int(offset), int(length), int(status))
+    except (OSError, ValueError, IndexError):
+        return None
+    return WebIndex(places, damaged)
+
+
+def _rebuild(folder: Path, warcs: Sequence[Path]) -> WebIndex:
+    index = WebIndex()
+    for warc in warcs:
+        found = list(_scan(warc))
+        ends = [offset for offset, _ in found[1:]] + [warc.stat().st_size]
+        for (offset, record), end in zip(found, ends, strict=True):
+            if isinstance(record, str):
+                index.damaged += 1
+                continue
+            if end == offset:
+                raise RecordedWebError(
+                    f"{warc}: its records share one gzip stream, so single pages cannot be "
+                    "reached: bring it in with 'focused web import'"
+                )
+            key, status = record
+            index.places.setdefault(key, Place(warc.name, offset, end - offset, status))
+    if not index.places:
+        raise RecordedWebError(
+            f"{folder}: its WARC files hold no readable HTTP response "
+            f"({index.damaged} damaged): build or import the web again"
+        )
+    write_index(folder, index)
+    return index
+
+
+def _scan(warc: Path) -> list[tuple[int, tuple[str, int] | str]]:
+    """(offset, (key, status) or why it is unreadable) of all responses of a file."""
+    found: list[tuple[int, tuple[str, int] | str]] = []
+    for item in read_responses(warc):
+        found.append((item.offset, _key_and_status(item)))
+    return found
+
+
+def _key_and_status(item: StoredRecord | Damage) -> tuple[str, int] | str:
+    if isinstance(item, Damage):
+        return item.reason
+    try:
+        return url_key(item.url), item.status
+    except ValueError as error:
+        return str(error)
