@@ -1,0 +1,83 @@
+"""A tiny recorded web in memory, and a context manager that serves it on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from focused.recorded.faults import FaultPlan
+from focused.recorded.serve import Access, ReplayServer
+from focused.recorded.store import RecordedResponse
+
+
+def html(title: str = "", *links: str, text: str = "") -> bytes:
+    """A page with a title, a text and links whose anchors are their addresses."""
+    anchors = "".join(f'<p><a href="{link}">{link}</a></p>' for link in links)
+    page = f"<!doctype html><title>{title}</title><h1>{title}</h1><p>{text}</p>{anchors}"
+    return page.encode()
+
+
+def page(url: str, body: bytes | str, **headers: str) -> RecordedResponse:
+    """A page that answers 200, as HTML unless ``content_type`` tells another type."""
+    return answer(url, 200, body, **{"content_type": "text/html; charset=utf-8", **headers})
+
+
+def redirect(url: str, location: str, status: int = 301) -> RecordedResponse:
+    return answer(url, status, b"", location=location)
+
+
+def answer(url: str, status: int, body: bytes | str = b"", **headers: str) -> RecordedResponse:
+    """Any answer; a header's underscores stand for hyphens."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return RecordedResponse(url, status, named, body.encode() if isinstance(body, str) else body)
+
+
+class MemoryWeb:
+    """A recorded web in memory; knows exactly the URLs it was given."""
+
+    def __init__(self, *responses: RecordedResponse) -> None:
+        self._responses: Mapping[str, RecordedResponse] = {each.url: each for each in responses}
+        self.hosts = frozenset(url.split("/")[2] for url in self._responses)
+
+    def get(self, url: str) -> RecordedResponse | None:
+        return self._responses.get(url)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A web that is served: where, and what was asked of it.
+
+    The line of a request is written after its last byte: read ``accesses``
+    when the serving has ended, then none is missing.
+    """
+
+    address: str
+    log: io.StringIO
+
+    @property
+    def accesses(self) -> list[Access]:
+        return [Access(**json.loads(line)) for line in self.log.getvalue().splitlines()]
+
+
+@contextmanager
+def served(web: MemoryWeb, faults: FaultPlan | None = None) -> Iterator[Served]:
+    """Serve a web on a free loopback port, from a thread with an event loop of its own."""
+    log = io.StringIO()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = ReplayServer(web, clock=time.time, faults=faults, access_log=log)
+    try:
+        port = asyncio.run_coroutine_threadsafe(server.start(), loop).result()
+        yield Served(f"127.0.0.1:{port}", log)
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
