@@ -49,9 +49,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class PageTopics:
-    """All rules: ``hosts`` from map topic to category, ``rules`` by host name."""
+    """All rules, by host name; ``never`` is searched in the path of every page."""
 
-    hosts: Mapping[str, str]
     never: re.Pattern[str]
     rules: Mapping[str, tuple[Rule, ...]]
 
@@ -96,7 +95,7 @@ def parse_topics(document: Mapping[str, Any], source: str) -> PageTopics:
     Raises ConfigurationError naming ``source`` and the key for unknown or
     missing keys and for patterns that don't compile.
     """
-    _only_known(document, {"never", "host_categories", "topic"}, source)
+    _only_known(document, {"never", "topic"}, source)
     by_host: dict[str, list[Rule]] = {}
     for topic in document.get("topic", ()):
         _only_known(topic, {"category", "why", "rule"}, f"{source}: topic")
@@ -105,7 +104,6 @@ def parse_topics(document: Mapping[str, Any], source: str) -> PageTopics:
             rule = _rule(category, table, f"{source}: {category}")
             by_host.setdefault(rule.at.partition("/")[0], []).append(rule)
     return PageTopics(
-        hosts=dict(document.get("host_categories", {})),
         never=_pattern(document, "never", source) or re.compile(r"(?!)"),
         rules={host: tuple(rules) for host, rules in by_host.items()},
     )
@@ -162,7 +160,3 @@ def _only_known(table: Mapping[str, Any], known: set[str], where: str) -> None:
         raise ConfigurationError(
             f"{where}: unknown key {key}; known are {', '.join(sorted(known))}"
         )
-
-
-MAP_CATEGORIES: Mapping[str, str] = shipped_topics().hosts
-"""The category of each topic of the map of packages, for all pages of its packages."""
