@@ -1,0 +1,114 @@
+"""A crawl's folder as data: pages in memory, links looked up on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.errors import StateError
+
+_PAGE_COLUMNS = [name for name in PAGES_SCHEMA.names if name != "evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlFolder:
+    """What one crawl left behind.
+
+    ``pages`` has the columns of :data:`PAGES_SCHEMA` without ``evidence``
+    (large, and asked for page by page), in the order of settling.
+    ``settings`` and ``stats`` are empty when their file is missing: a crawl
+    that was killed leaves no ``stats.json``.
+    """
+
+    path: Path
+    pages: pd.DataFrame
+    settings: Mapping[str, Any]
+    stats: Mapping[str, Any]
+
+    @property
+    def topic(self) -> Mapping[str, Any]:
+        """The topic as it ran, or nothing."""
+        topic = self.settings.get("topic", {})
+        return topic if isinstance(topic, dict) else {}
+
+
+def read_crawl(folder: Path) -> CrawlFolder:
+    """Read what the crawl in ``folder`` left; :class:`StateError` when it cannot be read."""
+    if not folder.is_dir():
+        raise StateError(f"{folder}: there is no such folder; name a crawl's [output] folder")
+    pages = _read(folder / "pages.parquet", PAGES_SCHEMA, columns=_PAGE_COLUMNS).to_pandas()
+    for verdict in ("on_topic", "training"):
+        pages[verdict] = pages[verdict].eq(True)
+    return CrawlFolder(
+        path=folder,
+        pages=pages.sort_values("seq", kind="stable", ignore_index=True),
+        settings=_read_json(folder / "settings.json"),
+        stats=_read_json(folder / "stats.json"),
+    )
+
+
+def read_evidence(folder: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
+    """For each of ``urls`` that was settled, the features that made its score."""
+    table = _read(
+        folder / "pages.parquet",
+        PAGES_SCHEMA,
+        columns=["url", "evidence"],
+        filters=[("url", "in", list(urls))],
+    )
+    return {row["url"]: dict(row["evidence"] or ()) for row in table.to_pylist()}
+
+
+def read_links_to(folder: Path, url: str) -> list[dict[str, Any]]:
+    """The rows of ``links.parquet`` whose target is ``url``; none when that file is missing."""
+    path = folder / "links.parquet"
+    if not path.exists():
+        return []
+    rows: list[dict[str, Any]] = _read(
+        path, LINKS_SCHEMA, columns=LINKS_SCHEMA.names, filters=[("target", "==", url)]
+    ).to_pylist()
+    return rows
+
+
+def _read(path: Path, schema: pa.Schema, columns: list[str], filters: Any = None) -> pa.Table:
+    try:
+        missing = sorted(set(columns) - set(pq.read_schema(path).names))
+        if not missing:
+            return pq.read_table(path, columns=columns, filters=filters)
+    except FileNotFoundError:
+        raise StateError(
+            f"{path}: is missing; this is no crawl's folder, or its topic says parquet = false"
+        ) from None
+    except (pa.ArrowException, OSError) as error:
+        raise StateError(
+            f"{path}: is damaged ({_first_line(error)}); resume the crawl to write it again"
+        ) from None
+    raise StateError(
+        f"{path}: lacks the columns {', '.join(missing)}; it was written by another program or "
+        f"version (expected are {len(schema.names)} columns from {schema.names[0]})"
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StateError(
+            f"{path}: is damaged ({_first_line(error)}); delete it to report without it"
+        ) from None
+    if not isinstance(value, dict):
+        raise StateError(f"{path}: is damaged (no JSON object); delete it to report without it")
+    return value
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

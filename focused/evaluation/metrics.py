@@ -1,0 +1,184 @@
+"""What a crawl was worth, as pure functions of its pages.
+
+``pages`` is always a frame with the columns of
+:data:`focused.archive_schema.PAGES_SCHEMA` (those a function names suffice),
+in the order of settling. Harvest counts fetched pages that are no training
+samples, and leaves nothing else out: redirects and failures bring no page,
+duplicates do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+WINDOW = 100
+"""Pages in the rolling harvest rate."""
+
+
+def harvest_pages(pages: pd.DataFrame) -> pd.DataFrame:
+    """The pages that count: fetched and no training sample."""
+    return pages[(pages["outcome"] == "fetched") & ~pages["training"].astype(bool)]
+
+
+def harvest_rate(on_topic: ArrayLike) -> float:
+    """The share of pages on topic, in [0, 1]; 0 of no pages.
+
+    ``on_topic`` has shape (n,), one verdict per page.
+    """
+    verdicts = np.asarray(on_topic, dtype=bool)
+    return float(verdicts.mean()) if verdicts.size else 0.0
+
+
+def cumulative_harvest(on_topic: ArrayLike) -> NDArray[np.float64]:
+    """The harvest rate after each page, shape (n,)."""
+    verdicts = np.asarray(on_topic, dtype=np.float64)
+    return np.cumsum(verdicts) / np.arange(1, verdicts.size + 1)
+
+
+def rolling_harvest(on_topic: ArrayLike, window: int = WINDOW) -> NDArray[np.float64]:
+    """The harvest rate over the last ``window`` pages, or as many as there are, shape (n,)."""
+    verdicts = np.asarray(on_topic, dtype=np.float64)
+    total = np.concatenate(([0.0], np.cumsum(verdicts)))
+    end = np.arange(1, verdicts.size + 1)
+    start = np.maximum(end - window, 0)
+    return (total[end] - total[start]) / (end - start)
+
+
+def failures_by_kind(pages: pd.DataFrame) -> dict[str, int]:
+    """How many URLs gave no page, for each kind of failure, most frequent first."""
+    kinds = pages.loc[pages["outcome"] == "failed", "failure"].value_counts()
+    return {str(kind): int(count) for kind, count in kinds.items()}
+
+
+def duplicates(pages: pd.DataFrame) -> int:
+    """How many of the pages repeat the content of an earlier one."""
+    return int(harvest_pages(pages)["duplicate_of"].notna().sum())
+
+
+@dataclass(frozen=True, slots=True)
+class HostHarvest:
+    """One host's share; ``on_topic`` of ``fetched`` pages."""
+
+    host: str
+    fetched: int
+    on_topic: int
+
+
+def hosts_by_harvest(pages: pd.DataFrame) -> list[HostHarvest]:
+    """Every host that gave a page, those with most on-topic pages first."""
+    by_host = harvest_pages(pages).groupby("host")["on_topic"].agg(["size", "sum"])
+    rows = [
+        HostHarvest(str(host), int(size), int(good))
+        for host, size, good in by_host.itertuples(name=None)
+    ]
+    return sorted(rows, key=lambda row: (-row.on_topic, row.fetched, row.host))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBin:
+    """Pages whose predicted score lay in [``low``, ``high``), the last bin closed.
+
+    ``score`` and ``relevance`` are means over the bin's ``pages``, ``on_topic``
+    is the share on topic; all in [0, 1]. A calibrated crawl has them equal.
+    """
+
+    low: float
+    high: float
+    pages: int
+    score: float
+    relevance: float
+    on_topic: float
+
+
+def calibration(pages: pd.DataFrame, bins: int = 10) -> list[ScoreBin]:
+    """The reliability table of the scores pages were fetched with; empty bins left out.
+
+    Seeds are left out, too: nobody predicted them.
+    """
+    counted = harvest_pages(pages)
+    counted = counted[counted[["parent", "score", "relevance"]].notna().all(axis=1)]
+    score = counted["score"].to_numpy(dtype=np.float64)
+    place = np.clip((score * bins).astype(np.int64), 0, bins - 1)
+    relevance = counted["relevance"].to_numpy(dtype=np.float64)
+    on_topic = counted["on_topic"].to_numpy(dtype=np.float64)
+    return [
+        ScoreBin(
+            low=float(bin_ / bins),
+            high=float((bin_ + 1) / bins),
+            pages=int((place == bin_).sum()),
+            score=float(score[place == bin_].mean()),
+            relevance=float(relevance[place == bin_].mean()),
+            on_topic=float(on_topic[place == bin_].mean()),
+        )
+        for bin_ in np.unique(place)
+    ]
+
+
+def calibration_error(table: Sequence[ScoreBin]) -> float:
+    """The mean distance of score from share on topic, weighted by pages, in [0, 1].
+
+    Naeini, Cooper, Hauskrecht: Obtaining Well Calibrated Probabilities Using
+    Bayesian Binning, AAAI 2015. 0 for an empty table.
+    """
+    total = sum(row.pages for row in table)
+    return sum(row.pages * abs(row.score - row.on_topic) for row in table) / max(total, 1)
+
+
+def relevant_urls(labels: Mapping[str, Collection[str]], good: Collection[str]) -> frozenset[str]:
+    """The URLs with a category that is, or lies below, one of ``good``."""
+    below = tuple(f"{category}/" for category in good)
+    return frozenset(
+        url
+        for url, categories in labels.items()
+        if any(f"{category}/".startswith(below) for category in categories)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelHarvest:
+    """The harvest as labels made by others have it.
+
+    Of the pages that count, ``labelled`` have a label and ``on_topic`` a good
+    one; unlabelled pages count against ``rate``. ``recall`` is the share of
+    the ``relevant`` URLs there are (training samples met on the way taken
+    out) that was fetched. ``precision`` is the share of the classifier's
+    on-topic pages that the labels agree with. Shares are in [0, 1].
+    """
+
+    labelled: int
+    on_topic: int
+    rate: float
+    rate_last: float
+    relevant: int
+    recall: float
+    precision: float
+
+
+def label_verdicts(pages: pd.DataFrame, relevant: Collection[str]) -> NDArray[np.bool_]:
+    """The labels' verdict on each page that counts, shape (n,)."""
+    return harvest_pages(pages)["url"].isin(list(relevant)).to_numpy(dtype=bool)
+
+
+def label_harvest(
+    pages: pd.DataFrame, labels: Mapping[str, Collection[str]], good: Collection[str]
+) -> LabelHarvest:
+    """Judge ``pages`` by ``labels`` (URL to categories), with ``good`` categories the topic."""
+    counted = harvest_pages(pages)
+    samples = pages.loc[pages["training"].astype(bool), "url"]
+    relevant = relevant_urls(labels, good).difference(samples)
+    verdicts = label_verdicts(pages, relevant)
+    found = counted.loc[verdicts, "url"].nunique()
+    return LabelHarvest(
+        labelled=int(counted["url"].isin(list(labels)).sum()),
+        on_topic=int(verdicts.sum()),
+        rate=harvest_rate(verdicts),
+        rate_last=harvest_rate(verdicts[-WINDOW:]),
+        relevant=len(relevant),
+        recall=found / len(relevant) if relevant else 0.0,
+        precision=harvest_rate(verdicts[counted["on_topic"].to_numpy(dtype=bool)]),
+    )

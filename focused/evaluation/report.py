@@ -1,0 +1,198 @@
+"""The report of one crawl as data: every figure that is printed, drawn or compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from focused.errors import StateError
+from focused.evaluation import metrics
+from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
+
+Labels = Mapping[str, Collection[str]]
+"""A judge's labels: URL to categories, as a recorded web's ``labels.tsv`` has them."""
+
+_TOP_HOSTS, _BEST_PAGES, _CURVE_POINTS = 10, 10, 200
+
+
+@dataclass(frozen=True, slots=True)
+class BestPage:
+    """A page that was judged most relevant; ``relevance`` in [0, 1]."""
+
+    url: str
+    title: str
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlReport:
+    """What came of one crawl. Rates are in [0, 1], None where nothing tells.
+
+    ``fetched`` and all that is harvest leave training samples out, which
+    ``training`` counts. ``by_labels`` is the judge's view, there when labels
+    were given. ``curve`` has rows of pages fetched, harvest rate so far, and
+    over the last 100.
+    """
+
+    folder: str
+    topic: str
+    policy: str
+    fetched: int
+    on_topic: int
+    harvest_rate: float
+    harvest_last: float
+    training: int
+    redirected: int
+    failures: Mapping[str, int]
+    hosts: int
+    duplicates: int
+    robots_excluded: int
+    out_of_scope: int
+    frontier: int | None
+    bytes: int
+    duration_s: float
+    pages_per_s: float
+    end_reason: str
+    by_labels: metrics.LabelHarvest | None
+    top_hosts: list[metrics.HostHarvest] = field(default_factory=list)
+    best_pages: list[BestPage] = field(default_factory=list)
+    calibration: list[metrics.ScoreBin] = field(default_factory=list)
+    calibration_error: float = 0.0
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+
+
+def report_data(
+    folder: Path, labels: Labels | None = None, good: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The report of the crawl in ``folder``, fit for JSON; see :class:`CrawlReport`.
+
+    ``good`` are the categories that are the topic; left out, those of the
+    topic that ran. Raises :class:`StateError` when the folder is missing,
+    foreign or damaged.
+    """
+    return as_json(make_report(read_crawl(folder), labels, good))
+
+
+def as_json(report: CrawlReport) -> dict[str, Any]:
+    """The report as plain data without NaN."""
+    plain: dict[str, Any] = asdict(report)
+    return plain
+
+
+def write_report(report: CrawlReport, path: Path) -> None:
+    """Write the report as JSON; OSError when ``path`` cannot be written."""
+    path.write_text(json.dumps(as_json(report), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def make_report(
+    crawl: CrawlFolder, labels: Labels | None = None, good: Collection[str] | None = None
+) -> CrawlReport:
+    """Gather the figures of one crawl."""
+    pages = crawl.pages
+    counted = metrics.harvest_pages(pages)
+    on_topic = counted["on_topic"].to_numpy(dtype=bool)
+    failures = metrics.failures_by_kind(pages)
+    duration_s = _duration_s(crawl)
+    scores = metrics.calibration(pages)
+    return CrawlReport(
+        folder=str(crawl.path),
+        topic=str(crawl.topic.get("name", crawl.path.name)),
+        policy=policy_of(crawl),
+        fetched=len(counted),
+        on_topic=int(on_topic.sum()),
+        harvest_rate=metrics.harvest_rate(on_topic),
+        harvest_last=metrics.harvest_rate(on_topic[-metrics.WINDOW :]),
+        training=int((pages["training"] & (pages["outcome"] == "fetched")).sum()),
+        redirected=int((pages["outcome"] == "redirected").sum()),
+        failures={kind: count for kind, count in failures.items() if kind != "robots"},
+        hosts=int(counted["host"].nunique()),
+        duplicates=metrics.duplicates(pages),
+        robots_excluded=max(failures.get("robots", 0), _total(crawl, "robots_excluded") or 0),
+        out_of_scope=_total(crawl, "out_of_scope") or 0,
+        frontier=_total(crawl, "frontier"),
+        bytes=int(pages["bytes"].fillna(0).sum()),
+        duration_s=duration_s,
+        pages_per_s=len(counted) / duration_s if duration_s > 0 else 0.0,
+        end_reason=str(crawl.stats.get("end_reason", "")),
+        by_labels=None if labels is None else _by_labels(crawl, labels, good),
+        top_hosts=metrics.hosts_by_harvest(pages)[:_TOP_HOSTS],
+        best_pages=_best_pages(counted),
+        calibration=scores,
+        calibration_error=metrics.calibration_error(scores),
+        curve=_thinned(on_topic),
+    )
+
+
+def policy_of(crawl: CrawlFolder) -> str:
+    """The ordering policy that chose the pages, as settings or else pages have it."""
+    told = crawl.settings.get("policy")
+    if told:
+        return str(told)
+    used = crawl.pages["policy"].dropna()
+    return str(used.iloc[-1]) if len(used) else ""
+
+
+def good_categories(crawl: CrawlFolder, good: Collection[str] | None = None) -> Collection[str]:
+    """``good``, or else what the topic that ran called good; :class:`StateError` without either."""
+    if good is not None:
+        return good
+    training = crawl.topic.get("training")
+    found = training.get("good") if isinstance(training, dict) else None
+    if not isinstance(found, list) or not found:
+        raise StateError(
+            f"{crawl.path / 'settings.json'}: topic.training.good is missing; labels cannot be "
+            "used without the categories that are the topic"
+        )
+    return [str(category) for category in found]
+
+
+def _by_labels(
+    crawl: CrawlFolder, labels: Labels, good: Collection[str] | None
+) -> metrics.LabelHarvest:
+    return metrics.label_harvest(crawl.pages, labels, good_categories(crawl, good))
+
+
+def _best_pages(counted: pd.DataFrame) -> list[BestPage]:
+    first = counted[counted["relevance"].notna() & counted["duplicate_of"].isna()]
+    best = first.sort_values("relevance", ascending=False, kind="stable").head(_BEST_PAGES)
+    return [
+        BestPage(str(url), title if isinstance(title, str) else "", float(relevance))
+        for url, title, relevance in best[["url", "title", "relevance"]].itertuples(
+            index=False, name=None
+        )
+    ]
+
+
+def _thinned(on_topic: NDArray[np.bool_]) -> list[tuple[int, float, float]]:
+    if not on_topic.size:
+        return []
+    so_far, last = metrics.cumulative_harvest(on_topic), metrics.rolling_harvest(on_topic)
+    places = np.unique(np.linspace(0, on_topic.size - 1, _CURVE_POINTS, dtype=int))
+    return [(int(i) + 1, round(float(so_far[i]), 4), round(float(last[i]), 4)) for i in places]
+
+
+def _duration_s(crawl: CrawlFolder) -> float:
+    """Running time: as counted over all sittings, or from start to end, or as the pages tell."""
+    stats = crawl.stats
+    if isinstance(elapsed := stats.get("elapsed_s"), int | float):
+        return float(elapsed)
+    started, ended = stats.get("started_at"), stats.get("ended_at")
+    if isinstance(started, int | float) and isinstance(ended, int | float):
+        return max(float(ended - started), 0.0)
+    fetched_at = crawl.pages["fetched_at"].dropna()
+    return float(fetched_at.max() - fetched_at.min()) if len(fetched_at) else 0.0
+
+
+def _total(crawl: CrawlFolder, counter: str) -> int | None:
+    """A counter of ``stats.json``; one that counts by reason is added up."""
+    value = crawl.stats.get(counter)
+    if isinstance(value, dict):
+        return sum(count for count in value.values() if isinstance(count, int))
+    return value if isinstance(value, int) else None

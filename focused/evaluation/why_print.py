@@ -1,0 +1,96 @@
+"""Prints an explanation as a story from the seed to the page."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from focused.evaluation.why import Explanation, Fate, Mention, Step
+from focused.evaluation.wording import odds, plain
+
+_MAX_FEATURES, _MAX_MENTIONS = 8, 10
+
+
+def print_explanation(explanation: Explanation, console: Console) -> None:
+    """Print the path, each step with anchor, score in words, features and verdict."""
+    for line in _headline(explanation):
+        _say(console, line, style="bold")
+    if explanation.broken:
+        _say(console, f"The path is not whole: {explanation.broken}.")
+    for number, step in enumerate(explanation.steps):
+        first = number == 0 and not explanation.broken
+        _print_step(step, console, seed=first)
+    for mention in explanation.mentions[:_MAX_MENTIONS]:
+        _say(console, f"  linked from {plain(mention.source)}")
+        _say(console, f"    {_anchor(mention.anchor)}, {_score(mention.score)}")
+    hidden = len(explanation.mentions) - _MAX_MENTIONS
+    if hidden > 0:
+        _say(console, f"  and {hidden:,} more links")
+
+
+def _headline(explanation: Explanation) -> list[str]:
+    url = plain(explanation.url)
+    if explanation.fate is not Fate.NOT_FETCHED:
+        steps = len(explanation.steps) - 1
+        return [f"{url}", f"{explanation.fate}, {steps} {_plural('step', steps)} from its seed:"]
+    links = len(explanation.mentions)
+    return [
+        f"{url}",
+        f"not fetched, though found in {links:,} {_plural('link', links)}: {_reason(explanation)}",
+    ]
+
+
+def _reason(explanation: Explanation) -> str:
+    if explanation.out_of_scope:
+        return f"out of scope ({explanation.out_of_scope})."
+    best = _best(explanation.mentions)
+    if best is None:
+        return "no link to it was scored."
+    return f"its best score was {best:.2f} ({odds(best)}); better ones came first, or its host had its fill."
+
+
+def _best(mentions: tuple[Mention, ...]) -> float | None:
+    return max((m.score for m in mentions if m.score is not None), default=None)
+
+
+def _print_step(step: Step, console: Console, *, seed: bool) -> None:
+    _say(console, f"{'seed' if seed else ' ->'} {plain(step.url)}", style="cyan")
+    if not seed:
+        _say(console, f"       {_anchor(step.anchor)}, {_score(step.score)}")
+        for name, value in step.evidence[:_MAX_FEATURES]:
+            _say(console, f"         {value:+8.3f}  {plain(name)}")
+        hidden = len(step.evidence) - _MAX_FEATURES
+        if hidden > 0:
+            _say(console, f"                   and {hidden} weaker {_plural('feature', hidden)}")
+    _say(console, f"       {_verdict(step)}")
+
+
+def _anchor(anchor: str) -> str:
+    return f'anchor "{plain(anchor, 100)}"' if plain(anchor) else "no anchor"
+
+
+def _score(score: float | None) -> str:
+    return "not scored" if score is None else f"score {score:.2f}: {odds(score)}"
+
+
+def _verdict(step: Step) -> str:
+    if step.outcome == "failed":
+        status = f", HTTP {step.status}" if step.status else ""
+        return f"failed: {plain(step.failure) or 'unknown'}{status}"
+    if step.outcome == "redirected":
+        return f"redirected, HTTP {step.status}"
+    title = f'"{plain(step.title, 80)}" ' if plain(step.title) else ""
+    sample = ", a training sample" if step.training else ""
+    if step.relevance is None:
+        return f"{title}fetched, not judged{sample}"
+    verdict = "on topic" if step.on_topic else "off topic"
+    return f"{title}judged {step.relevance:.2f}: {verdict}{sample}"
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def _say(console: Console, line: str, style: str = "") -> None:
+    """One line as it is: no markup, no guessing at highlights, no wrapping of URLs."""
+    console.print(Text(line, style=style), soft_wrap=True)

@@ -1,0 +1,156 @@
+"""What counts as harvest, and how it is counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.evaluation.metrics import (
+    HostHarvest,
+    calibration,
+    calibration_error,
+    cumulative_harvest,
+    duplicates,
+    failures_by_kind,
+    harvest_pages,
+    harvest_rate,
+    hosts_by_harvest,
+    label_harvest,
+    relevant_urls,
+    rolling_harvest,
+)
+from tests.support.crawl_folders import failed, frame, good_page, page
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+verdicts = st.lists(st.booleans(), min_size=1, max_size=300)
+
+
+def test_redirects_failures_and_training_samples_are_no_harvest() -> None:
+    pages = frame(
+        [
+            good_page(A),
+            page(B, outcome="redirected", status=301, relevance=None),
+            failed(C, "timeout"),
+            good_page("http://d.example/", training=True),
+        ]
+    )
+    assert harvest_pages(pages)["url"].tolist() == [A]
+
+
+def test_a_duplicate_counts_as_fetched() -> None:
+    pages = frame([good_page(A), page(B, duplicate_of=A)])
+    assert harvest_rate(harvest_pages(pages)["on_topic"]) == 0.5
+    assert duplicates(pages) == 1
+
+
+def test_a_duplicate_training_sample_is_not_counted() -> None:
+    assert duplicates(frame([page(A, duplicate_of=B, training=True)])) == 0
+
+
+def test_the_harvest_of_no_pages_is_nothing() -> None:
+    pages = frame([])
+    assert harvest_rate(harvest_pages(pages)["on_topic"]) == 0.0
+    assert cumulative_harvest([]).shape == rolling_harvest([]).shape == (0,)
+    assert hosts_by_harvest(pages) == []
+    assert failures_by_kind(pages) == {}
+    assert calibration(pages) == []
+    assert calibration_error([]) == 0.0
+
+
+@given(verdicts)
+def test_the_curve_ends_at_the_harvest_rate(on_topic: list[bool]) -> None:
+    assert cumulative_harvest(on_topic)[-1] == pytest.approx(harvest_rate(on_topic))
+
+
+@given(verdicts, st.integers(1, 120))
+def test_the_rolling_rate_is_the_mean_of_the_window(on_topic: list[bool], window: int) -> None:
+    expected = [
+        np.mean(on_topic[max(end - window, 0) : end]) for end in range(1, len(on_topic) + 1)
+    ]
+    assert rolling_harvest(on_topic, window) == pytest.approx(expected)
+
+
+def test_failures_are_counted_by_kind_most_frequent_first() -> None:
+    pages = frame([failed(A, "dns"), failed(B, "timeout"), failed(C, "timeout"), page(A)])
+    assert list(failures_by_kind(pages).items()) == [("timeout", 2), ("dns", 1)]
+
+
+def test_hosts_with_most_on_topic_pages_come_first_and_the_purer_of_equals() -> None:
+    pages = frame(
+        [
+            page(A),
+            good_page(A + "1"),
+            good_page(B),
+            good_page(C),
+            good_page(C + "1"),
+            good_page("http://d.example/", training=True),
+        ]
+    )
+    assert hosts_by_harvest(pages) == [
+        HostHarvest("c.example", 2, 2),
+        HostHarvest("b.example", 1, 1),
+        HostHarvest("a.example", 2, 1),
+    ]
+
+
+def test_calibration_sets_mean_scores_against_what_was_judged() -> None:
+    pages = frame(
+        [
+            page(A, score=0.12, relevance=0.2),
+            good_page(A + "1", score=0.18, relevance=0.8),
+            good_page(B, score=1.0, relevance=0.9),
+        ]
+    )
+    low, high = calibration(pages, bins=10)
+    assert (low.low, low.high, low.pages) == (0.1, 0.2, 2)
+    assert (low.score, low.relevance, low.on_topic) == pytest.approx((0.15, 0.5, 0.5))
+    assert (high.low, high.high, high.pages, high.score) == (0.9, 1.0, 1, 1.0)
+    assert calibration_error([low, high]) == pytest.approx(2 / 3 * 0.35)
+
+
+def test_seeds_and_unjudged_pages_have_no_part_in_calibration() -> None:
+    pages = frame([good_page(A, parent=None, score=1.0), page(B, relevance=None)])
+    assert calibration(pages) == []
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40), st.integers(1, 20))
+def test_every_scored_page_is_in_one_bin_that_spans_its_score(
+    scored: list[tuple[float, bool]], bins: int
+) -> None:
+    pages = frame([page(f"{A}{i}", score=s, on_topic=t) for i, (s, t) in enumerate(scored)])
+    table = calibration(pages, bins)
+    assert sum(row.pages for row in table) == len(scored)
+    assert all(row.low - 1e-9 <= row.score <= row.high + 1e-9 for row in table)
+    assert 0.0 <= calibration_error(table) <= 1.0
+
+
+def test_a_good_category_covers_all_below_it_and_no_namesake() -> None:
+    labels = {A: ["Top/X"], B: ["Top/Other", "Top/X/Y"], C: ["Top/Xylophones"]}
+    assert relevant_urls(labels, ["Top/X"]) == {A, B}
+
+
+def test_no_good_category_makes_nothing_relevant() -> None:
+    assert relevant_urls({A: ["Top/X"]}, []) == frozenset()
+
+
+def test_labels_give_a_second_opinion_on_the_harvest() -> None:
+    labels = {A: ["Top/X"], B: ["Top/Other"], C: ["Top/X"]}
+    pages = frame([good_page(A), good_page(B), page("http://unknown.example/"), failed(C, "dns")])
+    judged = label_harvest(pages, labels, ["Top/X"])
+    assert (judged.labelled, judged.on_topic, judged.relevant) == (2, 1, 2)
+    assert judged.rate == judged.rate_last == pytest.approx(1 / 3)
+    assert judged.recall == 0.5
+    assert judged.precision == 0.5
+
+
+def test_training_samples_are_not_there_to_be_recalled() -> None:
+    pages = frame([good_page(A, training=True), good_page(B)])
+    judged = label_harvest(pages, {A: ["Top/X"], B: ["Top/X"]}, ["Top/X"])
+    assert (judged.relevant, judged.recall, judged.on_topic) == (1, 1.0, 1)
+
+
+def test_labels_without_a_good_page_recall_nothing() -> None:
+    judged = label_harvest(frame([page(A)]), {A: ["Top/Other"]}, ["Top/X"])
+    assert (judged.relevant, judged.recall, judged.rate, judged.precision) == (0, 0.0, 0.0, 0.0)

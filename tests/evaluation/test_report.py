@@ -1,0 +1,195 @@
+"""The report of a crawl's folder: its figures, its print, its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from focused.errors import StateError
+from focused.evaluation.report import report_data
+from focused.evaluation.report_print import print_report
+from tests.support.crawl_folders import failed, good_page, page, write_crawl
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+SETTINGS = {
+    "policy": "focused",
+    "topic": {"name": "databases", "training": {"good": ["Top/Databases"]}},
+}
+STATS = {
+    "robots_excluded": 12,
+    "out_of_scope": {"host denied": 3, "too deep": 4},
+    "frontier": 1234,
+    "started_at": 1000.0,
+    "ended_at": 1004.0,
+    "end_reason": "budget of pages spent",
+}
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    rows = [
+        good_page(A, parent=None, title="Start", relevance=0.8),
+        page(A + "x", outcome="redirected", status=301, relevance=None, bytes=0),
+        good_page(B, title="Best [bold]\x1b[31m", relevance=0.97, score=0.83),
+        page(C, score=0.2, duplicate_of=A),
+        page(C + "2", score=0.3),
+        failed(C + "3", "timeout"),
+        good_page(C + "4", training=True),
+    ]
+    return write_crawl(tmp_path / "crawl", rows, settings=SETTINGS, stats=STATS)
+
+
+def printed(folder: Path, labels: dict[str, list[str]] | None = None) -> str:
+    screen = Console(width=100)
+    with screen.capture() as capture:
+        print_report(folder, screen, labels)
+    return capture.get()
+
+
+def figures(text: str) -> dict[str, list[str]]:
+    """The first table's rows: name to the cells behind it."""
+    rows = [line.strip("│┃ ").split("│") for line in text.splitlines() if "│" in line]
+    return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if len(row) > 1}
+
+
+def test_the_figures_come_from_pages_and_counters(crawl: Path) -> None:
+    data = report_data(crawl)
+    expected = {
+        "topic": "databases",
+        "policy": "focused",
+        "fetched": 4,
+        "on_topic": 2,
+        "harvest_rate": 0.5,
+        "training": 1,
+        "redirected": 1,
+        "failures": {"timeout": 1},
+        "hosts": 3,
+        "duplicates": 1,
+        "robots_excluded": 12,
+        "out_of_scope": 7,
+        "frontier": 1234,
+        "bytes": 5000,
+        "duration_s": 4.0,
+        "pages_per_s": 1.0,
+        "end_reason": "budget of pages spent",
+        "by_labels": None,
+    }
+    assert {key: data[key] for key in expected} == expected
+    assert [page["url"] for page in data["best_pages"]] == [B, A, C + "2"]
+    assert data["top_hosts"][0] == {"host": "a.example", "fetched": 1, "on_topic": 1}
+    assert data["curve"][-1] == (4, 0.5, 0.5)
+
+
+def test_a_report_is_json_without_nan(crawl: Path) -> None:
+    labels = {A: ["Top/Databases"]}
+    assert json.loads(json.dumps(report_data(crawl, labels), allow_nan=False))["fetched"] == 4
+
+
+def test_labels_are_read_with_the_topics_own_good_categories(crawl: Path) -> None:
+    judged = report_data(crawl, {A: ["Top/Databases/SQL"], B: ["Top/Other"]})["by_labels"]
+    assert (judged["on_topic"], judged["rate"], judged["precision"]) == (1, 0.25, 0.5)
+
+
+def test_other_good_categories_may_be_named(crawl: Path) -> None:
+    judged = report_data(crawl, {B: ["Top/Other"]}, good=["Top/Other"])["by_labels"]
+    assert judged["on_topic"] == 1
+
+
+def test_labels_without_good_categories_are_an_error(tmp_path: Path) -> None:
+    folder = write_crawl(tmp_path, [page(A)])
+    with pytest.raises(StateError, match=r"settings\.json: topic\.training\.good is missing"):
+        report_data(folder, {A: ["Top/X"]})
+
+
+def test_a_crawl_without_counters_tells_what_its_pages_tell(tmp_path: Path) -> None:
+    rows = [page(A, fetched_at=10.0), failed(B, "robots", fetched_at=12.5), page(C, fetched_at=20)]
+    data = report_data(write_crawl(tmp_path, rows))
+    assert (data["robots_excluded"], data["failures"]) == (1, {})
+    assert (data["duration_s"], data["policy"], data["topic"]) == (10.0, "focused", tmp_path.name)
+    assert (data["frontier"], data["end_reason"]) == (None, "")
+
+
+def test_time_over_several_sittings_is_taken_from_the_counters(tmp_path: Path) -> None:
+    stats = {**STATS, "elapsed_s": 2.5}
+    assert report_data(write_crawl(tmp_path, [page(A)], stats=stats))["duration_s"] == 2.5
+
+
+def test_an_empty_crawl_has_a_report(tmp_path: Path) -> None:
+    text = printed(write_crawl(tmp_path, [], settings=SETTINGS))
+    assert figures(text)["harvest rate"] == ["0.0%"]
+    assert figures(text)["ended"] == ["not told: still running, or killed"]
+
+
+def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
+    shown = figures(printed(crawl))
+    assert shown["fetched"] == ["4"]
+    assert shown["on topic"] == ["2"]
+    assert shown["harvest rate"] == ["50.0%"]
+    assert shown["hosts"] == ["3"]
+    assert shown["duplicates"] == ["1"]
+    assert shown["robots-excluded"] == ["12"]
+    assert shown["timeout"] == ["1"]
+    assert shown["downloaded"] == ["5.0 kB"]
+    assert shown["ended"] == ["budget of pages spent"]
+
+
+def test_the_labels_verdict_stands_beside_the_classifiers(crawl: Path) -> None:
+    labels = {A: ["Top/Databases"], "http://other.example/": ["Top/Databases"]}
+    shown = figures(printed(crawl, labels))
+    assert shown["harvest rate"] == ["50.0%", "25.0%"]
+    assert shown["recall"] == ["", "50.0% of 2"]
+    assert shown["classifier's precision"] == ["", "50.0%"]
+
+
+def test_a_title_is_shown_as_it_is_and_cannot_steer_the_terminal(crawl: Path) -> None:
+    text = printed(crawl)
+    assert "Best [bold] [31m" in text
+    assert "\x1b[31m" not in text
+
+
+def test_printing_keeps_json_and_picture_in_the_folder(crawl: Path) -> None:
+    printed(crawl)
+    kept = json.loads((crawl / "report.json").read_text())
+    assert kept == json.loads(json.dumps(report_data(crawl)))
+    assert (crawl / "harvest.png").read_bytes().startswith(PNG)
+
+
+def test_a_folder_that_cannot_be_written_is_told(crawl: Path) -> None:
+    (crawl / "report.json").mkdir()
+    assert "could not be written" in printed(crawl)
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="none: there is no such folder"):
+        report_data(tmp_path / "none")
+
+
+def test_a_folder_of_something_else_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"pages\.parquet: is missing; this is no crawl's folder"):
+        report_data(tmp_path)
+
+
+def test_a_damaged_table_is_an_error_with_words(crawl: Path) -> None:
+    whole = (crawl / "pages.parquet").read_bytes()
+    (crawl / "pages.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StateError, match=r"pages\.parquet: is damaged"):
+        report_data(crawl)
+
+
+def test_a_table_of_another_program_is_an_error_with_its_missing_columns(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"url": ["http://a.example/"]}), tmp_path / "pages.parquet")
+    with pytest.raises(StateError, match="lacks the columns anchor, bytes"):
+        report_data(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", "\udcff"])
+def test_damaged_counters_are_an_error(crawl: Path, content: str) -> None:
+    (crawl / "stats.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(StateError, match=r"stats\.json: is damaged"):
+        report_data(crawl)

@@ -1,0 +1,212 @@
+"""Why a page was fetched, or was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from focused.errors import ConfigurationError, StateError
+from focused.evaluation.why import Explanation, Fate, Mention, explain
+from focused.evaluation.why_print import print_explanation
+from tests.support.crawl_folders import failed, good_page, page, write_crawl
+
+SEED = "http://seed.example/"
+HUB = "http://hub.example/list"
+GOOD = "http://deep.example/sql/joins.html"
+SCOPE = {"deny_hosts": ["denied.example"], "max_depth": 3, "content_types": ["text/html"]}
+
+ROWS = [
+    good_page(SEED, parent=None, depth=0, score=1.0, title="Seed", evidence={"seed": 1.0}),
+    page(HUB, parent=SEED, depth=1, score=0.4, anchor="All\nof [it]", relevance=0.3),
+    good_page(
+        GOOD,
+        parent=HUB,
+        depth=2,
+        score=0.83,
+        anchor="Joins",
+        title="Joining tables",
+        relevance=0.95,
+        evidence={"depth": -0.1, "anchor": 2.5, "parent": -0.7},
+    ),
+    failed("http://gone.example/", "http-4xx", parent=HUB, depth=2),
+]
+
+
+def link(target: str, source: str = HUB, score: float | None = None, **more: Any) -> dict[str, Any]:
+    return {"source": source, "target": target, "score": score, **more}
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    waiting = "http://waiting.example/"
+    links = [
+        link(GOOD, score=0.83),
+        link(waiting, SEED, 0.125, anchor="early"),
+        link(waiting, HUB, 0.25, anchor="better"),
+        link(waiting, HUB, None),
+        link("http://denied.example/x"),
+        link("http://unscored.example/"),
+    ]
+    return write_crawl(tmp_path, ROWS, links=links, settings={"topic": {"scope": SCOPE}})
+
+
+def printed(explanation: Explanation) -> str:
+    console = Console(width=60)
+    with console.capture() as capture:
+        print_explanation(explanation, console)
+    return capture.get()
+
+
+def test_the_path_leads_from_the_seed_to_the_page(crawl: Path) -> None:
+    told = explain(crawl, GOOD)
+    assert told.fate is Fate.FETCHED
+    assert [step.url for step in told.steps] == [SEED, HUB, GOOD]
+    assert told.broken == ""
+
+
+def test_each_step_has_its_anchor_score_and_verdict(crawl: Path) -> None:
+    step = explain(crawl, GOOD).steps[-1]
+    assert (step.anchor, step.score, step.relevance, step.on_topic) == ("Joins", 0.83, 0.95, True)
+
+
+def test_the_weightiest_feature_comes_first(crawl: Path) -> None:
+    step = explain(crawl, GOOD).steps[-1]
+    assert step.evidence == (("anchor", 2.5), ("parent", -0.7), ("depth", -0.1))
+
+
+def test_a_seed_has_no_score_and_no_features(crawl: Path) -> None:
+    told = explain(crawl, SEED)
+    assert [(step.score, step.evidence) for step in told.steps] == [(None, ())]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        " http://deep.example/sql/joins.html ",
+        "HTTP://Deep.Example:80/sql/joins.html#inner",
+        "deep.example/sql/joins.html",
+    ],
+)
+def test_a_url_may_be_typed_as_people_do(crawl: Path, typed: str) -> None:
+    assert explain(crawl, typed).url == GOOD
+
+
+def test_a_failure_is_explained_like_a_page(crawl: Path) -> None:
+    told = explain(crawl, "http://gone.example/")
+    assert told.fate is Fate.FAILED
+    assert "failed: http-4xx" in printed(told)
+
+
+def test_a_link_that_was_not_followed_is_told_with_its_best_score_and_sources(crawl: Path) -> None:
+    told = explain(crawl, "http://waiting.example/")
+    assert told.fate is Fate.NOT_FETCHED
+    assert told.mentions == (
+        Mention(HUB, "better", 0.25),
+        Mention(SEED, "early", 0.125),
+        Mention(HUB, "", None),
+    )
+    assert [step.url for step in told.steps] == [SEED, HUB]
+    assert "its best score was 0.25 (one in four)" in printed(told)
+
+
+def test_a_link_out_of_scope_is_told_with_the_reason(crawl: Path) -> None:
+    told = explain(crawl, "http://denied.example/x")
+    assert told.out_of_scope == "host denied"
+    assert "out of scope (host denied)" in printed(told)
+
+
+def test_a_link_that_was_never_scored_is_told_so(crawl: Path) -> None:
+    told = explain(crawl, "http://unscored.example/")
+    assert told.out_of_scope == ""
+    assert "no link to it was scored" in printed(told)
+
+
+def test_a_link_from_a_page_without_a_row_is_told_without_a_path(tmp_path: Path) -> None:
+    target = "http://x.example/"
+    crawl = write_crawl(tmp_path, ROWS, links=[link(target, "http://lost.example/", 0.5)])
+    told = explain(crawl, target)
+    assert told.steps == ()
+    assert told.broken == "http://lost.example/ has no row in pages.parquet"
+
+
+def test_an_unknown_url_is_met_with_near_ones(crawl: Path) -> None:
+    with pytest.raises(ConfigurationError, match="neither fetched it nor found") as caught:
+        explain(crawl, "http://deep.example/sql/join.html")
+    assert GOOD in str(caught.value)
+
+
+def test_a_part_of_a_url_is_met_with_the_urls_that_hold_it(crawl: Path) -> None:
+    with pytest.raises(ConfigurationError, match=GOOD):
+        explain(crawl, "SQL/joins")
+
+
+def test_a_url_like_nothing_is_met_without_suggestions(crawl: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        explain(crawl, "0")
+    assert "near to it" not in str(caught.value)
+
+
+def test_a_crawl_without_links_still_explains_its_pages(crawl: Path) -> None:
+    (crawl / "links.parquet").unlink()
+    assert explain(crawl, GOOD).fate is Fate.FETCHED
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="there is no such folder"):
+        explain(tmp_path / "none", GOOD)
+
+
+def test_a_parent_without_a_row_breaks_the_path_and_is_told(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path, [page(HUB, parent="http://lost.example/")])
+    told = explain(crawl, HUB)
+    assert [step.url for step in told.steps] == [HUB]
+    assert "its parent http://lost.example/ has no row" in printed(told)
+
+
+def test_parents_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
+    rows = [page(HUB, parent=GOOD), page(GOOD, parent=SEED), page(SEED, parent=GOOD)]
+    told = explain(write_crawl(tmp_path, rows), HUB)
+    assert [step.url for step in told.steps] == [SEED, GOOD, HUB]
+    assert told.broken == f"the chain of parents runs in a circle at {GOOD}"
+
+
+def test_of_two_rows_of_one_url_the_later_holds(tmp_path: Path) -> None:
+    rows = [failed(SEED, "timeout", parent=None), good_page(SEED, parent=None)]
+    assert explain(write_crawl(tmp_path, rows), SEED).fate is Fate.FETCHED
+
+
+@given(parents=st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=8))
+def test_any_tangle_of_parents_is_explained(
+    tmp_path_factory: pytest.TempPathFactory, parents: list[int | None]
+) -> None:
+    urls = [f"http://h.example/{i}" for i in range(10)]
+    rows = [page(urls[i], parent=None if p is None else urls[p]) for i, p in enumerate(parents)]
+    crawl = write_crawl(tmp_path_factory.getbasetemp() / "tangle", rows)
+    told = explain(crawl, urls[0])
+    assert told.steps[-1].url == urls[0]
+    assert len(told.steps) <= len(rows)
+    assert (told.steps[0].score is None) == (told.broken == "")
+
+
+def test_the_story_is_told_in_words_from_the_seed(crawl: Path) -> None:
+    lines = [line.strip() for line in printed(explain(crawl, GOOD)).splitlines()]
+    assert lines == [
+        GOOD,
+        "fetched, 2 steps from its seed:",
+        f"seed {SEED}",
+        '"Seed" judged 0.90: on topic',
+        f"-> {HUB}",
+        'anchor "All of [it]", score 0.40: two in five',
+        "judged 0.30: off topic",
+        f"-> {GOOD}",
+        'anchor "Joins", score 0.83: five in six',
+        "+2.500  anchor",
+        "-0.700  parent",
+        "-0.100  depth",
+        '"Joining tables" judged 0.95: on topic',
+    ]
