@@ -1,0 +1,177 @@
+"""One pass over a page: its text, and its links with what surrounds them.
+
+The document is walked once, in order, and its text laid down piece by piece.
+A link, a block and a heading are then nothing but ranges of pieces, so that
+a link's context is a slice of its block, whatever the nesting: the cost is
+linear in the size of the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from resiliparse.parse.lang import detect_fast
+from selectolax.lexbor import LexborHTMLParser
+
+from focused.web.decode import (
+    MAX_PARSED_BYTES,
+    close_empty_elements,
+    content_type_of,
+    decode,
+    sniff_type,
+    tame,
+)
+from focused.web.page import Failed, FailureKind, Fetched, Link, Page
+from focused.web.url import resolver
+from focused.web.walk import RawLink, Walk
+
+MAX_LINKS = 5_000
+
+_MIN_DETECTED_CHARS = 200
+_DETECTED_FROM_CHARS = 4_000
+_MAX_LANGUAGE_RANK = 1_000  # resiliparse: above 1,200 it is usually wrong
+_LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?![A-Za-z])")
+_REFRESH = re.compile(
+    r"\s*[\d.]*\s*[;,]?\s*url\s*=\s*[\"']?\s*([^\"']+)", re.IGNORECASE
+)
+_AGENT_DIRECTIVE = re.compile(
+    r"\s*(?!unavailable_after|max-)[\w.-]+\s*:", re.IGNORECASE
+)
+
+
+def parse_page(fetched: Fetched, max_links: int = MAX_LINKS) -> Page | Failed:
+    """Parse a response into a page; never raises, whatever the server sent.
+
+    The first 2,000,000 bytes are parsed. The body's own look decides, not
+    only its Content-Type: binary sent as HTML is ``Failed(WRONG_TYPE)``, a
+    page with neither text nor target is ``Failed(EMPTY)``. Whether a type is
+    wanted at all is the caller's scope. At most ``max_links`` targets.
+    """
+    body = fetched.body[:MAX_PARSED_BYTES]
+    if not body.strip():
+        return Failed(
+            fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty"
+        )
+    seen_type = sniff_type(body)
+    if not seen_type.startswith("text/") and not seen_type.endswith("xml"):
+        detail = f"the body looks like {seen_type}"
+        return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, detail)
+    html, charset = decode(body, fetched.headers)
+    content_type = content_type_of(fetched.headers) or seen_type
+    if content_type == "text/plain":
+        page = _plain_page(fetched, html, charset)
+    else:
+        if content_type == "application/xhtml+xml":
+            html = close_empty_elements(html)
+        page = _html_page(fetched, html, charset, max_links)
+    if page.text or page.links or page.refresh or page.canonical:
+        return page
+    return Failed(
+        fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links"
+    )
+
+
+def _plain_page(fetched: Fetched, text: str, charset: str) -> Page:
+    text = " ".join(text.split())
+    noindex, nofollow = _robots_header(fetched.headers)
+    return Page(
+        url=fetched.url,
+        text=text,
+        language=_detect_language(text),
+        charset=charset,
+        noindex=noindex,
+        nofollow=nofollow,
+    )
+
+
+def _html_page(fetched: Fetched, html: str, charset: str, max_links: int) -> Page:
+    # As with scripts on: <noscript> in <head> then cannot end the head.
+    tree = LexborHTMLParser(tame(html), scripting=True)
+    walk = Walk(tree.root)
+    base = resolver(fetched.url)(walk.base) if walk.base else None
+    base = base or fetched.url
+    text = walk.text()
+    header_noindex, header_nofollow = _robots_header(fetched.headers)
+    meta_noindex, meta_nofollow = _robots_directives(walk.meta.get("robots", ""))
+    refresh = walk.refresh or fetched.headers.get("refresh", "")
+    return Page(
+        url=fetched.url,
+        title=walk.title or walk.meta.get("og:title", ""),
+        headings=walk.headings(),
+        description=walk.meta.get("description", "")
+        or walk.meta.get("og:description", ""),
+        text=text,
+        links=_links(walk, fetched.url, base, max_links),
+        canonical=resolver(base)(walk.canonical) if walk.canonical else None,
+        refresh=_refresh_target(refresh, fetched.url, base),
+        language=_declared_language(walk.language) or _detect_language(text),
+        charset=charset,
+        noindex=header_noindex or meta_noindex,
+        nofollow=header_nofollow or meta_nofollow,
+    )
+
+
+def _links(walk: Walk, url: str, base: str, max_links: int) -> tuple[Link, ...]:
+    """Join the links to one target: the longest anchor stays, at the first one's place.
+
+    The target is nofollow only when all its links are.
+    """
+    resolve = resolver(base)
+    own_url = resolver(url)("")
+    best: dict[str, tuple[str, RawLink, bool]] = {}
+    for raw in walk.links:
+        target = resolve(raw.href)
+        if target is None or target == own_url:
+            continue
+        anchor = walk.anchor(raw)
+        known = best.get(target)
+        if known is None:
+            if len(best) >= max_links:
+                continue
+            best[target] = (anchor, raw, raw.nofollow)
+        else:
+            nofollow = known[2] and raw.nofollow
+            longer = (anchor, raw) if len(anchor) > len(known[0]) else known[:2]
+            best[target] = (*longer, nofollow)
+    last = max(1, len(best) - 1)
+    return tuple(
+        Link(target, anchor, walk.context(raw), raw.tag_path, i / last, nofollow)
+        for i, (target, (anchor, raw, nofollow)) in enumerate(best.items())
+    )
+
+
+def _refresh_target(refresh: str, url: str, base: str) -> str | None:
+    match = _REFRESH.match(refresh)
+    target = resolver(base)(match[1].strip()) if match else None
+    return target if target != resolver(url)("") else None
+
+
+def _robots_directives(content: str) -> tuple[bool, bool]:
+    """Return (noindex, nofollow) of a list of directives such as ``noindex, follow``."""
+    words = {word.strip() for word in content.lower().split(",")}
+    return not words.isdisjoint(("noindex", "none")), not words.isdisjoint(
+        ("nofollow", "none")
+    )
+
+
+def _robots_header(headers: Mapping[str, str]) -> tuple[bool, bool]:
+    """The same for X-Robots-Tag; what follows another robot's name is not for us."""
+    kept: list[str] = []
+    for directive in headers.get("x-robots-tag", "").split(","):
+        if _AGENT_DIRECTIVE.match(directive):
+            break
+        kept.append(directive)
+    return _robots_directives(",".join(kept))
+
+
+def _declared_language(lang: str) -> str:
+    match = _LANGUAGE.match(lang)
+    return match[1].lower() if match else ""
+
+
+def _detect_language(text: str) -> str:
+    if len(text) < _MIN_DETECTED_CHARS:
+        return ""
+    language, rank = detect_fast(text[:_DETECTED_FROM_CHARS], _MAX_LANGUAGE_RANK)
+    return _declared_language(language) if 0 < rank <= _MAX_LANGUAGE_RANK else ""

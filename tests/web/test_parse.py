@@ -1,0 +1,478 @@
+"""What a page gives: text, links with their surroundings, what it says about itself."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from focused.web.page import Failed, FailureKind, Fetched, Link, Page
+from focused.web.parse import parse_page
+from focused.web.url import normalise
+
+URL = "https://example.org/docs/page.html"
+
+
+def parsed(
+    html: str | bytes, headers: dict[str, str] | None = None, url: str = URL
+) -> Page:
+    body = html.encode() if isinstance(html, str) else html
+    page = parse_page(Fetched(url, 200, headers or {"content-type": "text/html"}, body))
+    assert isinstance(page, Page), page
+    return page
+
+
+def failed(body: bytes, headers: dict[str, str] | None = None) -> Failed:
+    failure = parse_page(
+        Fetched(URL, 200, headers or {"content-type": "text/html"}, body)
+    )
+    assert isinstance(failure, Failed), failure
+    return failure
+
+
+def only_link(html: str) -> Link:
+    (link,) = parsed(html).links
+    return link
+
+
+# Text
+
+
+def test_text_is_what_a_reader_sees_with_white_space_collapsed() -> None:
+    page = parsed(
+        "<body><p>One\n  two</p><script>no()</script><style>p{}</style><p>three</p>"
+    )
+    assert page.text == "One two three"
+
+
+def test_inline_elements_do_not_break_words_and_blocks_do() -> None:
+    assert parsed("<div><b>J</b>ohn</div><div>Doe<br>Jr.</div>").text == "John Doe Jr."
+
+
+@pytest.mark.parametrize(
+    "tag", ["script", "style", "noscript", "template", "noframes", "svg"]
+)
+def test_text_that_is_not_shown_is_left_out(tag: str) -> None:
+    assert (
+        parsed(f"<p>shown</p><{tag}>hidden <a href='/x'>x</a></{tag}>").text == "shown"
+    )
+
+
+def test_a_noscript_in_the_head_does_not_end_the_head() -> None:
+    page = parsed(
+        "<head><noscript><img src=x></noscript><title>T</title></head><body>x"
+    )
+    assert (page.title, page.text) == ("T", "x")
+
+
+def test_the_title_is_collapsed_and_is_no_text() -> None:
+    page = parsed("<title> A \n title </title><p>text</p>")
+    assert (page.title, page.text) == ("A title", "text")
+
+
+def test_headings_are_h1_to_h3_in_document_order() -> None:
+    page = parsed("<h2>b</h2><h1>a <i>i</i></h1><h3>c</h3><h4>d</h4><h1></h1>")
+    assert page.headings == ("b", "a i", "c")
+
+
+def test_the_description_is_the_meta_element_or_else_open_graph() -> None:
+    both = "<meta property=og:description content=og><meta name=Description content=plain>x"
+    assert parsed(both).description == "plain"
+    assert parsed("<meta property=og:description content=og>x").description == "og"
+
+
+# Links
+
+
+def test_links_are_absolute_normalised_and_in_document_order() -> None:
+    page = parsed(
+        "<a href='b.html#x'>b</a><a href='/A/../c'>c</a><a href='//Other.org'>o</a>"
+    )
+    assert [link.url for link in page.links] == [
+        "https://example.org/docs/b.html",
+        "https://example.org/c",
+        "https://other.org/",
+    ]
+
+
+def test_links_are_resolved_against_the_first_base() -> None:
+    page = parsed("<base href='/elsewhere/'><base href='/no/'><a href='b'>b</a>")
+    assert page.links[0].url == "https://example.org/elsewhere/b"
+
+
+def test_a_base_that_is_no_url_is_ignored() -> None:
+    assert only_link("<base href='mailto:x@y.z'><a href='b'>b</a>").url.endswith(
+        "/docs/b"
+    )
+
+
+@pytest.mark.parametrize(
+    "href", ["", "#top", "page.html", "mailto:a@b.c", "javascript:x()", "tel:1"]
+)
+def test_links_to_the_page_itself_or_to_no_page_are_left_out(href: str) -> None:
+    assert parsed(f"<p>text <a href='{href}'>x</a>").links == ()
+
+
+def test_a_target_appears_once_with_its_longest_anchor_at_its_first_place() -> None:
+    page = parsed("<a href='b'>b</a><a href='c'>c</a><a href='b#frag'>longer text</a>")
+    assert [(link.url[-1], link.anchor) for link in page.links] == [
+        ("b", "longer text"),
+        ("c", "c"),
+    ]
+
+
+def test_areas_frames_and_next_and_previous_pages_are_links() -> None:
+    page = parsed(
+        "<link rel=next href=n><link rel='prev x' href=p><link rel=stylesheet href=s>"
+        "<map><area href=a alt='An area'></map><iframe src=i title='A frame'></iframe>"
+    )
+    assert [(link.url[-1], link.anchor) for link in page.links] == [
+        ("n", ""),
+        ("p", ""),
+        ("a", "An area"),
+        ("i", "A frame"),
+    ]
+
+
+def test_a_frameset_leads_to_its_frames() -> None:
+    page = parsed("<frameset><frame src=left.html><frame src=right.html></frameset>")
+    assert [link.url[-10:] for link in page.links] == ["/left.html", "right.html"]
+
+
+def test_only_the_first_links_of_too_many_are_kept() -> None:
+    body = "".join(f"<a href='{i}'>x</a>" for i in range(50)).encode()
+    page = parse_page(Fetched(URL, 200, {}, body), max_links=10)
+    assert isinstance(page, Page)
+    assert [link.url.rpartition("/")[2] for link in page.links] == [
+        str(i) for i in range(10)
+    ]
+
+
+def test_positions_run_from_zero_to_one() -> None:
+    page = parsed("<a href=1>1</a><a href=2>2</a><a href=3>3</a>")
+    assert [link.position for link in page.links] == [0.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("html", "anchor"),
+    [
+        ("<a href=b> two\n words </a>", "two words"),
+        ("<a href=b></a>", ""),
+        ("<a href=b><img src=i alt='A picture'></a>", "A picture"),
+        ("<a href=b>text <img src=i alt='and picture'></a>", "text and picture"),
+        ("<a href=b title='A title'><img src=i></a>", "A title"),
+        ("<a href=b aria-label='A label'></a>", "A label"),
+        ("<a href=b title='A title'>text</a>", "text"),
+        ("<a href=b><b>J</b>ohn</a>", "John"),
+        ("<a href=b><div>One</div><div>two</div></a>", "One two"),
+    ],
+)
+def test_an_anchor_is_the_links_text_or_else_what_it_is_called(
+    html: str, anchor: str
+) -> None:
+    assert only_link(html).anchor == anchor
+
+
+def test_an_anchor_is_bounded() -> None:
+    assert len(only_link(f"<a href=b>{'word ' * 1000}</a>").anchor) <= 300
+
+
+# Context
+
+
+def test_the_context_is_the_blocks_text_without_the_anchor() -> None:
+    html = "<p>elsewhere</p><p>All that can be said before <a href=b>anchor</a> and after it.</p>"
+    assert only_link(html).context == "All that can be said before and after it."
+
+
+def test_the_context_ends_with_the_nearest_heading_above() -> None:
+    html = (
+        "<h1>Top</h1><h2>Databases</h2><p>A long enough text stands around <a href=b>x</a> here"
+        "<h2>Below</h2>"
+    )
+    assert only_link(html).context == "A long enough text stands around here Databases"
+
+
+def test_a_block_that_holds_little_else_gives_way_to_the_one_around_it() -> None:
+    html = "<dl><dt><a href=b>sqlite</a></dt><dd>A small and fast database engine</dd></dl>"
+    assert only_link(html).context == "A small and fast database engine"
+
+
+def test_the_context_has_some_forty_words_and_a_heading() -> None:
+    html = f"<h2>Title</h2><p>{'before ' * 500}<a href=b>x</a>{' after' * 500}"
+    words = only_link(html).context.split()
+    assert words == ["before"] * 20 + ["after"] * 20 + ["Title"]
+
+
+# Tag path
+
+
+def test_the_tag_path_runs_from_the_body_to_the_link_with_classes() -> None:
+    html = "<body class=doc><div class='nav main wide'><ul><li><em><a class=ref href=b>x</a>"
+    assert only_link(html).tag_path == "body.doc/div.nav.main/ul/li/em/a.ref"
+
+
+def test_the_tag_path_of_a_link_after_closed_elements_knows_only_open_ones() -> None:
+    html = "<div class=one><a href=a>x</a></div><div class=two><p>y</p><i><a href=b>x</a></i></div>"
+    assert [link.tag_path for link in parsed(html).links] == [
+        "body/div.one/a",
+        "body/div.two/i/a",
+    ]
+
+
+def test_the_tag_path_is_bounded() -> None:
+    html = f"<div class={'c' * 900}>" * 400 + "<a href=b>x</a>"
+    assert len(only_link(html).tag_path) < 1_100
+
+
+# What a page says about robots
+
+
+@pytest.mark.parametrize("rel", ["nofollow", "external NoFollow", "ugc", "sponsored"])
+def test_a_link_can_say_that_it_is_no_recommendation(rel: str) -> None:
+    assert only_link(f"<a href=b rel='{rel}'>x</a>").nofollow
+
+
+def test_a_target_that_is_also_recommended_is_not_nofollow() -> None:
+    assert not only_link(
+        "<a href=b rel=nofollow>long anchor</a><a href=b>x</a>"
+    ).nofollow
+
+
+@pytest.mark.parametrize(
+    ("content", "noindex", "nofollow"),
+    [
+        ("noindex", True, False),
+        ("NOFOLLOW, index", False, True),
+        ("none", True, True),
+        ("all", False, False),
+        ("max-snippet:-1, noindex", True, False),
+    ],
+)
+def test_meta_robots_and_the_header_are_heard(
+    content: str, noindex: bool, nofollow: bool
+) -> None:
+    in_page = parsed(f"<meta name=ROBOTS content='{content}'>x")
+    in_header = parsed("x", {"content-type": "text/html", "x-robots-tag": content})
+    assert (in_page.noindex, in_page.nofollow) == (noindex, nofollow)
+    assert (in_header.noindex, in_header.nofollow) == (noindex, nofollow)
+
+
+def test_what_is_said_to_another_robot_is_ignored() -> None:
+    page = parsed(
+        "<meta name=otherbot content=noindex>x",
+        {
+            "content-type": "text/html",
+            "x-robots-tag": "nofollow, otherbot: noindex, none",
+        },
+    )
+    assert (page.noindex, page.nofollow) == (False, True)
+
+
+def test_the_canonical_url_is_resolved() -> None:
+    assert (
+        parsed("<link rel=canonical href='/c#x'>x").canonical == "https://example.org/c"
+    )
+    assert parsed("x").canonical is None
+
+
+@pytest.mark.parametrize(
+    "content", ["0;url=/new", "0; URL='/new'", "5 ;url=/new#x", '0;url = "/new"']
+)
+def test_a_meta_refresh_names_its_target(content: str) -> None:
+    html = f"<meta http-equiv=Refresh content='{content}'>".replace("'/new'", "/new")
+    assert parsed(html).refresh == "https://example.org/new"
+
+
+@pytest.mark.parametrize(
+    "content", ["30", "0;url=page.html", "", "0;url=javascript:x()"]
+)
+def test_a_refresh_of_the_page_itself_is_none(content: str) -> None:
+    assert parsed(f"<meta http-equiv=refresh content='{content}'>x").refresh is None
+
+
+# Language and charset
+
+
+@pytest.mark.parametrize(
+    ("lang", "language"), [("en", "en"), ("DE-at", "de"), ("x-klingon", "")]
+)
+def test_the_declared_language_is_taken(lang: str, language: str) -> None:
+    assert parsed(f"<html lang='{lang}'><p>kurz").language == language
+
+
+def test_the_language_of_a_long_text_is_detected() -> None:
+    german = (
+        "Die Würde des Menschen ist unantastbar. Sie zu achten und zu schützen ist " * 5
+    )
+    assert parsed(f"<p>{german}").language == "de"
+    assert parsed("<p>Die Würde").language == ""
+
+
+def test_a_byte_order_mark_beats_the_header() -> None:
+    page = parsed(
+        "naïve".encode("utf-8-sig"), {"content-type": "text/html; charset=latin-1"}
+    )
+    assert (page.text, page.charset) == ("naïve", "utf-8")
+
+
+def test_the_header_beats_the_document() -> None:
+    html = "<meta charset=utf-8>naïve".encode("cp1252")
+    assert (
+        parsed(html, {"content-type": "text/html; charset=ISO-8859-1"}).text == "naïve"
+    )
+
+
+def test_the_document_declares_its_charset() -> None:
+    assert (
+        parsed("<meta charset='windows-1251'>Привет".encode("cp1251")).text == "Привет"
+    )
+    old = '<meta http-equiv="content-type" content="text/html; charset=Shift_JIS">こんにちは'
+    assert parsed(old.encode("shift_jis")).text == "こんにちは"
+
+
+def test_an_undeclared_charset_is_detected() -> None:
+    russian = (
+        "Все люди рождаются свободными и равными в своем достоинстве и правах. " * 3
+    )
+    assert parsed(russian.encode("cp1251")).text == russian.strip()
+
+
+@pytest.mark.parametrize(
+    "label", ["utf-7", "base64", "no-such", "unicode_escape", "\\"]
+)
+def test_an_unknown_charset_is_as_good_as_none(label: str) -> None:
+    assert (
+        parsed("naïve", {"content-type": f"text/html; charset={label}"}).text == "naïve"
+    )
+
+
+def test_bytes_that_the_charset_cannot_read_are_replaced() -> None:
+    page = parsed(b"caf\xe9 au lait", {"content-type": "text/html; charset=utf-8"})
+    assert page.text == "caf\N{REPLACEMENT CHARACTER} au lait"
+
+
+# What is no page
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b" \n", b"<html></html>", b"<!-- nothing -->", b"<script>x</script>"]
+)
+def test_a_page_without_text_and_links_is_empty(body: bytes) -> None:
+    assert failed(body).kind is FailureKind.EMPTY
+
+
+def test_a_page_that_only_leads_elsewhere_is_a_page() -> None:
+    assert parsed("<meta http-equiv=refresh content='0;url=/b'>").text == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"%PDF-1.7 plain text that is long enough to look harmless",
+        b"\x89PNG\r\n\x1a\n" + bytes(500),
+        b"PK\x03\x04" + b"abc" * 100,
+        bytes(range(256)) * 20,
+        b"<html>" + b"\x00\x01\x02text" * 500,
+    ],
+)
+def test_binary_sent_as_html_is_of_the_wrong_type(body: bytes) -> None:
+    failure = failed(body)
+    assert failure.kind is FailureKind.WRONG_TYPE
+    assert "looks like" in failure.detail
+
+
+def test_a_stray_nul_does_not_make_a_page_binary() -> None:
+    assert "text" in parsed(b"<p>some \x00 text that goes on and on</p>").text
+
+
+def test_plain_text_has_text_and_no_links() -> None:
+    page = parsed("a < b\n<a href=x>", {"content-type": "text/plain"})
+    assert (page.text, page.links) == ("a < b <a href=x>", ())
+
+
+def test_html_without_a_content_type_is_recognised() -> None:
+    assert (
+        parsed("<!-- x --><!DOCTYPE html><title>T</title>x", {"server": "x"}).title
+        == "T"
+    )
+
+
+def test_an_empty_element_of_xhtml_does_not_swallow_the_rest() -> None:
+    xhtml = "<html><head><script src='x'/><title>T</title></head><body><a name='x'/>text</body>"
+    page = parsed(xhtml, {"content-type": "application/xhtml+xml"})
+    assert (page.title, page.text) == ("T", "text")
+
+
+# Pages made to hurt
+
+
+def test_a_hundred_thousand_nested_elements_are_read() -> None:
+    page = parsed("<div>" * 100_000 + "<a href=deep>deep</a>")
+    assert page.text == "deep"
+    assert page.links[0].tag_path.count("/") <= 25
+
+
+def test_a_million_attributes_are_not_read() -> None:
+    attributes = " ".join(f"a{i}=1" for i in range(200_000))
+    assert parsed(f"<p>text <a {attributes}>more</a>").text == "text more"
+
+
+def test_a_million_links_are_bounded() -> None:
+    page = parsed("".join(f"<a href={i}>" for i in range(130_000)))
+    assert len(page.links) == 5_000
+
+
+def test_nested_links_with_a_long_text_are_bounded() -> None:
+    page = parsed("<object><a href=x>" * 900 + "word " * 200_000)
+    assert len(page.links[0].anchor) <= 300
+
+
+def test_only_the_first_two_megabytes_are_parsed() -> None:
+    assert len(parsed(b"word " * 2_000_000).text) <= 2_000_000
+
+
+TAGS = [
+    "div",
+    "a href=x",
+    "p",
+    "table",
+    "td",
+    "li",
+    "title",
+    "base href=/b/",
+    "meta",
+    "svg",
+    "h1",
+]
+soup = st.lists(
+    st.one_of(
+        st.sampled_from([f"<{tag}>" for tag in TAGS]),
+        st.sampled_from([f"</{tag.split()[0]}>" for tag in TAGS]),
+        st.text(max_size=8),
+    ),
+    max_size=40,
+).map("".join)
+
+
+@given(
+    st.one_of(st.binary(max_size=300), soup.map(lambda s: s.encode("utf-8", "replace")))
+)
+@settings(max_examples=300)
+def test_parsing_never_raises_and_keeps_what_pages_promise(body: bytes) -> None:
+    page = parse_page(Fetched(URL, 200, {}, body))
+    if isinstance(page, Page):
+        urls = [link.url for link in page.links]
+        assert len(urls) == len(set(urls))
+        assert URL not in urls
+        assert all(normalise(url) == url for url in urls)
+        assert all(0.0 <= link.position <= 1.0 for link in page.links)
+        assert page.text == " ".join(page.text.split())
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["content-type", "x-robots-tag", "refresh"]),
+        st.text(max_size=40),
+    )
+)
+def test_no_header_makes_parsing_raise(headers: dict[str, str]) -> None:
+    parse_page(Fetched(URL, 200, headers, "<p>häder".encode("latin-1")))
