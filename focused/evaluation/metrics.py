@@ -3,8 +3,9 @@
 ``pages`` is always a frame with the columns of
 :data:`focused.archive_schema.PAGES_SCHEMA` (those a function names suffice),
 in the order of settling. Harvest counts fetched pages that are no training
-samples, and leaves nothing else out: redirects and failures bring no page,
-duplicates do.
+samples, and leaves nothing else out: redirects, failures and feeds bring no
+page, duplicates do. Content is on topic once: its second copy is a fetch spent
+for nothing.
 """
 
 from __future__ import annotations
@@ -160,8 +161,19 @@ class LabelHarvest:
 
 
 def label_verdicts(pages: pd.DataFrame, relevant: Collection[str]) -> NDArray[np.bool_]:
-    """The labels' verdict on each page that counts, shape (n,)."""
-    return harvest_pages(pages)["url"].isin(list(relevant)).to_numpy(dtype=bool)
+    """The labels' verdict on each page that counts, shape (n,).
+
+    Of several copies of one content the first with a good label is on topic,
+    and none when a training sample has that content.
+    """
+    counted = harvest_pages(pages)
+    content = counted["duplicate_of"].fillna(counted["url"])
+    good = counted["url"].isin(list(relevant)) & ~content.isin(_samples(pages))
+    return (good & ~content.where(good).duplicated()).to_numpy(dtype=bool)
+
+
+def _samples(pages: pd.DataFrame) -> list[str]:
+    return [str(url) for url in pages.loc[pages["training"].astype(bool), "url"]]
 
 
 def label_harvest(
@@ -169,10 +181,10 @@ def label_harvest(
 ) -> LabelHarvest:
     """Judge ``pages`` by ``labels`` (URL to categories), with ``good`` categories the topic."""
     counted = harvest_pages(pages)
-    samples = pages.loc[pages["training"].astype(bool), "url"]
-    relevant = relevant_urls(labels, good).difference(samples)
+    relevant = relevant_urls(labels, good).difference(_samples(pages))
     verdicts = label_verdicts(pages, relevant)
-    found = counted.loc[verdicts, "url"].nunique()
+    agreed = counted["url"].isin(list(relevant)).to_numpy(dtype=bool)
+    found = counted.loc[agreed, "url"].nunique()
     return LabelHarvest(
         labelled=int(counted["url"].isin(list(labels)).sum()),
         on_topic=int(verdicts.sum()),
@@ -180,5 +192,5 @@ def label_harvest(
         rate_last=harvest_rate(verdicts[-WINDOW:]),
         relevant=len(relevant),
         recall=found / len(relevant) if relevant else 0.0,
-        precision=harvest_rate(verdicts[counted["on_topic"].to_numpy(dtype=bool)]),
+        precision=harvest_rate(agreed[counted["on_topic"].to_numpy(dtype=bool)]),
     )

@@ -181,7 +181,7 @@ def _thinned(on_topic: NDArray[np.bool_]) -> list[tuple[int, float, float]]:
 def _duration_s(crawl: CrawlFolder) -> float:
     """Running time: as counted over all sittings, or from start to end, or as the pages tell."""
     stats = crawl.stats
-    if isinstance(elapsed := stats.get("elapsed_s"), int | float):
+    if isinstance(elapsed := stats.get("active_s"), int | float):
         return float(elapsed)
     started, ended = stats.get("started_at"), stats.get("ended_at")
     if isinstance(started, int | float) and isinstance(ended, int | float):

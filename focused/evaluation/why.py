@@ -31,6 +31,7 @@ class Fate(StrEnum):
     """What became of the URL that was asked about."""
 
     FETCHED = "fetched"
+    FEED = "feed"
     REDIRECTED = "redirected"
     FAILED = "failed"
     NOT_FETCHED = "not fetched"

@@ -79,6 +79,8 @@ def _verdict(step: Step) -> str:
         return f"failed: {plain(step.failure) or 'unknown'}{status}"
     if step.outcome == "redirected":
         return f"redirected, HTTP {step.status}"
+    if step.outcome == "feed":
+        return "a feed or sitemap: read for its links, never judged"
     title = f'"{plain(step.title, 80)}" ' if plain(step.title) else ""
     sample = ", a training sample" if step.training else ""
     if step.relevance is None:

@@ -14,7 +14,7 @@ def odds(probability: float) -> str:
     if probability > 0.999:
         return "all but certain"
     if probability < 0.1:
-        return f"one in {_round_figure(1 / probability)}"
+        return f"one in {_numeral(_round_figure(1 / probability))}"
     if probability > 0.9:
         parts = _round_figure(1 / (1 - probability))
         return f"{_numeral(parts - 1)} in {_numeral(parts)}"

@@ -18,6 +18,7 @@ from focused.evaluation.metrics import (
     harvest_rate,
     hosts_by_harvest,
     label_harvest,
+    label_verdicts,
     relevant_urls,
     rolling_harvest,
 )
@@ -27,12 +28,13 @@ A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 verdicts = st.lists(st.booleans(), min_size=1, max_size=300)
 
 
-def test_redirects_failures_and_training_samples_are_no_harvest() -> None:
+def test_redirects_failures_feeds_and_training_samples_are_no_harvest() -> None:
     pages = frame(
         [
             good_page(A),
             page(B, outcome="redirected", status=301, relevance=None),
             failed(C, "timeout"),
+            page(C, outcome="feed", relevance=None),
             good_page("http://d.example/", training=True),
         ]
     )
@@ -149,6 +151,18 @@ def test_training_samples_are_not_there_to_be_recalled() -> None:
     pages = frame([good_page(A, training=True), good_page(B)])
     judged = label_harvest(pages, {A: ["Top/X"], B: ["Top/X"]}, ["Top/X"])
     assert (judged.relevant, judged.recall, judged.on_topic) == (1, 1.0, 1)
+
+
+def test_content_is_on_topic_by_labels_once_and_recalled_under_each_of_its_urls() -> None:
+    labels = {B: ["Top/X"], C: ["Top/X"]}
+    pages = frame([good_page(A), page(B, duplicate_of=A), page(C, duplicate_of=A)])
+    assert label_verdicts(pages, [B, C]).tolist() == [False, True, False]
+    assert label_harvest(pages, labels, ["Top/X"]).recall == 1.0
+
+
+def test_a_copy_of_a_training_sample_is_no_harvest_by_labels() -> None:
+    pages = frame([good_page(A, training=True), page(B, duplicate_of=A)])
+    assert label_verdicts(pages, [A, B]).tolist() == [False]
 
 
 def test_labels_without_a_good_page_recall_nothing() -> None:

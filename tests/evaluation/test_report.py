@@ -116,7 +116,7 @@ def test_a_crawl_without_counters_tells_what_its_pages_tell(tmp_path: Path) -> N
 
 
 def test_time_over_several_sittings_is_taken_from_the_counters(tmp_path: Path) -> None:
-    stats = {**STATS, "elapsed_s": 2.5}
+    stats = {**STATS, "active_s": 2.5}
     assert report_data(write_crawl(tmp_path, [page(A)], stats=stats))["duration_s"] == 2.5
 
 

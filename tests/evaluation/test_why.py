@@ -102,6 +102,13 @@ def test_a_failure_is_explained_like_a_page(crawl: Path) -> None:
     assert "failed: http-4xx" in printed(told)
 
 
+def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
+    feed = page(SEED, outcome="feed", parent=None, relevance=None)
+    told = explain(write_crawl(tmp_path, [feed]), SEED)
+    assert told.fate is Fate.FEED
+    assert "a feed or sitemap" in printed(told)
+
+
 def test_a_link_that_was_not_followed_is_told_with_its_best_score_and_sources(crawl: Path) -> None:
     told = explain(crawl, "http://waiting.example/")
     assert told.fate is Fate.NOT_FETCHED
