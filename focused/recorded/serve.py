@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from aiohttp import web
 
-from focused.errors import RecordedWebError
+from focused.errors import ConfigurationError, RecordedWebError
 from focused.recorded.faults import Effects, Fault, FaultKind, FaultPlan
 from focused.recorded.wire import headers_to_pass_on, send
 
@@ -226,7 +226,8 @@ def serve_forever(
 
     ``on_ready`` is told the port; ``stop`` runs in a thread of its own. The
     access log is appended to. Raises RecordedWebError when the folder is no
-    recorded web or the port cannot be had.
+    recorded web or the port cannot be had, ConfigurationError when the access
+    log cannot be written.
     """
     # Here, so that serving any other source does not load the WARC reader.
     from focused.recorded.store import RecordedWeb
@@ -234,9 +235,18 @@ def serve_forever(
     with contextlib.ExitStack() as stack:
         log = None
         if access_log is not None:
-            log = stack.enter_context(access_log.open("a", encoding="utf-8"))
-        source = RecordedWeb.open(folder)
+            log = stack.enter_context(_open_to_append(access_log))
+        source = stack.enter_context(RecordedWeb.open(folder))
         asyncio.run(_serve(source, host, port, faults, log, on_ready, stop))
+
+
+def _open_to_append(path: Path) -> TextIO:
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: the access log cannot be written: {error.strerror}"
+        ) from error
 
 
 async def _serve(
@@ -250,7 +260,8 @@ async def _serve(
 ) -> None:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises by itself
+        # Not on Windows, nor off the main thread: there Ctrl-C raises by itself.
+        with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(number, stopped.set)
     server = ReplayServer(source, clock=time.time, faults=faults, access_log=access_log)
     on_ready(await server.start(host, port))

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from focused.errors import RecordedWebError
 from focused.recorded.faults import FaultPlan, parse_fault
@@ -56,7 +57,7 @@ async def ask(
     meant = {"Host": host, SCHEME_HEADER: scheme, **(headers or {})}
     timeout = aiohttp.ClientTimeout(total=20)
     async with aiohttp.ClientSession(timeout=timeout) as session:
-        target = aiohttp.client.URL(f"http://{site.address}/{path}", encoded=True)
+        target = URL(f"http://{site.address}/{path}", encoded=True)
         async with session.request(
             method, target, headers=meant, allow_redirects=False
         ) as response:
@@ -205,7 +206,7 @@ def test_a_record_that_cannot_be_read_is_a_500_and_not_the_end() -> None:
                 raise RecordedWebError("no readable record at byte 7")
             return super().get(url)
 
-    with served(Damaged(*(WEB.get(url) for url in (A, "http://a.example/big")))) as site:
+    with served(Damaged(page(A, html("plain a")))) as site:
         got = asking(site, "http://a.example/big")
         assert (got.status, got.body) == (500, b"no readable record at byte 7\n")
         assert asking(site, A).status == 200
