@@ -1,0 +1,142 @@
+"""The doc web's page-level labels: what the rules call on topic, and what not."""
+
+import pytest
+
+from focused.errors import ConfigurationError
+from focused.recorded.page_topics import page_categories, parse_topics, shipped_topics
+
+PARALLEL = "Top/Computers/Parallel_Computing"
+STATISTICS = "Top/Science/Math/Statistics"
+CRYPTOGRAPHY = "Top/Computers/Security/Cryptography"
+
+
+@pytest.mark.parametrize(
+    ("url", "category"),
+    [
+        ("https://docs.python.org/3/library/multiprocessing.html", PARALLEL),
+        ("https://en.cppreference.com/w/cpp/thread/mutex/lock.html", PARALLEL),
+        ("https://docs.dask.org/en/stable/scheduling.html", PARALLEL),
+        ("https://www.postgresql.org/docs/15/parallel-plans.html", PARALLEL),
+        ("https://docs.python.org/3/library/statistics.html", STATISTICS),
+        (
+            "https://docs.dask.org/en/stable/generated/dask.array.random.normal.html",
+            STATISTICS,
+        ),
+        (
+            "https://pandas.pydata.org/docs/reference/api/pandas.Series.quantile.html",
+            STATISTICS,
+        ),
+        ("https://docs.python.org/3/library/hashlib.html", CRYPTOGRAPHY),
+        ("https://www.postgresql.org/docs/15/pgcrypto.html", CRYPTOGRAPHY),
+        ("https://docs.djangoproject.com/en/3.2/topics/signing.html", CRYPTOGRAPHY),
+    ],
+)
+def test_a_page_about_a_topic_is_labelled_wherever_it_stands(
+    url: str, category: str
+) -> None:
+    assert category in page_categories(url, "A title")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://docs.python.org/3/library/json.html",
+        "https://docs.dask.org/en/stable/changelog.html",
+        "https://docs.dask.org/en/stable/generated/dask.dataframe.Series.str.upper.html",
+        "https://docs.celeryq.dev/en/stable/history/whatsnew-4.0.html",
+        "https://slurm.schedmd.com/testimonials.html",
+        "https://en.cppreference.com/w/cpp/container/vector.html",
+        "https://pandas.pydata.org/docs/reference/api/pandas.Series.shape.html",
+        "https://www.gevent.org/whatsnew_1_3.html",
+    ],
+)
+def test_other_pages_of_the_same_hosts_have_no_label_of_their_own(url: str) -> None:
+    assert page_categories(url, "A title") == ()
+
+
+def test_a_page_can_be_about_two_topics() -> None:
+    found = page_categories("https://docs.python.org/3/library/ssl.html", "ssl")
+    client = page_categories(
+        "https://www.postgresql.org/docs/15/auth-cert.html", "Certificates"
+    )
+    assert found == (CRYPTOGRAPHY,)
+    assert set(client) == {CRYPTOGRAPHY, "Top/Computers/Security"}
+
+
+def test_a_host_the_rules_do_not_name_has_no_labels() -> None:
+    assert (
+        page_categories("https://threading.example.org/multiprocessing.html", "Threads")
+        == ()
+    )
+
+
+def test_a_page_without_a_title_is_a_stub_and_has_no_labels() -> None:
+    assert (
+        page_categories("https://docs.python.org/3/library/threading.html", " ") == ()
+    )
+
+
+def test_scheme_fragment_query_and_index_file_make_no_difference() -> None:
+    spellings = [
+        "https://docs.dask.org/en/stable/",
+        "http://docs.dask.org/en/stable/",
+        "https://docs.dask.org/en/stable/index.html",
+        "https://docs.dask.org/en/stable/index.html#top",
+        "https://docs.dask.org/en/stable/?highlight=delayed",
+    ]
+    assert {page_categories(url, "Dask") for url in spellings} == {(PARALLEL,)}
+
+
+def test_percent_encoded_paths_are_matched_as_the_page_names_them() -> None:
+    url = "https://en.cppreference.com/w/cpp/thread/shared_future/operator%3D.html"
+    assert page_categories(url, "operator=") == (PARALLEL,)
+
+
+def test_every_shipped_rule_names_a_host_of_the_map() -> None:
+    from focused.recorded.docmap import doc_packages
+
+    hosts = {package.base.split("/")[2] for package in doc_packages("full")}
+    assert set(shipped_topics().rules) <= hosts
+
+
+def test_path_title_and_exception_of_a_rule_must_all_agree() -> None:
+    topics = parse_topics(
+        {
+            "topic": [
+                {
+                    "category": "Top/Bees",
+                    "rule": [
+                        {
+                            "at": "a.example/doc/",
+                            "path": "^bee",
+                            "title": "Bees",
+                            "not": "wasp",
+                            "why": "bees",
+                        }
+                    ],
+                }
+            ]
+        },
+        "rules.toml",
+    )
+    assert topics.categories("http://a.example/doc/bee1", "Bees") == ("Top/Bees",)
+    assert topics.categories("http://a.example/doc/bee-wasp", "Bees") == ()
+    assert topics.categories("http://a.example/doc/bee1", "Ants") == ()
+    assert topics.categories("http://a.example/doc/ant", "Bees") == ()
+    assert topics.categories("http://a.example/bee1", "Bees") == ()
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        ({"at": "a.example/", "why": "x", "pat": "y"}, "pat"),
+        ({"at": "a.example/"}, "why"),
+        ({"at": "https://a.example/", "why": "x"}, "scheme"),
+        ({"at": "a.example/", "why": "x", "path": "("}, "path"),
+    ],
+)
+def test_a_bad_rule_is_an_error_that_names_file_and_key(
+    rule: dict[str, str], named: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=rf"rules\.toml.*{named}"):
+        parse_topics({"topic": [{"category": "Top/X", "rule": [rule]}]}, "rules.toml")
