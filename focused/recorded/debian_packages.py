@@ -1,0 +1,157 @@
+"""Debian packages as files: look up, download, unpack; no root needed.
+
+Uses ``apt-cache``, ``apt-get download`` (which checks the archive's signed
+hashes) and ``dpkg-deb -x``. Downloads stay in the cache folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from focused.errors import RecordedWebError
+
+Progress = Callable[[str], None]
+_TOOLS = ("apt-get", "apt-cache", "dpkg-deb")
+_BATCH = 25
+
+
+@dataclass(frozen=True, slots=True)
+class DebianPackage:
+    """A package that apt can download; ``size_bytes`` is that of the ``.deb``."""
+
+    name: str
+    version: str
+    architecture: str
+    size_bytes: int
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """The name that ``apt-get download`` gives the file."""
+        version = quote(self.version, safe="+~.-")
+        return f"{self.name}_{version.replace('%3A', '%3a')}_{self.architecture}.deb"
+
+
+def fetch_packages(names: Sequence[str], cache: Path, progress: Progress) -> dict[str, Path]:
+    """The ``.deb`` files of the packages by name, downloaded unless in ``cache``.
+
+    Packages that this release of Debian doesn't have are left out and named
+    to ``progress``. Raises RecordedWebError without apt, without package
+    lists, when none of the packages is known, or when a download fails.
+    """
+    _require_tools()
+    cache.mkdir(parents=True, exist_ok=True)
+    known = _look_up_or_update(names, progress)
+    missing = [name for name in names if name not in known]
+    if missing:
+        progress(f"not in this release of Debian, left out: {', '.join(missing)}")
+    wanted = [package for package in known.values() if not _is_cached(package, cache)]
+    size_mb = sum(package.size_bytes for package in wanted) / 1e6
+    if wanted:
+        progress(f"downloading {len(wanted)} packages, {size_mb:.1f} MB")
+    for start in range(0, len(wanted), _BATCH):
+        _download([package.name for package in wanted[start : start + _BATCH]], cache)
+    for package in known.values():
+        if not _is_cached(package, cache):
+            raise RecordedWebError(
+                f"apt-get download brought no intact {package.file_name} into {cache}: try again"
+            )
+    return {name: cache / package.file_name for name, package in known.items()}
+
+
+def unpack(deb: Path, folder: Path) -> None:
+    """Unpack a package's files below ``folder``; RecordedWebError when it is damaged."""
+    folder.mkdir(parents=True, exist_ok=True)
+    done = _run(["dpkg-deb", "-x", str(deb), str(folder)])
+    if done.returncode != 0:
+        raise RecordedWebError(
+            f"{deb} cannot be unpacked ({_last_line(done.stderr)}): remove it and build again"
+        )
+
+
+def parse_stanzas(text: str) -> dict[str, DebianPackage]:
+    """The packages of ``apt-cache show`` output; of several versions the first, which is apt's choice."""
+    found: dict[str, DebianPackage] = {}
+    for stanza in text.split("\n\n"):
+        fields = dict(
+            line.split(": ", 1)
+            for line in stanza.splitlines()
+            if ": " in line and not line.startswith(" ")
+        )
+        if not {"Package", "Version", "Size", "SHA256"} <= fields.keys():
+            continue
+        package = DebianPackage(
+            fields["Package"],
+            fields["Version"],
+            fields.get("Architecture", "all"),
+            int(fields["Size"]),
+            fields["SHA256"],
+        )
+        found.setdefault(package.name, package)
+    return found
+
+
+def _require_tools() -> None:
+    absent = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if absent:
+        raise RecordedWebError(
+            f"this web is made from Debian packages, and {', '.join(absent)} cannot be found "
+            "here: build it on Debian or Ubuntu or in a container of theirs, or use pages of "
+            "your own with 'focused web import' (a folder of HTML, or WARC files)"
+        )
+
+
+def _look_up_or_update(names: Sequence[str], progress: Progress) -> dict[str, DebianPackage]:
+    known = _look_up(names)
+    if len(known) < len(names) and os.geteuid() == 0:
+        progress("some packages are unknown: updating the package lists")
+        done = _run(["apt-get", "-q", "update"])
+        if done.returncode == 0:
+            known = _look_up(names)
+    if not known:
+        raise RecordedWebError(
+            "apt knows none of the documentation packages: its package lists are missing or "
+            "not Debian's; run 'apt-get update' as root, then build again"
+        )
+    return {name: known[name] for name in names if name in known}
+
+
+def _look_up(names: Iterable[str]) -> dict[str, DebianPackage]:
+    return parse_stanzas(_run(["apt-cache", "show", "--no-all-versions", *names]).stdout)
+
+
+def _is_cached(package: DebianPackage, cache: Path) -> bool:
+    deb = cache / package.file_name
+    if not deb.is_file() or deb.stat().st_size != package.size_bytes:
+        return False
+    with deb.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == package.sha256
+
+
+def _download(names: Sequence[str], cache: Path) -> None:
+    # The _apt user cannot write to a private folder; unsandboxed root can, without a warning.
+    done = _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names], cache)
+    if done.returncode != 0:
+        raise RecordedWebError(
+            f"apt-get download failed ({_last_line(done.stderr)}): check the network, run "
+            "'apt-get update' as root when its lists are old, then build again"
+        )
+
+
+def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"

@@ -1,0 +1,116 @@
+"""The documentation web: Debian's documentation packages under their public addresses.
+
+Which files are pages is told in :mod:`focused.recorded.docpages`, what is
+added to them in :mod:`focused.recorded.docrecorder`. Tiers small and medium
+hold prose alone; full holds more packages, and API pages, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from focused.errors import RecordedWebError
+from focused.recorded.debian_packages import Progress, fetch_packages, unpack
+from focused.recorded.docmap import API_TIERS, DATA_FILES, TIERS, doc_packages
+from focused.recorded.docrecorder import DocRecorder
+from focused.recorded.page_topics import RULES_FILE
+from focused.recorded.store import WEB_FILE, RecordedWebWriter, read_details
+from focused.web.url import host_of
+
+BUILDER = "focused docweb 1"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltWeb:
+    """What a build made. ``fresh`` is False when it stood there already.
+
+    ``pages`` counts the pages, listings included, ``redirects`` the redirects
+    beside them; ``download_bytes`` is the size of what they were made from.
+    """
+
+    folder: Path
+    fresh: bool
+    pages: int
+    redirects: int
+    hosts: int
+    download_bytes: int
+
+
+def build_docweb(folder: Path, tier: str, cache: Path, progress: Progress) -> BuiltWeb:
+    """Build the documentation web of a tier at ``folder``, unless it stands there already.
+
+    ``tier`` is ``small``, ``medium`` or ``full``. Packages are downloaded into
+    ``cache`` and kept there. The folder appears whole or not at all; a web of
+    another tier or an older builder is replaced. Raises RecordedWebError for
+    an unknown tier, without apt or network, or when the folder holds anything else.
+    """
+    if tier not in TIERS:
+        raise RecordedWebError(f"tier {tier!r} is unknown: take one of {', '.join(TIERS)}")
+    fingerprint = _fingerprint(tier)
+    if (standing := standing_web(folder, fingerprint)) is not None:
+        progress(f"{folder} is up to date")
+        return standing
+    wanted = doc_packages(tier)
+    with RecordedWebWriter(folder, f"docweb-{tier}", BUILDER) as writer:
+        debs = fetch_packages([package.package for package in wanted], cache / "debs", progress)
+        chosen = [package for package in wanted if package.package in debs]
+        recorder = DocRecorder(writer, chosen, with_api=tier in API_TIERS)
+        for number, package in enumerate(chosen, start=1):
+            unpacked = cache / "unpacked" / package.package
+            try:
+                unpack(debs[package.package], unpacked)
+                count = recorder.record(package, unpacked)
+            finally:
+                shutil.rmtree(unpacked, ignore_errors=True)
+            progress(f"{number}/{len(chosen)} {package.package}: {count} pages")
+        redirects = recorder.finish()
+        built = BuiltWeb(
+            folder,
+            fresh=True,
+            pages=len(recorder.pages),
+            redirects=redirects,
+            hosts=len({host_of(page) for page in recorder.pages}),
+            download_bytes=sum(deb.stat().st_size for deb in debs.values()),
+        )
+        writer.finish(recorder.labels, {"tier": tier, **built_details(built, fingerprint)})
+    return built
+
+
+def built_details(built: BuiltWeb, fingerprint: str) -> dict[str, object]:
+    """What ``web.json`` keeps of a build, for :func:`standing_web` to find again."""
+    return {
+        "fingerprint": fingerprint,
+        "pages": built.pages,
+        "redirects": built.redirects,
+        "hosts": built.hosts,
+        "download_bytes": built.download_bytes,
+    }
+
+
+def standing_web(folder: Path, fingerprint: str) -> BuiltWeb | None:
+    """The web at ``folder`` if it was built with this fingerprint; None otherwise."""
+    if not (folder / WEB_FILE).is_file():
+        return None
+    try:
+        details = read_details(folder)
+        if details.get("fingerprint") != fingerprint:
+            return None
+        counts = {
+            name: int(str(details[name]))
+            for name in ("pages", "redirects", "hosts", "download_bytes")
+        }
+    except (RecordedWebError, KeyError, ValueError):
+        return None
+    return BuiltWeb(folder, fresh=False, **counts)
+
+
+def _fingerprint(tier: str) -> str:
+    """Changes with the tier, the builder and the data files."""
+    digest = hashlib.sha256(f"{BUILDER} {tier}".encode())
+    for name in (*DATA_FILES, RULES_FILE):
+        digest.update((files("focused.recorded") / "data" / name).read_bytes())
+    return digest.hexdigest()[:16]
