@@ -1,0 +1,52 @@
+"""The apprentice: how relevant will a link's target be?
+
+This first one does not learn yet: it adds up its features with fixed weights
+and turns the sum into a probability. Its evidence is that of Shark-search
+(Hersovici and others 1998: anchor, context, the parent's relevance) in
+log-odds; the weights are less than one because the pieces of evidence repeat
+each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from focused.learning.calibration import expit
+from focused.learning.features import FEATURE_NAMES, link_features
+from focused.learning.protocols import ScoredLinks, TopicJudge
+from focused.web.page import Judgement, Link, Page
+
+BIAS = -1.0
+"""Most links of a page lead elsewhere: menus, indexes, the neighbours of the topic."""
+
+WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "parent": 0.5,  # topics cluster: half of the parent's certainty carries over a link
+        "anchor": 0.5,  # the author's own word for the target, but a short one
+        "context": 0.25,  # shared by neighbouring links, and says in part what anchor says
+        "url": 0.6,  # its words are few and chosen by the target's own author
+        "other_host": -0.3,  # a site's own pages are more often of one topic
+        "nofollow": -0.5,  # the author does not vouch for it
+    }
+)
+
+
+class FixedApprentice:
+    """Scores links by fixed weights; a :class:`focused.learning.protocols.LinkScorer`."""
+
+    def __init__(self, judge: TopicJudge) -> None:
+        self._judge = judge
+        self._weights = np.array([WEIGHTS[name] for name in FEATURE_NAMES])
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature columns, as :mod:`focused.learning.features` explains them."""
+        return FEATURE_NAMES
+
+    def score(self, page: Page, judgement: Judgement, links: Sequence[Link]) -> ScoredLinks:
+        """Score the links of one judged page in one batch."""
+        features = link_features(self._judge, page, judgement, links)
+        return ScoredLinks(scores=expit(BIAS + features @ self._weights), features=features)

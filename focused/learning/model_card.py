@@ -1,0 +1,113 @@
+"""The model card: what a model is, what it was made from, how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from focused.learning.calibration import Bin, Quality
+from focused.learning.report import SampleCounts, TrainedModel, Trial
+
+
+def render_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str:
+    """The card as Markdown. ``versions`` are pairs of a program and its version."""
+    report, calibration = model.report, model.classifier.calibration
+    made = datetime.fromtimestamp(report.trained_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    parts = [
+        f"# Topic model: {report.topic}",
+        f"Judges whether a page is about **{report.topic}** "
+        f"({', '.join(report.samples.good_prefixes)}). Trained {made}, seed {report.seed}.",
+        f"A page counts as on topic from a relevance of **{calibration.threshold:.2f}**; "
+        f"a page with hardly a known word gets the prior, {calibration.prior:.3f}.",
+        "## Samples",
+        _samples(report.samples),
+        "## Quality",
+        _quality(report.trial),
+        "## Calibration",
+        _reliability(report.trial),
+        "## Words that speak for the topic",
+        ", ".join(f"{word} ({gain:.3f})" for word, gain in report.top_words),
+        "Each with its mean share in the evidence of a good sample.",
+        "## Made with",
+        _table(("part", "value"), [*versions, *_parts(model), ("samples digest", report.digest)]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _samples(counts: SampleCounts) -> str:
+    lines = [
+        f"{counts.good} good samples of {counts.good_hosts} hosts and {counts.other} others; "
+        f"{counts.hosts} hosts in all. From {', '.join(counts.sources)}.",
+        f"{counts.fetched} pages were read; for {counts.text_only} the directory's title and "
+        f"description stood in; {counts.without_text} had neither and were left out. "
+        f"{counts.conflicts} URLs were listed both as good and as other (they count as good), "
+        f"{counts.repeats} lines repeated a URL.",
+        _table(("category", "samples"), [(name, str(n)) for name, n in counts.categories]),
+    ]
+    return "\n\n".join(lines)
+
+
+def _quality(trial: Trial) -> str:
+    how = (
+        f"{trial.folds}-fold cross-validation that leaves out whole hosts."
+        if trial.by_host
+        else f"{trial.folds}-fold cross-validation by page: the samples come from too few hosts to "
+        "leave whole hosts out, so these figures flatter the model."
+    )
+    rows = [
+        ("naive Bayes alone", *_figures(trial.naive_bayes)),
+        ("with words weighed again", *_figures(trial.uncalibrated)),
+        ("calibrated, at the threshold", *_figures(trial.calibrated)),
+    ]
+    names = ("model", "precision", "recall", "F1", "AUC", "average precision", "ECE")
+    return f"{how}\n\n{_table(names, rows)}"
+
+
+def _figures(quality: Quality) -> tuple[str, ...]:
+    return tuple(
+        f"{value:.3f}"
+        for value in (
+            quality.precision,
+            quality.recall,
+            quality.f1,
+            quality.auc,
+            quality.average_precision,
+            quality.ece,
+        )
+    )
+
+
+def _reliability(trial: Trial) -> str:
+    names = ("samples", "mean relevance", "truly good")
+    before, after = (
+        _table(names, [_bin(one) for one in bins]) for bins in (trial.bins_before, trial.bins_after)
+    )
+    return (
+        f"Before (expected calibration error {trial.uncalibrated.ece:.3f}):\n\n{before}\n\n"
+        f"After, by a sigmoid fitted on the other folds (expected calibration error "
+        f"{trial.calibrated.ece:.3f}):\n\n{after}"
+    )
+
+
+def _bin(one: Bin) -> tuple[str, ...]:
+    return str(one.count), f"{one.predicted:.3f}", f"{one.observed:.3f}"
+
+
+def _parts(model: TrainedModel) -> list[tuple[str, str]]:
+    judge = model.classifier
+    return [
+        ("words", str(len(judge.vocabulary))),
+        ("categories after merging", str(len(judge.taxonomy.categories))),
+        (
+            "relevance",
+            f"slope {judge.calibration.slope:.3f}, offset {judge.calibration.offset:.3f}",
+        ),
+        ("nats per unit of short texts", f"{judge.calibration.verdict_slope:.3f}"),
+    ]
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+    )

@@ -1,0 +1,280 @@
+"""Model files: saved with joblib, loaded without trusting them.
+
+A pickle can name any function and call it, so a foreign model could run any
+code. Ours holds dicts, lists, texts, numbers and bytes only (arrays as their
+raw bytes), which needs no name at all. :func:`load_model` first reads the
+file's opcodes and refuses all but the few that build such data, then
+unpickles with names forbidden, then checks shapes, types and a digest. That
+is stricter than an unpickler that lets NumPy's constructors through: arrays
+of objects hide a second pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import pickletools
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+import joblib
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+
+from focused import __version__
+from focused.errors import ModelError
+from focused.learning.calibration import Bin, Quality
+from focused.learning.documents import Vocabulary
+from focused.learning.model_card import render_card
+from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, Trial
+from focused.learning.topic_classifier import Calibration, Taxonomy, TopicClassifier
+from focused.learning.training import samples_digest
+from focused.topic import Topic
+
+FORMAT = "focused topic model"
+FORMAT_VERSION = 1
+MAX_MODEL_BYTES = 500_000_000
+
+_PROTOCOL = 4  # fixed: the default differs between Python versions
+_DTYPE = "<f4"
+
+# These build dicts, lists, texts, numbers and bytes; none of them can name or call anything.
+_PLAIN_OPCODES = """
+    PROTO FRAME STOP MARK MEMOIZE BINGET LONG_BINGET BINPUT LONG_BINPUT
+    EMPTY_DICT SETITEM SETITEMS EMPTY_LIST APPEND APPENDS
+    SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8
+    NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT
+"""
+
+
+def save_model(model: TrainedModel, path: Path) -> Path:
+    """Write the model to ``path`` and its card beside it, each in one step.
+
+    The same model gives the same bytes. Returns the card's path, ``path``
+    with the suffix ``.md``. Raises :class:`ModelError` when it cannot be written.
+    """
+    meta = json.dumps(_meta(model), ensure_ascii=False, sort_keys=True)
+    arrays = {name: _packed(array) for name, array in sorted(_arrays(model).items())}
+    content = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "digest": _digest(meta, arrays),
+        "meta": meta,
+        "arrays": arrays,
+    }
+    buffer = io.BytesIO()
+    joblib.dump(content, buffer, protocol=_PROTOCOL)
+    card = path.with_suffix(".md")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_whole(path, buffer.getvalue())
+        _write_whole(card, render_card(model, _versions()).encode())
+    except OSError as error:
+        raise ModelError(f"training.model: cannot write {path}: {error.strerror}") from error
+    return card
+
+
+def load_model(path: Path) -> TrainedModel:
+    """Read a model file without running anything in it.
+
+    Raises :class:`ModelError` naming the file when it is missing, damaged,
+    foreign, made to run code, or newer than this program.
+    """
+    content = _plain_content(path)
+    if content.get("format") != FORMAT:
+        _refuse(path, "is no topic model of this program")
+    version = content.get("version")
+    if type(version) is not int or version != FORMAT_VERSION:
+        newer = type(version) is int and version > FORMAT_VERSION
+        advice = "update the program or train again" if newer else "train again"
+        raise ModelError(
+            f"{path} has model format {version!r}; this program reads {FORMAT_VERSION}: {advice}"
+        )
+    try:
+        meta, arrays = content["meta"], content["arrays"]
+        if content["digest"] != _digest(meta, arrays):
+            _refuse(path, "is damaged (its digest does not match)")
+        return _model(json.loads(meta), {name: _unpacked(arrays[name]) for name in arrays})
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged ({error!r}): train again") from error
+
+
+def _plain_content(path: Path) -> dict[str, Any]:
+    """The file's dict, if plain data is all it holds."""
+    try:
+        if path.stat().st_size > MAX_MODEL_BYTES:
+            _refuse(path, f"is larger than {MAX_MODEL_BYTES:,} bytes")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(
+            f"training.model: cannot read {path}: {error.strerror}; train the topic first"
+        ) from error
+    end, plain = 0, frozenset(_PLAIN_OPCODES.split())
+    try:
+        for opcode, _, position in pickletools.genops(data):
+            if opcode.name not in plain:
+                _refuse(path, f"holds more than plain data ({opcode.name} at byte {position})")
+            end = (position or 0) + 1
+        content = _NamelessUnpickler(io.BytesIO(data)).load()
+    except ModelError:
+        raise
+    # Damaged pickles raise nearly anything: IndexError, KeyError, MemoryError, UnicodeError...
+    except Exception as error:
+        raise ModelError(f"{path} is damaged or cut short ({error}): train again") from error
+    if end != len(data) or type(content) is not dict:
+        _refuse(path, "is no topic model of this program")
+    return content
+
+
+class _NamelessUnpickler(pickle.Unpickler):
+    """Refuses every global name, in case an opcode that names one were let through."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
+
+
+def _refuse(path: Path, why: str) -> NoReturn:
+    raise ModelError(f"{path} {why}; it was not loaded: train again")
+
+
+def _arrays(model: TrainedModel) -> dict[str, NDArray[np.float32]]:
+    judge = model.classifier
+    return {
+        "idf": judge.vocabulary.idf,
+        "weights": judge.weights,
+        "log_prior": judge.taxonomy.log_prior,
+        "log_likelihood": judge.taxonomy.log_likelihood,
+    }
+
+
+def _meta(model: TrainedModel) -> dict[str, Any]:
+    judge = model.classifier
+    return {
+        "words": judge.vocabulary.words,
+        "bias": judge.bias,
+        "categories": judge.taxonomy.categories,
+        "good": judge.taxonomy.good,
+        "calibration": asdict(judge.calibration),
+        "report": asdict(model.report),
+    }
+
+
+def _model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> TrainedModel:
+    words, categories = tuple(meta["words"]), tuple(meta["categories"])
+    expected = {
+        "idf": (len(words),),
+        "weights": (len(words),),
+        "log_prior": (len(categories),),
+        "log_likelihood": (len(categories), len(words)),
+    }
+    if {name: array.shape for name, array in arrays.items()} != expected:
+        raise ValueError("shapes do not fit the words and categories")
+    if len(meta["good"]) != len(categories) or not all(type(word) is str for word in words):
+        raise ValueError("words or categories of the wrong kind")
+    taxonomy = Taxonomy(
+        categories,
+        tuple(bool(good) for good in meta["good"]),
+        arrays["log_prior"],
+        arrays["log_likelihood"],
+    )
+    numbers = {name: _number(value) for name, value in meta["calibration"].items()}
+    judge = TopicClassifier(
+        Vocabulary(words, arrays["idf"]),
+        arrays["weights"],
+        _number(meta["bias"]),
+        taxonomy,
+        Calibration(**numbers),
+    )
+    return TrainedModel(judge, _training_report(meta["report"]))
+
+
+def _training_report(fields: dict[str, Any]) -> TrainingReport:
+    trial: dict[str, Any] = {
+        name: Quality(**value) if isinstance(value, dict) else _tuple(value, Bin)
+        for name, value in fields.pop("trial").items()
+    }
+    samples = {name: _tuple(value, None) for name, value in fields.pop("samples").items()}
+    rest = {name: _tuple(value, None) for name, value in fields.items()}
+    return TrainingReport(samples=SampleCounts(**samples), trial=Trial(**trial), **rest)
+
+
+def _tuple(value: Any, of: type[Bin] | None) -> Any:
+    """JSON's lists as the tuples they were; dicts in them as ``of``."""
+    if not isinstance(value, list):
+        return value
+    return tuple(of(**one) if of and isinstance(one, dict) else _tuple(one, of) for one in value)
+
+
+def _number(value: object) -> float:
+    if type(value) not in (int, float) or not np.isfinite(value):  # type: ignore[call-overload]  # checked just before
+        raise ValueError(f"{value!r} is no number")
+    return float(value)  # type: ignore[arg-type]  # checked just before
+
+
+def _packed(array: NDArray[np.float32]) -> dict[str, Any]:
+    little = np.ascontiguousarray(array, dtype=_DTYPE)
+    return {"dtype": _DTYPE, "shape": list(little.shape), "data": little.tobytes()}
+
+
+def _unpacked(packed: dict[str, Any]) -> NDArray[np.float32]:
+    if packed["dtype"] != _DTYPE or type(packed["data"]) is not bytes:
+        raise ValueError(f"an array of {packed['dtype']!r}, expected {_DTYPE!r}")
+    array = np.frombuffer(packed["data"], dtype=_DTYPE).reshape(packed["shape"])
+    if not np.isfinite(array).all():
+        raise ValueError("an array with numbers that are not finite")
+    return array.astype(np.float32)
+
+
+def _digest(meta: str, arrays: dict[str, Any]) -> str:
+    digest = hashlib.sha256(meta.encode())
+    for name in sorted(arrays):
+        digest.update(f"\0{name} {arrays[name]['shape']}\0".encode())
+        digest.update(arrays[name]["data"])
+    return digest.hexdigest()
+
+
+def _versions() -> list[tuple[str, str]]:
+    return [
+        ("focused", __version__),
+        ("scikit-learn", sklearn.__version__),
+        ("numpy", np.__version__),
+        ("joblib", joblib.__version__),
+        ("model format", str(FORMAT_VERSION)),
+    ]
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Replace ``path`` in one step: a reader sees the old file or the new one."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
+        try:
+            new.write(data)
+            new.flush()
+            os.fsync(new.fileno())
+            os.chmod(new.name, 0o644)
+            os.replace(new.name, path)
+        except BaseException:
+            os.unlink(new.name)
+            raise
+
+
+def model_is_stale(topic: Topic) -> str | None:
+    """Why the topic's model must be trained (again), or None when it is good.
+
+    Compares what the model was made from by content, never by file times.
+    """
+    path = topic.training.model
+    if not path.exists():
+        return f"there is no model yet at {path}"
+    try:
+        model = load_model(path)
+    except ModelError as error:
+        return str(error)
+    if model.report.digest != samples_digest(topic):
+        return f"the samples or training.good have changed since {path} was made"
+    return None

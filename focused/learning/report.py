@@ -1,0 +1,76 @@
+"""What is known of a training: its samples, its trial, the words it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from focused.learning.calibration import Bin, Quality
+from focused.learning.topic_classifier import TopicClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCounts:
+    """What the model was trained on; numbers of samples unless named otherwise.
+
+    ``fetched`` samples gave a page, for ``text_only`` ones the directory's
+    title and description stood in, ``without_text`` had neither and were left
+    out. ``conflicts`` are URLs listed both as good and as other (counted as
+    good), ``repeats`` further lines of a URL. ``sources`` are file names,
+    ``categories`` pairs of name and number.
+    """
+
+    sources: tuple[str, ...]
+    good_prefixes: tuple[str, ...]
+    categories: tuple[tuple[str, int], ...]
+    good: int
+    other: int
+    good_hosts: int
+    hosts: int
+    fetched: int
+    text_only: int
+    without_text: int
+    conflicts: int
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Cross-validation: every figure is of samples the model had not seen.
+
+    ``by_host`` tells whether whole hosts were left out. ``naive_bayes`` is
+    plain soft-focus naive Bayes, ``uncalibrated`` the word weights at face
+    value (both at 0.5), ``calibrated`` the finished relevance at the threshold.
+    """
+
+    by_host: bool
+    folds: int
+    naive_bayes: Quality
+    uncalibrated: Quality
+    calibrated: Quality
+    bins_before: tuple[Bin, ...]
+    bins_after: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """What the model card tells. ``trained_at`` is in seconds since the epoch.
+
+    ``digest`` identifies directory and good list. ``top_words`` are pairs of a
+    word and its mean share in a good sample's evidence, largest first.
+    """
+
+    topic: str
+    trained_at: float
+    seed: int
+    digest: str
+    samples: SampleCounts
+    trial: Trial
+    top_words: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What a model file holds: the judge and the report of how it came to be."""
+
+    classifier: TopicClassifier
+    report: TrainingReport

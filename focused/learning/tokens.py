@@ -1,0 +1,116 @@
+"""Words out of any language's text, by Unicode's letters and not by English rules.
+
+A word is a run of letters and their combining marks, case-folded. Digits,
+punctuation and underscores separate. Scripts that write no spaces between
+words (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
+characters, which serve retrieval about as well as dictionary segmentation
+(Nie, Gao, Zhang, Zhou 2000, "On the use of words and n-grams for Chinese
+information retrieval"). There is no stop list: weights learn what says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from contextlib import suppress
+from functools import cache
+from urllib.parse import unquote
+
+MAX_WORD_CHARS = 40
+"""Longer runs of letters (base64, minified names) are dropped: nobody writes them."""
+
+_ASCII_WORD = re.compile(r"(?<![a-z])[a-z]{2,40}(?![a-z])")
+_UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff"  # Myanmar, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u1100-\u11ff\uac00-\ud7af"  # Hangul
+)
+_UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_PLAIN_RUN = re.compile(r"[^\W\d_]+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@cache
+def _marks() -> str:
+    r"""Combining marks as the inside of a character class.
+
+    ``\w`` of :mod:`re` leaves them out, which would cut every Devanagari,
+    Tamil or decomposed Latin word at its vowel signs.
+    """
+    return "".join(
+        re.escape(chr(code))
+        for code in range(0x300, 0xFFFF)
+        if unicodedata.category(chr(code)) in ("Mn", "Mc")
+    )
+
+
+@cache
+def _marked_run() -> re.Pattern[str]:
+    return re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_marks()}])*")
+
+
+@cache
+def _unspaced_run() -> re.Pattern[str]:
+    return re.compile(rf"[{_UNSPACED}][{_UNSPACED}{_marks()}]*")
+
+
+def words(text: str) -> list[str]:
+    """The words of ``text`` in order, repeats kept.
+
+    Single ASCII letters and runs over :data:`MAX_WORD_CHARS` are left out.
+    Text in compatibility forms (full width, ligatures) gives the same words
+    as its plain form.
+    """
+    odd = "".join(set(_NOT_ASCII.findall(text)))
+    if not any(char.isalpha() for char in odd):
+        return _ASCII_WORD.findall(text.lower())
+    return _wide_words(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _wide_words(text: str) -> list[str]:
+    """:func:`words` of a normalised, folded text with letters beyond ASCII."""
+    odd = set(_NOT_ASCII.findall(text))
+    marked = any(unicodedata.category(char) in ("Mn", "Mc") for char in odd)
+    unspaced = _unspaced_run() if _UNSPACED_CHAR.search("".join(odd)) else None
+    found: list[str] = []
+    for word in (_marked_run() if marked else _PLAIN_RUN).findall(text):
+        if unspaced is not None and not word.isascii() and unspaced.search(word):
+            found.extend(_mixed_words(word, unspaced))
+        elif len(word) <= MAX_WORD_CHARS and (len(word) > 1 or not word.isascii()):
+            found.append(word)
+    return found
+
+
+def _mixed_words(run: str, unspaced: re.Pattern[str]) -> list[str]:
+    """Pairs of the unspaced parts of one run of letters; the other parts whole."""
+    found: list[str] = []
+    end = 0
+    for match in unspaced.finditer(run):
+        if run[end : match.start()]:
+            found.append(run[end : match.start()])
+        found.extend(_pairs(match.group()))
+        end = match.end()
+    if run[end:]:
+        found.append(run[end:])
+    return found
+
+
+def _pairs(run: str) -> list[str]:
+    """Overlapping pairs of characters; a lone character stands for itself."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def url_words(url: str) -> str:
+    """The words of a URL's host, path and query as a text fit for :func:`words`.
+
+    Percent escapes are decoded, camel case is cut at its humps; the scheme,
+    a leading ``www`` and what every address has (``html``, ``com``) are left
+    to the weights, which find that they say nothing.
+    """
+    _, _, rest = url.partition("://")
+    with suppress(UnicodeDecodeError):  # escapes of another charset stay escapes
+        rest = unquote(rest, errors="strict")
+    return _HUMP.sub(" ", rest)
