@@ -90,6 +90,7 @@ class FailureKind(StrEnum):
     EMPTY = "empty"
     BAD_REDIRECT = "bad-redirect"
     ROBOTS = "robots"
+    HOST_BUDGET = "host-budget"
     DROPPED = "dropped"
     OTHER = "other"
 

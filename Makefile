@@ -1,0 +1,53 @@
+# make crawl   sets everything up and runs a focused crawl to its end
+# make test    sets everything up and runs the tests
+# make check   what CI runs: linters, types, import contracts, tests
+
+PYTHON ?= python3
+TOPIC  ?= topics/parallel-computing.toml
+POLICY ?= focused
+# The default crawl replays a recorded web, whose hosts are this machine: a short delay harms
+# nobody. WEB= (empty) crawls the live Web with the topic's own delay.
+WEB    ?= webs/docweb-small
+DELAY  ?= 0.02
+
+VENV := .venv
+BIN  := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: crawl test check lint compare web setup lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || \
+	  { echo "Python 3.11 to 3.14 is needed; $(PYTHON) is not: make PYTHON=python3.12 ..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "python3-venv is missing: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	@echo "installing locked dependencies into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+web: $(READY)
+	@$(if $(filter webs/docweb-small,$(WEB)),$(BIN)/focused web build docweb --tier small,:)
+
+crawl: $(READY) web
+	$(BIN)/focused crawl $(TOPIC) --policy $(POLICY) $(if $(WEB),--web $(WEB) --delay-s $(DELAY))
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test
+
+lock: $(READY)
+	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
+	  --no-header --quiet --upgrade pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info

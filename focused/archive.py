@@ -1,0 +1,180 @@
+"""What was harvested: pages, judgements and the link graph, durable page by page.
+
+Rows live in the crawl's own store and become true in the same transaction
+that settles their link; the WARC is appended before it, and cut back to the
+last recorded length when a crash left more. Parquet files are made from the
+rows, when the crawl ends and whenever a report is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.frontier.store import StateStore
+from focused.recorded.warc_records import StoredRecord, read_responses
+from focused.web.page import Fetched, Page
+from focused.web.parse import parse_page
+from focused.web.warc import response_record
+
+WARC_FILE = "pages.warc.gz"
+_ROWS_PER_GROUP = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """One row of ``pages.parquet``; see :data:`focused.archive_schema.PAGES_SCHEMA`."""
+
+    seq: int
+    url: str
+    host: str
+    outcome: str
+    score: float
+    evidence: Mapping[str, float]
+    depth: int
+    parent: str | None
+    anchor: str
+    found_at: float
+    fetched_at: float
+    policy: str
+    status: int = 0
+    failure: str = ""
+    title: str = ""
+    relevance: float | None = None
+    on_topic: bool = False
+    language: str = ""
+    content_type: str = ""
+    bytes: int = 0
+    duplicate_of: str | None = None
+    training: bool = False
+    elapsed_s: float = 0.0
+    warc_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """One row of ``links.parquet``; its source is the page it is stored with."""
+
+    target: str
+    anchor: str
+    position: float
+    nofollow: bool
+    score: float | None
+
+
+class Archive:
+    """Append-only rows over a :class:`StateStore`; the caller commits."""
+
+    def __init__(self, store: StateStore, folder: Path, *, warc: bool) -> None:
+        self._store = store
+        self._folder = folder
+        self._warc = _open_warc(folder, store) if warc else None
+
+    def __len__(self) -> int:
+        return self._store.count("pages")
+
+    def append_response(self, fetched: Fetched, now: float) -> int | None:
+        """Write a response to the WARC; return its offset, None without a WARC."""
+        if self._warc is None:
+            return None
+        offset = self._warc.tell()
+        self._warc.write(response_record(fetched, now))
+        self._warc.flush()
+        self._store.put_meta("warc_length", self._warc.tell())
+        return offset
+
+    def append(self, row: PageRow, links: Sequence[LinkRow] = ()) -> None:
+        """Record what became of one URL, and the links found there."""
+        key = row.seq.to_bytes(8, "big")
+        self._store.put("pages", key, _pack(asdict(row)))
+        if links:
+            packed = [[x.target, x.anchor, x.position, x.nofollow, x.score] for x in links]
+            self._store.put("page_links", key, _pack([row.url, packed]))
+
+    def close(self) -> None:
+        """Close the WARC."""
+        if self._warc is not None:
+            self._warc.close()
+
+
+def page_rows(store: StateStore) -> Iterator[dict[str, Any]]:
+    """Yield all page rows in the order of settling."""
+    for _, raw in store.scan("pages"):
+        yield _unpack(raw)
+
+
+def link_rows(store: StateStore) -> Iterator[dict[str, Any]]:
+    """Yield all link rows, page by page in the order of settling."""
+    for _, raw in store.scan("page_links"):
+        source, packed = _unpack(raw)
+        for link in packed:
+            yield dict(zip(LINKS_SCHEMA.names, [source, *link], strict=True))
+
+
+def export(store: StateStore, folder: Path) -> None:
+    """Write ``pages.parquet`` and ``links.parquet`` anew, each replaced at once."""
+    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, page_rows(store))
+    _write_parquet(folder / "links.parquet", LINKS_SCHEMA, link_rows(store))
+
+
+def harvested_pages(store: StateStore, folder: Path) -> dict[str, Page]:
+    """Parse the crawl's WARC: pages by URL, and by the URLs that redirected to them."""
+    pages: dict[str, Page] = {}
+    for record in read_responses(folder / WARC_FILE):
+        if isinstance(record, StoredRecord):
+            page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
+            if isinstance(page, Page):
+                pages[record.url] = page
+    came_from = {row["url"]: row["parent"] for row in page_rows(store)}
+    for url, page in list(pages.items()):
+        alias = came_from.get(url)
+        while alias is not None and alias not in pages:
+            pages[alias] = page
+            alias = came_from.get(alias)
+    return pages
+
+
+def _open_warc(folder: Path, store: StateStore) -> Any:
+    path = folder / WARC_FILE
+    recorded = int(store.get_meta("warc_length") or 0)
+    file = path.open("ab")
+    if file.tell() > recorded:
+        file.truncate(recorded)
+        file.seek(0, os.SEEK_END)
+    return file
+
+
+def _pack(value: Any) -> bytes:
+    return zlib.compress(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"), 1)
+
+
+def _unpack(raw: bytes) -> Any:
+    return json.loads(zlib.decompress(raw))
+
+
+def _write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
+    partial = path.with_suffix(".partial")
+    with pq.ParquetWriter(partial, schema) as writer:
+        batch: list[dict[str, Any]] = []
+        for row in rows:
+            batch.append(_with_map(row))
+            if len(batch) == _ROWS_PER_GROUP:
+                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+                batch = []
+        writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+    partial.replace(path)
+
+
+def _with_map(row: dict[str, Any]) -> dict[str, Any]:
+    if "evidence" in row:
+        return {**row, "evidence": list(row["evidence"].items())}
+    return row

@@ -1,0 +1,147 @@
+"""``focused ...``: the commands, each a few lines over the library."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from focused.errors import FocusedError
+
+
+class _PlainErrors(click.Group):
+    """Errors that a user can mend are a line on the terminal, never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except FocusedError as error:
+            click.echo(f"focused: {error}", err=True)
+            sys.exit(2)
+
+
+@click.group(cls=_PlainErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="focused-crawler")
+def main() -> None:
+    """Bring home the pages of the Web that are on one topic."""
+
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@main.command()
+@click.argument("topic", type=_FILE)
+@click.option("--web", type=_FOLDER, help="Crawl this recorded web instead of the live one.")
+@click.option("--policy", default="focused", show_default=True, help="focused or bfs.")
+@click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
+@click.option("--delay-s", type=click.FloatRange(min=0), help="Override politeness.delay_s.")
+@click.option("--folder", type=_FOLDER, help="Override output.folder.")
+@click.option("--fresh", is_flag=True, help="Move an earlier crawl's folder away and start anew.")
+def crawl(topic: Path, fresh: bool, **options: Any) -> None:
+    """Crawl the topic of a TOML file; the same command resumes a stopped crawl."""
+    from focused.cli.crawling import CrawlOptions, run_crawl
+
+    sys.exit(run_crawl(topic, CrawlOptions(**options), fresh=fresh))
+
+
+@main.command()
+@click.argument("topic", type=_FILE)
+@click.option("--web", type=_FOLDER, help="Take the samples' pages from this recorded web.")
+def train(topic: Path, web: Path | None) -> None:
+    """Train the topic classifier from the directory that the topic names."""
+    from focused.cli.crawling import train_model
+
+    train_model(topic, web)
+
+
+@main.command()
+@click.argument("folders", type=_FOLDER, nargs=-1, required=True)
+@click.option("--web", type=_FOLDER, help="A recorded web whose labels judge the harvest.")
+@click.option("--plot", type=_FILE, help="Where the curves of several crawls are drawn.")
+def report(folders: tuple[Path, ...], web: Path | None, plot: Path | None) -> None:
+    """Print and draw again what a crawl brought; several crawls are compared."""
+    from focused.cli.reporting import show_reports
+
+    show_reports(folders, web, plot)
+
+
+@main.command()
+@click.argument("url")
+@click.option(
+    "--folder", type=_FOLDER, help="The crawl's folder; without it, the newest under crawls/."
+)
+def why(url: str, folder: Path | None) -> None:
+    """Tell why a page was fetched: its way from a seed, score by score."""
+    from focused.cli.reporting import show_why
+
+    show_why(url, folder)
+
+
+@main.group()
+def web() -> None:
+    """Recorded webs: build, import, look at, serve."""
+
+
+@web.command("build")
+@click.argument("kind", type=click.Choice(["docweb", "foldoc"]))
+@click.option("--tier", type=click.Choice(["small", "medium", "full"]), default="small")
+@click.option("--folder", type=_FOLDER, help="Default: webs/docweb-TIER or webs/foldoc.")
+@click.option(
+    "--cache", type=_FOLDER, default=Path("webs/packages"), help="Keeps downloaded packages."
+)
+def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
+    """Make a recorded web from Debian's documentation packages, or from FOLDOC."""
+    from focused.recorded.docweb import build_docweb
+    from focused.recorded.foldoc import build_foldoc
+
+    if kind == "docweb":
+        build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, click.echo)
+    else:
+        build_foldoc(folder or Path("webs/foldoc"), cache, click.echo)
+
+
+@web.command("import")
+@click.argument("sources", type=click.Path(path_type=Path, exists=True), nargs=-1, required=True)
+@click.option("--folder", type=_FOLDER, required=True, help="Where the recorded web goes.")
+@click.option("--base-url", help="For a folder of HTML: the address of its top.")
+@click.option("--labels", type=_FILE, help="A labels.tsv: url, tab, category.")
+def web_import(
+    sources: tuple[Path, ...], folder: Path, base_url: str | None, labels: Path | None
+) -> None:
+    """Make a recorded web from a folder of HTML, or from WARC files of others."""
+    from focused.cli.webs import import_sources
+
+    import_sources(sources, folder, base_url, labels)
+
+
+@web.command("info")
+@click.argument("folder", type=_FOLDER)
+def web_info(folder: Path) -> None:
+    """Print pages, hosts, links and categories of a recorded web."""
+    from focused.cli.webs import show_web
+
+    show_web(folder)
+
+
+@web.command("serve")
+@click.argument("folder", type=_FOLDER)
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8100, show_default=True)
+@click.option("--fault", "faults", multiple=True, help="HOSTPATTERN:kind=503,rate=0.1; see docs.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the faults' dice.")
+@click.option("--access-log", type=_FILE, help="One JSON line per request.")
+def web_serve(
+    folder: Path,
+    host: str,
+    port: int,
+    faults: tuple[str, ...],
+    seed: int,
+    access_log: Path | None,
+) -> None:
+    """Answer for all hosts of a recorded web on one loopback port."""
+    from focused.cli.webs import serve_web
+
+    serve_web(folder, host, port, faults, seed, access_log)

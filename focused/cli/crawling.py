@@ -1,0 +1,71 @@
+"""``focused crawl`` and ``focused train``: a crawl in this process, over the live Web or a replay."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import Settings
+from scrapy.utils.reactor import install_reactor
+
+from focused.evaluation.crawl_folder import read_crawl
+from focused.evaluation.report_print import print_report
+from focused.recorded.labels import LABELS_FILE, read_labels
+from focused.recorded.serve_process import ReplayProcess
+from focused.scrapy_addon.guide import train_for
+from focused.topic_file import load_topic
+from spiders.topic import TopicSpider
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """What the command line says beside the topic."""
+
+    web: Path | None = None
+    policy: str = "focused"
+    pages: int | None = None
+    delay_s: float | None = None
+    folder: Path | None = None
+
+
+def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
+    """Run or resume the crawl; return the exit status of the process."""
+    settings = _settings(topic_file, options)
+    if fresh:
+        _move_away(_folder_of(settings))
+    with ExitStack() as stack:
+        if options.web is not None:
+            replay = stack.enter_context(ReplayProcess(options.web))
+            settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
+        process = AsyncCrawlerProcess(settings)
+        process.crawl(TopicSpider, topic=str(topic_file))
+        process.start()
+        return int(process.bootstrap_failed)
+
+
+def train_model(topic_file: Path, web: Path | None) -> None:
+    """Train the topic's model anew and print its card's name."""
+    topic = load_topic(topic_file)
+    train_for(topic, web, replay=None, say=click.echo)
+
+
+def _settings(topic_file: Path, options: CrawlOptions) -> Settings:
+    settings = Settings()
+    settings.setmodule("spiders.settings", priority="project")
+    given: dict[str, Any] = {
+        "FOCUSED_TOPIC": str(topic_file),
+        "FOCUSED_POLICY": options.policy,
+        "FOCUSED_WEB": str(options.web) if options.web is not None else None,
+        "FOCUSED_PAGES": options.pages,
+        "FOCUSED_DELAY_S": options.delay_s,
+        "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
+    }
+    for name, value in given.items():
+        if value is not None:
+            settings.set(name, value, priority="cmdline")
+    return settings

@@ -1,0 +1,69 @@
+"""The running totals of a crawl: kept with its state, shown while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+RECENT_PAGES = 100
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals since the crawl began, all sessions together.
+
+    ``judged`` counts fetched pages that may be harvest (no training sample);
+    ``on_topic`` those of them that the classifier found on topic, each
+    content once.
+    """
+
+    settled: int = 0
+    fetched: int = 0
+    judged: int = 0
+    on_topic: int = 0
+    training: int = 0
+    duplicates: int = 0
+    redirected: int = 0
+    robots_fetched: int = 0
+    robots_excluded: int = 0
+    retries: int = 0
+    nofollow: int = 0
+    bytes: int = 0
+    active_s: float = 0.0
+    failures: dict[str, int] = field(default_factory=dict)
+    out_of_scope: dict[str, int] = field(default_factory=dict)
+    recent: list[bool] = field(default_factory=list)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any] | None) -> Counters:
+        """Read back what :meth:`to_state` gave; None starts at zero."""
+        return cls(**(state or {}))
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the totals as JSON-able data."""
+        return asdict(self)
+
+    @property
+    def harvest_rate(self) -> float:
+        """On-topic pages per judged page, in [0, 1]; 0 before the first."""
+        return self.on_topic / self.judged if self.judged else 0.0
+
+    @property
+    def recent_harvest_rate(self) -> float:
+        """The same over the last :data:`RECENT_PAGES` judged pages."""
+        return sum(self.recent) / len(self.recent) if self.recent else 0.0
+
+    def count_judged(self, harvested: bool) -> None:
+        """Add one page that may be harvest."""
+        self.judged += 1
+        self.on_topic += harvested
+        self.recent = [*self.recent[-(RECENT_PAGES - 1) :], harvested]
+
+    def count_failure(self, kind: str) -> None:
+        """Add one URL that gave no page."""
+        self.failures[kind] = self.failures.get(kind, 0) + 1
+
+    def count_out_of_scope(self, reason: str) -> None:
+        """Add one link that the scope refused."""
+        self.out_of_scope[reason] = self.out_of_scope.get(reason, 0) + 1

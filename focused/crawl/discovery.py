@@ -1,0 +1,117 @@
+"""The one door by which links enter the frontier.
+
+Scope, nofollow and the URL-seen test come first; what is left of a page's
+links is scored in one batch and queued. No link is scored that cannot be
+fetched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from focused.archive import LinkRow
+from focused.crawl.counters import Counters
+from focused.crawl.steps import ScoredLink
+from focused.frontier.frontier import Frontier
+from focused.frontier.ordering import Ordering
+from focused.frontier.queued import QueuedLink, link_key
+from focused.learning.protocols import LinkScorer
+from focused.topic import Scope
+from focused.web.page import Judgement, Link, Page
+from focused.web.scope import ScopeFilter
+from focused.web.url import host_of
+
+_MAX_ANCHOR_CHARS = 200
+
+
+class Discovery:
+    """Scores and queues what pages link to."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        scorer: LinkScorer,
+        ordering: Ordering,
+        frontier: Frontier,
+        counters: Counters,
+    ) -> None:
+        self._filter = ScopeFilter(scope)
+        self._max_per_host = scope.max_pages_per_host
+        self._scorer = scorer
+        self._ordering = ordering
+        self._frontier = frontier
+        self._counters = counters
+
+    def score(self, page: Page, judgement: Judgement, depth: int) -> dict[str, ScoredLink]:
+        """Predict the links of a page that may be followed, by URL, in document order."""
+        followed = [link for link in page.links if self._may_follow(page, link, depth)]
+        if not followed:
+            return {}
+        answer = self._scorer.score(page, judgement, followed)
+        return {
+            link.url: ScoredLink(link, float(score), tuple(map(float, features)))
+            for link, score, features in zip(
+                followed, answer.scores, answer.features, strict=True
+            )
+        }
+
+    def queue(
+        self, parent: QueuedLink, scored: Mapping[str, ScoredLink], depth: int, now: float
+    ) -> None:
+        """Push a page's scored links, in document order."""
+        for found in scored.values():
+            self.push(
+                QueuedLink(
+                    key=link_key(found.link.url),
+                    url=found.link.url,
+                    host=host_of(found.link.url),
+                    priority=0.0,
+                    score=found.score,
+                    depth=depth,
+                    parent=parent.url,
+                    anchor=found.link.anchor[:_MAX_ANCHOR_CHARS],
+                    evidence=found.evidence,
+                    found_at=now,
+                ),
+                now,
+            )
+
+    def push(self, link: QueuedLink, now: float) -> bool:
+        """Queue one link at the place its score gives it; True when it is new."""
+        priority = self._ordering(link.score, self._frontier.found)
+        return self._frontier.push(dataclasses.replace(link, priority=priority), now)
+
+    def refuses(self, url: str, depth: int) -> str | None:
+        """Why the scope refuses ``url``, None when it does not; refusals are counted."""
+        reason = self._filter.refuses(url, depth) or self._host_is_full(url)
+        if reason is not None:
+            self._counters.count_out_of_scope(reason)
+        return reason
+
+    def _may_follow(self, page: Page, link: Link, depth: int) -> bool:
+        if page.nofollow or link.nofollow:
+            self._counters.nofollow += 1
+            return False
+        return self.refuses(link.url, depth) is None
+
+    def _host_is_full(self, url: str) -> str | None:
+        if self._max_per_host is None:
+            return None
+        host = self._frontier.hosts.known(host_of(url))
+        full = host is not None and host.fetched >= self._max_per_host
+        return "host budget spent" if full else None
+
+
+def link_rows(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]:
+    """All links of a page as archive rows, with a score where one was made."""
+    return [
+        LinkRow(
+            link.url,
+            link.anchor[:_MAX_ANCHOR_CHARS],
+            link.position,
+            link.nofollow,
+            scored[link.url].score if link.url in scored else None,
+        )
+        for link in page.links
+    ]

@@ -1,0 +1,75 @@
+"""What each host's robots.txt says: asked before its first page, kept with its state.
+
+Rules live in the host's durable row, so a restarted crawl keeps them until
+they expire (at most 24 h, RFC 9309 section 2.4); parsed rules are cached for
+the hosts asked last.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from focused.frontier.hosts import Host
+from focused.web.page import Failed, FailureKind, Outcome
+from focused.web.robots import RobotsRules, rules_from_fetch
+
+_PARSED_HOSTS = 2_000
+MAX_REDIRECTS = 5
+
+
+class RobotsGate:
+    """Decides per host and URL; ``obey`` False lets everything through."""
+
+    def __init__(self, user_agent: str, *, obey: bool) -> None:
+        self._user_agent = user_agent
+        self._obey = obey
+        self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
+
+    def must_ask(self, host: Host, now: float) -> bool:
+        """Tell whether robots.txt has to be fetched before anything else of the host."""
+        if not self._obey:
+            return False
+        rules = self._rules(host)
+        return rules is None or now >= rules.expires_at
+
+    def allows(self, host: Host, url: str) -> bool:
+        """Tell whether the host's rules let us fetch ``url``; True when not asked yet."""
+        if not self._obey:
+            return True
+        rules = self._rules(host)
+        return rules is None or rules.allows(url, self._user_agent)
+
+    def learn(self, host: Host, outcome: Outcome, now: float) -> RobotsRules:
+        """Take in what the request for robots.txt brought."""
+        rules = rules_from_fetch(outcome, now)
+        host.robots = rules.to_state()
+        self._remember(host.name, rules)
+        return rules
+
+    def crawl_delay_s(self, rules: RobotsRules) -> float:
+        """Return the delay that the host asks of us, 0 when it asks none."""
+        return rules.crawl_delay_s(self._user_agent) or 0.0
+
+    def _rules(self, host: Host) -> RobotsRules | None:
+        rules = self._parsed.get(host.name)
+        if rules is None and host.robots is not None:
+            rules = RobotsRules.from_state(host.robots)
+            self._remember(host.name, rules)
+        return rules
+
+    def _remember(self, name: str, rules: RobotsRules) -> None:
+        self._parsed[name] = rules
+        self._parsed.move_to_end(name)
+        if len(self._parsed) > _PARSED_HOSTS:
+            self._parsed.popitem(last=False)
+
+
+def host_is_unreachable(outcome: Outcome) -> FailureKind | None:
+    """Why robots.txt could not be had (server error, network), or None when it could.
+
+    RFC 9309 section 2.3.1.4: then the host is off limits, for now.
+    """
+    if isinstance(outcome, Failed):
+        answered = {FailureKind.CLIENT_ERROR, FailureKind.GONE, FailureKind.WRONG_TYPE}
+        return None if outcome.kind in answered | {FailureKind.EMPTY} else outcome.kind
+    return None

@@ -1,0 +1,67 @@
+"""What the crawl asks of its driver, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from focused.frontier.queued import QueuedLink
+from focused.web.page import Judgement, Link, Page
+
+
+class Purpose(StrEnum):
+    """What a fetch is for."""
+
+    PAGE = "page"
+    ROBOTS = "robots"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Ask for ``url`` now; settle ``lease`` with what came."""
+
+    lease: int
+    url: str
+    purpose: Purpose
+    link: QueuedLink
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing may be asked before ``until``; None: only when a fetch under way ends."""
+
+    until: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The crawl is over."""
+
+    reason: str
+
+
+Step = Fetch | Wait | Done
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredLink:
+    """A link of a judged page with the apprentice's prediction for it."""
+
+    link: Link
+    score: float
+    evidence: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a fetch. ``page`` and ``judgement`` are there when a page came."""
+
+    link: QueuedLink
+    outcome: str
+    failure: str = ""
+    will_retry: bool = False
+    page: Page | None = None
+    judgement: Judgement | None = None
+    duplicate_of: str | None = None
+    scored: Mapping[str, ScoredLink] = field(default_factory=dict)

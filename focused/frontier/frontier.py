@@ -1,0 +1,181 @@
+"""The frontier: links come in once, and leave when their host may be asked.
+
+See the package docstring for the flow. The store's queue holds one row per
+link under ``host number | descending priority | order found``, so the best
+link of a host is the first row under its number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from focused.frontier.hosts import Host, HostTable
+from focused.frontier.politeness import HostPace
+from focused.frontier.queued import QueuedLink, descending, from_bytes, to_bytes
+from focused.frontier.store import StateStore
+
+_DONE = b"d"
+_QUEUED = b"q"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The best link that may be fetched now, still in its queue until settled."""
+
+    link: QueuedLink
+    host: Host
+    queue_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """No link may be fetched before ``until``; None: only when a fetch under way ends."""
+
+    until: float | None
+
+
+class Frontier:
+    """Two-level queue over a :class:`StateStore`; one owner, no threads.
+
+    The caller commits the store; every method leaves it in a state that may
+    be committed.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self.hosts = HostTable(store)
+        self._found = int(store.get_meta("found") or 0)
+        self._leased: set[bytes] = set()
+
+    def __len__(self) -> int:
+        return self._store.count("queue")
+
+    @property
+    def found(self) -> int:
+        """How many links ever came in: the next link's place in the order of discovery."""
+        return self._found
+
+    def seen(self, key: bytes) -> bool:
+        """Tell whether the URL was ever pushed or marked: exact (the URL-seen test)."""
+        return self._store.get("seen", key) is not None
+
+    def mark_seen(self, key: bytes) -> None:
+        """Keep a URL from ever being queued."""
+        if not self.seen(key):
+            self._store.put("seen", key, _DONE)
+
+    def push(self, link: QueuedLink, now: float) -> bool:
+        """Queue a link; True when it is new.
+
+        A link that waits already is moved up when ``link`` has the higher
+        priority, keeping the shorter way (depth) to it.
+        """
+        state = self._store.get("seen", link.key)
+        if state is not None:
+            self._raise_priority(link, state, now)
+            return False
+        host = self.hosts.get(link.host)
+        self._write(link, self._queue_key(host, link.priority, self._found))
+        self._found += 1
+        if host.best is None or link.priority > host.best:
+            self.hosts.refresh(host, now)
+        return True
+
+    def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
+        """Return the best link that may be asked for now; None when no link is left.
+
+        With ``patience_s`` a link waits while a better one falls due within
+        that time. The offered host is taken until :meth:`settle` or
+        :meth:`put_back`.
+        """
+        host = self.hosts.best_due(now)
+        if host is not None and patience_s > 0 and host.best is not None:
+            better_at = self.hosts.better_soon(host.best, now + patience_s)
+            if better_at is not None:
+                return NotYet(better_at)
+        if host is None:
+            if not self.hosts.with_links and not self.hosts.busy:
+                return None
+            return NotYet(self.hosts.next_due_at())
+        row = self._store.first("queue", host.prefix)
+        if row is None:
+            raise AssertionError(f"host {host.name} is due without a link")
+        link = from_bytes(row[1])
+        self.hosts.take(host, row[0], now)
+        self._leased.add(link.key)
+        return Offer(link, host, row[0])
+
+    def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
+        """The link is done with, whatever came of it; its host goes on at ``pace``."""
+        self._store.delete("queue", offer.queue_key)
+        self._store.put("seen", offer.link.key, _DONE)
+        self._release(offer, pace, now)
+
+    def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
+        """The fetch failed for now: the link stays queued, one try older."""
+        older = dataclasses.replace(offer.link, tries=offer.link.tries + 1)
+        self._store.put("queue", offer.queue_key, to_bytes(older))
+        self._release(offer, pace, now)
+
+    def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
+        """The link was not asked for; it stays as it is."""
+        self._release(offer, pace, now)
+
+    def links_of(self, host: Host) -> Iterator[QueuedLink]:
+        """Yield a host's queued links, best first."""
+        for _, row in self._store.scan("queue", host.prefix):
+            yield from_bytes(row)
+
+    def drop(self, link: QueuedLink, now: float) -> None:
+        """Take a queued link out without a fetch; it stays seen."""
+        state = self._store.get("seen", link.key)
+        if state is None or not state.startswith(_QUEUED) or link.key in self._leased:
+            return
+        host = self.hosts.get(link.host)
+        self._store.delete("queue", state[1:])
+        self._store.put("seen", link.key, _DONE)
+        self.hosts.refresh(host, now)
+
+    def save(self) -> None:
+        """Write the counters that are kept in memory into the open transaction."""
+        self._store.put_meta("found", self._found)
+
+    def _release(self, offer: Offer, pace: HostPace, now: float) -> None:
+        self._leased.discard(offer.link.key)
+        offer.host.pace = pace
+        self.hosts.save(offer.host)
+        self.hosts.give_back(offer.host, now)
+
+    def _queue_key(self, host: Host, priority: float, found: int) -> bytes:
+        return host.prefix + descending(priority) + struct.pack(">Q", found)
+
+    def _write(self, link: QueuedLink, queue_key: bytes) -> None:
+        self._store.put("queue", queue_key, to_bytes(link))
+        self._store.put("seen", link.key, _QUEUED + queue_key)
+
+    def _raise_priority(self, link: QueuedLink, state: bytes, now: float) -> None:
+        # A link under way keeps its row: settling it must find the key it was offered with.
+        if not state.startswith(_QUEUED) or link.key in self._leased:
+            return
+        queue_key = state[1:]
+        raw = self._store.get("queue", queue_key)
+        if raw is None:
+            return
+        old = from_bytes(raw)
+        host = self.hosts.get(old.host)
+        if link.priority <= old.priority:
+            return
+        better = dataclasses.replace(
+            link,
+            depth=min(link.depth, old.depth),
+            found_at=old.found_at,
+            tries=old.tries,
+            payload=old.payload,
+        )
+        found = struct.unpack(">Q", queue_key[12:])[0]
+        self._store.delete("queue", queue_key)
+        self._write(better, self._queue_key(host, better.priority, found))
+        self.hosts.refresh(host, now)

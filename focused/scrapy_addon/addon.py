@@ -1,0 +1,161 @@
+"""The add-on: one line in ``ADDONS`` turns focus on.
+
+It reads the topic, makes or loads the model, and puts scheduler and
+middlewares in place. Settings that a user set for the project or the command
+line win over what it sets, except those that politeness rests on.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings, Settings
+from scrapy.utils.misc import load_object
+
+from focused.errors import FocusedError
+from focused.frontier.ordering import ordering_named
+from focused.scrapy_addon.guide import guide_for
+from focused.scrapy_addon.progress import ProgressExtension
+from focused.scrapy_addon.relevance import RelevanceMiddleware
+from focused.scrapy_addon.replay import install_replay
+from focused.scrapy_addon.politeness import PolitenessMiddleware
+from focused.scrapy_addon.robots import RobotsMiddleware
+from focused.scrapy_addon.scheduler import FocusedScheduler
+from focused.scrapy_addon.session import Session, attach, topic_of
+from focused.scrapy_addon.settling import SettlingMiddleware
+from focused.topic import Topic
+from focused.web.scope import check_seeds_in_scope
+
+DEFAULTS: dict[str, Any] = {
+    "FOCUSED_TOPIC": None,  # the topic file
+    "FOCUSED_POLICY": "focused",  # or bfs
+    "FOCUSED_FOLLOW_LINKS": False,  # True: the crawl follows links itself, as the topic spider
+    "FOCUSED_GUIDE": None,  # topic -> Guide, or its dotted path: instead of the topic's model
+    "FOCUSED_REPLAY": None,  # 127.0.0.1:PORT of a replay server: no request goes elsewhere
+    "FOCUSED_WEB": None,  # a recorded web's folder, for training
+    "FOCUSED_PAGES": None,  # overrides budget.pages
+    "FOCUSED_DELAY_S": None,  # overrides politeness.delay_s
+    "FOCUSED_FOLDER": None,  # overrides output.folder
+    "FOCUSED_SAMPLES": False,  # True: the crawl fetches training samples, without scope or budget
+    "FOCUSED_PROGRESS_S": 5.0,  # seconds between progress lines; 0: none
+    "FOCUSED_LOG_TO_FOLDER": False,  # True: the log is crawl.log in output.folder
+}
+"""Every setting of the add-on and its default."""
+
+_REPLACED_DOWNLOADER_MIDDLEWARES = (
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware",
+    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware",
+    "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware",
+    "scrapy.downloadermiddlewares.retry.RetryMiddleware",
+)
+
+
+class FocusedAddon:
+    """Turns a Scrapy crawl into a focused one."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> FocusedAddon:
+        """Build for one crawler."""
+        return cls(crawler)
+
+    def update_settings(self, settings: Settings) -> None:
+        """Put everything in place; a mistake of the user's ends here with plain words."""
+        for name, default in DEFAULTS.items():
+            settings.setdefault(name, default, priority="default")
+        # A spider's own argument (-a topic=...) names the topic, too.
+        topic_file = getattr(self._crawler.spider, "topic_file", None)
+        if topic_file:
+            settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
+        try:
+            topic = self._attach_session(settings)
+            install_replay(settings)
+        except FocusedError as error:
+            _stop(error)
+        _install(settings)
+        _apply(settings, topic)
+        _log_to_folder(settings, topic)
+
+    def _attach_session(self, settings: BaseSettings) -> Topic:
+        topic = topic_of(settings)
+        check_seeds_in_scope(topic)
+        policy = settings["FOCUSED_POLICY"]
+        ordering_named(policy)
+        if settings["FOCUSED_GUIDE"]:
+            guide = load_object(settings["FOCUSED_GUIDE"])(topic)
+        else:
+            web, replay = settings["FOCUSED_WEB"], settings["FOCUSED_REPLAY"]
+            guide = guide_for(topic, web=web, replay=replay, say=_say)
+        follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
+        attach(self._crawler, Session(topic, policy, guide, follow_links=follow_links))
+        return topic
+
+
+def _install(settings: Settings) -> None:
+    settings.set("SCHEDULER", FocusedScheduler, priority="addon")
+    for middleware in _REPLACED_DOWNLOADER_MIDDLEWARES:
+        _set_component(settings, "DOWNLOADER_MIDDLEWARES", middleware, None)
+    _set_component(settings, "DOWNLOADER_MIDDLEWARES", SettlingMiddleware, 10)
+    _set_component(settings, "DOWNLOADER_MIDDLEWARES", RobotsMiddleware, 100)
+    _set_component(settings, "DOWNLOADER_MIDDLEWARES", PolitenessMiddleware, 110)
+    _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
+    _set_component(settings, "EXTENSIONS", ProgressExtension, 500)
+
+
+def _set_component(settings: Settings, name: str, component: Any, order: int | None) -> None:
+    settings.set_in_component_priority_dict(name, component, order, priority="addon")
+
+
+def _apply(settings: Settings, topic: Topic) -> None:
+    politeness = topic.politeness
+    values = {
+        "USER_AGENT": politeness.user_agent,
+        # Hosts' delays are the frontier's; Scrapy's slots only back up the single connection.
+        "DOWNLOAD_DELAY": 0,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "CONCURRENT_REQUESTS": politeness.concurrency,
+        "DOWNLOAD_TIMEOUT": politeness.timeout_s,
+        "DOWNLOAD_MAXSIZE": topic.scope.max_page_bytes,
+        "DOWNLOAD_WARNSIZE": 0,
+        "ROBOTSTXT_OBEY": False,  # ours obeys, as RFC 9309 says
+        "AUTOTHROTTLE_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "RETRY_ENABLED": False,
+        "REDIRECT_ENABLED": False,
+        "METAREFRESH_ENABLED": False,
+        "HTTPERROR_ALLOW_ALL": False,
+        "CONCURRENT_ITEMS": 1,
+        "COOKIES_ENABLED": False,
+        "LOGSTATS_INTERVAL": 0,
+    }
+    polite = {
+        "USER_AGENT",
+        "DOWNLOAD_DELAY",
+        "CONCURRENT_REQUESTS_PER_DOMAIN",
+        "ROBOTSTXT_OBEY",
+        "AUTOTHROTTLE_ENABLED",
+        "RETRY_ENABLED",
+        "REDIRECT_ENABLED",
+    }
+    for name, value in values.items():
+        settings.set(name, value, priority="cmdline" if name in polite else "addon")
+
+
+def _log_to_folder(settings: Settings, topic: Topic) -> None:
+    if settings.getbool("FOCUSED_LOG_TO_FOLDER") and not settings["LOG_FILE"]:
+        topic.output.folder.mkdir(parents=True, exist_ok=True)
+        settings.set("LOG_FILE", str(topic.output.folder / "crawl.log"), priority="addon")
+
+
+def _say(line: str) -> None:
+    print(f"focused: {line}", file=sys.stderr, flush=True)
+
+
+def _stop(error: FocusedError) -> NoReturn:
+    """End the process with the message alone: Scrapy would print a traceback."""
+    _say(str(error))
+    raise SystemExit(2) from None

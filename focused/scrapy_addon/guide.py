@@ -1,0 +1,81 @@
+"""Where a crawl's judge and scorer come from: the topic's model, trained when it must be.
+
+A model is made anew when it is missing or when directory or good categories
+are no longer those it was trained on. The samples' pages come from a recorded
+web when there is one; otherwise a polite crawl of their own fetches them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from focused.archive import harvested_pages
+from focused.errors import TrainingError
+from focused.frontier.store import StateStore
+from focused.learning.apprentice import FixedApprentice
+from focused.learning.directory import read_directory
+from focused.learning.model_store import load_model, model_is_stale, save_model
+from focused.learning.training import train_topic
+from focused.recorded.pages import page_reader
+from focused.recorded.store import RecordedWeb
+from focused.scrapy_addon.session import Guide
+from focused.topic import Topic
+from focused.web.page import Page
+from focused.web.url import normalise
+
+Say = Callable[[str], None]
+
+
+def guide_for(topic: Topic, *, web: str | None, replay: str | None, say: Say) -> Guide:
+    """Load the topic's judge, after training it when it is missing or out of date."""
+    stale = model_is_stale(topic)
+    if stale is not None:
+        say(f"training {topic.training.model}: {stale}")
+        train_for(topic, Path(web) if web else None, replay=replay, say=say)
+    judge = load_model(topic.training.model).classifier
+    return Guide(judge, FixedApprentice(judge), training_urls(topic))
+
+
+def training_urls(topic: Topic) -> frozenset[str]:
+    """The normalised URLs of all samples: their pages never count as harvest."""
+    listed = (normalise(entry.url) for entry in read_directory(topic.training.directory))
+    return frozenset(url for url in listed if url is not None)
+
+
+def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -> None:
+    """Train the topic's model and write it with its card."""
+    if web is not None:
+        with RecordedWeb.open(web) as recorded:
+            model = train_topic(topic, page_reader(recorded), now=time.time())
+    else:
+        pages = _fetch_samples(topic, replay, say)
+        model = train_topic(topic, pages.get, now=time.time())
+    save_model(model, topic.training.model)
+    say(f"wrote {topic.training.model} and its card beside it")
+
+
+def samples_folder(topic: Topic) -> Path:
+    """Where the pages of a live training lie, beside the model."""
+    return topic.training.model.with_suffix(".samples")
+
+
+def _fetch_samples(topic: Topic, replay: str | None, say: Say) -> dict[str, Page]:
+    folder = samples_folder(topic)
+    say(f"fetching the directory's pages into {folder} (it goes on where it was if stopped)")
+    command = [sys.executable, "-m", "spiders.samples", str(topic.path), str(folder)]
+    # A process of its own: Scrapy runs one reactor per process, and ours is still to come.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    if subprocess.run([*command, replay or ""], env=environment, check=False).returncode:
+        raise TrainingError(
+            f"the directory's pages could not be fetched; see {folder / 'crawl.log'}"
+        )
+    store = StateStore.reopen(folder / "state")
+    try:
+        return harvested_pages(store, folder)
+    finally:
+        store.close()

@@ -1,0 +1,38 @@
+"""Requests that bypass the frontier wait their turn at their host all the same.
+
+What the scheduler hands out is due already. A request from elsewhere (a
+pipeline, an extension, another middleware) is held until its host may be
+asked, and starts the host's delay anew, so that no path is impolite.
+"""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import sleep
+
+from focused.scrapy_addon.scheduler import LEASE
+from focused.scrapy_addon.session import Session, session_of
+from focused.web.url import normalise
+
+
+class PolitenessMiddleware:
+    """Delays what did not come through the frontier."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PolitenessMiddleware:
+        """Build on the crawler's session."""
+        return cls(session_of(crawler))
+
+    async def process_request(self, request: Request) -> None:
+        """Hold the request until its host is due."""
+        url = normalise(request.url)
+        if LEASE in request.meta or url is None:
+            return
+        crawl = self._session.crawl
+        while (wait_s := crawl.due_at(url) - self._session.now()) > 0:
+            await sleep(wait_s)
+        crawl.touch_host(url, self._session.now())

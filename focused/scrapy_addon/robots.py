@@ -1,0 +1,60 @@
+"""No request leaves against a host's robots.txt, wherever it comes from.
+
+The crawl asks for robots.txt before it leases a host's first page; this
+middleware checks every request once more at the moment it is sent, and fetches
+the rules itself for requests that did not come through the frontier.
+"""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from focused.crawl import Purpose
+from focused.crawl.robots_gate import MAX_REDIRECTS
+from focused.scrapy_addon.outcomes import outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.scheduler import PURPOSE
+from focused.scrapy_addon.session import Session, session_of
+from focused.scrapy_addon.settling import RobotsDenied
+from focused.web.page import Failed, FailureKind, Outcome, Redirected
+from focused.web.url import normalise, robots_url
+
+
+class RobotsMiddleware:
+    """Raises :class:`RobotsDenied` for what robots.txt disallows (RFC 9309)."""
+
+    def __init__(self, crawler: Crawler, session: Session) -> None:
+        self._crawler = crawler
+        self._session = session
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
+        """Build on the crawler's session."""
+        return cls(crawler, session_of(crawler))
+
+    async def process_request(self, request: Request) -> None:
+        """Let the request pass or raise."""
+        url = normalise(request.url)
+        if request.meta.get(PURPOSE) == Purpose.ROBOTS or url is None:
+            return
+        crawl = self._session.crawl
+        allowed = crawl.may_fetch(url, self._session.now())
+        if allowed is None:
+            outcome = await self._fetch_rules(robots_url(url))
+            crawl.learn_robots(url, outcome, self._session.now())
+            allowed = crawl.may_fetch(url, self._session.now())
+        if not allowed:
+            raise RobotsDenied(f"robots.txt of {url} disallows it or cannot be reached")
+
+    async def _fetch_rules(self, url: str) -> Outcome:
+        for _ in range(MAX_REDIRECTS + 1):
+            request = Request(url, meta={PURPOSE: Purpose.ROBOTS, "dont_merge_cookies": True})
+            try:
+                response = await self._crawler.engine.download_async(request)
+            except Exception as error:  # any failure means the same: off limits for now
+                return outcome_of_exception(request, error)
+            outcome = outcome_of_response(request, response, self._session.now())
+            if not isinstance(outcome, Redirected):
+                return outcome
+            url = outcome.target
+        return Failed(url, FailureKind.BAD_REDIRECT, detail="too many redirects")

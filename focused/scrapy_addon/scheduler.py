@@ -1,0 +1,128 @@
+"""The scheduler: the most promising link whose host may be asked now, as a request.
+
+Requests are made at the last moment; until then a link is a row on disk. When
+no host may be asked yet, the engine is woken at the moment the next one may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+from scrapy.settings import overridden_settings
+from scrapy.utils.asyncio import CallLaterResult, call_later
+
+from focused.crawl import Done, Fetch, Purpose, Wait
+from focused.scrapy_addon.own_requests import OwnRequests
+from focused.scrapy_addon.session import Session, session_of
+
+LEASE = "focused_lease"
+PURPOSE = "focused_purpose"
+HANDLED = "focused_handled"
+_SYNC_EVERY_S = 1.0
+
+
+class FocusedScheduler(BaseScheduler):
+    """Scrapy's scheduler seam over a :class:`focused.crawl.Crawl`."""
+
+    def __init__(self, crawler: Crawler, session: Session) -> None:
+        self._crawler = crawler
+        self._session = session
+        self._own = OwnRequests(session)
+        self._wake: CallLaterResult | None = None
+        self._wake_at = float("inf")
+        self._synced_at = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> FocusedScheduler:
+        """Build on the crawler's session."""
+        return cls(crawler, session_of(crawler))
+
+    def open(self, spider: Spider) -> None:
+        """Open the crawl; queue the topic's seeds when links are followed for the spider."""
+        self._own.spider = spider
+        settings = self._crawler.settings
+        crawl = self._session.open(
+            {
+                "web": settings["FOCUSED_WEB"],
+                "replay": settings["FOCUSED_REPLAY"],
+                "scrapy": _plain(overridden_settings(settings)),
+            }
+        )
+        if self._session.follow_links:
+            crawl.seed(self._session.topic.seeds.urls, self._session.now())
+
+    def close(self, reason: str) -> None:
+        """Keep everything; the same command goes on from here."""
+        self._cancel_wake()
+        session = self._session
+        session.done_because = session.done_because or reason
+        self._crawler.stats.set_value("focused/done_because", session.done_because)
+        session.close()
+
+    def has_pending_requests(self) -> bool:
+        """Whether the crawl has work left, be it not due yet."""
+        return not self._session.crawl.is_over(self._session.now())
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Take in a request of the spider or a middleware; False when it is a duplicate."""
+        if request.meta.get(HANDLED):
+            return True
+        return self._own.take_in(request)
+
+    def next_request(self) -> Request | None:
+        """Return the request for the best link whose host may be asked now."""
+        now = self._session.now()
+        if now - self._synced_at >= _SYNC_EVERY_S:
+            self._synced_at = now
+            self._session.crawl.sync()
+        step = self._session.crawl.next(now)
+        if isinstance(step, Fetch):
+            return self._request(step)
+        if isinstance(step, Done):
+            self._session.done_because = step.reason
+        elif isinstance(step, Wait) and step.until is not None:
+            self._wake_engine_at(step.until, now)
+        return None
+
+    def _request(self, fetch: Fetch) -> Request | None:
+        meta: dict[str, Any] = {LEASE: fetch.lease, PURPOSE: fetch.purpose}
+        if fetch.purpose is Purpose.ROBOTS:
+            # Scrapy's own cookies and redirects have no part in robots.txt.
+            return Request(fetch.url, meta={**meta, "dont_merge_cookies": True}, dont_filter=True)
+        if fetch.link.payload is None:
+            return Request(fetch.url, meta=meta, dont_filter=True)
+        request = self._own.restore(fetch.link)
+        request.meta.update(meta)
+        return request
+
+    def _wake_engine_at(self, until: float, now: float) -> None:
+        if self._wake is not None and self._wake_at <= until and self._wake_at > now:
+            return
+        self._cancel_wake()
+        self._wake_at = until
+        self._wake = call_later(max(0.0, until - now), self._wake_engine)
+
+    def _wake_engine(self) -> None:
+        self._wake = None
+        # A private name of Scrapy's: nothing public asks the engine to look again
+        # (its heartbeat comes every 5 s). Kept in this one line and tested.
+        slot = self._crawler.engine._slot
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def _cancel_wake(self) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+            self._wake = None
+
+
+def _plain(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Settings as JSON-able data; objects by their names."""
+    return {
+        name: value if isinstance(value, str | int | float | bool | None) else str(value)
+        for name, value in settings
+    }

@@ -1,0 +1,176 @@
+"""One crawl's worth of state, shared by the scheduler and the middlewares of a crawler."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+
+from focused.crawl import Crawl
+from focused.errors import ConfigurationError
+from focused.frontier.store import StateStore
+from focused.learning.protocols import LinkScorer, TopicJudge
+from focused.topic import Budget, Scope, Topic, describe
+from focused.topic_file import load_topic
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """What steers a crawl: the judge, the scorer, and the URLs the judge was trained on."""
+
+    judge: TopicJudge
+    scorer: LinkScorer
+    training_urls: frozenset[str]
+
+
+class Session:
+    """Opens and closes the :class:`Crawl` of one Scrapy crawler."""
+
+    def __init__(self, topic: Topic, policy: str, guide: Guide, *, follow_links: bool) -> None:
+        self.topic = topic
+        self.policy = policy
+        self.follow_links = follow_links
+        self.now: Callable[[], float] = time.time
+        self.done_because = ""
+        self._guide = guide
+        self._crawl: Crawl | None = None
+
+    @property
+    def crawl(self) -> Crawl:
+        """The open crawl."""
+        if self._crawl is None:
+            raise RuntimeError("the crawl is not open: the scheduler opens it with the spider")
+        return self._crawl
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a crawl to speak to."""
+        return self._crawl is not None
+
+    def open(self, ran_with: Mapping[str, Any]) -> Crawl:
+        """Open the crawl's folder; raises StateError when it cannot be.
+
+        ``ran_with`` goes into the folder's ``settings.json``.
+        """
+        folder = self.topic.output.folder
+        identity = {"topic": self.topic.name, "policy": self.policy}
+        store = StateStore.open(folder / "state", identity)
+        self._crawl = Crawl(
+            self.topic,
+            self._guide.judge,
+            self._guide.scorer,
+            store,
+            policy=self.policy,
+            training_urls=self._guide.training_urls,
+            follow_links=self.follow_links,
+        )
+        described = {"topic": describe(self.topic), "policy": self.policy, **ran_with}
+        _write_json(folder / "settings.json", described)
+        return self._crawl
+
+    def close(self) -> None:
+        """Keep everything and let the folder go."""
+        if self._crawl is None:
+            return
+        crawl, self._crawl = self._crawl, None
+        left = len(crawl.frontier)
+        crawl.close(self.now())
+        counters = crawl.counters.to_state()
+        counters.pop("recent")
+        stats = {
+            **counters,
+            "elapsed_s": counters["active_s"],
+            "frontier": left,
+            "ended_at": self.now(),
+            "end_reason": self.done_because,
+        }
+        _write_json(self.topic.output.folder / "stats.json", stats)
+
+
+_SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
+
+
+def attach(crawler: Crawler, session: Session) -> None:
+    """Make ``session`` the crawler's."""
+    _SESSIONS[crawler] = session
+
+
+def session_of(crawler: Crawler) -> Session:
+    """Return the crawler's session. Raises ConfigurationError without the add-on."""
+    try:
+        return _SESSIONS[crawler]
+    except KeyError:
+        raise ConfigurationError(
+            "focus is not switched on: add "
+            'ADDONS = {"focused.scrapy_addon.FocusedAddon": 0} to the project\'s settings'
+        ) from None
+
+
+def topic_of(settings: BaseSettings) -> Topic:
+    """Load the topic that ``FOCUSED_TOPIC`` names, with what other settings override.
+
+    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S`` and ``FOCUSED_FOLDER`` override
+    ``budget.pages``, ``politeness.delay_s`` and ``output.folder``. A policy
+    other than ``focused`` gets a folder of its own, so that it can be
+    compared.
+    """
+    path = settings.get("FOCUSED_TOPIC")
+    if not path:
+        raise ConfigurationError(
+            "FOCUSED_TOPIC is not set: which topic? Give -a topic=topics/NAME.toml to the "
+            'topic spider, or FOCUSED_TOPIC = "NAME.toml" in the settings'
+        )
+    topic = load_topic(Path(path))
+    policy = settings.get("FOCUSED_POLICY")
+    folder = topic.output.folder
+    if policy != "focused":
+        folder = folder.with_name(f"{folder.name}-{policy}")
+    if settings.get("FOCUSED_FOLDER"):
+        folder = Path(settings["FOCUSED_FOLDER"])
+    topic = replace(topic, output=replace(topic.output, folder=folder))
+    if settings.get("FOCUSED_PAGES") is not None:
+        topic = replace(topic, budget=replace(topic.budget, pages=_positive(settings)))
+    if settings.get("FOCUSED_DELAY_S") is not None:
+        delay_s = _number(settings, "FOCUSED_DELAY_S")
+        topic = replace(topic, politeness=replace(topic.politeness, delay_s=delay_s))
+    return samples_of(topic) if settings.getbool("FOCUSED_SAMPLES") else topic
+
+
+def samples_of(topic: Topic) -> Topic:
+    """The topic as the crawl for its training samples sees it: no scope, no budget."""
+    return replace(
+        topic,
+        scope=Scope(max_page_bytes=topic.scope.max_page_bytes),
+        budget=Budget(),
+        output=replace(topic.output, warc=True, parquet=False),
+    )
+
+
+def _positive(settings: BaseSettings) -> int:
+    pages = _number(settings, "FOCUSED_PAGES")
+    if pages < 1 or pages != int(pages):
+        raise ConfigurationError(f"FOCUSED_PAGES: {pages} is not a whole number from 1 on")
+    return int(pages)
+
+
+def _number(settings: BaseSettings, name: str) -> float:
+    try:
+        value = float(settings[name])
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number") from None
+    if not 0 <= value < float("inf"):
+        raise ConfigurationError(f"{name}: {value} must be 0 or more")
+    return value
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,81 @@
+"""Hands every end of a leased request back to the crawl, exactly once.
+
+Outermost of the downloader middlewares: it sees responses after
+decompression, and the exceptions of handlers and other middlewares alike.
+"""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from focused.crawl.steps import Settled
+from focused.scrapy_addon.outcomes import outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.scheduler import HANDLED, LEASE
+from focused.scrapy_addon.session import Session, session_of
+from focused.web.page import Failed, FailureKind, Outcome
+
+SETTLED = "focused_settled"
+
+
+class RobotsDenied(IgnoreRequest):
+    """robots.txt does not let us fetch this URL."""
+
+
+class SettlingMiddleware:
+    """Settles leases; keeps answers that are no page away from a topic spider."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SettlingMiddleware:
+        """Build on the crawler's session."""
+        return cls(session_of(crawler))
+
+    def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Settle with what came; pass on what the spider should see."""
+        lease = request.meta.get(LEASE)
+        if lease is None or not self._session.crawl.is_open(lease):
+            return response
+        outcome = outcome_of_response(request, response, self._session.now())
+        settled = self._session.crawl.settle(lease, outcome, self._session.now())
+        if settled is None:
+            raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
+        if settled.will_retry or settled.outcome == "redirected":
+            # It comes back through the frontier; returning a request ends this one
+            # without troubling the spider's errback.
+            return request.replace(meta={**request.meta, HANDLED: True})
+        if settled.duplicate_of is not None:
+            raise IgnoreRequest(f"the same content as {settled.duplicate_of}")
+        if self._session.follow_links and settled.page is None:
+            raise IgnoreRequest(f"no page: {settled.failure}")
+        request.meta[SETTLED] = settled
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        """Settle a request that brought no response."""
+        lease = request.meta.get(LEASE)
+        if lease is None or not self._session.is_open or not self._session.crawl.is_open(lease):
+            return None
+        settled = self._settle_failure(lease, request, exception)
+        if settled is not None and settled.will_retry:
+            return request.replace(meta={**request.meta, HANDLED: True})
+        if isinstance(exception, IgnoreRequest):
+            return None
+        # Counted and kept in the archive; without an errback nobody else needs to hear.
+        if request.errback is None:
+            raise IgnoreRequest(str(exception)) from exception
+        return None
+
+    def _settle_failure(
+        self, lease: int, request: Request, exception: Exception
+    ) -> Settled | None:
+        outcome: Outcome
+        if isinstance(exception, RobotsDenied):
+            outcome = Failed(request.url, FailureKind.ROBOTS)
+        else:
+            outcome = outcome_of_exception(request, exception)
+        return self._session.crawl.settle(lease, outcome, self._session.now())

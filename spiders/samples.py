@@ -1,0 +1,67 @@
+"""``python -m spiders.samples TOPIC FOLDER [REPLAY]``: a directory's pages, for training.
+
+As polite as any crawl, over the same scheduler, and resumable like one; its
+harvest is the WARC that ``focused train`` reads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.http import Response
+from scrapy.settings import BaseSettings, Settings
+
+from focused.learning.directory import read_directory
+from focused.learning.uninformed import UninformedJudge, UninformedScorer
+from focused.scrapy_addon.session import Guide, session_of
+from focused.topic import Topic
+
+
+def uninformed(topic: Topic) -> Guide:
+    """Judge nothing: what the samples teach is not known yet."""
+    return Guide(UninformedJudge(), UninformedScorer(), frozenset())
+
+
+class SamplesSpider(Spider):
+    """Fetches what the directory lists, and nothing else."""
+
+    name = "samples"
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """No model yet: nothing is judged, breadth first will do."""
+        super().update_settings(settings)
+        settings.set("FOCUSED_GUIDE", uninformed, priority="spider")
+        settings.set("FOCUSED_POLICY", "bfs", priority="spider")
+        settings.set("FOCUSED_SAMPLES", True, priority="spider")
+        settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Ask for each listed page."""
+        topic = session_of(self.crawler).topic
+        for entry in read_directory(topic.training.directory):
+            yield Request(entry.url)
+
+    def parse(self, response: Response) -> None:
+        """The archive has it."""
+
+
+def main(arguments: list[str]) -> int:
+    """Fetch the samples of a topic; return the exit status."""
+    topic, folder, replay = arguments
+    settings = Settings()
+    settings.setmodule("spiders.settings", priority="project")
+    settings.set("FOCUSED_TOPIC", topic, priority="cmdline")
+    settings.set("FOCUSED_FOLDER", folder, priority="cmdline")
+    settings.set("FOCUSED_REPLAY", replay or None, priority="cmdline")
+    process = AsyncCrawlerProcess(settings)
+    process.crawl(SamplesSpider)
+    process.start()
+    return int(process.bootstrap_failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,8 @@
+"""Scrapy settings of the project in this checkout; the add-on does the rest."""
+
+BOT_NAME = "focused"
+SPIDER_MODULES = ["spiders"]
+NEWSPIDER_MODULE = "spiders"
+ADDONS = {"focused.scrapy_addon.FocusedAddon": 0}
+TELNETCONSOLE_ENABLED = False
+FEED_EXPORT_ENCODING = "utf-8"

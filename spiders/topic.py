@@ -1,0 +1,62 @@
+"""``scrapy crawl topic -a topic=FILE``: brings home the pages of one topic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from scrapy import Spider
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+
+from focused.errors import FocusedError
+from focused.evaluation.report_print import print_report
+from focused.recorded.labels import LABELS_FILE, read_labels
+from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.settling import SETTLED
+
+
+class TopicSpider(Spider):
+    """Follows nothing itself: the crawl behind the scheduler chooses every page."""
+
+    name = "topic"
+
+    def __init__(self, topic: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.topic_file = topic
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """The crawl follows links itself; the log goes to the crawl's folder."""
+        super().update_settings(settings)
+        settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
+        settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The seeds are in the frontier already."""
+        for nothing in ():
+            yield nothing
+
+    def parse(self, response: Response) -> Iterator[dict[str, Any]]:
+        """Give each harvested page to the pipelines."""
+        settled = response.meta[SETTLED]
+        if settled.judgement is not None and settled.judgement.on_topic:
+            yield {
+                "url": response.url,
+                "title": settled.page.title,
+                "relevance": settled.judgement.relevance,
+                "score": settled.link.score,
+            }
+
+    def closed(self, reason: str) -> None:
+        """Print what came of it; a recorded web's labels are the judge, only now."""
+        session = session_of(self.crawler)
+        web = self.settings["FOCUSED_WEB"]
+        try:
+            labels = read_labels(Path(web) / LABELS_FILE) if web else None
+            print_report(session.topic.output.folder, Console(), labels or None)
+        except FocusedError as error:
+            print(f"focused: {error}", file=sys.stderr)

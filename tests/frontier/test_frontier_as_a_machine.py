@@ -1,0 +1,103 @@
+"""The frontier against a model of itself: any order of calls, restarts included."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from focused.frontier.frontier import Frontier, Offer
+from focused.frontier.politeness import HostPace
+from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.store import StateStore
+
+IDENTITY = {"topic": "machine", "policy": "focused"}
+scores = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.now = 0.0
+        self.waiting: dict[str, float] = {}
+        self.done: set[str] = set()
+        self.due: dict[str, float] = {}
+        self.under_way: list[Offer] = []
+        self._open()
+
+    def _open(self) -> None:
+        self.store = StateStore.open(self.folder / "state", IDENTITY)
+        self.frontier = Frontier(self.store)
+
+    @rule(host=st.integers(0, 3), page=st.integers(0, 9), score=scores)
+    def push(self, host: int, page: int, score: float) -> None:
+        url = f"http://{host}/{page}"
+        known = url in self.waiting or url in self.done
+        link = QueuedLink(link_key(url), url, str(host), score, score)
+        assert self.frontier.push(link, self.now) is not known
+        if url in self.done:
+            return
+        if any(offer.link.url == url for offer in self.under_way):
+            return
+        self.waiting[url] = max(score, self.waiting.get(url, -1.0))
+
+    @rule()
+    def offer(self) -> None:
+        offer = self.frontier.offer(self.now)
+        busy = {offer.host.name for offer in self.under_way}
+        open_to_ask = {
+            url: score
+            for url, score in self.waiting.items()
+            if (host := url.split("/")[2]) not in busy and self.due.get(host, 0.0) <= self.now
+        }
+        if not open_to_ask:
+            assert not isinstance(offer, Offer)
+            assert (offer is None) == (not self.waiting)
+            return
+        assert isinstance(offer, Offer)
+        assert offer.link.url in open_to_ask
+        assert offer.link.score == max(open_to_ask.values())
+        self.under_way.append(offer)
+
+    @precondition(lambda self: self.under_way)
+    @rule(delay_s=st.sampled_from([0.0, 1.0, 5.0]), fate=st.sampled_from(["settle", "retry", "back"]))
+    def finish(self, delay_s: float, fate: str) -> None:
+        offer = self.under_way.pop(0)
+        pace = HostPace(self.now + delay_s)
+        self.due[offer.host.name] = pace.due_at
+        if fate == "settle":
+            self.frontier.settle(offer, pace, self.now)
+            del self.waiting[offer.link.url]
+            self.done.add(offer.link.url)
+        elif fate == "retry":
+            self.frontier.retry(offer, pace, self.now)
+        else:
+            self.frontier.put_back(offer, pace, self.now)
+
+    @rule(seconds=st.sampled_from([0.5, 1.0, 10.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def restart(self) -> None:
+        self.frontier.save()
+        self.store.close()
+        self.under_way.clear()
+        self._open()
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        assert len(self.frontier) == len(self.waiting)
+
+    def teardown(self) -> None:
+        self.store.close()
+        shutil.rmtree(self.folder)
+
+
+TestFrontierMachine = FrontierMachine.TestCase
+TestFrontierMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,99 @@
+"""Runs the real command on a real topic file, in a process of its own, over a served web."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[2]
+TOPIC = """
+name = "whales"
+[seeds]
+urls = {seeds}
+[training]
+directory = ["directory.tsv"]
+good = ["Top/Whales"]
+[politeness]
+user_agent = "FocusedTest/0.1 (+http://example.org/bot)"
+delay_s = {delay_s}
+timeout_s = 5.0
+{politeness}
+[scope]
+{scope}
+[budget]
+{budget}
+[output]
+folder = "out"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a crawl left: its exit status, what it said, its folder."""
+
+    status: int
+    said: str
+    folder: Path
+
+    @property
+    def pages(self) -> pd.DataFrame:
+        return pd.read_parquet(self.folder / "pages.parquet").set_index("url", drop=False)
+
+    def fetched(self) -> list[str]:
+        pages = self.pages
+        return list(pages[pages["outcome"] == "fetched"]["url"])
+
+
+def write_topic(
+    folder: Path,
+    *seeds: str,
+    delay_s: float = 0.0,
+    politeness: str = "",
+    scope: str = "",
+    budget: str = "",
+) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "directory.tsv").write_text("Top/Whales\thttp://a.test/trained\tWhales\tWhales\n")
+    path = folder / "whales.toml"
+    path.write_text(
+        TOPIC.format(
+            seeds=list(seeds), delay_s=delay_s, politeness=politeness, scope=scope, budget=budget
+        )
+    )
+    return path
+
+
+def command(topic: Path, address: str, **settings: Any) -> list[str]:
+    told = {
+        "FOCUSED_REPLAY": address,
+        "FOCUSED_GUIDE": "tests.support.keyword_guide.guide",
+        **settings,
+    }
+    options = [text for name, value in told.items() for text in ("-s", f"{name}={value}")]
+    return [sys.executable, "-m", "scrapy", "crawl", "topic", "-a", f"topic={topic}", *options]
+
+
+def start(topic: Path, address: str, **settings: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(topic, address, **settings),
+        cwd=ROOT,
+        env=os.environ | {"PYTHONWARNINGS": "default"},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def finish(process: subprocess.Popen[str], topic: Path, timeout_s: float = 120.0) -> Finished:
+    said, _ = process.communicate(timeout=timeout_s)
+    return Finished(process.returncode, said, topic.parent / "out")
+
+
+def crawl(topic: Path, address: str, **settings: Any) -> Finished:
+    return finish(start(topic, address, **settings), topic)
