@@ -3,8 +3,8 @@
 A topic classifier is trained from such a sample, so it has to be small, fair
 and the same each time:
 
-- *Candidates* are labelled pages that aren't seeds. A page with labels of two
-  topics is left out: no line should teach that one topic isn't the other.
+- *Candidates* are labelled pages that aren't seeds and that robots.txt allows. A
+  page with labels of two topics is left out: no line should teach that one topic isn't the other.
   Where one label lies below another (Security, Security/Cryptography), the
   lower one counts.
 - *Size*: a topic gives at most ``per_topic`` pages and at most the share
@@ -33,11 +33,13 @@ from resiliparse.extract.html2text import extract_plain_text
 
 from focused.recorded.store import RecordedResponse, RecordedWeb
 from focused.topic_file import load_topic
-from focused.web.page import Failed, Fetched
+from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.parse import parse_page
+from focused.web.robots import RobotsRules, rules_from_fetch
 from focused.web.url import host_of, normalise
 
 SALT = "focused directory sample 1"
+USER_AGENT = "FocusedBot"
 MAX_DESCRIPTION_CHARS = 240
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _MIN_SENTENCE_CHARS = 40
@@ -48,7 +50,7 @@ class SampleSizes:
     """How much to take; counts are pages, ``max_share`` is in (0, 1]."""
 
     per_topic: int = 60
-    background: int = 500
+    background: int = 700
     max_share: float = 0.15
 
 
@@ -75,19 +77,18 @@ def sample_directory(
     cannot be parsed or have no title are passed over.
     """
     kept_out = {url for url in map(web.find, avoid) if url is not None}
-    labels = {url: web.labels.get(url, frozenset()) for url in web.page_urls}
-    candidates = candidates_by_category(
-        {url: names for url, names in labels.items() if url not in kept_out}, topics
-    )
+    robots = {root: _robots(web, root) for root in {_root(url) for url in web.page_urls}}
+    labels = {
+        url: web.labels.get(url, frozenset())
+        for url in web.page_urls
+        if url not in kept_out and robots[_root(url)].allows(url, USER_AGENT)
+    }
+    candidates = candidates_by_category(labels, topics)
     chosen = choose(candidates, frozenset(topics), sizes or SampleSizes())
     pages = (
-        _described(category, web.get(url))
-        for category, urls in chosen.items()
-        for url in urls
+        _described(category, web.get(url)) for category, urls in chosen.items() for url in urls
     )
-    return sorted(
-        (page for page in pages if page is not None), key=lambda p: (p.category, p.url)
-    )
+    return sorted((page for page in pages if page is not None), key=lambda p: (p.category, p.url))
 
 
 def candidates_by_category(
@@ -96,11 +97,7 @@ def candidates_by_category(
     """URLs by the one category that each may stand for."""
     found: dict[str, list[str]] = {}
     for url, names in labels.items():
-        own = [
-            name
-            for name in names
-            if not any(other.startswith(name + "/") for other in names)
-        ]
+        own = [name for name in names if not any(other.startswith(name + "/") for other in names)]
         on_topic = [name for name in own if name in topics]
         if len(on_topic) == 1 or (not on_topic and own):
             found.setdefault(on_topic[0] if on_topic else min(own), []).append(url)
@@ -111,11 +108,7 @@ def choose(
     candidates: Mapping[str, Sequence[str]], topics: Collection[str], sizes: SampleSizes
 ) -> dict[str, list[str]]:
     """The URLs to take from each category, best turn first."""
-    roots = {
-        name: math.sqrt(len(urls))
-        for name, urls in candidates.items()
-        if name not in topics
-    }
+    roots = {name: math.sqrt(len(urls)) for name, urls in candidates.items() if name not in topics}
     unit = sizes.background / max(sum(roots.values()), 1.0)
     return {
         name: spread_over_hosts(urls)[
@@ -147,22 +140,28 @@ def _chance(url: str) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
+def _root(url: str) -> str:
+    return "/".join(url.split("/", 3)[:3])
+
+
+def _robots(web: RecordedWeb, root: str) -> RobotsRules:
+    url = f"{root}/robots.txt"
+    response = web.get(url)
+    if response is None or response.status != 200:
+        return rules_from_fetch(Failed(url, FailureKind.CLIENT_ERROR, 404), now=0.0)
+    return rules_from_fetch(Fetched(url, 200, response.headers, response.body), now=0.0)
+
+
 def _described(category: str, response: RecordedResponse | None) -> SampledPage | None:
     if response is None:
         return None
-    page = parse_page(
-        Fetched(response.url, response.status, response.headers, response.body)
-    )
+    page = parse_page(Fetched(response.url, response.status, response.headers, response.body))
     if isinstance(page, Failed) or not page.title.strip():
         return None
     description = page.description or first_sentence(
-        extract_plain_text(
-            response.body.decode(page.charset, "replace"), main_content=True
-        )
+        extract_plain_text(response.body.decode(page.charset, "replace"), main_content=True)
     )
-    return SampledPage(
-        category, response.url, _one_line(page.title), _one_line(description)
-    )
+    return SampledPage(category, response.url, _one_line(page.title), _one_line(description))
 
 
 def first_sentence(text: str) -> str:
@@ -185,21 +184,15 @@ def write_directory(path: Path, pages: Sequence[SampledPage]) -> None:
     """Write a directory file: category, url, title, description, one page a line."""
     lines = [f"{p.category}\t{p.url}\t{p.title}\t{p.description}\n" for p in pages]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        "category\turl\ttitle\tdescription\n" + "".join(lines), encoding="utf-8"
-    )
+    path.write_text("category\turl\ttitle\tdescription\n" + "".join(lines), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make a directory file for topic files; ``training/README.md`` shows the call."""
-    parser = argparse.ArgumentParser(
-        description="sample a directory file from a recorded web"
-    )
+    parser = argparse.ArgumentParser(description="sample a directory file from a recorded web")
     parser.add_argument("web", type=Path, help="folder of the recorded web")
     parser.add_argument("output", type=Path, help="the directory file to write")
-    parser.add_argument(
-        "topics", type=Path, nargs="+", help="topic files: what counts as topic"
-    )
+    parser.add_argument("topics", type=Path, nargs="+", help="topic files: what counts as topic")
     given = parser.parse_args(arguments)
     topics = [load_topic(path) for path in given.topics]
     seeds = {normalise(url) or url for topic in topics for url in topic.seeds.urls}

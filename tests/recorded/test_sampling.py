@@ -1,6 +1,7 @@
 """Directory samples: small, fair, the same each time, and apart from the seeds."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,20 +36,19 @@ def page(title: str, text: str, description: str = "") -> bytes:
 
 
 @pytest.fixture
-def web(tmp_path: Path) -> RecordedWeb:
+def web(tmp_path: Path) -> Iterator[RecordedWeb]:
     labels = []
     with RecordedWebWriter(tmp_path / "web", "bees", "test") as writer:
         for host, count in (("large.example", 80), ("small.example", 20)):
             for number in range(count):
                 url = f"https://{host}/{number}"
-                words = (
-                    f"The bees of hive {number} live on what flowers give. And so on."
-                )
+                words = f"The bees of hive {number} live on what flowers give. And so on."
                 body = page(f"Hive {number}", words, "Hives." if number == 1 else "")
                 writer.add(url, 200, {"content-type": "text/html"}, body)
                 labels.append((url, BEES if number % 2 else OTHER))
         writer.finish(labels)
-    return RecordedWeb.open(tmp_path / "web")
+    with RecordedWeb.open(tmp_path / "web") as opened:
+        yield opened
 
 
 def test_a_topic_gives_at_most_its_share_of_pages(web: RecordedWeb) -> None:
@@ -76,6 +76,19 @@ def test_pages_to_avoid_are_never_taken_however_they_are_spelled(
     assert "https://large.example/1" not in taken
     assert "https://small.example/3" not in taken
     assert "https://large.example/3" in taken
+
+
+def test_pages_that_robots_txt_forbids_are_never_taken(tmp_path: Path) -> None:
+    with RecordedWebWriter(tmp_path / "web", "bees", "test") as writer:
+        rules = b"User-agent: *\nDisallow: /secret"
+        writer.add("https://a.example/robots.txt", 200, {"content-type": "text/plain"}, rules)
+        for path in ("open", "secret"):
+            body = page(path, "The bees live on what flowers give them.")
+            writer.add(f"https://a.example/{path}", 200, {"content-type": "text/html"}, body)
+        writer.finish([("https://a.example/open", BEES), ("https://a.example/secret", BEES)])
+    with RecordedWeb.open(tmp_path / "web") as web:
+        taken = sample_directory(web, [BEES], sizes=SampleSizes(max_share=1.0))
+    assert [p.url for p in taken] == ["https://a.example/open"]
 
 
 def test_title_and_description_are_the_page_s_own_words(web: RecordedWeb) -> None:
@@ -133,10 +146,7 @@ def test_spreading_keeps_every_url_and_ignores_the_order_given(urls: list[str]) 
 
 
 def test_a_menu_is_no_sentence() -> None:
-    assert (
-        first_sentence("Home\nNext topic Previous topic Table of contents and more\n")
-        == ""
-    )
+    assert first_sentence("Home\nNext topic Previous topic Table of contents and more\n") == ""
 
 
 def test_a_written_sample_has_one_page_a_line_under_a_header(tmp_path: Path) -> None:
