@@ -34,8 +34,10 @@ _DECLARED = re.compile(
 _DECLARED_WITHIN_BYTES = 4_096  # WHATWG says 1,024; real heads are longer
 _SAMPLE_BYTES = 65_536
 
+# Atomic groups: a run of comments must not be tried in all its divisions.
 _HTML_START = re.compile(
-    rb"\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+    rb"(?>\s*<!--.{0,2000}?-->)*+\s*+<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 _XML_START = re.compile(rb"\s*<\?xml\b")
 _HTML_ANYWHERE = re.compile(
@@ -46,9 +48,7 @@ _HTML_ANYWHERE = re.compile(
 _CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\f\r\x1b")
 _MAX_CONTROL_SHARE = 0.02
 _FEW_CONTROLS = 2
-_NO_MAGIC = frozenset(
-    {"application/octet-stream", "application/xml", "application/xhtml+xml"}
-)
+_NO_MAGIC = frozenset({"application/octet-stream", "application/xml", "application/xhtml+xml"})
 
 
 def content_type_of(headers: Mapping[str, str]) -> str:
@@ -63,9 +63,7 @@ def sniff_type(body: bytes) -> str:
     binary formats; ``application/octet-stream`` for other binary.
     """
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return sniff_type(
-            decode(body[:_SAMPLE_BYTES], {})[0].encode("utf-8", "replace")
-        )
+        return sniff_type(decode(body[:_SAMPLE_BYTES], {})[0].encode("utf-8", "replace"))
     sample = body[:_SAMPLE_BYTES].removeprefix(b"\xef\xbb\xbf")
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if controls or sample.startswith(b"%PDF-"):
@@ -97,9 +95,7 @@ def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
         try:
             return body.decode("utf-8"), "utf-8"
         except UnicodeDecodeError:
-            charset = (
-                _known(str(detect_encoding(body, max_len=_SAMPLE_BYTES))) or "cp1252"
-            )
+            charset = _known(str(detect_encoding(body, max_len=_SAMPLE_BYTES))) or "cp1252"
     return body.decode(charset, "replace"), charset
 
 
@@ -121,12 +117,15 @@ def _known(label: str) -> str | None:
 
 
 # Elements that the parser closes by itself, or that never hold anything.
-_UNCOUNTED = frozenset(
-    "p li dt dd td th tr tbody thead tfoot caption colgroup col option optgroup rp rt a nobr"
-    " html head body area base br embed hr img input link meta param source track wbr".split()  # noqa: SIM905 (one list of words, not forty lines)
-)
+# fmt: off
+_UNCOUNTED = frozenset({
+    "a", "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head",
+    "hr", "html", "img", "input", "li", "link", "meta", "nobr", "optgroup", "option", "p", "param",
+    "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+})
+# fmt: on
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
-_LONG_TAG = re.compile(rf"<[a-zA-Z][^>]{{{MAX_TAG_CHARS},}}>?")
+_ANY_TAG = re.compile(r"<[a-zA-Z][^>]*+>?")
 _SELF_CLOSED = re.compile(
     r"<(a|div|iframe|p|script|span|style|textarea|title|td|th|li|i|b|em)\b([^<>]*)/>",
     re.IGNORECASE,
@@ -142,8 +141,8 @@ def tame(html: str) -> str:
     enough to hurt are looked at: in them, start tags nested deeper than 1,000
     are dropped (their text stays), and so are tags of 50,000 characters.
     """
-    if len(html) > 2 * MAX_TAG_CHARS:
-        html = _LONG_TAG.sub("", html)
+    if len(html) > MAX_TAG_CHARS and max(map(len, html.split(">"))) > MAX_TAG_CHARS:
+        html = _ANY_TAG.sub(lambda tag: tag[0] if len(tag[0]) <= MAX_TAG_CHARS else "", html)
     if html.count("<") < _SUSPICIOUS_TAGS:
         return html
     is_open: Counter[str] = Counter()

@@ -32,12 +32,8 @@ _MIN_DETECTED_CHARS = 200
 _DETECTED_FROM_CHARS = 4_000
 _MAX_LANGUAGE_RANK = 1_000  # resiliparse: above 1,200 it is usually wrong
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?![A-Za-z])")
-_REFRESH = re.compile(
-    r"\s*[\d.]*\s*[;,]?\s*url\s*=\s*[\"']?\s*([^\"']+)", re.IGNORECASE
-)
-_AGENT_DIRECTIVE = re.compile(
-    r"\s*(?!unavailable_after|max-)[\w.-]+\s*:", re.IGNORECASE
-)
+_REFRESH = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+url\s*+=\s*+[\"']?\s*+([^\"']+)", re.IGNORECASE)
+_AGENT_DIRECTIVE = re.compile(r"\s*(?!unavailable_after|max-)[\w.-]+\s*:", re.IGNORECASE)
 
 
 def parse_page(fetched: Fetched, max_links: int = MAX_LINKS) -> Page | Failed:
@@ -50,9 +46,7 @@ def parse_page(fetched: Fetched, max_links: int = MAX_LINKS) -> Page | Failed:
     """
     body = fetched.body[:MAX_PARSED_BYTES]
     if not body.strip():
-        return Failed(
-            fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty"
-        )
+        return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty")
     seen_type = sniff_type(body)
     if not seen_type.startswith("text/") and not seen_type.endswith("xml"):
         detail = f"the body looks like {seen_type}"
@@ -67,9 +61,7 @@ def parse_page(fetched: Fetched, max_links: int = MAX_LINKS) -> Page | Failed:
         page = _html_page(fetched, html, charset, max_links)
     if page.text or page.links or page.refresh or page.canonical:
         return page
-    return Failed(
-        fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links"
-    )
+    return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links")
 
 
 def _plain_page(fetched: Fetched, text: str, charset: str) -> Page:
@@ -99,8 +91,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int) -> Pag
         url=fetched.url,
         title=walk.title or walk.meta.get("og:title", ""),
         headings=walk.headings(),
-        description=walk.meta.get("description", "")
-        or walk.meta.get("og:description", ""),
+        description=walk.meta.get("description", "") or walk.meta.get("og:description", ""),
         text=text,
         links=_links(walk, fetched.url, base, max_links),
         canonical=resolver(base)(walk.canonical) if walk.canonical else None,
@@ -150,9 +141,7 @@ def _refresh_target(refresh: str, url: str, base: str) -> str | None:
 def _robots_directives(content: str) -> tuple[bool, bool]:
     """Return (noindex, nofollow) of a list of directives such as ``noindex, follow``."""
     words = {word.strip() for word in content.lower().split(",")}
-    return not words.isdisjoint(("noindex", "none")), not words.isdisjoint(
-        ("nofollow", "none")
-    )
+    return not words.isdisjoint(("noindex", "none")), not words.isdisjoint(("nofollow", "none"))
 
 
 def _robots_header(headers: Mapping[str, str]) -> tuple[bool, bool]:

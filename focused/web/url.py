@@ -29,9 +29,9 @@ _MAX_HOST_CHARS = 253  # RFC 1035, section 2.3.4, less the root's dot
 # Parameters that name a campaign, a click or a session, never a page.
 _NOISE = re.compile(
     r"""(?: utm_.* | mtm_.* | pk_(?:campaign|kwd|source|medium|content|cid)
-        | (?:g|d|fb|y|tw|tt)clid | msclkid | gclsrc | gbraid | wbraid | igshid | srsltid | wickedid | li_fat_id
-        | mc_[ce]id | mkt_tok | _g[al] | _hs(?:enc|mi) | __h(?:ssc|stc|sfp) | hsctatracking
-        | vero_id | oly_(?:anon|enc)_id
+        | (?:g|d|fb|y|tw|tt)clid | msclkid | gclsrc | gbraid | wbraid | igshid | srsltid | wickedid
+        | li_fat_id | mc_[ce]id | mkt_tok | _g[al] | _hs(?:enc|mi) | __h(?:ssc|stc|sfp)
+        | hsctatracking | vero_id | oly_(?:anon|enc)_id
         | phpsessid | jsessionid | aspsessionid.* | session_?id | cfid | cftoken | zenid | oscsid
         )""",
     re.IGNORECASE | re.VERBOSE,

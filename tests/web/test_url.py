@@ -141,9 +141,7 @@ def test_a_useless_base_leaves_relative_links_unresolved(base: str) -> None:
     assert normalise("https://a.com/?x=1", base) in ("https://a.com/?x=1", None)
 
 
-url_like = st.text(
-    alphabet=st.sampled_from("aZ0./:%2eE;?&=#@[]\\ -_~séjion\t\ud800x"), max_size=40
-)
+url_like = st.text(alphabet=st.sampled_from("aZ0./:%2eE;?&=#@[]\\ -_~séjion\t\ud800x"), max_size=40)
 
 
 @given(st.one_of(st.text(), url_like, url_like.map("http://a.com/".__add__)))
@@ -170,11 +168,7 @@ def test_the_short_cut_for_plain_links_agrees_with_the_parser(link: str) -> None
     assert resolver(BASE)(link) == _normalise(link.partition("#")[0], clean_base)
 
 
-@given(
-    st.from_regex(
-        r"https?://[a-z0-9.-]{1,12}[a-z]/[a-zA-Z0-9_.~/-]{0,12}", fullmatch=True
-    )
-)
+@given(st.from_regex(r"https?://[a-z0-9.-]{1,12}[a-z]/[a-zA-Z0-9_.~/-]{0,12}", fullmatch=True))
 @example("http://xn--a.com/")
 @example("http://a.xn--a.com/")
 @example("http://a.b.0x7/")
@@ -193,10 +187,7 @@ def test_path_and_query_belong_together() -> None:
 
 
 def test_robots_rules_live_at_the_root_of_scheme_host_and_port() -> None:
-    assert (
-        robots_url("https://example.com:444/a/b?c")
-        == "https://example.com:444/robots.txt"
-    )
+    assert robots_url("https://example.com:444/a/b?c") == "https://example.com:444/robots.txt"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,390 @@
+"""robots.txt by RFC 9309, its examples included."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.errors import StateError
+from focused.web.page import Failed, FailureKind, Fetched, Redirected
+from focused.web.robots import (
+    MAX_AGE_S,
+    MAX_ROBOTS_BYTES,
+    MIN_AGE_S,
+    RETRY_S,
+    Access,
+    RobotsRules,
+    product_token,
+    rules_from_fetch,
+)
+
+HOST = "https://example.com"
+ROBOTS = HOST + "/robots.txt"
+NOW = 1_000_000.0
+
+
+def rules(text: str | bytes, **headers: str) -> RobotsRules:
+    body = text.encode() if isinstance(text, str) else text
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return rules_from_fetch(Fetched(ROBOTS, 200, named, body), NOW)
+
+
+def allows(text: str | bytes, path: str, agent: str = "ExampleBot") -> bool:
+    return rules(text).allows(HOST + path, agent)
+
+
+# Section 2.2.1: whose group is it?
+
+
+@pytest.mark.parametrize("agent", ["ExampleBot", "EXAMPLEBOT", "examplebot/1.0 (+http://x.y/)"])
+def test_the_product_token_is_matched_without_case(agent: str) -> None:
+    assert not allows("User-Agent: examplebot\nDisallow: /foo", "/foo", agent)
+
+
+@pytest.mark.parametrize("agent", ["foobot", "barfoo", "foo-bot", "foo_x", "x-foo"])
+def test_the_product_token_is_matched_whole(agent: str) -> None:
+    text = "User-agent: foo\nDisallow: /\n\nUser-agent: *\nDisallow: /private"
+    assert allows(text, "/page", agent)
+    assert not allows(text, "/private", agent)
+
+
+def test_a_version_behind_the_token_is_ignored() -> None:
+    assert not allows("User-agent: ExampleBot/2.1\nDisallow: /", "/page")
+
+
+def test_groups_of_the_same_token_are_joined() -> None:
+    text = (
+        "User-Agent: ExampleBot\nDisallow: /foo\nDisallow: /bar\n\n"
+        "User-Agent: ExampleBot\nDisallow: /baz"
+    )
+    assert [allows(text, path) for path in ("/foo", "/bar", "/baz", "/x")] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_group_of_ones_own_replaces_the_group_of_all() -> None:
+    text = "User-agent: *\nDisallow: /\nUser-agent: ExampleBot\nDisallow: /foo"
+    assert allows(text, "/page")
+    assert not allows(text, "/foo")
+    assert not allows(text, "/page", "OtherBot")
+
+
+def test_a_group_of_ones_own_without_rules_allows_all() -> None:
+    assert allows("User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot", "/page")
+
+
+def test_without_any_group_for_us_all_is_allowed() -> None:
+    assert allows("User-agent: OtherBot\nDisallow: /", "/page")
+    assert allows("Disallow: /", "/page")
+
+
+@pytest.mark.parametrize(
+    "between", ["Crawl-delay: 5", "Sitemap: http://x.y/s", "", "# note", "X: 1"]
+)
+def test_other_records_do_not_end_a_list_of_agents(between: str) -> None:
+    text = f"User-agent: ExampleBot\n{between}\nUser-agent: OtherBot\nDisallow: /x"
+    assert not allows(text, "/x", "ExampleBot")
+    assert not allows(text, "/x", "OtherBot")
+
+
+# Section 2.2.2: which rule counts?
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("/foo/bar?baz=quz", "/foo/bar?baz=quz"),
+        ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
+        ("/foo/bar?baz=https%3a%2f%2ffoo.bar", "/foo/bar?baz=https://foo.bar"),
+        ("/foo/bar/U+E38384", "/foo/bar/U+E38384"),
+        ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84"),
+        ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
+        ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
+    ],
+)
+def test_octets_are_compared_after_decoding(rule: str, path: str) -> None:
+    assert not allows(f"User-agent: *\nDisallow: {rule}", path)
+
+
+def test_the_longest_match_counts() -> None:
+    text = (
+        "User-Agent: *\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif"
+        "\nDisallow: /example/\n"
+    )
+    assert allows(text, "/example/page/")
+    assert not allows(text, "/example/page/disallowed.gif")
+    assert not allows(text, "/example/")
+
+
+def test_equal_matches_allow() -> None:
+    assert allows("User-agent: *\nDisallow: /foo\nAllow: /foo", "/foo")
+
+
+def test_the_robots_file_itself_is_always_allowed() -> None:
+    assert allows("User-agent: *\nDisallow: /", "/robots.txt")
+
+
+def test_paths_are_case_sensitive_and_fields_are_not() -> None:
+    assert allows("USER-AGENT: *\nDISALLOW: /Foo", "/foo")
+    assert not allows("USER-AGENT: *\nDISALLOW: /Foo", "/Foo")
+
+
+# Section 2.2.3: special characters
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "allowed"),
+    [
+        ("/path # comment", "/path", False),
+        ("/this/*/exactly", "/this/path/exactly", False),
+        ("/this/path/exactly$", "/this/path/exactly", False),
+        ("/this/path/exactly$", "/this/path/exactly/not", True),
+        ("*.gif$", "/images/a.gif", False),
+        ("*.gif$", "/images/a.gif?x", True),
+        ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html", False),
+        ("/path/foo-%24", "/path/foo-$", False),
+        ("", "/", True),
+    ],
+)
+def test_special_characters_mean_what_the_rfc_says(rule: str, path: str, allowed: bool) -> None:
+    assert allows(f"User-agent: *\nDisallow: {rule}", path) is allowed
+
+
+# Section 5.1 and 5.2: the examples
+
+SIMPLE = """User-Agent: *
+Disallow: *.gif$
+Disallow: /example/
+Allow: /publications/
+
+User-Agent: foobot
+Disallow:/
+Allow:/example/page.html
+Allow:/example/allowed.gif
+
+User-Agent: barbot
+User-Agent: bazbot
+Disallow: /example/page.html
+
+User-Agent: quxbot
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "allowed"),
+    [
+        ("otherbot", "/publications/", True),
+        ("otherbot", "/example/page.html", False),
+        ("otherbot", "/a.gif", False),
+        ("foobot", "/example/page.html", True),
+        ("foobot", "/example/allowed.gif", True),
+        ("foobot", "/publications/", False),
+        ("barbot", "/example/page.html", False),
+        ("bazbot", "/example/page.html", False),
+        ("bazbot", "/example/allowed.gif", True),
+        ("quxbot", "/example/page.html", True),
+        ("quxbot", "/a.gif", True),
+    ],
+)
+def test_the_simple_example_of_the_rfc(agent: str, path: str, allowed: bool) -> None:
+    assert allows(SIMPLE, path, agent) is allowed
+
+
+def test_the_longest_match_example_of_the_rfc() -> None:
+    text = "User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif"
+    assert allows(text, "/example/page/x", "foobot")
+    assert not allows(text, "/example/page/disallowed.gif", "foobot")
+
+
+# How files really look
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+def test_byte_order_marks_and_line_ends_do_not_matter(start: bytes, end: str) -> None:
+    assert not allows(start + end.join(("User-agent: *", "Disallow: /x")).encode(), "/x")
+
+
+def test_utf_16_and_broken_bytes_are_read() -> None:
+    assert not allows("User-agent: *\nDisallow: /x".encode("utf-16"), "/x")
+    assert not allows(b"# caf\xe9 \xff\nUser-agent: *\nDisallow: /x\n\x00\xfe", "/x")
+
+
+@pytest.mark.parametrize("line", ["Disalow: /x", "disallow /x", " Disallow : /x "])
+def test_common_slips_are_understood(line: str) -> None:
+    assert not allows(f"User agent: *\n{line}", "/x")
+
+
+def test_a_character_that_looks_like_a_line_end_hides_nothing() -> None:
+    assert allows("User-agent: *\nDisallow: /x\u2028Disallow: /", "/page")
+
+
+def test_a_page_instead_of_rules_allows_all() -> None:
+    assert allows("<!DOCTYPE html><html><body>Not found</body></html>", "/page")
+
+
+def test_a_file_is_read_up_to_500_kibibytes_and_no_half_line() -> None:
+    head = "User-agent: *\nDisallow: /early\n"
+    filler = "#" + "x" * (MAX_ROBOTS_BYTES - len(head) - 14) + "\n"
+    text = head + filler + "Disallow: /late\nDisallow: /later\n"
+    assert not allows(text, "/early")
+    assert allows(text, "/late")
+
+
+# Delay and sitemaps
+
+
+def test_the_crawl_delay_is_that_of_ones_group() -> None:
+    text = (
+        "User-agent: *\nCrawl-delay: 2.5\n\nUser-agent: ExampleBot\nDisallow: /x\nCrawl-delay: 10"
+    )
+    assert rules(text).crawl_delay_s("ExampleBot/1.0") == 10.0
+
+
+def test_a_crawl_delay_between_agents_is_that_of_those_above() -> None:
+    text = "User-agent: a\nCrawl-delay: 7\nUser-agent: b\nDisallow: /x"
+    assert rules(text).crawl_delay_s("a") == 7.0
+    assert rules(text).crawl_delay_s("b") is None
+
+
+@pytest.mark.parametrize("value", ["", "soon", "-1", "inf", "nan", "1,5"])
+def test_a_delay_that_is_no_number_of_seconds_is_none(value: str) -> None:
+    assert rules(f"User-agent: *\nCrawl-delay: {value}").crawl_delay_s("x") is None
+
+
+def test_sitemaps_are_named_by_the_whole_file() -> None:
+    text = (
+        "Sitemap: https://example.com/a.xml\nUser-agent: x\nDisallow: /\n"
+        "sitemap: HTTPS://Example.com/b.xml\nSitemap: https://example.com/a.xml\nSitemap: /c.xml"
+    )
+    assert rules(text).sitemaps == ("https://example.com/a.xml", "https://example.com/b.xml")
+
+
+# Sections 2.3 and 2.4: what a fetch means, and for how long
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [FailureKind.CLIENT_ERROR, FailureKind.GONE, FailureKind.BAD_REDIRECT],
+)
+def test_unavailable_rules_allow_all_for_a_day(kind: FailureKind) -> None:
+    got = rules_from_fetch(Failed(ROBOTS, kind), NOW)
+    assert got.allows(HOST + "/page", "x")
+    assert got.expires_at == NOW + MAX_AGE_S
+
+
+def test_redirects_without_end_allow_all() -> None:
+    assert rules_from_fetch(Redirected(ROBOTS, 301, HOST + "/r"), NOW).allows(HOST + "/x", "x")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        FailureKind.SERVER_ERROR,
+        FailureKind.THROTTLED,
+        FailureKind.DNS,
+        FailureKind.CONNECT,
+        FailureKind.TIMEOUT,
+        FailureKind.RESET,
+        FailureKind.TLS,
+        FailureKind.OTHER,
+    ],
+)
+def test_unreachable_rules_disallow_all_for_a_short_time(kind: FailureKind) -> None:
+    got = rules_from_fetch(Failed(ROBOTS, kind), NOW)
+    assert not got.allows(HOST + "/page", "x")
+    assert got.expires_at == NOW + RETRY_S
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "given_s"), [(3_600.0, 3_600.0), (1.0, 60.0), (1e9, MAX_AGE_S)]
+)
+def test_an_unreachable_host_says_when_to_ask_again(asked_s: float, given_s: float) -> None:
+    failure = Failed(ROBOTS, FailureKind.SERVER_ERROR, 503, retry_after_s=asked_s)
+    assert rules_from_fetch(failure, NOW).expires_at == NOW + given_s
+
+
+@pytest.mark.parametrize(
+    ("control", "age_s"),
+    [
+        ("", MAX_AGE_S),
+        ("max-age=3600", 3_600.0),
+        ("public, max-age=999999", MAX_AGE_S),
+        ("max-age=0", MIN_AGE_S),
+        ("no-store", MIN_AGE_S),
+        ("s-maxage=5", MAX_AGE_S),
+        ("max-age=soon", MAX_AGE_S),
+    ],
+)
+def test_rules_last_as_cache_control_says_within_bounds(control: str, age_s: float) -> None:
+    assert rules("", cache_control=control).expires_at == NOW + age_s
+
+
+@pytest.mark.parametrize(
+    ("status", "allowed"),
+    [(200, False), (204, False), (301, True), (404, True), (401, True), (429, False), (503, False)],
+)
+def test_a_response_with_a_body_is_judged_by_its_status(status: int, allowed: bool) -> None:
+    fetched = Fetched(ROBOTS, status, {}, b"User-agent: *\nDisallow: /")
+    assert rules_from_fetch(fetched, NOW).allows(HOST + "/x", "x") is allowed
+
+
+# Product tokens and storage
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "token"),
+    [
+        ("FocusedBot/0.1 (+https://example.org/bot)", "FocusedBot"),
+        ("Mozilla/5.0 (compatible; Foo-Bot/1.0; +http://x.y/)", "Foo-Bot"),
+        ("simple", "simple"),
+        ("123", ""),
+        ("", ""),
+    ],
+)
+def test_the_product_token_is_the_name_in_the_user_agent(user_agent: str, token: str) -> None:
+    assert product_token(user_agent) == token
+
+
+@pytest.mark.parametrize("access", list(Access))
+def test_stored_rules_are_the_same_rules(access: Access) -> None:
+    before = RobotsRules(access, NOW, "User-agent: *\nDisallow: /x\nCrawl-delay: 3")
+    after = RobotsRules.from_state(json.loads(json.dumps(before.to_state())))
+    assert after == before
+    for path in ("/x", "/y"):
+        assert after.allows(HOST + path, "b") is before.allows(HOST + path, "b")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"access": "rules", "text": 3, "expires_at": 1},
+        {"access": "?", "text": "", "expires_at": 1},
+    ],
+)
+def test_damaged_rules_are_an_error_of_state(state: dict[str, object]) -> None:
+    with pytest.raises(StateError, match="delete them"):
+        RobotsRules.from_state(state)
+
+
+lines = st.lists(
+    st.tuples(
+        st.sampled_from(["User-agent", "Disallow", "Allow", "Crawl-delay", "Sitemap", "x", ""]),
+        st.sampled_from([":", " ", "", ": "]),
+        st.one_of(st.text(max_size=12), st.sampled_from(["*", "/", "/*$", "%", "%zz", "$", "#"])),
+    ).map("".join)
+).map("\n".join)
+
+
+@given(st.one_of(st.binary(max_size=200), lines.map(lambda s: s.encode("utf-8", "replace"))))
+def test_no_file_makes_the_rules_raise(body: bytes) -> None:
+    got = rules(body)
+    for path in ("/", "/a?b=%zz", "/%e3%83"):
+        got.allows(HOST + path, "ExampleBot")
+    got.crawl_delay_s("ExampleBot")
+    assert all(url.startswith("http") for url in got.sitemaps)
