@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.recorded.page_topics import page_categories
 from focused.recorded.sampling import (
     SampledPage,
     SampleSizes,
@@ -20,7 +21,11 @@ from focused.recorded.sampling import (
     write_directory,
 )
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
+from focused.topic import Topic
+from focused.topic_file import load_topic
 from focused.web.url import host_of
+
+ROOT = Path(__file__).parents[2]
 
 BEES = "Top/Science/Bees"
 HONEY = "Top/Science/Bees/Honey"
@@ -175,3 +180,36 @@ def test_the_program_takes_topics_and_seeds_from_topic_files(
     lines = [line.split("\t") for line in sample.read_text().splitlines()[1:]]
     assert {line[0] for line in lines} == {BEES, OTHER}
     assert "https://large.example/1" not in {line[1] for line in lines}
+
+
+def shipped_sample() -> list[tuple[str, str, str]]:
+    """Category, URL and title of each line of the sample that ships."""
+    text = (ROOT / "training" / "directories" / "docweb.tsv").read_text(encoding="utf-8")
+    lines = [line.split("\t") for line in text.removesuffix("\n").split("\n")[1:]]
+    return [(category, url, title) for category, url, title, _ in lines]
+
+
+def shipped_topics() -> list[Topic]:
+    paths = (ROOT / "topics").glob("*.toml")
+    return [load_topic(path) for path in sorted(paths) if path.stem != "example"]
+
+
+def test_the_shipped_sample_has_forty_pages_and_more_of_each_shipped_topic() -> None:
+    counts = Counter(category for category, _, _ in shipped_sample())
+    goods = {good for topic in shipped_topics() for good in topic.training.good}
+    assert len(goods) >= 6
+    assert min(counts[good] for good in goods) >= 40
+    assert sum(n for category, n in counts.items() if category not in goods) >= 500
+
+
+def test_no_seed_of_a_shipped_topic_is_in_the_shipped_sample() -> None:
+    sampled = {url for _, url, _ in shipped_sample()}
+    assert not sampled & {seed for topic in shipped_topics() for seed in topic.seeds.urls}
+
+
+def test_the_shipped_sample_says_what_the_rules_say() -> None:
+    ruled = {"Top/Computers/Parallel_Computing", "Top/Science/Math/Statistics"}
+    ruled.add("Top/Computers/Security/Cryptography")
+    for category, url, title in shipped_sample():
+        expected = {category} & ruled
+        assert set(page_categories(url, title)) & ruled == expected, url
