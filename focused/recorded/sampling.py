@@ -3,10 +3,10 @@
 A topic classifier is trained from such a sample, so it has to be small, fair
 and the same each time:
 
-- *Candidates* are labelled pages that aren't seeds and that robots.txt allows. A
-  page with labels of two topics is left out: no line should teach that one topic isn't the other.
-  Where one label lies below another (Security, Security/Cryptography), the
-  lower one counts.
+- *Candidates* are labelled pages that aren't seeds and that robots.txt allows.
+  A page with labels of two topics is left out: no line should teach that one
+  topic isn't the other. Where one label lies below another (Security,
+  Security/Cryptography), the lower one counts.
 - *Size*: a topic gives at most ``per_topic`` pages and at most the share
   ``max_share`` of its pages; pages of no topic, the background, come under
   their own categories, each in proportion to the square root of its pages.
