@@ -63,11 +63,7 @@ class PageTopics:
         address = _address(url)
         host = address.partition("/")[0]
         candidates = self.rules.get(host, ())
-        if (
-            not candidates
-            or not title.strip()
-            or self.never.search(address[len(host) :])
-        ):
+        if not candidates or not title.strip() or self.never.search(address[len(host) :]):
             return ()
         found = (rule.category for rule in candidates if rule.matches(address, title))
         return tuple(dict.fromkeys(found))
@@ -132,9 +128,7 @@ def _address(url: str) -> str:
     bare = url.partition("://")[2] or url
     for mark in "#?":
         bare = bare.partition(mark)[0]
-    return unquote(
-        bare.removesuffix("index.html") if bare.endswith("/index.html") else bare
-    )
+    return unquote(bare.removesuffix("index.html") if bare.endswith("/index.html") else bare)
 
 
 def _text(table: Mapping[str, Any], key: str, where: str) -> str:
@@ -150,9 +144,7 @@ def _pattern(table: Mapping[str, Any], key: str, where: str) -> re.Pattern[str] 
     try:
         return re.compile(_text(table, key, where))
     except re.error as error:
-        raise ConfigurationError(
-            f"{where}: {key} is no regular expression: {error}"
-        ) from error
+        raise ConfigurationError(f"{where}: {key} is no regular expression: {error}") from error
 
 
 def _only_known(table: Mapping[str, Any], known: set[str], where: str) -> None:

@@ -31,9 +31,7 @@ CRYPTOGRAPHY = "Top/Computers/Security/Cryptography"
         ("https://docs.djangoproject.com/en/3.2/topics/signing.html", CRYPTOGRAPHY),
     ],
 )
-def test_a_page_about_a_topic_is_labelled_wherever_it_stands(
-    url: str, category: str
-) -> None:
+def test_a_page_about_a_topic_is_labelled_wherever_it_stands(url: str, category: str) -> None:
     assert category in page_categories(url, "A title")
 
 
@@ -56,24 +54,17 @@ def test_other_pages_of_the_same_hosts_have_no_label_of_their_own(url: str) -> N
 
 def test_a_page_can_be_about_two_topics() -> None:
     found = page_categories("https://docs.python.org/3/library/ssl.html", "ssl")
-    client = page_categories(
-        "https://www.postgresql.org/docs/15/auth-cert.html", "Certificates"
-    )
+    client = page_categories("https://www.postgresql.org/docs/15/auth-cert.html", "Certificates")
     assert found == (CRYPTOGRAPHY,)
     assert set(client) == {CRYPTOGRAPHY, "Top/Computers/Security"}
 
 
 def test_a_host_the_rules_do_not_name_has_no_labels() -> None:
-    assert (
-        page_categories("https://threading.example.org/multiprocessing.html", "Threads")
-        == ()
-    )
+    assert page_categories("https://threading.example.org/multiprocessing.html", "Threads") == ()
 
 
 def test_a_page_without_a_title_is_a_stub_and_has_no_labels() -> None:
-    assert (
-        page_categories("https://docs.python.org/3/library/threading.html", " ") == ()
-    )
+    assert page_categories("https://docs.python.org/3/library/threading.html", " ") == ()
 
 
 def test_scheme_fragment_query_and_index_file_make_no_difference() -> None:
@@ -135,8 +126,6 @@ def test_path_title_and_exception_of_a_rule_must_all_agree() -> None:
         ({"at": "a.example/", "why": "x", "path": "("}, "path"),
     ],
 )
-def test_a_bad_rule_is_an_error_that_names_file_and_key(
-    rule: dict[str, str], named: str
-) -> None:
+def test_a_bad_rule_is_an_error_that_names_file_and_key(rule: dict[str, str], named: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"rules\.toml.*{named}"):
         parse_topics({"topic": [{"category": "Top/X", "rule": [rule]}]}, "rules.toml")
