@@ -23,6 +23,7 @@ from focused.web.decode import (
     tame,
 )
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
+from focused.web.surroundings import Surroundings, is_nofollow
 from focused.web.url import resolver
 from focused.web.walk import RawLink, Walk
 
@@ -83,17 +84,18 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int) -> Pag
     walk = Walk(tree.root)
     base = resolver(fetched.url)(walk.base) if walk.base else None
     base = base or fetched.url
-    text = walk.text()
+    found = Surroundings(walk)
+    text = found.text()
     header_noindex, header_nofollow = _robots_header(fetched.headers)
     meta_noindex, meta_nofollow = _robots_directives(walk.meta.get("robots", ""))
     refresh = walk.refresh or fetched.headers.get("refresh", "")
     return Page(
         url=fetched.url,
         title=walk.title or walk.meta.get("og:title", ""),
-        headings=walk.headings(),
+        headings=found.headings(),
         description=walk.meta.get("description", "") or walk.meta.get("og:description", ""),
         text=text,
-        links=_links(walk, fetched.url, base, max_links),
+        links=_links(walk.links, found, fetched.url, base, max_links),
         canonical=resolver(base)(walk.canonical) if walk.canonical else None,
         refresh=_refresh_target(refresh, fetched.url, base),
         language=_declared_language(walk.language) or _detect_language(text),
@@ -103,31 +105,30 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int) -> Pag
     )
 
 
-def _links(walk: Walk, url: str, base: str, max_links: int) -> tuple[Link, ...]:
+def _links(
+    raw_links: list[RawLink], found: Surroundings, url: str, base: str, max_links: int
+) -> tuple[Link, ...]:
     """Join the links to one target: the longest anchor stays, at the first one's place.
 
     The target is nofollow only when all its links are.
     """
     resolve = resolver(base)
-    own_url = resolver(url)("")
     best: dict[str, tuple[str, RawLink, bool]] = {}
-    for raw in walk.links:
+    own_url = resolver(url)("")
+    for raw in raw_links:
         target = resolve(raw.href)
         if target is None or target == own_url:
             continue
-        anchor = walk.anchor(raw)
+        anchor, nofollow = found.anchor(raw), is_nofollow(raw)
         known = best.get(target)
-        if known is None:
-            if len(best) >= max_links:
-                continue
-            best[target] = (anchor, raw, raw.nofollow)
-        else:
-            nofollow = known[2] and raw.nofollow
-            longer = (anchor, raw) if len(anchor) > len(known[0]) else known[:2]
-            best[target] = (*longer, nofollow)
+        if known is not None:
+            kept = known if len(known[0]) >= len(anchor) else (anchor, raw)
+            best[target] = (kept[0], kept[1], known[2] and nofollow)
+        elif len(best) < max_links:
+            best[target] = (anchor, raw, nofollow)
     last = max(1, len(best) - 1)
     return tuple(
-        Link(target, anchor, walk.context(raw), raw.tag_path, i / last, nofollow)
+        Link(target, anchor, found.context(raw), found.tag_path(raw), i / last, nofollow)
         for i, (target, (anchor, raw, nofollow)) in enumerate(best.items())
     )
 

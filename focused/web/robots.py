@@ -85,6 +85,8 @@ class RobotsRules:
         """Tell whether ``user_agent`` (header or product token) may fetch a URL of this host."""
         if self.access is not Access.RULES:
             return self.access is Access.ALLOW_ALL
+        if not self._group(user_agent).rules:
+            return True
         return self._matcher(user_agent).can_fetch(_plain_query(url), "*")
 
     def crawl_delay_s(self, user_agent: str) -> float | None:

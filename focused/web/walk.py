@@ -1,21 +1,17 @@
 """The walk over a document's tree that lays its text down in one string.
 
 Blocks, headings and links are ranges of it. What is found on the way is kept
-raw; :mod:`focused.web.parse` makes a page of it. The walk keeps its own
-stack: depth costs memory, never recursion; and what is read around a link is
-bounded, so that the whole stays linear in the size of the page.
+raw, and read (:class:`focused.web.surroundings.Surroundings`) only for the
+links that are kept. The walk has a stack of its own: depth costs memory,
+never recursion.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 from selectolax.lexbor import LexborNode
 
-CONTEXT_WORDS = 40
-HEADING_WORDS = 10
-MAX_ANCHOR_CHARS = 300
 MAX_TITLE_CHARS = 500
 MAX_DESCRIPTION_CHARS = 1_000
 MAX_HEADINGS = 200
@@ -44,25 +40,24 @@ _KINDS = {
     **dict.fromkeys(("h1", "h2", "h3"), _HEADING),
 }
 # fmt: on
-_NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
 _NEXT_PAGES = frozenset({"next", "prev"})
+_NAMING = ("title", "aria-label")
 
-_FEW_CHARS = 30  # a block with less around a link says too little
-_WIDER_BLOCKS = 2
-_WINDOW_CHARS = 200
-_PATH_DEPTH = 24
-_PATH_CLASSES = 2
-_PATH_NAME_CHARS = 40
-
-_Attributes = dict[str, str | None]
+Attributes = dict[str, str | None]
+Stack = list[tuple[LexborNode, int]]
 
 
 @dataclass(slots=True)
 class Block:
-    """A block element as a range of pieces; ``end`` is known once it is left."""
+    """A block element as a range of pieces; ``end`` is known once it is left.
+
+    ``inline`` holds the inline elements that stand between the block and the
+    one around it, outermost first, then the block's own.
+    """
 
     start: int
     parent: Block | None
+    inline: Stack
     depth: int
     end: int = 0
     path: str | None = None
@@ -70,71 +65,81 @@ class Block:
 
 @dataclass(slots=True)
 class RawLink:
-    """A link whose URL is not resolved; pieces ``start`` to ``end`` are its anchor."""
+    """A link whose URL is not resolved; pieces ``start`` to ``end`` are its anchor.
 
+    ``label`` is what it is called when it has no text; ``inline`` holds the
+    inline elements between it and its block.
+    """
+
+    tag: str
     href: str
+    attributes: Attributes
     start: int
     end: int
     block: Block
+    inline: Stack
     heading: tuple[int, int]
-    tag_path: str
-    nofollow: bool
-    label: str  # what it is called when it has no text
+    label: tuple[str, ...] = _NAMING
     alts: list[str] = field(default_factory=list)
 
 
-def _get(attributes: _Attributes, *names: str) -> str:
-    """Return the first of these attributes that says something."""
+def get(attributes: Attributes, *names: str) -> str:
+    """Return the first of these attributes that says something, or ``""``."""
     for name in names:
         if value := attributes.get(name):
             return value
     return ""
 
 
-def _collapse(text: str, max_chars: int) -> str:
+def collapse(text: str, max_chars: int) -> str:
+    """Return the beginning of a text, white space collapsed."""
     return " ".join(text[: 4 * max_chars].split())[:max_chars]
 
 
 class Walk:
     """Visits a tree once; afterwards its attributes hold what was found.
 
+    ``pieces`` joined are the text. ``headings`` are the ranges of h1 to h3.
     ``meta`` has the lower-case names (or properties) of meta elements and
     their first contents. Strings are ``""`` when the page does not say.
     """
 
     def __init__(self, root: LexborNode | None) -> None:
+        self.pieces: list[str] = []
         self.links: list[RawLink] = []
+        self.headings: list[tuple[int, int]] = []
         self.meta: dict[str, str] = {}
         self.title = ""
         self.base = ""
         self.canonical = ""
         self.refresh = ""
-        self.language = _get(root.attributes, "lang", "xml:lang") if root else ""
-        self._pieces: list[str] = []
-        self._stack: list[tuple[LexborNode, int]] = []
-        self._block = Block(0, None, 0, path="")
+        self.language = get(root.attributes, "lang", "xml:lang") if root is not None else ""
+        self._stack: Stack = []
+        self._block = Block(0, None, [], 0, path="")
         self._open_links: list[RawLink] = []
         self._heading = (0, 0)
-        self._headings: list[tuple[int, int]] = []
         self._visit(root)
-        self._block.end = len(self._pieces)
-        self._text = "".join(self._pieces)
-        self._offsets = [0, *accumulate(map(len, self._pieces))]
+        self._block.end = len(self.pieces)
 
     def _visit(self, node: LexborNode | None) -> None:
-        pieces, stack = self._pieces, self._stack
+        pieces, stack, kinds = self.pieces, self._stack, _KINDS.get
         while node is not None:
-            kind = _KINDS.get(node.tag or "", _INLINE)
+            tag = node.tag or ""
+            kind = kinds(tag, _INLINE)
             if kind == _TEXT:
                 pieces.append(node.text_content or "")
             elif kind == _LEAF:
-                _ON_LEAF[node.tag or ""](self, node)
+                _ON_LEAF[tag](self, node)
             elif kind != _SKIPPED:
                 child = node.first_child
                 if kind != _INLINE:
                     kind = self._enter(kind, node, child is not None)
                 if child is not None:
                     stack.append((node, kind))
+                    if kind > _LINK:
+                        depth = len(stack)
+                        around = self._block
+                        self._block = Block(len(pieces), around, stack[around.depth :], depth)
                     node = child
                     continue
             following = node.next
@@ -147,163 +152,81 @@ class Walk:
 
     def _enter(self, kind: int, node: LexborNode, has_content: bool) -> int:
         """Begin a block or a link; return the kind to leave it by."""
-        if kind == _LINK:
-            attributes = node.attributes
-            href = attributes.get("href")
-            if not href:
-                return _INLINE
-            label = _get(attributes, "title", "aria-label")
-            self._add_link("a", attributes, href, label)
-            if has_content:
-                self._open_links.append(self.links[-1])
+        if kind != _LINK:
+            self.pieces.append("\n")
             return kind
-        self._pieces.append("\n")
+        attributes = node.attributes
+        if not attributes.get("href"):
+            return _INLINE
+        self._add_link("a", attributes)
         if has_content:
-            self._block = Block(len(self._pieces), self._block, len(self._stack) + 1)
+            self._open_links.append(self.links[-1])
         return kind
 
     def _leave(self, kind: int) -> None:
+        end = len(self.pieces)
         if kind == _LINK:
-            self._open_links.pop().end = len(self._pieces)
+            self._open_links.pop().end = end
             return
         block = self._block
-        block.end = len(self._pieces)
-        self._pieces.append("\n")
+        block.end = end
+        self.pieces.append("\n")
         if block.parent is not None:
             self._block = block.parent
         if kind != _BLOCK:
-            self._heading = (block.start, block.end)
-            if kind == _HEADING and len(self._headings) < MAX_HEADINGS:
-                self._headings.append(self._heading)
+            self._heading = (block.start, end)
+            if kind == _HEADING and len(self.headings) < MAX_HEADINGS:
+                self.headings.append(self._heading)
 
-    def _on_area(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        if href := attributes.get("href"):
-            self._add_link(
-                "area", attributes, href, _get(attributes, "alt", "title", "aria-label")
+    def _add_link(
+        self,
+        tag: str,
+        attributes: Attributes,
+        target: str = "href",
+        label: tuple[str, ...] = _NAMING,
+    ) -> None:
+        if href := attributes.get(target):
+            here = len(self.pieces)
+            block = self._block
+            inline = self._stack[block.depth :]
+            self.links.append(
+                RawLink(tag, href, attributes, here, here, block, inline, self._heading, label)
             )
 
+    def _on_area(self, node: LexborNode) -> None:
+        self._add_link("area", node.attributes, label=("alt", *_NAMING))
+
     def _on_frame(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        if src := attributes.get("src"):
-            self._add_link("frame", attributes, src, _get(attributes, "title"))
+        self._add_link("frame", node.attributes, target="src")
 
     def _on_link(self, node: LexborNode) -> None:
         attributes = node.attributes
-        href = attributes.get("href")
-        relations = _get(attributes, "rel").lower().split()
-        if href and "canonical" in relations:
-            self.canonical = self.canonical or href
-        elif href and not _NEXT_PAGES.isdisjoint(relations):
-            self._add_link("link", attributes, href, _get(attributes, "title"))
+        relations = get(attributes, "rel").lower().split()
+        if "canonical" in relations:
+            self.canonical = self.canonical or get(attributes, "href")
+        elif not _NEXT_PAGES.isdisjoint(relations):
+            self._add_link("link", attributes)
 
     def _on_image(self, node: LexborNode) -> None:
-        if self._open_links and (alt := _get(node.attributes, "alt")):
-            self._open_links[-1].alts.append(_collapse(alt, MAX_ANCHOR_CHARS))
+        if self._open_links and (alt := get(node.attributes, "alt")):
+            self._open_links[-1].alts.append(alt)
 
     def _on_meta(self, node: LexborNode) -> None:
         attributes = node.attributes
-        content = _get(attributes, "content")
-        if name := _get(attributes, "name", "property"):
-            self.meta.setdefault(
-                name.strip().lower(), _collapse(content, MAX_DESCRIPTION_CHARS)
-            )
-        elif _get(attributes, "http-equiv").strip().lower() == "refresh":
+        content = get(attributes, "content")
+        if name := get(attributes, "name", "property"):
+            self.meta.setdefault(name.strip().lower(), collapse(content, MAX_DESCRIPTION_CHARS))
+        elif get(attributes, "http-equiv").strip().lower() == "refresh":
             self.refresh = self.refresh or content
 
     def _on_base(self, node: LexborNode) -> None:
-        self.base = self.base or _get(node.attributes, "href")
+        self.base = self.base or get(node.attributes, "href")
 
     def _on_title(self, node: LexborNode) -> None:
-        self.title = self.title or _collapse(node.text(), MAX_TITLE_CHARS)
+        self.title = self.title or collapse(node.text(), MAX_TITLE_CHARS)
 
     def _on_break(self, node: LexborNode) -> None:
-        self._pieces.append("\n")
-
-    def _add_link(
-        self, tag: str, attributes: _Attributes, href: str, label: str
-    ) -> None:
-        here = len(self._pieces)
-        path = f"{self._path()}/{_path_name(tag, attributes)}"
-        rel = attributes.get("rel")
-        nofollow = rel is not None and not _NOT_FOLLOWED.isdisjoint(rel.lower().split())
-        self.links.append(
-            RawLink(href, here, here, self._block, self._heading, path, nofollow, label)
-        )
-
-    def _path(self) -> str:
-        """Return the path from ``body`` to the innermost open element, classes included."""
-        pending: list[Block] = []
-        block: Block | None = self._block
-        while block is not None and block.path is None:
-            pending.append(block)
-            block = block.parent
-        path, depth = (block.path or "", block.depth) if block is not None else ("", 0)
-        for block in reversed(pending):
-            path = block.path = self._path_down(path, depth, block.depth)
-            depth = block.depth
-        return self._path_down(path, depth, len(self._stack))
-
-    def _path_down(self, path: str, depth: int, to_depth: int) -> str:
-        for node, _ in self._stack[depth : min(to_depth, _PATH_DEPTH)]:
-            tag = node.tag or ""
-            if tag != "html":
-                name = _path_name(tag, node.attributes)
-                path = f"{path}/{name}" if path else name
-        return path
-
-    def text(self) -> str:
-        """Return the visible text, white space collapsed."""
-        return " ".join(self._text.split())
-
-    def headings(self) -> tuple[str, ...]:
-        """Return the texts of h1 to h3."""
-        texts = (self._slice(range_, MAX_TITLE_CHARS) for range_ in self._headings)
-        return tuple(text for text in texts if text)
-
-    def anchor(self, link: RawLink) -> str:
-        """Return the link's own text with the alts of its images, or else its label."""
-        text = self._slice((link.start, link.end), MAX_ANCHOR_CHARS)
-        if link.alts:
-            text = " ".join((text, *link.alts)).strip()[:MAX_ANCHOR_CHARS]
-        return text or _collapse(link.label, MAX_ANCHOR_CHARS)
-
-    def context(self, link: RawLink) -> str:
-        """Return the words around a link: of its block, then of the heading above.
-
-        A block that holds little else (a list item, a cell, a result's title)
-        gives way to the one around it.
-        """
-        offsets = self._offsets
-        start, end = offsets[link.start], offsets[link.end]
-        block = link.block
-        around = offsets[block.start], offsets[block.end]
-        for _ in range(_WIDER_BLOCKS):
-            if (
-                start - around[0] + around[1] - end >= _FEW_CHARS
-                or block.parent is None
-            ):
-                break
-            block = block.parent
-            around = offsets[block.start], offsets[block.end]
-        half = CONTEXT_WORDS // 2
-        words = self._text[max(around[0], start - _WINDOW_CHARS) : start].split()[
-            -half:
-        ]
-        words += self._text[end : min(around[1], end + _WINDOW_CHARS)].split()[:half]
-        words += self._slice(link.heading, MAX_TITLE_CHARS).split()[:HEADING_WORDS]
-        return " ".join(words)
-
-    def _slice(self, range_: tuple[int, int], max_chars: int) -> str:
-        text = self._text[self._offsets[range_[0]] : self._offsets[range_[1]]]
-        return _collapse(text, max_chars)
-
-
-def _path_name(tag: str, attributes: _Attributes) -> str:
-    classes = attributes.get("class")
-    if not classes:
-        return tag
-    return ".".join((tag, *classes[:200].split()[:_PATH_CLASSES]))[:_PATH_NAME_CHARS]
+        self.pieces.append("\n")
 
 
 _ON_LEAF = {

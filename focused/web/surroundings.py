@@ -1,0 +1,117 @@
+"""What stands around a link: its anchor, its context, its place in the tree.
+
+All that is read is a slice of the walk's text of bounded length, so that a
+page's links cost time in proportion to their number, however they nest.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from focused.web.walk import Attributes, Block, RawLink, Stack, Walk, collapse, get
+
+CONTEXT_WORDS = 40
+HEADING_WORDS = 10
+MAX_ANCHOR_CHARS = 300
+MAX_HEADING_CHARS = 500
+
+_NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
+_FEW_CHARS = 30  # a block with less around a link says too little
+_WIDER_BLOCKS = 2
+_WINDOW_CHARS = 200
+_PATH_DEPTH = 24
+_PATH_CLASSES = 2
+_PATH_NAME_CHARS = 40
+
+
+class Surroundings:
+    """Reads a finished walk: the page's text, and each link's surroundings."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self._text = "".join(walk.pieces)
+        self._offsets = [0, *accumulate(map(len, walk.pieces))]
+        self._heading_words: dict[tuple[int, int], list[str]] = {}
+
+    def text(self) -> str:
+        """Return the page's visible text, white space collapsed."""
+        return " ".join(self._text.split())
+
+    def headings(self) -> tuple[str, ...]:
+        """Return the texts of h1 to h3, in document order."""
+        texts = (self._slice(range_, MAX_HEADING_CHARS) for range_ in self._walk.headings)
+        return tuple(text for text in texts if text)
+
+    def anchor(self, link: RawLink) -> str:
+        """Return the link's own text with the alts of its images, or else its label."""
+        text = self._slice((link.start, link.end), MAX_ANCHOR_CHARS)
+        if link.alts:
+            text = collapse(" ".join((text, *link.alts[:10])), MAX_ANCHOR_CHARS)
+        return text or collapse(get(link.attributes, *link.label), MAX_ANCHOR_CHARS)
+
+    def context(self, link: RawLink) -> str:
+        """Return the words around a link: of its block, then of the heading above.
+
+        A block that holds little else (a list item, a cell, a result's title)
+        gives way to the one around it.
+        """
+        offsets = self._offsets
+        start, end = offsets[link.start], offsets[link.end]
+        block = link.block
+        first, last = offsets[block.start], offsets[block.end]
+        for _ in range(_WIDER_BLOCKS):
+            if start - first + last - end >= _FEW_CHARS or block.parent is None:
+                break
+            block = block.parent
+            first, last = offsets[block.start], offsets[block.end]
+        half = CONTEXT_WORDS // 2
+        words = self._text[max(first, start - _WINDOW_CHARS) : start].split()[-half:]
+        words += self._text[end : min(last, end + _WINDOW_CHARS)].split()[:half]
+        words += self._words_of_heading(link.heading)
+        return " ".join(words)
+
+    def tag_path(self, link: RawLink) -> str:
+        """Return the path from ``body`` to the link, classes included, 24 levels at most."""
+        pending: list[Block] = []
+        block: Block | None = link.block
+        while block is not None and block.path is None:
+            pending.append(block)
+            block = block.parent
+        path = "" if block is None or block.path is None else block.path
+        for block in reversed(pending):
+            path = block.path = _extend(path, block.inline)
+        return f"{_extend(path, link.inline)}/{_name(link.tag, link.attributes)}"
+
+    def _words_of_heading(self, heading: tuple[int, int]) -> list[str]:
+        words = self._heading_words.get(heading)
+        if words is None:
+            words = self._slice(heading, MAX_HEADING_CHARS).split()[:HEADING_WORDS]
+            self._heading_words[heading] = words
+        return words
+
+    def _slice(self, range_: tuple[int, int], max_chars: int) -> str:
+        text = self._text[self._offsets[range_[0]] : self._offsets[range_[1]]]
+        return collapse(text, max_chars)
+
+
+def is_nofollow(link: RawLink) -> bool:
+    """Tell whether the page says that the link is no recommendation."""
+    rel = link.attributes.get("rel")
+    return rel is not None and not _NOT_FOLLOWED.isdisjoint(rel.lower().split())
+
+
+def _extend(path: str, elements: Stack) -> str:
+    for node, _ in elements[:_PATH_DEPTH]:
+        tag = node.tag or ""
+        if tag == "html" or path.count("/") >= _PATH_DEPTH:
+            continue
+        name = _name(tag, node.attributes)
+        path = f"{path}/{name}" if path else name
+    return path
+
+
+def _name(tag: str, attributes: Attributes) -> str:
+    classes = attributes.get("class")
+    if not classes:
+        return tag
+    return ".".join((tag, *classes[:200].split()[:_PATH_CLASSES]))[:_PATH_NAME_CHARS]
