@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 TIERS = ("small", "medium", "full")
-API_TIERS = frozenset({"full"})
 DATA_FILES = ("webmap.tsv", "aliases.tsv", "robots.toml")
 
 
@@ -20,13 +19,15 @@ DATA_FILES = ("webmap.tsv", "aliases.tsv", "robots.toml")
 class DocPackage:
     """One package's documentation: ``root`` in the package is ``base`` on the web.
 
-    ``base`` ends with a slash. ``category`` labels all its pages.
+    ``base`` ends with a slash. ``category`` labels all its pages. ``with_api``
+    says that generated API pages are taken, too.
     """
 
     package: str
     category: str
     root: str
     base: str
+    with_api: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,11 @@ def doc_packages(tier: str) -> tuple[DocPackage, ...]:
     """The packages of a tier; each tier holds those before it."""
     wanted = TIERS[: TIERS.index(tier) + 1]
     rows = [line.split("\t") for line in _data_lines("webmap.tsv")]
-    return tuple(DocPackage(*row[1:]) for row in rows if row[0] in wanted)
+    return tuple(
+        DocPackage(package, category, root, base, with_api=api_tier in wanted)
+        for package_tier, api_tier, package, category, root, base in rows
+        if package_tier in wanted
+    )
 
 
 def aliases() -> tuple[Alias, ...]:

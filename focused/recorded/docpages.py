@@ -11,8 +11,8 @@ the package's documentation root. Left out, because no reader looks for them:
   ``index.fr.html``, and pages whose ``html`` element says another language.
 
 Generated reference pages, one a symbol (``generated/``, ``reference/api/``,
-``api/package.module.html``, Doxygen's ``classFoo.html``), are *API pages*: a tier says
-whether they are in. Hand-written chapters about an API are prose.
+``api/package.module.html``, Doxygen's ``classFoo.html``), are *API pages*: the map
+says whether a tier takes them. Hand-written chapters about an API are prose.
 """
 
 from __future__ import annotations

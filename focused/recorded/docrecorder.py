@@ -39,12 +39,11 @@ class DocRecorder:
     """Takes unpacked packages, one after the other; ``finish`` adds what belongs to all.
 
     ``packages`` are all that will be recorded, so that pages can point at each
-    other's public addresses. ``with_api`` takes API pages, too.
+    other's public addresses.
     """
 
     writer: RecordedWebWriter
     packages: Sequence[DocPackage]
-    with_api: bool = False
     pages: list[str] = field(default_factory=list)
     labels: list[tuple[str, str]] = field(default_factory=list)
     _linked: set[str] = field(default_factory=set)
@@ -55,7 +54,7 @@ class DocRecorder:
         before = len(self.pages)
         if root.is_dir():
             for page in page_files(root):
-                if page.is_api and not self.with_api:
+                if page.is_api and not package.with_api:
                     continue
                 body = read_page(page.file)
                 if body is not None:

@@ -1,8 +1,10 @@
 """The documentation web: Debian's documentation packages under their public addresses.
 
 Which files are pages is told in :mod:`focused.recorded.docpages`, what is
-added to them in :mod:`focused.recorded.docrecorder`. Tiers small and medium
-hold prose alone; full holds more packages, and API pages, too.
+added to them in :mod:`focused.recorded.docrecorder`. Each tier holds the pages
+of the one before. Generated API pages count as pages like any other, but the
+map says from which tier on a package's are in: those of the packages that
+medium adds come in full alone, because they would swamp the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 
 from focused.errors import RecordedWebError
 from focused.recorded.debian_packages import Progress, fetch_packages, unpack
-from focused.recorded.docmap import API_TIERS, DATA_FILES, TIERS, doc_packages
+from focused.recorded.docmap import DATA_FILES, TIERS, doc_packages
 from focused.recorded.docrecorder import DocRecorder
 from focused.recorded.page_topics import RULES_FILE
 from focused.recorded.store import WEB_FILE, RecordedWebWriter, read_details
@@ -58,7 +60,7 @@ def build_docweb(folder: Path, tier: str, cache: Path, progress: Progress) -> Bu
     with RecordedWebWriter(folder, f"docweb-{tier}", BUILDER) as writer:
         debs = fetch_packages([package.package for package in wanted], cache / "debs", progress)
         chosen = [package for package in wanted if package.package in debs]
-        recorder = DocRecorder(writer, chosen, with_api=tier in API_TIERS)
+        recorder = DocRecorder(writer, chosen)
         for number, package in enumerate(chosen, start=1):
             unpacked = cache / "unpacked" / package.package
             try:
