@@ -22,6 +22,7 @@ from focused.web.decode import (
     sniff_type,
     tame,
 )
+from focused.web.feeds import is_feed, parse_feed
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
 from focused.web.surroundings import Surroundings, is_nofollow
 from focused.web.url import resolver
@@ -43,11 +44,14 @@ def parse_page(fetched: Fetched, max_links: int = MAX_LINKS) -> Page | Failed:
     The first 2,000,000 bytes are parsed. The body's own look decides, not
     only its Content-Type: binary sent as HTML is ``Failed(WRONG_TYPE)``, a
     page with neither text nor target is ``Failed(EMPTY)``. Whether a type is
-    wanted at all is the caller's scope. At most ``max_links`` targets.
+    wanted at all is the caller's scope. At most ``max_links`` targets; a
+    sitemap or feed (:mod:`focused.web.feeds`) may have more.
     """
     body = fetched.body[:MAX_PARSED_BYTES]
     if not body.strip():
         return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty")
+    if is_feed(fetched) and (feed := parse_feed(fetched)) is not None and feed.links:
+        return feed
     seen_type = sniff_type(body)
     if not seen_type.startswith("text/") and not seen_type.endswith("xml"):
         detail = f"the body looks like {seen_type}"

@@ -1,0 +1,29 @@
+"""Which pages count as the same."""
+
+from focused.web.fingerprint import content_fingerprint
+from focused.web.page import Link, Page
+
+
+def test_the_same_text_under_another_url_is_the_same_page() -> None:
+    one = Page("http://a.com/1", title="Title", text="Some text", links=(Link("http://a.com/x"),))
+    other = Page("http://b.com/2", title="title ", text="some  TEXT", language="en")
+    assert content_fingerprint(one) == content_fingerprint(other)
+    assert len(content_fingerprint(one)) == 16
+
+
+def test_another_word_or_title_is_another_page() -> None:
+    prints = {
+        content_fingerprint(Page("u", title=title, text=text))
+        for title, text in [("a", "b"), ("a", "c"), ("b", "b"), ("", "a b"), ("a b", "")]
+    }
+    assert len(prints) == 5
+
+
+def test_pages_without_text_are_told_apart_by_their_links() -> None:
+    one = Page("u", links=(Link("http://a.com/1"),))
+    other = Page("u", links=(Link("http://a.com/2"),))
+    assert content_fingerprint(one) != content_fingerprint(other)
+
+
+def test_any_text_has_a_fingerprint() -> None:
+    assert len(content_fingerprint(Page("u", text="\ud800"))) == 16
