@@ -30,7 +30,7 @@ _SUMMARY_CHARS = 2_000
 _MAX_TEXT_CHARS = 500_000
 _GZIP = b"\x1f\x8b"
 _ROOT = re.compile(
-    r"\ufeff?\s*+(?>(?:<\?[^>]*+>|<!--.{0,2000}?-->|<![^>]*+>)\s*+)*+"
+    r"\ufeff?\s*+(?>(?:<\?[^>]*+>|<!--.{0,2000}?-->|<![^>\[]*+(?:\[[^\]]*+\])?+[^>]*+>)\s*+)*+"
     r"<(?:[A-Za-z][\w.-]*:)?(urlset|sitemapindex|rss|feed|RDF)[\s>/]",
     re.DOTALL,
 )
