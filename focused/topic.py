@@ -50,7 +50,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """How hosts are treated. ``robots`` False is for one's own hosts only."""
+    """How hosts are treated. ``robots`` False is for one's own hosts only.
+
+    With ``patience_s`` a link waits while a better one's host falls due within
+    that time: fewer pages a second, more of them on topic.
+    """
 
     user_agent: str
     delay_s: float = 1.0
@@ -58,6 +62,7 @@ class Politeness:
     concurrency: int = 16
     timeout_s: float = 30.0
     max_tries: int = 3
+    patience_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,3 +6,5 @@ NEWSPIDER_MODULE = "spiders"
 ADDONS = {"focused.scrapy_addon.FocusedAddon": 0}
 TELNETCONSOLE_ENABLED = False
 FEED_EXPORT_ENCODING = "utf-8"
+# The topic spider logs to its crawl's folder, at FOCUSED_LOG_LEVEL; the terminal has the progress.
+LOG_LEVEL = "WARNING"

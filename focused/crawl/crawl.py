@@ -144,10 +144,12 @@ class Crawl:
             if isinstance(offer, NotYet):
                 return Wait(self._earliest(offer.until))
             refusal = self._given_up.get(offer.host.name, now)
-            if refusal is None and self._robots.must_ask(offer.host, now):
+            if refusal is None and self._robots.must_ask(offer.host, offer.link.url, now):
                 return self._lease(_Lease(offer, Purpose.ROBOTS, robots_url(offer.link.url)))
             refusal = refusal or self._refusal(offer)
-            if refusal is None:
+            # A driver's own request is refused by the driver, which tells whoever waits for it.
+            told_by_driver = refusal is FailureKind.ROBOTS and offer.link.payload is not None
+            if refusal is None or told_by_driver:
                 return self._lease(_Lease(offer, Purpose.PAGE, offer.link.url))
             self._settling.exclude(offer.link, refusal, now)
             self.frontier.settle(offer, offer.host.pace, now)
@@ -173,14 +175,14 @@ class Crawl:
     def may_fetch(self, url: str, now: float) -> bool | None:
         """Whether robots.txt allows a URL that is not of the frontier; None: not asked yet."""
         host = self.frontier.hosts.get(host_of(url))
-        if self._robots.must_ask(host, now):
+        if self._robots.must_ask(host, url, now):
             return None
         return self._robots.allows(host, url)
 
     def learn_robots(self, url: str, outcome: Outcome, now: float) -> None:
         """Take in a robots.txt that a driver fetched for a URL not of the frontier."""
         host = self.frontier.hosts.get(host_of(url))
-        self._note_robots(host, outcome, now)
+        self._note_robots(host, url, outcome, now)
         self._commit(now)
 
     def due_at(self, url: str) -> float:
@@ -256,10 +258,10 @@ class Crawl:
             hop = _Lease(lease.offer, Purpose.ROBOTS, outcome.target, lease.hops + 1)
             self._robots_hops.append((due_at, hop))
             return
-        self._note_robots(host, outcome, now)
+        self._note_robots(host, lease.offer.link.url, outcome, now)
         self.frontier.put_back(lease.offer, host.pace, now)
 
-    def _note_robots(self, host: Host, outcome: Outcome, now: float) -> None:
+    def _note_robots(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
         self.counters.robots_fetched += 1
         trouble = host_is_unreachable(outcome)
         if trouble is not None and isinstance(outcome, Failed):
@@ -269,7 +271,7 @@ class Crawl:
             if host.pace.failures >= self.topic.politeness.max_tries:
                 self._give_up_host(host, trouble, now)
             return
-        rules = self._robots.learn(host, outcome, now)
+        rules = self._robots.learn(host, url, outcome, now)
         crawl_delay_s = self._robots.crawl_delay_s(rules)
         host.pace = after_answer(
             HostPace(host.pace.due_at, 0, crawl_delay_s), now, self.topic.politeness.delay_s

@@ -28,6 +28,7 @@ RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.THROTTLED: _TRANSIENT,
     FailureKind.SERVER_ERROR: _TRANSIENT,
     FailureKind.DROPPED: _THIS_URL_ONLY,
+    FailureKind.UNDIGESTED: _THIS_URL_ONLY,
     FailureKind.CLIENT_ERROR: _THIS_URL_ONLY,
     FailureKind.GONE: _THIS_URL_ONLY,
     FailureKind.TOO_LARGE: _THIS_URL_ONLY,

@@ -1,4 +1,7 @@
-"""What each host's robots.txt says: asked before its first page, kept with its state.
+"""What each site's robots.txt says: asked before its first page, kept with its host's state.
+
+http and https of a host are two sites with rules of their own (RFC 9309
+section 2.3), though one host to be polite to.
 
 Rules live in the host's durable row, so a restarted crawl keeps them until
 they expire (at most 24 h, RFC 9309 section 2.4); parsed rules are cached for
@@ -23,45 +26,49 @@ class RobotsGate:
     def __init__(self, user_agent: str, *, obey: bool) -> None:
         self._user_agent = user_agent
         self._obey = obey
-        self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
+        self._parsed: OrderedDict[tuple[str, str], RobotsRules] = OrderedDict()
 
-    def must_ask(self, host: Host, now: float) -> bool:
-        """Tell whether robots.txt has to be fetched before anything else of the host."""
+    def must_ask(self, host: Host, url: str, now: float) -> bool:
+        """Tell whether robots.txt has to be fetched before ``url``."""
         if not self._obey:
             return False
-        rules = self._rules(host)
+        rules = self._rules(host, _scheme(url))
         return rules is None or now >= rules.expires_at
 
     def allows(self, host: Host, url: str) -> bool:
-        """Tell whether the host's rules let us fetch ``url``; True when not asked yet."""
+        """Tell whether the site's rules let us fetch ``url``; True when not asked yet."""
         if not self._obey:
             return True
-        rules = self._rules(host)
+        rules = self._rules(host, _scheme(url))
         return rules is None or rules.allows(url, self._user_agent)
 
-    def learn(self, host: Host, outcome: Outcome, now: float) -> RobotsRules:
-        """Take in what the request for robots.txt brought."""
+    def learn(self, host: Host, url: str, outcome: Outcome, now: float) -> RobotsRules:
+        """Take in what the request for the robots.txt of ``url``'s site brought."""
         rules = rules_from_fetch(outcome, now)
-        host.robots = rules.to_state()
-        self._remember(host.name, rules)
+        host.robots[_scheme(url)] = rules.to_state()
+        self._remember((host.name, _scheme(url)), rules)
         return rules
 
     def crawl_delay_s(self, rules: RobotsRules) -> float:
         """Return the delay that the host asks of us, 0 when it asks none."""
         return rules.crawl_delay_s(self._user_agent) or 0.0
 
-    def _rules(self, host: Host) -> RobotsRules | None:
-        rules = self._parsed.get(host.name)
-        if rules is None and host.robots is not None:
-            rules = RobotsRules.from_state(host.robots)
-            self._remember(host.name, rules)
+    def _rules(self, host: Host, scheme: str) -> RobotsRules | None:
+        rules = self._parsed.get((host.name, scheme))
+        if rules is None and scheme in host.robots:
+            rules = RobotsRules.from_state(host.robots[scheme])
+            self._remember((host.name, scheme), rules)
         return rules
 
-    def _remember(self, name: str, rules: RobotsRules) -> None:
-        self._parsed[name] = rules
-        self._parsed.move_to_end(name)
+    def _remember(self, site: tuple[str, str], rules: RobotsRules) -> None:
+        self._parsed[site] = rules
+        self._parsed.move_to_end(site)
         if len(self._parsed) > _PARSED_HOSTS:
             self._parsed.popitem(last=False)
+
+
+def _scheme(url: str) -> str:
+    return url.partition(":")[0]
 
 
 def host_is_unreachable(outcome: Outcome) -> FailureKind | None:

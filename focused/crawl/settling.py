@@ -6,7 +6,9 @@ judged, its row is written, and only then do its links enter the frontier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from focused.archive import Archive, PageRow
@@ -30,11 +32,27 @@ from focused.web.page import (
     Redirected,
 )
 from focused.web.parse import parse_page
-from focused.web.response import content_type_of
+from focused.web.decode import content_type_of
 from focused.web.url import host_of
 
 MAX_PAGE_REDIRECTS = 10
 _MAX_TITLE_CHARS = 300
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Harvest:
+    """What a fetched page is worth, before anything is written."""
+
+    page: Page
+    judgement: Judgement
+    content_key: bytes
+    feed: bool
+    duplicate_of: str | None
+    depth: int
+    scored: Mapping[str, ScoredLink]
 
 
 class Settling:
@@ -72,10 +90,15 @@ class Settling:
         if isinstance(outcome, Failed):
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)
-        page = self._page_in(link, outcome)
-        if isinstance(page, Failed):
-            return self._failed(link, page, now)
-        return self._fetched(link, outcome, page, now)
+        try:
+            harvest = self._harvest(link, outcome)
+        except Exception as error:
+            # A page that our own code cannot digest is a failed page, never the crawl's end.
+            logger.exception("%s could not be judged", link.url)
+            harvest = Failed(link.url, FailureKind.UNDIGESTED, outcome.status, repr(error)[:200])
+        if isinstance(harvest, Failed):
+            return self._failed(link, harvest, now)
+        return self._fetched(link, outcome, harvest, now)
 
     def exclude(self, link: QueuedLink, kind: FailureKind, now: float) -> Settled:
         """Settle a link that may not be asked for; no request was made."""
@@ -101,68 +124,68 @@ class Settling:
         wanted = self._topic.scope.languages
         return bool(wanted and page.language and page.language not in wanted)
 
-    def _fetched(self, link: QueuedLink, fetched: Fetched, page: Page, now: float) -> Settled:
+    def _harvest(self, link: QueuedLink, fetched: Fetched) -> _Harvest | Failed:
+        """Parse, judge and score; changes nothing that a crash would have to undo."""
+        page = self._page_in(link, fetched)
+        if isinstance(page, Failed):
+            return page
         feed = link.depth == 0 and is_feed(fetched)
         judgement = self._judge.judge(page)
-        duplicate_of = None if feed else self._earlier_copy(page)
-        training = link.url in self._training_urls
-        self._count_page(judgement, feed, duplicate_of is not None, training)
+        key = content_fingerprint(page)
+        earlier = None if feed else self._store.get("content", key)
         # What a feed lists is where the crawl starts: as near as the feed itself.
         depth = link.depth if feed else link.depth + 1
-        scored: dict[str, ScoredLink] = {}
-        if duplicate_of is None:
-            scored = self._discovery.score(page, judgement, depth)
+        scored = {} if earlier else self._discovery.score(page, judgement, depth)
+        duplicate_of = earlier.decode() if earlier else None
+        return _Harvest(page, judgement, key, feed, duplicate_of, depth, scored)
+
+    def _fetched(
+        self, link: QueuedLink, fetched: Fetched, harvest: _Harvest, now: float
+    ) -> Settled:
+        page, judgement = harvest.page, harvest.judgement
+        duplicate = harvest.duplicate_of is not None
+        training = link.url in self._training_urls
+        if not harvest.feed and not duplicate:
+            self._store.put("content", harvest.content_key, page.url.encode())
+        self._count_page(harvest, training)
         row = self._row(
             link,
             now,
-            outcome="feed" if feed else "fetched",
+            outcome="feed" if harvest.feed else "fetched",
             status=fetched.status,
             title=page.title[:_MAX_TITLE_CHARS],
-            relevance=None if feed else judgement.relevance,
-            on_topic=judgement.on_topic and not feed and duplicate_of is None,
+            relevance=None if harvest.feed else judgement.relevance,
+            on_topic=judgement.on_topic and not harvest.feed and not duplicate,
             language=page.language,
             content_type=content_type_of(fetched.headers),
             bytes=len(fetched.body),
-            duplicate_of=duplicate_of,
+            duplicate_of=harvest.duplicate_of,
             training=training,
             elapsed_s=fetched.elapsed_s,
             warc_offset=self._archive.append_response(fetched, now),
         )
-        self._archive.append(row, link_rows(page, scored))
-        if self._follow_links:
-            self._discovery.queue(link, scored, depth, now)
-            self._follow_refresh(link, page, now)
+        self._archive.append(row, link_rows(page, harvest.scored))
+        if self._follow_links and not duplicate:
+            self._discovery.queue(link, harvest.scored, harvest.depth, now)
+            if page.refresh is not None and not page.nofollow:
+                self._follow(link, page.refresh, now)
         return Settled(
             link,
             row.outcome,
             page=page,
             judgement=judgement,
-            duplicate_of=duplicate_of,
-            scored=scored,
+            duplicate_of=harvest.duplicate_of,
+            scored=harvest.scored,
         )
 
-    def _count_page(
-        self, judgement: Judgement, feed: bool, duplicate: bool, training: bool
-    ) -> None:
+    def _count_page(self, harvest: _Harvest, training: bool) -> None:
         counters = self._counters
+        duplicate = harvest.duplicate_of is not None
         counters.fetched += 1
         counters.duplicates += duplicate
         counters.training += training
-        if not training and not feed:
-            counters.count_judged(judgement.on_topic and not duplicate)
-
-    def _earlier_copy(self, page: Page) -> str | None:
-        """Return the URL that brought the same content before, or remember this one."""
-        key = content_fingerprint(page)
-        earlier = self._store.get("content", key)
-        if earlier is None:
-            self._store.put("content", key, page.url.encode())
-            return None
-        return earlier.decode()
-
-    def _follow_refresh(self, link: QueuedLink, page: Page, now: float) -> None:
-        if page.refresh is not None and not page.nofollow:
-            self._follow(link, page.refresh, now)
+        if not training and not harvest.feed:
+            counters.count_judged(harvest.judgement.on_topic and not duplicate)
 
     def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> Settled:
         if link.hops >= MAX_PAGE_REDIRECTS:

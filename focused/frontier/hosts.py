@@ -25,13 +25,14 @@ class Host:
 
     ``best`` is the priority of its best link that is not under way, None when
     there is none; ``leased`` is the queue key of the link under way.
+    ``robots`` is the state of its robots.txt rules by scheme, opaque here.
     """
 
     name: str
     number: int
     pace: HostPace = field(default_factory=HostPace)
     fetched: int = 0
-    robots: dict[str, Any] | None = None
+    robots: dict[str, Any] = field(default_factory=dict)
     best: float | None = None
     leased: bytes | None = None
     stamp: int = 0

@@ -40,6 +40,7 @@ DEFAULTS: dict[str, Any] = {
     "FOCUSED_FOLDER": None,  # overrides output.folder
     "FOCUSED_SAMPLES": False,  # True: the crawl fetches training samples, without scope or budget
     "FOCUSED_PROGRESS_S": 5.0,  # seconds between progress lines; 0: none
+    "FOCUSED_LOG_LEVEL": "INFO",  # of crawl.log
     "FOCUSED_LOG_TO_FOLDER": False,  # True: the log is crawl.log in output.folder
 }
 """Every setting of the add-on and its default."""
@@ -107,7 +108,7 @@ def _install(settings: Settings) -> None:
 
 
 def _set_component(settings: Settings, name: str, component: Any, order: int | None) -> None:
-    settings.set_in_component_priority_dict(name, component, order, priority="addon")
+    settings.set_in_component_priority_dict(name, component, order)
 
 
 def _apply(settings: Settings, topic: Topic) -> None:
@@ -149,6 +150,9 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
     if settings.getbool("FOCUSED_LOG_TO_FOLDER") and not settings["LOG_FILE"]:
         topic.output.folder.mkdir(parents=True, exist_ok=True)
         settings.set("LOG_FILE", str(topic.output.folder / "crawl.log"), priority="addon")
+        settings.set("LOG_FILE_APPEND", True, priority="addon")
+        # Quiet until here (see spiders/settings.py); the file may have more.
+        settings.set("LOG_LEVEL", settings["FOCUSED_LOG_LEVEL"], priority="cmdline")
 
 
 def _say(line: str) -> None:

@@ -49,7 +49,7 @@ class OwnRequests:
         lease = request.meta.get("focused_lease")
         if isinstance(lease, int) and crawl.is_open(lease):
             # A middleware answered a leased request with another one.
-            crawl.settle(lease, Failed(url, FailureKind.DROPPED, detail="replaced"), now)
+            self._session.settle(lease, Failed(url, FailureKind.DROPPED, detail="replaced"))
         parent: Settled | None = request.meta.get(FOUND_ON)
         found: ScoredLink | None = request.meta.get(FOUND_AS)
         return crawl.offer_link(

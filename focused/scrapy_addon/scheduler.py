@@ -14,6 +14,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.settings import overridden_settings
 from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.defer import deferred_from_coro
 
 from focused.crawl import Done, Fetch, Purpose, Wait
 from focused.scrapy_addon.own_requests import OwnRequests
@@ -44,6 +45,7 @@ class FocusedScheduler(BaseScheduler):
     def open(self, spider: Spider) -> None:
         """Open the crawl; queue the topic's seeds when links are followed for the spider."""
         self._own.spider = spider
+        self._session.on_failure(self._close_spider)
         settings = self._crawler.settings
         crawl = self._session.open(
             {
@@ -75,7 +77,13 @@ class FocusedScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the request for the best link whose host may be asked now."""
-        now = self._session.now()
+        try:
+            return self._next_request(self._session.now())
+        except Exception as error:  # the engine would log it and ask again for ever
+            self._session.fail(error)
+            return None
+
+    def _next_request(self, now: float) -> Request | None:
         if now - self._synced_at >= _SYNC_EVERY_S:
             self._synced_at = now
             self._session.crawl.sync()
@@ -98,6 +106,9 @@ class FocusedScheduler(BaseScheduler):
         request = self._own.restore(fetch.link)
         request.meta.update(meta)
         return request
+
+    def _close_spider(self) -> None:
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason="error"))
 
     def _wake_engine_at(self, until: float, now: float) -> None:
         if self._wake is not None and self._wake_at <= until and self._wake_at > now:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,12 +15,16 @@ from weakref import WeakKeyDictionary
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from focused.crawl import Crawl
+from focused.crawl import Crawl, Settled
 from focused.errors import ConfigurationError
 from focused.frontier.store import StateStore
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.topic import Budget, Scope, Topic, describe
 from focused.topic_file import load_topic
+from focused.web.page import Outcome
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,19 @@ class Session:
         self.done_because = ""
         self._guide = guide
         self._crawl: Crawl | None = None
+        self._stop: Callable[[], object] = lambda: None
+
+    def on_failure(self, stop: Callable[[], object]) -> None:
+        """Call ``stop`` when the crawl cannot go on."""
+        self._stop = stop
+
+    def fail(self, error: Exception) -> None:
+        """The crawl's own state is in doubt: stop, rather than go on wrongly or hang."""
+        if not self.done_because:
+            self.done_because = f"stopped by an error: {error}"
+            logger.critical("the crawl stops: %s", error, exc_info=error)
+            print(f"focused: {error}", file=sys.stderr)
+        self._stop()
 
     @property
     def crawl(self) -> Crawl:
@@ -53,6 +72,14 @@ class Session:
     def is_open(self) -> bool:
         """Whether there is a crawl to speak to."""
         return self._crawl is not None
+
+    def settle(self, lease: int, outcome: Outcome) -> Settled | None:
+        """Settle a lease; an error of the crawl's own state stops the crawl in order."""
+        try:
+            return self.crawl.settle(lease, outcome, self.now())
+        except Exception as error:  # not settled: going on would lose the link and block its host
+            self.fail(error)
+            raise
 
     def open(self, ran_with: Mapping[str, Any]) -> Crawl:
         """Open the crawl's folder; raises StateError when it cannot be.

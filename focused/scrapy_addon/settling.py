@@ -41,7 +41,7 @@ class SettlingMiddleware:
         if lease is None or not self._session.crawl.is_open(lease):
             return response
         outcome = outcome_of_response(request, response, self._session.now())
-        settled = self._session.crawl.settle(lease, outcome, self._session.now())
+        settled = self._session.settle(lease, outcome)
         if settled is None:
             raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
         if settled.will_retry or settled.outcome == "redirected":
@@ -78,4 +78,4 @@ class SettlingMiddleware:
             outcome = Failed(request.url, FailureKind.ROBOTS)
         else:
             outcome = outcome_of_exception(request, exception)
-        return self._session.crawl.settle(lease, outcome, self._session.now())
+        return self._session.settle(lease, outcome)

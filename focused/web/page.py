@@ -92,6 +92,7 @@ class FailureKind(StrEnum):
     ROBOTS = "robots"
     HOST_BUDGET = "host-budget"
     DROPPED = "dropped"
+    UNDIGESTED = "undigested"
     OTHER = "other"
 
 

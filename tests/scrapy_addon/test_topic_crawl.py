@@ -107,7 +107,13 @@ def test_the_focused_policy_takes_the_promising_links_first(tmp_path: Path) -> N
     with served(small_web()) as site:
         focused = crawl(topic, site.address).fetched()
     assert focused.index("http://a.test/whales") < focused.index("http://a.test/trade")
-    assert focused.index("http://c.test/whale-1") < focused.index("http://a.test/trade-2")
+
+
+def test_with_patience_it_waits_for_a_slow_host_with_better_links(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, "http://a.test/", politeness="concurrency = 1\npatience_s = 1.0")
+    with served(small_web()) as site:
+        focused = crawl(topic, site.address).fetched()
+    assert focused.index("http://c.test/whale-1") < focused.index("http://a.test/trade")
 
 
 def test_the_breadth_first_policy_takes_links_as_they_were_found(tmp_path: Path) -> None:
