@@ -8,7 +8,7 @@ with the page of ``.../`` (the page is stored once, under the directory).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from focused.web.url import normalise
 
@@ -35,6 +35,15 @@ def key_variants(key: str) -> Iterator[str]:
         directory = path.removesuffix(INDEX_FILE) + mark + query
         yield directory
         yield other_scheme(directory)
+
+
+def find_key(url: str, keys: Container[str]) -> str | None:
+    """The one of ``keys`` that answers for ``url``; None when there is none."""
+    try:
+        variants = key_variants(url_key(url))
+    except ValueError:
+        return None
+    return next((variant for variant in variants if variant in keys), None)
 
 
 def other_scheme(key: str) -> str:

@@ -77,7 +77,10 @@ def unpack(deb: Path, folder: Path) -> None:
 
 
 def parse_stanzas(text: str) -> dict[str, DebianPackage]:
-    """The packages of ``apt-cache show`` output; of several versions the first, which is apt's choice."""
+    """The packages of ``apt-cache show`` output.
+
+    Of several versions the first counts, which is the one apt would take.
+    """
     found: dict[str, DebianPackage] = {}
     for stanza in text.split("\n\n"):
         fields = dict(

@@ -29,16 +29,27 @@ from urllib.parse import quote
 from focused.recorded.addresses import INDEX_FILE
 
 MAX_PAGE_BYTES = 4_000_000
-_PAGE_NAME = re.compile(r"\.x?html?(?:\.gz)?$")
+_PAGE_NAME = re.compile(r"\.x?html?(?:\.gz)?$", re.IGNORECASE)
 
 _LEFT_OUT_FOLDERS = frozenset(
-    "_modules _sources _static _images _downloads _viewcode source src-html search".split()
+    {
+        "_modules",
+        "_sources",
+        "_static",
+        "_images",
+        "_downloads",
+        "_viewcode",
+        "source",
+        "src-html",
+        "search",
+    }
 )
-_LANGUAGES = frozenset(
-    "ar bg bn bs ca cs da de el eo es et eu fa fi fr gl he hi hr hu id is it ja ka ko lt lv "
-    "mk ml nb nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk ur vi zh "
-    "zh-cn zh-tw zh_cn zh_tw zh-hans zh-hant pt-br pt_br es-es fr-fr de-de ja-jp".split()
-)
+_LANGUAGE_NAMES = """
+    ar bg bn bs ca cs da de el eo es et eu fa fi fr gl he hi hr hu id is it ja ka ko lt lv mk ml nb
+    nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk ur vi zh zh-hans zh-hant
+    zh-cn zh-tw zh_cn zh_tw pt-br pt_br es-es fr-fr de-de ja-jp
+"""
+_LANGUAGES = frozenset(_LANGUAGE_NAMES.split())
 _LEFT_OUT_NAMES = re.compile(
     r"""(?: search | searchresults | genindex(?:-.*)? | (?:py-)?modindex | np-modindex | cmd-index
         | bookindex | doc-?index(?:-.*)? | theindex | idx | indexpage | 404 | opensearch
@@ -51,7 +62,16 @@ _LEFT_OUT_NAMES = re.compile(
 )
 _TRANSLATED_NAME = re.compile(r"\.([a-z]{2}(?:[-_][a-z]{2,4})?)$", re.IGNORECASE)
 _API_FOLDERS = frozenset(
-    "generated _generated autosummary _autosummary apidocs apidoc api-docs _autogen".split()
+    {
+        "generated",
+        "_generated",
+        "autosummary",
+        "_autosummary",
+        "apidocs",
+        "apidoc",
+        "api-docs",
+        "_autogen",
+    }
 )
 _API_PATHS = re.compile(
     r"""(?:^|/)(?: (?:reference/api|api/generated|api/api)/
@@ -79,11 +99,16 @@ def page_files(root: Path) -> Iterator[PageFile]:
     """The pages below ``root`` in order of their paths; ``index.html`` becomes ``""``."""
     for file in sorted(root.rglob("*")):
         relative = PurePosixPath(file.relative_to(root).as_posix())
-        if not _PAGE_NAME.search(relative.name) or _is_left_out(relative):
+        if not is_page_name(relative.name) or _is_left_out(relative):
             continue
         if not file.is_file() or not file.resolve().is_relative_to(root.resolve()):
             continue
         yield PageFile(file, page_path(relative), _is_api(relative))
+
+
+def is_page_name(name: str) -> bool:
+    """Whether a file of this name is HTML."""
+    return _PAGE_NAME.search(name) is not None
 
 
 def page_path(relative: PurePosixPath) -> str:
@@ -116,18 +141,25 @@ def _is_api(relative: PurePosixPath) -> bool:
     return _API_NAMES.fullmatch(_stem(relative)) is not None
 
 
+def read_html(file: Path) -> bytes:
+    """A file's bytes, unzipped; OSError when it cannot be read."""
+    body = file.read_bytes()
+    try:
+        return gzip.decompress(body) if file.name.lower().endswith(".gz") else body
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"{file}: {error}") from error
+
+
 def read_page(file: Path) -> bytes | None:
     """The page's bytes; None when it is empty, huge, unreadable or not in English."""
     try:
-        body = file.read_bytes()
-        if file.name.endswith(".gz"):
-            body = gzip.decompress(body)
-    except (OSError, EOFError, zlib.error):
+        body = read_html(file)
+    except OSError:
         return None
     language = _HTML_LANGUAGE.search(body, 0, 4096)
     if language and language[1].lower() != b"en":
         return None
-    return body if 0 < len(body.strip()) and len(body) <= MAX_PAGE_BYTES else None
+    return body if body.strip() and len(body) <= MAX_PAGE_BYTES else None
 
 
 def page_headers(body: bytes, modified: datetime) -> dict[str, str]:

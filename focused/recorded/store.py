@@ -24,7 +24,7 @@ from typing import BinaryIO, Self
 from fastwarc.warc import ArchiveIterator
 
 from focused.errors import RecordedWebError
-from focused.recorded.addresses import key_variants, url_key
+from focused.recorded.addresses import find_key, url_key
 from focused.recorded.labels import LABELS_FILE, read_labels, write_labels
 from focused.recorded.warc_records import EPOCH, stored_record, warcinfo_record
 from focused.recorded.web_index import Place, WebIndex, load_index, write_index
@@ -113,11 +113,7 @@ class RecordedWeb:
 
     def find(self, url: str) -> str | None:
         """The recorded URL that answers for ``url``; None when nothing does."""
-        try:
-            key = url_key(url)
-        except ValueError:
-            return None
-        return next((variant for variant in key_variants(key) if variant in self._places), None)
+        return find_key(url, self._places)
 
     def status(self, url: str) -> int | None:
         """The recorded status for ``url`` without reading its body."""
@@ -139,7 +135,7 @@ class RecordedWeb:
             stored = stored_record(record)
         except (OSError, ValueError, StopIteration) as error:
             raise self._moved(found, place) from error
-        if stored is None or stored.url not in (found, url) and url_key(stored.url) != found:
+        if stored is None or (stored.url != found and find_key(stored.url, {found}) is None):
             raise self._moved(found, place)
         return RecordedResponse(found, stored.status, stored.headers, stored.body)
 
@@ -223,7 +219,11 @@ class RecordedWebWriter:
         return True
 
     def __contains__(self, url: str) -> bool:
-        return url_key(url) in self._index.places
+        return self.find(url) is not None
+
+    def find(self, url: str) -> str | None:
+        """The URL recorded so far that answers for ``url``; None when nothing does."""
+        return find_key(url, self._index.places)
 
     def finish(
         self, labels: Iterable[tuple[str, str]] = (), details: Mapping[str, object] | None = None
@@ -282,11 +282,11 @@ def write_details(folder: Path, details: Mapping[str, object]) -> None:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        if not (folder / WEB_FILE).is_file():
-            raise RecordedWebError(
-                f"{folder} exists and is no recorded web: name another folder, or remove it"
-            )
+    occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if occupied and not (folder / WEB_FILE).is_file():
+        raise RecordedWebError(
+            f"{folder} exists and is no recorded web: name another folder, or remove it"
+        )
 
 
 def _replace(folder: Path, part: Path) -> None:

@@ -67,9 +67,13 @@ def write_index(folder: Path, index: WebIndex) -> None:
         part.unlink(missing_ok=True)
 
 
+def file_sizes(warcs: Sequence[Path]) -> str:
+    """What tells one state of the WARC files from another: their names and sizes in bytes."""
+    return "\t".join(f"{warc.name}={warc.stat().st_size}" for warc in warcs)
+
+
 def _signature(warcs: Sequence[Path], damaged: int) -> str:
-    sizes = "\t".join(f"{warc.name}={warc.stat().st_size}" for warc in warcs)
-    return f"{_FORMAT}\t{sizes}\tdamaged={damaged}"
+    return f"{_FORMAT}\t{file_sizes(warcs)}\tdamaged={damaged}"
 
 
 def _read_cache(folder: Path, warcs: Sequence[Path]) -> WebIndex | None:
