@@ -89,10 +89,11 @@ def _kind(fetched: Fetched, start: bytes) -> str | None:
     root = _ROOT.match(text)
     if root:
         return root[1]
-    is_text = content_type_of(fetched.headers) in ("", "text/plain", "application/gzip")
+    if content_type_of(fetched.headers) not in ("", "text/plain", "application/gzip"):
+        return None
     lines = text.split("\n")[:-1] if len(start) >= _START_BYTES else text.split("\n")
     lines = [line.strip() for line in lines if line.strip()]
-    return "text" if is_text and lines and all(map(_URL_LINE.fullmatch, lines)) else None
+    return "text" if lines and all(map(_URL_LINE.fullmatch, lines)) else None
 
 
 def _page(url: str, kind: str, channel: _Entry, entries: Iterator[_Entry], max_links: int) -> Page:

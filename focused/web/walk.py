@@ -137,9 +137,9 @@ class Walk:
                 if child is not None:
                     stack.append((node, kind))
                     if kind > _LINK:
-                        depth = len(stack)
                         around = self._block
-                        self._block = Block(len(pieces), around, stack[around.depth :], depth)
+                        inline = stack[around.depth :]
+                        self._block = Block(len(pieces), around, inline, len(stack))
                     node = child
                     continue
             following = node.next
