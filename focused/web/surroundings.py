@@ -101,7 +101,7 @@ def is_nofollow(link: RawLink) -> bool:
 
 
 def _extend(path: str, elements: Stack) -> str:
-    for node, _ in elements[:_PATH_DEPTH]:
+    for node, _ in elements:
         tag = node.tag or ""
         if tag == "html" or path.count("/") >= _PATH_DEPTH:
             continue

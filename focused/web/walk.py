@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborNode
 MAX_TITLE_CHARS = 500
 MAX_DESCRIPTION_CHARS = 1_000
 MAX_HEADINGS = 200
+MAX_INLINE = 24  # elements remembered between a block or link and the block around it
 
 # Kinds of nodes: what the walk does with them. From _LINK on, leaving them matters.
 _TEXT, _SKIPPED, _LEAF, _INLINE, _LINK, _BLOCK, _LOW_HEADING, _HEADING = range(8)
@@ -138,7 +139,7 @@ class Walk:
                     stack.append((node, kind))
                     if kind > _LINK:
                         around = self._block
-                        inline = stack[around.depth :]
+                        inline = stack[around.depth : around.depth + MAX_INLINE]
                         self._block = Block(len(pieces), around, inline, len(stack))
                     node = child
                     continue
@@ -188,7 +189,7 @@ class Walk:
         if href := attributes.get(target):
             here = len(self.pieces)
             block = self._block
-            inline = self._stack[block.depth :]
+            inline = self._stack[block.depth : block.depth + MAX_INLINE]
             self.links.append(
                 RawLink(tag, href, attributes, here, here, block, inline, self._heading, label)
             )

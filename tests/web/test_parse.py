@@ -390,6 +390,12 @@ def test_a_million_links_are_bounded() -> None:
     assert len(page.links) == 5_000
 
 
+def test_many_links_in_deep_inline_elements_are_bounded() -> None:
+    page = parsed("<b>" * 4_000 + "".join(f"<a href={i}>x</a>" for i in range(4_000)))
+    assert len(page.links) == 4_000
+    assert all(link.tag_path.count("/") <= 25 for link in page.links)
+
+
 def test_nested_links_with_a_long_text_are_bounded() -> None:
     page = parsed("<object><a href=x>" * 900 + "word " * 200_000)
     assert len(page.links[0].anchor) <= 300
