@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 RELIABILITY_BINS = 10
 # Chosen on some hundred samples, a threshold outside these would be chance.
-_THRESHOLD_RANGE = (0.2, 0.8)
+_THRESHOLD_RANGE = (0.3, 0.7)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -79,7 +79,7 @@ def cross_fitted(evidence: Floats, good: Bools, folds: NDArray[np.intp]) -> Floa
 
 
 def best_threshold(probability: Floats, good: Bools) -> float:
-    """The threshold with the highest F1, within 0.2 to 0.8; ties go to the middle."""
+    """The threshold with the highest F1, within 0.3 to 0.7; ties go to the middle."""
     low, high = _THRESHOLD_RANGE
     candidates = np.round(np.arange(low, high + 0.005, 0.01), 2)
     f1 = np.array([_precision_recall_f1(probability, good, t)[2] for t in candidates])
@@ -93,10 +93,15 @@ def measure(probability: Floats, good: Bools, threshold: float) -> Quality:
         precision=precision,
         recall=recall,
         f1=f1,
-        auc=float(roc_auc_score(good, probability)),
+        auc=ranking_quality(probability, good),
         average_precision=float(average_precision_score(good, probability)),
         ece=calibration_error(reliability(probability, good)),
     )
+
+
+def ranking_quality(evidence: Floats, good: Bools) -> float:
+    """Area under the ROC curve, in [0, 1]: 0.5 is chance. Both classes must be present."""
+    return float(roc_auc_score(good, evidence))
 
 
 def reliability(probability: Floats, good: Bools) -> list[Bin]:

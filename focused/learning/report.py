@@ -37,12 +37,15 @@ class SampleCounts:
 class Trial:
     """Cross-validation: every figure is of samples the model had not seen.
 
-    ``by_host`` tells whether whole hosts were left out. ``naive_bayes`` is
+    ``by_host`` tells whether whole hosts were left out, ``host_auc`` the area
+    under ROC when they were (None where the samples' hosts do not allow it;
+    too low a one sends the trial back to single pages). ``naive_bayes`` is
     plain soft-focus naive Bayes, ``uncalibrated`` the word weights at face
     value (both at 0.5), ``calibrated`` the finished relevance at the threshold.
     """
 
     by_host: bool
+    host_auc: float | None
     folds: int
     naive_bayes: Quality
     uncalibrated: Quality

@@ -74,14 +74,21 @@ def _wide_words(text: str) -> list[str]:
     """:func:`words` of a normalised, folded text with letters beyond ASCII."""
     odd = set(_NOT_ASCII.findall(text))
     marked = any(unicodedata.category(char) in ("Mn", "Mc") for char in odd)
-    unspaced = _unspaced_run() if _UNSPACED_CHAR.search("".join(odd)) else None
+    runs = (_marked_run() if marked else _PLAIN_RUN).findall(text)
+    if not _UNSPACED_CHAR.search("".join(odd)):
+        return [run for run in runs if _is_word(run)]
+    unspaced = _unspaced_run()
     found: list[str] = []
-    for word in (_marked_run() if marked else _PLAIN_RUN).findall(text):
-        if unspaced is not None and not word.isascii() and unspaced.search(word):
-            found.extend(_mixed_words(word, unspaced))
-        elif len(word) <= MAX_WORD_CHARS and (len(word) > 1 or not word.isascii()):
-            found.append(word)
+    for run in runs:
+        if not run.isascii() and unspaced.search(run):
+            found.extend(_mixed_words(run, unspaced))
+        elif _is_word(run):
+            found.append(run)
     return found
+
+
+def _is_word(run: str) -> bool:
+    return len(run) <= MAX_WORD_CHARS and (len(run) > 1 or not run.isascii())
 
 
 def _mixed_words(run: str, unspaced: re.Pattern[str]) -> list[str]:
@@ -113,4 +120,4 @@ def url_words(url: str) -> str:
     _, _, rest = url.partition("://")
     with suppress(UnicodeDecodeError):  # escapes of another charset stay escapes
         rest = unquote(rest, errors="strict")
-    return _HUMP.sub(" ", rest)
+    return rest if rest.islower() else _HUMP.sub(" ", rest)

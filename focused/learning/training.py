@@ -18,22 +18,29 @@ from focused.learning.calibration import (
     logit,
     measure,
     platt,
+    ranking_quality,
     reliability,
 )
 from focused.learning.directory import DirectoryEntry, SampleSet, read_directory, sample_set
 from focused.learning.documents import learn_vocabulary, matrix, page_words
 from focused.learning.fitting import (
+    LabelledRows,
     OutOfFold,
     cross_validate,
     fit_taxonomy,
     fit_weights,
+    host_folds,
     merged_categories,
+    page_folds,
 )
 from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, Trial
 from focused.learning.topic_classifier import Calibration, TopicClassifier
 from focused.topic import Topic
 from focused.web.page import Page
 from focused.web.url import host_of
+
+MIN_HOST_AUC = 0.75
+"""Below this on left-out hosts, the model is calibrated on left-out pages."""
 
 MIN_SAMPLES = 5
 """Fewer samples than this on either side cannot be cross-validated."""
@@ -147,8 +154,8 @@ def _fit(
     good = samples.good
     rows = matrix((vocabulary.vector(*pair) for pair in samples.documents), len(vocabulary))
     classes = merged_categories([entry.category for entry in samples.entries], good.tolist())
-    seen = cross_validate(rows, good, classes, samples.hosts, samples.titles, vocabulary, seed)
-    calibration, trial = _calibrate(seen, good, topic, prior)
+    labelled = LabelledRows(rows, good, classes, samples.hosts, samples.titles, vocabulary)
+    calibration, trial = _calibrate(labelled, topic, seed, prior)
     weights, bias = fit_weights(rows, good)
     classifier = TopicClassifier(
         vocabulary, weights, bias, fit_taxonomy(rows, classes, good), calibration
@@ -167,9 +174,27 @@ def _fit(
     return TrainedModel(classifier, report)
 
 
+def _try_out(samples: LabelledRows, seed: int) -> tuple[OutOfFold, float | None]:
+    """The trial to calibrate on, and the AUC on left-out hosts where that was tried.
+
+    Left-out hosts are the honest trial. But a topic that lives on few hosts,
+    each with a vocabulary of its own, leaves too little to learn from when one
+    is taken away; a calibration on that would call every page doubtful.
+    """
+    folds, auc = host_folds(samples.good, samples.hosts, seed), None
+    if folds is not None:
+        seen = cross_validate(samples, folds)
+        auc = ranking_quality(seen.evidence, samples.good)
+        if auc >= MIN_HOST_AUC:
+            return seen, auc
+    return cross_validate(samples, page_folds(samples.good, seed)), auc
+
+
 def _calibrate(
-    seen: OutOfFold, good: Bools, topic: Topic, prior: float | None
+    samples: LabelledRows, topic: Topic, seed: int, prior: float | None
 ) -> tuple[Calibration, Trial]:
+    good = samples.good
+    seen, host_auc = _try_out(samples, seed)
     slope, offset = platt(seen.evidence, good)
     if slope <= 0:
         raise TrainingError(
@@ -181,7 +206,8 @@ def _calibrate(
     threshold = best_threshold(relevance, good)
     before = expit(seen.evidence)
     trial = Trial(
-        by_host=seen.by_host,
+        by_host=host_auc is not None and host_auc >= MIN_HOST_AUC,
+        host_auc=host_auc,
         folds=len(np.unique(seen.fold)),
         naive_bayes=measure(seen.naive_bayes, good, 0.5),
         uncalibrated=measure(before, good, 0.5),
