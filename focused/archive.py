@@ -12,7 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ class Archive:
     def append(self, row: PageRow, links: Sequence[LinkRow] = ()) -> None:
         """Record what became of one URL, and the links found there."""
         key = row.seq.to_bytes(8, "big")
-        self._store.put("pages", key, _pack(asdict(row)))
+        self._store.put("pages", key, _pack({name: getattr(row, name) for name in PAGES_SCHEMA.names}))
         if links:
             packed = [[x.target, x.anchor, x.position, x.nofollow, x.score] for x in links]
             self._store.put("page_links", key, _pack([row.url, packed]))

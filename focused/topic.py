@@ -52,8 +52,9 @@ class Scope:
 class Politeness:
     """How hosts are treated. ``robots`` False is for one's own hosts only.
 
-    With ``patience_s`` a link waits while a better one's host falls due within
-    that time: fewer pages a second, more of them on topic.
+    ``patience`` is in delays: so long a link waits for a clearly better one
+    whose host is not due yet. More of it: fewer pages a second, more of them
+    on topic.
     """
 
     user_agent: str
@@ -62,7 +63,12 @@ class Politeness:
     concurrency: int = 16
     timeout_s: float = 30.0
     max_tries: int = 3
-    patience_s: float = 0.0
+    patience: float = 2.0
+
+    @property
+    def patience_s(self) -> float:
+        """:attr:`patience` in seconds."""
+        return self.patience * self.delay_s
 
 
 @dataclass(frozen=True, slots=True)

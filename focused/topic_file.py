@@ -248,7 +248,7 @@ def _politeness(section: Table) -> Politeness:
         concurrency=section.whole("concurrency", default.concurrency, at_least=1),
         timeout_s=section.number("timeout_s", default.timeout_s, zero=False),
         max_tries=section.whole("max_tries", default.max_tries, at_least=1),
-        patience_s=section.number("patience_s", default.patience_s, zero=True),
+        patience=section.number("patience", default.patience, zero=True),
     )
 
 

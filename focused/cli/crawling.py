@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import Any
 import click
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings
-from scrapy.utils.reactor import install_reactor
 
-from focused.evaluation.crawl_folder import read_crawl
-from focused.evaluation.report_print import print_report
-from focused.recorded.labels import LABELS_FILE, read_labels
 from focused.recorded.serve_process import ReplayProcess
+from focused.errors import StateError
+from focused.scrapy_addon.addon import DEFAULTS
 from focused.scrapy_addon.guide import train_for
+from focused.scrapy_addon.session import topic_of
 from focused.topic_file import load_topic
 from spiders.topic import TopicSpider
 
@@ -36,8 +34,9 @@ class CrawlOptions:
 def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     """Run or resume the crawl; return the exit status of the process."""
     settings = _settings(topic_file, options)
-    if fresh:
-        _move_away(_folder_of(settings))
+    folder = topic_of(settings).output.folder
+    if fresh and folder.exists():
+        click.echo(f"focused: the earlier crawl was moved to {_move_away(folder)}", err=True)
     with ExitStack() as stack:
         if options.web is not None:
             replay = stack.enter_context(ReplayProcess(options.web))
@@ -57,6 +56,7 @@ def train_model(topic_file: Path, web: Path | None) -> None:
 def _settings(topic_file: Path, options: CrawlOptions) -> Settings:
     settings = Settings()
     settings.setmodule("spiders.settings", priority="project")
+    settings.setdict(DEFAULTS, priority="default")
     given: dict[str, Any] = {
         "FOCUSED_TOPIC": str(topic_file),
         "FOCUSED_POLICY": options.policy,
@@ -69,3 +69,13 @@ def _settings(topic_file: Path, options: CrawlOptions) -> Settings:
         if value is not None:
             settings.set(name, value, priority="cmdline")
     return settings
+
+
+def _move_away(folder: Path) -> Path:
+    """Rename a crawl's folder to the first free name beside it: nothing is ever deleted."""
+    if not (folder / "state").is_dir():
+        raise StateError(f"{folder} is no crawl's folder: --fresh leaves it alone")
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
+        number += 1
+    return folder.rename(aside)

@@ -72,6 +72,8 @@ class Crawl:
             follow_links=follow_links,
         )
         self._robots = RobotsGate(topic.politeness.user_agent, obey=topic.politeness.robots)
+        # Breadth-first and the like have no better links to wait for.
+        self._patience_s = topic.politeness.patience_s if policy == "focused" else 0.0
         self._given_up = HostsGivenUp()
         self._leases: dict[int, _Lease] = {}
         self._robots_hops: list[tuple[float, _Lease]] = []
@@ -138,7 +140,7 @@ class Crawl:
         if hop is not None:
             return hop
         for _ in range(_EXCLUSIONS_PER_CALL):
-            offer = self.frontier.offer(now, self.topic.politeness.patience_s)
+            offer = self.frontier.offer(now, self._patience_s)
             if offer is None:
                 return Wait(None) if self._leases else Done("frontier is empty")
             if isinstance(offer, NotYet):

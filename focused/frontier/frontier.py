@@ -17,6 +17,9 @@ from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, descending, from_bytes, to_bytes
 from focused.frontier.store import StateStore
 
+WORTH_WAITING_FOR = 0.1
+"""In priority: waiting for a link that is hardly better costs time and brings nothing."""
+
 _DONE = b"d"
 _QUEUED = b"q"
 
@@ -87,13 +90,13 @@ class Frontier:
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
         """Return the best link that may be asked for now; None when no link is left.
 
-        With ``patience_s`` a link waits while a better one falls due within
-        that time. The offered host is taken until :meth:`settle` or
+        With ``patience_s`` a link waits while one that is better by
+        :data:`WORTH_WAITING_FOR` falls due within that time. The offered host is taken until :meth:`settle` or
         :meth:`put_back`.
         """
         host = self.hosts.best_due(now)
         if host is not None and patience_s > 0 and host.best is not None:
-            better_at = self.hosts.better_soon(host.best, now + patience_s)
+            better_at = self.hosts.better_soon(host.best + WORTH_WAITING_FOR, now, patience_s)
             if better_at is not None:
                 return NotYet(better_at)
         if host is None:

@@ -24,7 +24,7 @@ class Host:
     """One host's state.
 
     ``best`` is the priority of its best link that is not under way, None when
-    there is none; ``leased`` is the queue key of the link under way.
+    there is none; ``leased`` is the queue key of the link under way, since ``leased_at``.
     ``robots`` is the state of its robots.txt rules by scheme, opaque here.
     """
 
@@ -35,6 +35,7 @@ class Host:
     robots: dict[str, Any] = field(default_factory=dict)
     best: float | None = None
     leased: bytes | None = None
+    leased_at: float = 0.0
     stamp: int = 0
 
     @property
@@ -90,6 +91,7 @@ class HostTable:
     def take(self, host: Host, queue_key: bytes, now: float) -> None:
         """The link is under way: its host is offered to nobody else."""
         host.leased = queue_key
+        host.leased_at = now
         self._busy.add(host)
         self.refresh(host, now)
 
@@ -127,19 +129,24 @@ class HostTable:
             heapq.heappop(self._waiting)
         return None
 
-    def better_soon(self, priority: float, until: float) -> float | None:
-        """Return when a host with a better link than ``priority`` falls due, if by ``until``.
+    def better_soon(self, priority: float, now: float, patience_s: float) -> float | None:
+        """Return when to look again for a link better than ``priority``; None: do not wait.
 
-        A busy host counts as due at ``until``: when it will be free is not
-        known, and its settling comes first. Linear in waiting and busy hosts.
+        Counts hosts that fall due within ``patience_s``, and busy ones that
+        were asked less than that ago: a slow host holds up nobody for longer.
+        Linear in waiting and busy hosts.
         """
+        until = now + patience_s
         soon = [
             due_at
             for due_at, stamp, host in self._waiting
             if due_at <= until and host.stamp == stamp and _better(host, priority)
         ]
-        if any(_better(host, priority) for host in self._busy):
-            soon.append(until)
+        soon += [
+            host.leased_at + patience_s
+            for host in self._busy
+            if host.leased_at + patience_s > now and _better(host, priority)
+        ]
         return min(soon, default=None)
 
     def _place(self, host: Host, now: float) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import socket
+import ssl
+from collections.abc import Iterator
 
+import OpenSSL.SSL
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -15,6 +18,7 @@ from scrapy.exceptions import (
     UnsupportedURLSchemeError,
 )
 from scrapy.http import Request, Response
+from service_identity import VerificationError
 from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
@@ -22,6 +26,7 @@ from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
 
 _MAX_DETAIL_CHARS = 200
+_TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
 _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
     ((CannotResolveHostError, net.DNSLookupError, socket.gaierror), FailureKind.DNS),
     ((DownloadTimeoutError, net.TimeoutError, net.TCPTimedOutError), FailureKind.TIMEOUT),
@@ -53,9 +58,19 @@ def outcome_of_exception(request: Request, exception: BaseException) -> Failed:
 
 def kind_of_exception(exception: BaseException) -> FailureKind:
     """The kind of failure that an exception stands for."""
-    if "ssl" in f"{type(exception).__module__} {exception}".lower():
+    if any(isinstance(each, _TLS) for each in _behind(exception)):
         return FailureKind.TLS
     for types, kind in _KINDS:
         if isinstance(exception, types):
             return kind
     return FailureKind.OTHER
+
+
+def _behind(exception: BaseException) -> Iterator[BaseException]:
+    """The exception, what it was raised from, and what Twisted keeps in ``reasons``."""
+    seen: BaseException | None = exception
+    while seen is not None:
+        yield seen
+        for reason in getattr(seen, "reasons", ()):
+            yield reason.value
+        seen = seen.__cause__

@@ -56,6 +56,7 @@ def test_the_example_of_the_docs_gets_items_with_relevance(tmp_path: Path) -> No
     with served(web()) as site:
         items, _ = run(EXAMPLE / "own_spider.py", topic, site)
     assert {(item["title"], item["relevance"]) for item in items} == {
+        ("Start", 0.9),
         ("Whales", 0.9),
         ("More whales", 0.9),
         ("New whales", 0.9),

@@ -110,7 +110,7 @@ def test_the_focused_policy_takes_the_promising_links_first(tmp_path: Path) -> N
 
 
 def test_with_patience_it_waits_for_a_slow_host_with_better_links(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", politeness="concurrency = 1\npatience_s = 1.0")
+    topic = write_topic(tmp_path, "http://a.test/", delay_s=0.1, politeness="concurrency = 1\npatience = 10")
     with served(small_web()) as site:
         focused = crawl(topic, site.address).fetched()
     assert focused.index("http://c.test/whale-1") < focused.index("http://a.test/trade")
