@@ -27,7 +27,7 @@ from focused.recorded.redirects import RedirectFinder
 from focused.recorded.store import RecordedWebWriter
 from focused.web.url import host_of
 
-_ABSOLUTE_LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']?(https?://[^"'\s>#]+)""", re.I)
+_ABSOLUTE_LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _LOCAL_LINK = re.compile(
     rb"""((?:href|src)\s*=\s*["']?)(?:file://)?(/usr/share/[^"'\s>#]*)""", re.I
 )

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from fastwarc.stream_io import GzipWriter
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
@@ -21,6 +23,8 @@ from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 GZIP_MAGIC = b"\x1f\x8b\x08"
 WARC_MAGIC = b"WARC/1."
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_READING_ERRORS = (OSError, ValueError, EOFError)
+_CHUNK_BYTES = 1 << 16
 _TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 
 
@@ -59,62 +63,114 @@ def warcinfo_record(fields: Mapping[str, str], recorded_at: datetime) -> bytes:
         return buffer.getvalue()
 
 
-def read_responses(path: Path, start: int = 0) -> Iterator[StoredRecord | Damage]:
-    """All HTTP responses of a WARC file, gzipped or not, from offset ``start`` on.
+def read_responses(path: Path) -> Iterator[StoredRecord | Damage]:
+    """All HTTP responses of a WARC file, gzipped or not, in their order.
 
     Damage is yielded, not raised: reading goes on at the next place where a
-    record can begin. Other record types are passed over.
+    record begins. Other record types are passed over.
     """
     with path.open("rb") as file:
-        magic = _record_magic(file)
-        while start >= 0:
-            last_offset = None
-            last_was_damaged = False
-            file.seek(start)
+        starts = _gzip_starts if _is_gzip(file) else _plain_starts
+        position = _first_readable(file, starts(file, 0))
+        if position != 0:
+            yield Damage(0, "no record begins here")
+        while position >= 0:
+            last = _Last(position)
+            reason = ""
             try:
-                for record in ArchiveIterator(
-                    file, record_types=WarcRecordType.response, auto_decode="all"
-                ):
-                    last_offset = record.stream_pos
-                    found = _stored_or_damage(record)
-                    last_was_damaged = isinstance(found, Damage)
-                    if found is not None:
-                        yield found
+                yield from _read_on(file, position, last)
+            except _READING_ERRORS as error:
+                reason = str(error)
+            # The iterator may also end without a word, as if the file did.
+            beyond = next(starts(file, last.offset + 1), -1)
+            if not reason and beyond < 0:
                 return
-            except (OSError, ValueError, EOFError) as error:
-                if last_offset is None:
-                    broken_at = start
-                elif last_was_damaged:
-                    broken_at = last_offset
-                else:
-                    broken_at = _next_start(file, magic, last_offset + 1)
-                if not last_was_damaged:
-                    yield Damage(max(broken_at, 0), str(error))
-                start = _next_start(file, magic, broken_at + 1) if broken_at >= 0 else -1
+            if not last.damaged:
+                yield Damage(max(beyond, last.offset + 1), reason or "a record is cut short")
+            position = _first_readable(file, starts(file, last.offset + 1))
 
 
-def _record_magic(file: io.BufferedReader) -> bytes:
-    return GZIP_MAGIC if file.peek(3)[:3] == GZIP_MAGIC else WARC_MAGIC
+@dataclass(slots=True)
+class _Last:
+    """How far reading came: offset of the last record seen, whether it was damaged."""
+
+    offset: int
+    damaged: bool = False
 
 
-def _next_start(file: io.BufferedReader, magic: bytes, position: int) -> int:
-    """Offset of the next ``magic`` at or after ``position``, or -1."""
-    file.seek(position)
-    tail = b""
-    while chunk := file.read(1 << 20):
-        window = tail + chunk
-        at = window.find(magic)
-        if at >= 0:
-            return position - len(tail) + at
-        position += len(chunk)
-        tail = window[-(len(magic) - 1) :]
+def _read_on(file: BinaryIO, start: int, last: _Last) -> Iterator[StoredRecord | Damage]:
+    file.seek(start)
+    for record in ArchiveIterator(file, auto_decode="all"):
+        last.offset = record.stream_pos
+        last.damaged = False
+        found = _stored_or_damage(record)
+        last.damaged = isinstance(found, Damage)
+        if found is not None:
+            yield found
+
+
+def _is_gzip(file: BinaryIO) -> bool:
+    """Whether gzip members come before plain records, however the file begins."""
+    file.seek(0)
+    head = file.read(_CHUNK_BYTES)
+    zipped, plain = head.find(GZIP_MAGIC), head.find(WARC_MAGIC)
+    return zipped >= 0 and not 0 <= plain < zipped
+
+
+def _first_readable(file: BinaryIO, starts: Iterable[int]) -> int:
+    """The first of ``starts`` where a record's header can be read, or -1."""
+    for start in starts:
+        file.seek(start)
+        try:
+            if next(iter(ArchiveIterator(file)), None) is not None:
+                return start
+        except _READING_ERRORS:
+            continue
     return -1
+
+
+def _gzip_starts(file: BinaryIO, position: int) -> Iterator[int]:
+    """Offsets from ``position`` on where a gzipped record begins, or breaks off at once."""
+    for start in _places(file, GZIP_MAGIC, position):
+        file.seek(start)
+        try:
+            beginning = zlib.decompressobj(wbits=31).decompress(file.read(512), 16)
+        except zlib.error:
+            continue  # the three bytes stand inside compressed data
+        if not beginning or beginning.startswith(WARC_MAGIC):
+            yield start
+
+
+def _plain_starts(file: BinaryIO, position: int) -> Iterator[int]:
+    """Offsets from ``position`` on of what looks like a record's first line."""
+    for start in _places(file, WARC_MAGIC, position):
+        file.seek(max(start - 4, 0))
+        if start == 0 or file.read(4).endswith(b"\n"):
+            yield start
+
+
+def _places(file: BinaryIO, magic: bytes, position: int) -> Iterator[int]:
+    """Offsets of ``magic`` from ``position`` on; the file may be moved meanwhile."""
+    while True:
+        file.seek(position)
+        chunk = file.read(_CHUNK_BYTES)
+        at = chunk.find(magic)
+        if at >= 0:
+            yield position + at
+            position += at + 1
+        elif len(chunk) < _CHUNK_BYTES:
+            return
+        else:
+            position += len(chunk) - len(magic) + 1
 
 
 def _stored_or_damage(record: WarcRecord) -> StoredRecord | Damage | None:
     try:
+        # Of a record cut inside its header the iterator gives what there is.
+        if "Content-Length" not in record.headers:
+            raise ValueError("the record's header ends early")
         return stored_record(record)
-    except (OSError, ValueError, EOFError) as error:
+    except _READING_ERRORS as error:
         return Damage(record.stream_pos, str(error))
 
 
@@ -125,7 +181,8 @@ def stored_record(record: WarcRecord) -> StoredRecord | None:
     or OSError when it is cut short or damaged.
     """
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
-    if not record.is_http or not url.lower().startswith(("http://", "https://")):
+    is_response = record.record_type == WarcRecordType.response and record.is_http
+    if not is_response or not url.lower().startswith(("http://", "https://")):
         return None
     offset = record.stream_pos
     status = record.http_headers.status_code

@@ -1,0 +1,75 @@
+"""Reading WARC files on behind damage, wherever it lies."""
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.recorded.warc_records import Damage, StoredRecord, read_responses
+from focused.web.page import Fetched
+from focused.web.warc import response_record
+
+MEMBERS = [
+    response_record(Fetched(f"http://a.example/{n}", 200, {}, bytes([65 + n]) * 300), 0.0)
+    for n in range(4)
+]
+WHOLE = b"".join(MEMBERS)
+STARTS = [sum(map(len, MEMBERS[:n])) for n in range(5)]
+
+
+def read(folder: Path, content: bytes) -> Sequence[StoredRecord | Damage]:
+    (folder / "x.warc.gz").write_bytes(content)
+    return list(read_responses(folder / "x.warc.gz"))
+
+
+def urls(found: Sequence[StoredRecord | Damage]) -> list[str]:
+    return [record.url for record in found if isinstance(record, StoredRecord)]
+
+
+def damages(found: Sequence[StoredRecord | Damage]) -> int:
+    return sum(isinstance(record, Damage) for record in found)
+
+
+@given(cut=st.integers(min_value=0, max_value=len(WHOLE)))
+def test_a_cut_file_gives_all_records_before_the_cut_and_tells_of_it(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    found = read(tmp_path_factory.mktemp("cut"), WHOLE[:cut])
+    before = sum(end <= cut for end in STARTS[1:])
+    # One more when nothing but the end of its gzip member is missing.
+    assert before <= len(urls(found)) <= before + 1
+    assert all(len(record.body) == 300 for record in found if isinstance(record, StoredRecord))
+    lost = cut - STARTS[before] >= 3 and len(urls(found)) == before
+    assert damages(found) == lost or cut < 3
+
+
+@given(
+    at=st.integers(min_value=0, max_value=len(WHOLE) - 1),
+    noise=st.binary(min_size=1, max_size=200),
+)
+def test_noise_in_one_place_costs_the_records_it_lies_in_alone(
+    tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes
+) -> None:
+    content = WHOLE[:at] + noise + WHOLE[at + len(noise) :]
+    untouched = {
+        f"http://a.example/{n}"
+        for n in range(4)
+        if STARTS[n + 1] <= at or STARTS[n] >= at + len(noise)
+    }
+    assert untouched <= set(urls(read(tmp_path_factory.mktemp("noise"), content)))
+
+
+def test_an_uncompressed_file_is_read_on_behind_damage_too(tmp_path: Path) -> None:
+    records = [gzip.decompress(member) for member in MEMBERS]
+    content = records[0] + b"no record\r\n\r\n" + records[1][50:] + records[2]
+    found = read(tmp_path, content)
+    assert urls(found) == ["http://a.example/0", "http://a.example/2"]
+    assert damages(found) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x1f\x8b\x08", gzip.compress(b"hello")])
+def test_files_that_are_no_warc_have_no_records(tmp_path: Path, content: bytes) -> None:
+    assert urls(read(tmp_path, content)) == []
