@@ -86,7 +86,7 @@ class Archive:
         """Write a response to the WARC; return its offset, None without a WARC."""
         if self._warc is None:
             return None
-        offset = self._warc.tell()
+        offset: int = self._warc.tell()
         self._warc.write(response_record(fetched, now))
         self._warc.flush()
         self._store.put_meta("warc_length", self._warc.tell())
@@ -95,7 +95,8 @@ class Archive:
     def append(self, row: PageRow, links: Sequence[LinkRow] = ()) -> None:
         """Record what became of one URL, and the links found there."""
         key = row.seq.to_bytes(8, "big")
-        self._store.put("pages", key, _pack({name: getattr(row, name) for name in PAGES_SCHEMA.names}))
+        fields = {name: getattr(row, name) for name in PAGES_SCHEMA.names}
+        self._store.put("pages", key, _pack(fields))
         if links:
             packed = [[x.target, x.anchor, x.position, x.nofollow, x.score] for x in links]
             self._store.put("page_links", key, _pack([row.url, packed]))

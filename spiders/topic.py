@@ -37,8 +37,9 @@ class TopicSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """The seeds are in the frontier already."""
-        for nothing in ():
-            yield nothing
+        nothing: tuple[Any, ...] = ()
+        for item in nothing:
+            yield item
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
         """Give each harvested page to the pipelines."""

@@ -1,4 +1,4 @@
-"""``focused crawl`` and ``focused train``: a crawl in this process, over the live Web or a replay."""
+"""``focused crawl`` and ``focused train``: over the live Web, or over a replayed one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings
 
-from focused.recorded.serve_process import ReplayProcess
 from focused.errors import StateError
+from focused.recorded.serve_process import ReplayProcess
 from focused.scrapy_addon.addon import DEFAULTS
 from focused.scrapy_addon.guide import train_for
 from focused.scrapy_addon.session import topic_of

@@ -10,7 +10,71 @@ from rich.table import Table
 
 from focused.errors import ConfigurationError
 from focused.recorded.faults import FaultPlan, parse_fault
+from focused.recorded.importing import ImportedWeb, import_html, import_warc
+from focused.recorded.info import web_info
+from focused.recorded.labels import read_label_lines
 from focused.recorded.serve import serve_forever
+
+_MOST_SHOWN = 20
+
+
+def import_sources(
+    sources: tuple[Path, ...], folder: Path, base_url: str | None, labels: Path | None
+) -> None:
+    """Make a recorded web from one folder of HTML with its address, or from WARC files."""
+    lines = () if labels is None else read_label_lines(labels)
+    if len(sources) == 1 and sources[0].is_dir():
+        if base_url is None:
+            raise ConfigurationError(
+                f"--base-url is missing: at which address does {sources[0]} stand? "
+                "For example --base-url https://docs.example.org/"
+            )
+        _tell(import_html(sources[0], base_url, folder, folder.name, lines))
+        return
+    for source in sources:
+        if source.is_dir():
+            raise ConfigurationError(f"{source} is a folder: give one folder alone, or WARC files")
+    _tell(import_warc(sources, folder, folder.name, lines))
+
+
+def show_web(folder: Path) -> None:
+    """Print what a recorded web holds."""
+    info = web_info(folder, click.echo)
+    table = Table(title=info.name, title_justify="left", show_header=False)
+    rows = {
+        "pages": info.pages,
+        "redirects": info.redirects,
+        "other responses": info.other,
+        "hosts": len(info.hosts),
+        "links between pages": info.links,
+        "labelled pages": info.labelled_pages,
+        "damaged records": info.damaged,
+        "bytes": info.size_bytes,
+    }
+    for name, count in rows.items():
+        table.add_row(name, f"{count:,}")
+    console = Console()
+    console.print(table)
+    for title, counts in (("Hosts", info.hosts), ("Categories", info.categories)):
+        console.print(_counts(title, counts))
+
+
+def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
+    for name, count in counts[:_MOST_SHOWN]:
+        table.add_row(name, f"{count:,}")
+    if len(counts) > _MOST_SHOWN:
+        rest = sum(count for _, count in counts[_MOST_SHOWN:])
+        table.add_row(f"{len(counts) - _MOST_SHOWN} more", f"{rest:,}")
+    return table
+
+
+def _tell(imported: ImportedWeb) -> None:
+    click.echo(
+        f"{imported.folder}: {imported.responses:,} responses; passed over: "
+        f"{imported.skipped:,} that are no page, {imported.damaged:,} damaged, "
+        f"{imported.duplicates:,} repeated; {imported.unknown_labels:,} labels of unknown URLs"
+    )
 
 
 def serve_web(
@@ -30,6 +94,4 @@ def serve_web(
         )
 
     plan = FaultPlan(tuple(map(parse_fault, faults)), seed)
-    serve_forever(
-        folder, host=host, port=port, faults=plan, access_log=access_log, on_ready=ready
-    )
+    serve_forever(folder, host=host, port=port, faults=plan, access_log=access_log, on_ready=ready)

@@ -87,9 +87,7 @@ class Crawl:
 
     def seed(self, urls: Iterable[str], now: float) -> int:
         """Queue the seeds, best of all; return how many were new."""
-        new = sum(
-            self.offer_link(url, 1.0, now) for url in map(normalise, urls) if url is not None
-        )
+        new = sum(self.offer_link(url, 1.0, now) for url in map(normalise, urls) if url is not None)
         self._commit(now)
         return new
 

@@ -51,9 +51,7 @@ class Discovery:
         answer = self._scorer.score(page, judgement, followed)
         return {
             link.url: ScoredLink(link, float(score), tuple(map(float, features)))
-            for link, score, features in zip(
-                followed, answer.scores, answer.features, strict=True
-            )
+            for link, score, features in zip(followed, answer.scores, answer.features, strict=True)
         }
 
     def queue(

@@ -20,6 +20,7 @@ from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
+from focused.web.decode import content_type_of
 from focused.web.feeds import is_feed
 from focused.web.fingerprint import content_fingerprint
 from focused.web.page import (
@@ -32,7 +33,6 @@ from focused.web.page import (
     Redirected,
 )
 from focused.web.parse import parse_page
-from focused.web.decode import content_type_of
 from focused.web.url import host_of
 
 MAX_PAGE_REDIRECTS = 10
@@ -189,7 +189,9 @@ class Settling:
 
     def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> Settled:
         if link.hops >= MAX_PAGE_REDIRECTS:
-            failed = Failed(link.url, FailureKind.BAD_REDIRECT, outcome.status, "too many redirects")
+            failed = Failed(
+                link.url, FailureKind.BAD_REDIRECT, outcome.status, "too many redirects"
+            )
             return self._give_up(link, failed, now)
         self._counters.redirected += 1
         self._archive.append(self._row(link, now, outcome="redirected", status=outcome.status))

@@ -46,7 +46,8 @@ def _reason(explanation: Explanation) -> str:
     best = _best(explanation.mentions)
     if best is None:
         return "no link to it was scored."
-    return f"its best score was {best:.2f} ({odds(best)}); better ones came first, or its host had its fill."
+    score = f"its best score was {best:.2f} ({odds(best)})"
+    return f"{score}; better ones came first, or its host had its fill."
 
 
 def _best(mentions: tuple[Mention, ...]) -> float | None:

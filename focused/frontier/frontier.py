@@ -88,11 +88,11 @@ class Frontier:
         return True
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
-        """Return the best link that may be asked for now; None when no link is left.
+        """Return the best link that may be asked for now; None when none is left.
 
         With ``patience_s`` a link waits while one that is better by
-        :data:`WORTH_WAITING_FOR` falls due within that time. The offered host is taken until :meth:`settle` or
-        :meth:`put_back`.
+        :data:`WORTH_WAITING_FOR` falls due within that time. The offered host
+        is taken until :meth:`settle`, :meth:`retry` or :meth:`put_back`.
         """
         host = self.hosts.best_due(now)
         if host is not None and patience_s > 0 and host.best is not None:

@@ -53,9 +53,20 @@ def to_bytes(link: QueuedLink) -> bytes:
 
 def from_bytes(row: bytes) -> QueuedLink:
     """Read a row back."""
-    (url, host, priority, score, depth, parent, anchor, evidence, found_at, tries, hops, payload) = (
-        json.loads(row[16:])
-    )
+    (
+        url,
+        host,
+        priority,
+        score,
+        depth,
+        parent,
+        anchor,
+        evidence,
+        found_at,
+        tries,
+        hops,
+        payload,
+    ) = json.loads(row[16:])
     return QueuedLink(
         row[:16], url, host, priority, score, depth, parent, anchor, tuple(evidence),
         found_at, tries, hops, payload,

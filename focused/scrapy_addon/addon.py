@@ -17,10 +17,10 @@ from scrapy.utils.misc import load_object
 from focused.errors import FocusedError
 from focused.frontier.ordering import ordering_named
 from focused.scrapy_addon.guide import guide_for
+from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.progress import ProgressExtension
 from focused.scrapy_addon.relevance import RelevanceMiddleware
 from focused.scrapy_addon.replay import install_replay
-from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.session import Session, attach, topic_of

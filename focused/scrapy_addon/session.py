@@ -23,7 +23,6 @@ from focused.topic import Budget, Scope, Topic, describe
 from focused.topic_file import load_topic
 from focused.web.page import Outcome
 
-
 logger = logging.getLogger(__name__)
 
 

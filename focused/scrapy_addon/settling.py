@@ -70,9 +70,7 @@ class SettlingMiddleware:
             raise IgnoreRequest(str(exception)) from exception
         return None
 
-    def _settle_failure(
-        self, lease: int, request: Request, exception: Exception
-    ) -> Settled | None:
+    def _settle_failure(self, lease: int, request: Request, exception: Exception) -> Settled | None:
         outcome: Outcome
         if isinstance(exception, RobotsDenied):
             outcome = Failed(request.url, FailureKind.ROBOTS)

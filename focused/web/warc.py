@@ -13,9 +13,7 @@ from focused.web.page import Fetched
 
 _NAMESPACE = uuid.UUID("8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11")
 # The body is stored decoded and whole: these would lie about it (WARC 1.1, section 6.3.2).
-_TRANSFER_HEADERS = frozenset(
-    {"content-encoding", "transfer-encoding", "content-length"}
-)
+_TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 
 
 def response_record(fetched: Fetched, now: float) -> bytes:
@@ -26,9 +24,7 @@ def response_record(fetched: Fetched, now: float) -> bytes:
     """
     block = _http_head(fetched) + fetched.body
     date = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    digest = b32encode(
-        hashlib.sha1(fetched.body, usedforsecurity=False).digest()
-    ).decode()
+    digest = b32encode(hashlib.sha1(fetched.body, usedforsecurity=False).digest()).decode()
     record_id = uuid.uuid5(_NAMESPACE, f"{fetched.url} {now!r}")
     head = (
         "WARC/1.1\r\n"

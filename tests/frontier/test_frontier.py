@@ -73,7 +73,11 @@ def test_a_better_in_link_moves_a_waiting_link_up(frontier: Frontier) -> None:
     frontier.push(link("http://a/2", 0.3, depth=7, parent="http://far/"), 0)
     frontier.push(link("http://a/2", 0.8, depth=9, parent="http://near/"), 0)
     offer = take(frontier)
-    assert (offer.link.url, offer.link.parent, offer.link.depth) == ("http://a/2", "http://near/", 7)
+    assert (offer.link.url, offer.link.parent, offer.link.depth) == (
+        "http://a/2",
+        "http://near/",
+        7,
+    )
     assert len(frontier) == 2
 
 

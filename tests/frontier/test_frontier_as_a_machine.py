@@ -65,7 +65,9 @@ class FrontierMachine(RuleBasedStateMachine):
         self.under_way.append(offer)
 
     @precondition(lambda self: self.under_way)
-    @rule(delay_s=st.sampled_from([0.0, 1.0, 5.0]), fate=st.sampled_from(["settle", "retry", "back"]))
+    @rule(
+        delay_s=st.sampled_from([0.0, 1.0, 5.0]), fate=st.sampled_from(["settle", "retry", "back"])
+    )
     def finish(self, delay_s: float, fate: str) -> None:
         offer = self.under_way.pop(0)
         pace = HostPace(self.now + delay_s)

@@ -37,7 +37,17 @@ def run(spider: Path, topic: Path, site: Served, *options: str) -> tuple[list[di
     }
     told = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "runspider", str(spider), "-o", str(items), *told, *options],
+        [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "runspider",
+            str(spider),
+            "-o",
+            str(items),
+            *told,
+            *options,
+        ],
         cwd=topic.parent,
         env=os.environ | {"PYTHONPATH": f"{ROOT}:{spider.parent}"},
         text=True,
@@ -87,8 +97,8 @@ class S(scrapy.Spider):
     custom_settings = {"ADDONS": {"focused.scrapy_addon.FocusedAddon": 0}}
 
     async def start(self):
-        yield scrapy.Request("http://a.test/old", self.first, cb_kwargs={"n": 1}, meta={"k": [1, 2]},
-                             headers={"X-Mine": "yes"}, errback=self.failed)
+        yield scrapy.Request("http://a.test/old", self.first, cb_kwargs={"n": 1},
+                             meta={"k": [1, 2]}, headers={"X-Mine": "yes"}, errback=self.failed)
         yield scrapy.Request("http://a.test/secret", self.first, errback=self.failed)
         yield scrapy.Request("http://a.test/trade", lambda r: [{"lambda": r.url}])
 
@@ -107,7 +117,13 @@ def test_callbacks_arguments_and_headers_survive_queue_and_redirect(tmp_path: Pa
     spider.write_text(SPIDER_WITH_STATE)
     with served(web()) as site:
         items, _ = run(spider, topic, site)
-    assert {"n": 1, "k": [1, 2], "url": "http://a.test/new-whales", "mine": "yes", "relevance": 0.9} in items
+    assert {
+        "n": 1,
+        "k": [1, 2],
+        "url": "http://a.test/new-whales",
+        "mine": "yes",
+        "relevance": 0.9,
+    } in items
 
 
 def test_the_errback_hears_of_what_robots_txt_denied(tmp_path: Path) -> None:

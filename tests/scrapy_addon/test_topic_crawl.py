@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 from focused.recorded.faults import FaultPlan, parse_fault
@@ -98,7 +99,7 @@ def test_hosts_are_asked_by_one_connection_and_no_sooner_than_their_delay(tmp_pa
         by_host[access.host].append(access)
     for host, accesses in by_host.items():
         delay_s = 0.3 if host == "c.test" else 0.1
-        for earlier, later in zip(accesses, accesses[1:], strict=False):
+        for earlier, later in pairwise(accesses):
             assert later.start - earlier.end >= delay_s - 0.02, (host, earlier.path, later.path)
 
 
@@ -110,7 +111,9 @@ def test_the_focused_policy_takes_the_promising_links_first(tmp_path: Path) -> N
 
 
 def test_with_patience_it_waits_for_a_slow_host_with_better_links(tmp_path: Path) -> None:
-    topic = write_topic(tmp_path, "http://a.test/", delay_s=0.1, politeness="concurrency = 1\npatience = 10")
+    topic = write_topic(
+        tmp_path, "http://a.test/", delay_s=0.1, politeness="concurrency = 1\npatience = 10"
+    )
     with served(small_web()) as site:
         focused = crawl(topic, site.address).fetched()
     assert focused.index("http://c.test/whale-1") < focused.index("http://a.test/trade")
@@ -158,7 +161,9 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
         answer("http://a.test/gone", 410),
         answer("http://a.test/error", 500),
         page("http://a.test/pdf", b"%PDF-1.4", content_type="application/pdf"),
-        page("http://a.test/copy", html("Start", *(f"/{name}" for name in names), "http://no.test/")),
+        page(
+            "http://a.test/copy", html("Start", *(f"/{name}" for name in names), "http://no.test/")
+        ),
         page("http://a.test/trained", html("Trained", text="whale")),
     )
     topic = write_topic(tmp_path, "http://a.test/", politeness="max_tries = 1")
