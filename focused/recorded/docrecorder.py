@@ -18,6 +18,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from focused.recorded.docmap import DocPackage, aliases, disallowed_paths
@@ -25,6 +26,7 @@ from focused.recorded.docpages import modified_at, page_files, page_headers, rea
 from focused.recorded.page_topics import page_categories
 from focused.recorded.redirects import RedirectFinder
 from focused.recorded.store import RecordedWebWriter
+from focused.recorded.warc_records import EPOCH
 from focused.web.url import host_of
 
 _ABSOLUTE_LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
@@ -52,15 +54,18 @@ class DocRecorder:
         """Record the pages of a package unpacked at ``unpacked``; returns their number."""
         root = _inside(unpacked, package.root)
         before = len(self.pages)
+        newest = EPOCH
         if root.is_dir():
             for page in page_files(root):
                 if page.is_api and not package.with_api:
                     continue
                 body = read_page(page.file)
                 if body is not None:
-                    self._record_page(package, package.base + page.path, body, page.file)
+                    modified = modified_at(page.file)
+                    newest = max(newest, modified)
+                    self._record_page(package, package.base + page.path, body, modified)
             if len(self.pages) > before and package.base not in self.writer:
-                self._record_listing(package, self.pages[before:], root)
+                self._record_listing(package, self.pages[before:], newest)
         return len(self.pages) - before
 
     def finish(self) -> int:
@@ -77,9 +82,8 @@ class DocRecorder:
             self.writer.add(url, 200, {"content-type": "text/plain; charset=utf-8"}, text.encode())
         return count
 
-    def _record_page(self, package: DocPackage, url: str, body: bytes, file: Path) -> None:
+    def _record_page(self, package: DocPackage, url: str, body: bytes, modified: datetime) -> None:
         body = _LOCAL_LINK.sub(self._public_link, body)
-        modified = modified_at(file)
         if not self.writer.add(url, 200, page_headers(body, modified), body, modified):
             return
         self.pages.append(url)
@@ -89,7 +93,9 @@ class DocRecorder:
         self.labels.append((url, package.category))
         self.labels += [(url, category) for category in page_categories(url, _title(body))]
 
-    def _record_listing(self, package: DocPackage, pages: Sequence[str], root: Path) -> None:
+    def _record_listing(
+        self, package: DocPackage, pages: Sequence[str], modified: datetime
+    ) -> None:
         """What Apache calls an index: a link to each page right below the root, or to all."""
         names = [page.removeprefix(package.base) for page in pages]
         names = [name for name in names if "/" not in name.rstrip("/")] or names
@@ -101,7 +107,6 @@ class DocRecorder:
             f"<html><head><title>Index of {path}</title></head>\n"
             f"<body><h1>Index of {path}</h1>\n<ul>\n{rows}\n</ul></body></html>\n"
         ).encode()
-        modified = modified_at(root)
         self.writer.add(package.base, 200, page_headers(body, modified), body, modified)
         self.pages.append(package.base)
         self.labels.append((package.base, package.category))

@@ -40,6 +40,17 @@ def test_a_tier_is_built_from_the_packages_there_are(
     assert any("left out" in line and "slurm-wlm-doc" in line for line in lines)
 
 
+def test_the_same_packages_make_the_same_file(
+    debian: FakeDebian, tmp_path: Path, lines: list[str]
+) -> None:
+    debian.add("python3.11-doc", {HOME: b"home"})
+    debian.add("python-flask-doc", {FLASK.replace("index", "guide"): b"no index page"})
+    for name in ("one", "two"):
+        build_docweb(tmp_path / name, "small", tmp_path / f"{name}-cache", lines.append)
+    one, two = (tmp_path / name / "pages.warc.gz" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+
+
 def test_a_second_build_touches_nothing(
     debian: FakeDebian, tmp_path: Path, lines: list[str]
 ) -> None:
