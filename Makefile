@@ -1,4 +1,5 @@
 # make crawl   sets everything up and runs a focused crawl to its end
+# make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    sets everything up and runs the tests
 # make check   what CI runs: linters, types, import contracts, tests
 
@@ -10,6 +11,7 @@ POLICY ?= focused
 WEB    ?= webs/docweb-small
 DELAY  ?= 0.02
 
+NAME := $(basename $(notdir $(TOPIC)))
 VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -33,6 +35,12 @@ web: $(READY)
 
 crawl: $(READY) web
 	$(BIN)/focused crawl $(TOPIC) --policy $(POLICY) $(if $(WEB),--web $(WEB) --delay-s $(DELAY))
+
+compare: $(READY) web
+	@$(MAKE) --no-print-directory crawl POLICY=focused
+	@$(MAKE) --no-print-directory crawl POLICY=bfs
+	$(BIN)/focused report crawls/$(NAME) crawls/$(NAME)-bfs --plot crawls/$(NAME)-comparison.png \
+	  $(if $(WEB),--web $(WEB))
 
 test: $(READY)
 	$(BIN)/python -m pytest

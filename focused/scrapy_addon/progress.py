@@ -44,7 +44,15 @@ class ProgressExtension:
         return extension
 
     def opened(self) -> None:
-        """Begin."""
+        """Begin; say so when an earlier crawl goes on."""
+        crawl = self._session.crawl
+        self._last_fetched = crawl.counters.fetched
+        if crawl.counters.settled:
+            print(
+                f"focused: going on in {crawl.topic.output.folder}: {crawl.counters.fetched} pages "
+                f"fetched before, {len(crawl.frontier)} links queued (--fresh starts anew)",
+                file=self._out,
+            )
         self._loop.start(1.0 if self._terminal else self._every_s, now=False)
 
     def closing(self) -> None:
