@@ -72,7 +72,8 @@ def merged_categories(categories: Sequence[str], good: Sequence[bool]) -> list[s
 
     A class is good or not as a whole: where a good and another sample would
     meet in one category, the other's class gets a ``(other)`` to its name.
-    At most :data:`MAX_CATEGORIES` classes a side, least samples merged first.
+    At most :data:`MAX_CATEGORIES` classes a side: where more are left, what
+    counts as large enough is doubled.
     """
     result = [""] * len(categories)
     for side in (True, False):
@@ -94,11 +95,13 @@ def _merge(categories: list[str]) -> list[str]:
         if len(set(merged)) <= MAX_CATEGORIES:
             return merged
         if minimum > len(categories):
-            return [_root(categories)] * len(categories)
+            return [_root(categories) or "(all)"] * len(categories)
         minimum *= 2
 
 
 def _merge_once(categories: list[str], minimum: int) -> list[str]:
+    if not categories:
+        return []
     counts = Counter(categories)
     moved: dict[str, str] = {}
     top = _root(categories)
@@ -119,7 +122,8 @@ def _follow(name: str, moved: dict[str, str]) -> str:
 
 def _root(categories: Sequence[str]) -> str:
     """The deepest category that all of ``categories`` are or lie below."""
-    first, last = min(categories).split("/"), max(categories).split("/")
+    paths = [name.split("/") for name in categories]
+    first, last = min(paths), max(paths)
     shared = 0
     while shared < min(len(first), len(last)) and first[shared] == last[shared]:
         shared += 1

@@ -65,7 +65,7 @@ def words(text: str) -> list[str]:
     as its plain form.
     """
     odd = "".join(set(_NOT_ASCII.findall(text)))
-    if not any(char.isalpha() for char in odd):
+    if not any(unicodedata.category(char)[0] in "LM" for char in odd):
         return _ASCII_WORD.findall(text.lower())
     return _wide_words(unicodedata.normalize("NFKC", text).casefold())
 

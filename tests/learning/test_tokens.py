@@ -1,0 +1,75 @@
+"""Words by Unicode's rules."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.learning.tokens import MAX_WORD_CHARS, url_words, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello, World 42", ["hello", "world"]),
+        ("snake_case x don't", ["snake", "case", "don"]),
+        ("Straße für Anfänger", ["strasse", "für", "anfänger"]),
+        ("Ελλάδα ДОМ", ["ελλάδα", "дом"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("ﬁle Ｆｕｌｌ", ["file", "full"]),
+        ("日本語", ["日本", "本語"]),
+        ("abc日本def", ["abc", "日本", "def"]),
+        ("水", ["水"]),
+        ("한국어", ["한국", "국어"]),
+        ("ไทย", ["ไท", "ทย"]),
+        ("naïve “quoted” — ¶", ["naïve", "quoted"]),
+        ("", []),
+    ],
+)
+def test_words(text, expected):
+    assert words(text) == expected
+
+
+def test_punctuation_beyond_ascii_changes_no_word():
+    assert words("plain words ¶ · “here”") == words("plain words here")
+
+
+def test_composed_and_decomposed_letters_are_the_same_word():
+    assert words(unicodedata.normalize("NFD", "Käse")) == words("Käse")
+
+
+@pytest.mark.parametrize("letter", ["q", "é"])
+def test_runs_too_long_to_be_words_are_left_out(letter):
+    assert words(f"short {letter * (MAX_WORD_CHARS + 1)} end") == ["short", "end"]
+
+
+@given(st.text())
+def test_any_text_gives_words_without_space_digit_or_upper_case(text):
+    for word in words(text):
+        assert word == word.casefold() or not word.isascii()
+        assert not any(char.isspace() or char in "0123456789_" for char in word)
+        assert len(word) <= MAX_WORD_CHARS
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127)))
+def test_ascii_text_gives_the_same_words_in_either_path(text):
+    assert [w for w in words(text + " é") if w != "é"] == words(text)
+
+
+def test_an_address_is_cut_at_punctuation_and_humps():
+    address = "https://docs.example.org/3/lib/SSLContext.wrapSocket?user_name=x"
+    assert words(url_words(address)) == [
+        *("docs", "example", "org", "lib"),
+        *("ssl", "context", "wrap", "socket", "user", "name"),
+    ]
+
+
+def test_percent_escapes_of_utf8_are_words():
+    assert words(url_words("https://a.example/%E6%97%A5%E6%9C%AC")) == ["example", "日本"]
+
+
+def test_escapes_of_another_charset_do_no_harm():
+    assert "page" in words(url_words("https://a.example/%E4%F6/page"))

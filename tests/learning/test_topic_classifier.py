@@ -1,0 +1,101 @@
+"""The judge: pages and short texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.learning.protocols import TopicJudge
+from focused.learning.topic_classifier import MAX_VERDICT_NATS
+from focused.web.page import Judgement, Page
+from tests.learning.made_up import page, trained
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory) -> TopicJudge:
+    return trained(tmp_path_factory.mktemp("cheese")).classifier
+
+
+def test_unseen_pages_of_the_topic_are_on_topic(judge):
+    found = [judge.judge(page("cheese", n)) for n in range(1000, 1040)]
+    assert sum(one.on_topic for one in found) >= 36
+    assert {one.category for one in found if one.on_topic} == {"Top/Food/Cheese"}
+
+
+def test_unseen_pages_of_other_topics_are_not(judge):
+    found = [judge.judge(page("garden", n)) for n in range(1000, 1040)]
+    assert sum(one.on_topic for one in found) <= 2
+    assert {one.category for one in found if not one.on_topic} == {"Top/Home/Garden"}
+
+
+def test_on_topic_is_relevance_held_against_the_threshold(judge):
+    for kind in ("cheese", "garden"):
+        found = judge.judge(page(kind, 2000))
+        assert found.on_topic == (found.relevance >= judge.threshold)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        Page("http://a.example/"),
+        Page("http://a.example/", text="cheese brie curd"),
+        Page("http://a.example/", text="xyzzy plugh " * 500),
+        Page("http://a.example/", text="\x00\ud800 \ufffd" * 100),
+    ],
+)
+def test_a_page_with_hardly_a_known_word_gets_the_prior(judge, empty):
+    expected = Judgement(judge.calibration.prior, on_topic=False, known=False)
+    assert judge.judge(empty) == expected
+
+
+def test_a_longer_page_of_the_same_words_is_judged_nearly_the_same(judge):
+    short = page("cheese", 3000)
+    tenfold = Page(short.url, title=short.title, text=f"{short.text} " * 10)
+    near = judge.judge(short).relevance
+    assert judge.judge(tenfold).relevance == pytest.approx(near, abs=0.15)
+
+
+def test_title_and_headings_weigh_more_than_their_length(judge):
+    text = " ".join((page("cheese", 1).text, page("garden", 1).text))
+    cheese = Page("http://a.example/", title="brie cheddar", headings=("gouda",), text=text)
+    garden = Page("http://a.example/", title="tulip hedge", headings=("lawn",), text=text)
+    assert judge.judge(cheese).relevance > judge.judge(garden).relevance + 0.1
+
+
+def test_relevance_is_never_quite_sure(judge):
+    pure = Page("http://a.example/", text="brie cheddar curd rennet whey gouda rind " * 50)
+    assert 0.9 < judge.judge(pure).relevance < 1.0
+
+
+def test_verdicts_speak_for_and_against(judge):
+    verdicts = judge.verdicts(["brie and cheddar", "tulip hedge", "Contact", ""])
+    assert verdicts[0] > 0.5
+    assert verdicts[1] < -0.5
+    assert abs(verdicts[2]) < 0.5
+    assert verdicts[3] == 0.0
+
+
+def test_unknown_words_say_nothing(judge):
+    assert judge.verdicts(["xyzzy plugh"]).tolist() == [0.0]
+    with_unknown = judge.verdicts(["brie xyzzy", "brie"])
+    assert with_unknown[0] == with_unknown[1]
+
+
+def test_verdicts_of_no_texts_are_none(judge):
+    assert judge.verdicts([]).shape == (0,)
+
+
+@given(texts=st.lists(st.text() | st.sampled_from(["brie", "tulip", "brie cheddar " * 90])))
+def test_a_verdict_is_bounded_and_does_not_depend_on_its_neighbours(judge, texts):
+    together = judge.verdicts(texts)
+    assert together.shape == (len(texts),)
+    assert np.all(np.abs(together) <= MAX_VERDICT_NATS)
+    assert together.tolist() == [float(judge.verdicts([text])[0]) for text in texts]
+
+
+@given(text=st.text(), title=st.text())
+def test_any_page_is_judged(judge, text, title):
+    found = judge.judge(Page("http://a.example/", title=title, text=text))
+    assert 0.0 < found.relevance < 1.0
