@@ -55,6 +55,8 @@ class TopicSpider(Spider):
     def closed(self, reason: str) -> None:
         """Print what came of it; a recorded web's labels are the judge, only now."""
         session = session_of(self.crawler)
+        if not session.topic.output.parquet:
+            return
         web = self.settings["FOCUSED_WEB"]
         try:
             labels = read_labels(Path(web) / LABELS_FILE) if web else None
