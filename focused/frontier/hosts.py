@@ -171,4 +171,5 @@ class HostTable:
 
 
 def _better(host: Host, priority: float) -> bool:
-    return host.best is not None and host.best > priority
+    # A host in trouble is nothing to wait for.
+    return host.best is not None and host.best > priority and not host.pace.failures

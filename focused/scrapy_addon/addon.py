@@ -23,7 +23,7 @@ from focused.scrapy_addon.relevance import RelevanceMiddleware
 from focused.scrapy_addon.replay import install_replay
 from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
-from focused.scrapy_addon.session import Session, attach, topic_of
+from focused.scrapy_addon.session import Session, attach, open_state, topic_of
 from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.topic import Topic
 from focused.web.scope import check_seeds_in_scope
@@ -86,6 +86,8 @@ class FocusedAddon:
         check_seeds_in_scope(topic)
         policy = settings["FOCUSED_POLICY"]
         ordering_named(policy)
+        # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
+        open_state(topic, policy).close()
         if settings["FOCUSED_GUIDE"]:
             guide = load_object(settings["FOCUSED_GUIDE"])(topic)
         else:
@@ -124,7 +126,9 @@ def _apply(settings: Settings, topic: Topic) -> None:
         "DOWNLOAD_WARNSIZE": 0,
         "ROBOTSTXT_OBEY": False,  # ours obeys, as RFC 9309 says
         "AUTOTHROTTLE_ENABLED": False,
+        # Nothing listens unless the user says so.
         "TELNETCONSOLE_ENABLED": False,
+        "REMOTE_CONTROL_ENABLED": False,
         "RETRY_ENABLED": False,
         "REDIRECT_ENABLED": False,
         "METAREFRESH_ENABLED": False,
