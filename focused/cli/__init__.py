@@ -98,9 +98,13 @@ def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
     from focused.recorded.foldoc import build_foldoc
 
     if kind == "docweb":
-        build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, click.echo)
+        built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, click.echo)
     else:
-        build_foldoc(folder or Path("webs/foldoc"), cache, click.echo)
+        built = build_foldoc(folder or Path("webs/foldoc"), cache, click.echo)
+    click.echo(
+        f"{built.folder}: {built.pages:,} pages on {built.hosts:,} hosts, "
+        f"{built.redirects:,} redirects, from {built.download_bytes / 1e6:.1f} MB of packages"
+    )
 
 
 @web.command("import")
