@@ -57,6 +57,8 @@ class TopicSpider(Spider):
         session = session_of(self.crawler)
         if not session.topic.output.parquet:
             return
+        if not session.was_opened:
+            return
         web = self.settings["FOCUSED_WEB"]
         try:
             labels = read_labels(Path(web) / LABELS_FILE) if web else None

@@ -15,7 +15,7 @@ from focused.errors import StateError
 from focused.recorded.serve_process import ReplayProcess
 from focused.scrapy_addon.addon import DEFAULTS
 from focused.scrapy_addon.guide import train_for
-from focused.scrapy_addon.session import topic_of
+from focused.scrapy_addon.session import session_of, topic_of
 from focused.topic_file import load_topic
 from spiders.topic import TopicSpider
 
@@ -42,9 +42,10 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
             replay = stack.enter_context(ReplayProcess(options.web))
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
         process = AsyncCrawlerProcess(settings)
-        process.crawl(TopicSpider, topic=str(topic_file))
+        crawler = process.create_crawler(TopicSpider)
+        process.crawl(crawler, topic=str(topic_file))
         process.start()
-        return int(process.bootstrap_failed)
+        return int(process.bootstrap_failed or bool(session_of(crawler).trouble))
 
 
 def train_model(topic_file: Path, web: Path | None) -> None:

@@ -48,8 +48,14 @@ class StateStore:
         Raises StateError when another process holds the folder, when the
         files are damaged or of another program, or belong to another crawl.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _take_lock(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = _take_lock(folder)
+        except OSError as error:
+            raise StateError(
+                f"{folder} cannot be written to: {error.strerror}. "
+                "Choose another output.folder, or mend this one."
+            ) from error
         try:
             store = cls(_open_environment(folder), lock, folder)
         except BaseException:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from focused.archive import harvested_pages
@@ -53,8 +54,9 @@ def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -
         with RecordedWeb.open(web) as recorded:
             model = train_topic(topic, page_reader(recorded), now=time.time())
     else:
-        pages = _fetch_samples(topic, replay, say)
-        model = train_topic(topic, pages.get, now=time.time())
+        # Fetched when first asked for: what is wrong with the directory is told before.
+        pages = cache(lambda: _fetch_samples(topic, replay, say))
+        model = train_topic(topic, lambda url: pages().get(url), now=time.time())
     save_model(model, topic.training.model)
     say(f"wrote {topic.training.model} and its card beside it")
 

@@ -44,8 +44,10 @@ class Session:
         self.follow_links = follow_links
         self.now: Callable[[], float] = time.time
         self.done_because = ""
+        self.trouble = ""  # why the crawl did not end in order; fit for the terminal
         self._guide = guide
         self._crawl: Crawl | None = None
+        self._was_opened = False
         self._stop: Callable[[], object] = lambda: None
 
     def on_failure(self, stop: Callable[[], object]) -> None:
@@ -57,8 +59,12 @@ class Session:
         if not self.done_because:
             self.done_because = f"stopped by an error: {error}"
             logger.critical("the crawl stops: %s", error, exc_info=error)
-            print(f"focused: {error}", file=sys.stderr)
+            self._tell(str(error))
         self._stop()
+
+    def _tell(self, trouble: str) -> None:
+        self.trouble = trouble
+        print(f"focused: {trouble}", file=sys.stderr)
 
     @property
     def crawl(self) -> Crawl:
@@ -80,14 +86,19 @@ class Session:
             self.fail(error)
             raise
 
+    @property
+    def was_opened(self) -> bool:
+        """Whether the crawl's folder was ever this session's."""
+        return self._was_opened
+
     def open(self, ran_with: Mapping[str, Any]) -> Crawl:
         """Open the crawl's folder; raises StateError when it cannot be.
 
         ``ran_with`` goes into the folder's ``settings.json``.
         """
         folder = self.topic.output.folder
-        identity = {"topic": self.topic.name, "policy": self.policy}
-        store = StateStore.open(folder / "state", identity)
+        store = open_state(self.topic, self.policy)
+        self._was_opened = True
         self._crawl = Crawl(
             self.topic,
             self._guide.judge,
@@ -107,6 +118,8 @@ class Session:
             return
         crawl, self._crawl = self._crawl, None
         left = len(crawl.frontier)
+        if self.follow_links and not left and not crawl.counters.fetched:
+            self._tell(_nothing_came(crawl))
         crawl.close(self.now())
         counters = crawl.counters.to_state()
         counters.pop("recent")
@@ -118,6 +131,11 @@ class Session:
             "end_reason": self.done_because,
         }
         _write_json(self.topic.output.folder / "stats.json", stats)
+
+
+def open_state(topic: Topic, policy: str) -> StateStore:
+    """Open the state in the topic's folder; raises StateError when it cannot be."""
+    return StateStore.open(topic.output.folder / "state", {"topic": topic.name, "policy": policy})
 
 
 _SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
@@ -176,6 +194,16 @@ def samples_of(topic: Topic) -> Topic:
         scope=Scope(max_page_bytes=topic.scope.max_page_bytes),
         budget=Budget(),
         output=replace(topic.output, warc=True, parquet=False),
+    )
+
+
+def _nothing_came(crawl: Crawl) -> str:
+    urls = crawl.topic.seeds.urls
+    seeds = ", ".join(urls[:3]) + (f" and {len(urls) - 3} more" if len(urls) > 3 else "")
+    kinds = ", ".join(f"{kind} ({count})" for kind, count in crawl.counters.failures.items())
+    return (
+        f"no page came from the seeds ({seeds}): {kinds or 'nothing was asked for'}. "
+        f"Check seeds in {crawl.topic.path}, and the network"
     )
 
 

@@ -1,0 +1,251 @@
+"""Mistakes of a user's, through the real commands: one clear line, a status, no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from focused.cli import main
+from tests.support.crawling import ROOT, write_topic
+from tests.support.recorded_web import MemoryWeb, Served, html, page, served
+
+WEB = MemoryWeb(page("http://a.test/", html("Start", "/more")), page("http://a.test/more", html()))
+GUIDED = ("-s", "FOCUSED_GUIDE=tests.support.keyword_guide.guide")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    status: int
+    out: str
+    said: str
+
+    def complains(self, *words: str) -> None:
+        """Nothing but one clear complaint, which holds all the words."""
+        assert self.status != 0, self.said
+        assert "Traceback" not in self.said + self.out
+        lines = self.said.splitlines()
+        assert lines[-1].startswith("focused: "), self.said
+        for word in words:
+            assert word in lines[-1], self.said
+
+
+def run(module: str, *arguments: object, cwd: Path = ROOT) -> Ran:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def crawl(topic: Path, *options: object) -> Ran:
+    return run("scrapy", "crawl", "topic", "-a", f"topic={topic}", *options)
+
+
+def crawl_on(site: Served, topic: Path, *options: object) -> Ran:
+    return crawl(topic, "-s", f"FOCUSED_REPLAY={site.address}", *GUIDED, *options)
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Path:
+    return write_topic(tmp_path, "http://a.test/")
+
+
+def rewrite(path: Path, old: str, new: str) -> Path:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return path
+
+
+def focused(*arguments: object) -> Ran:
+    """The command without a process of its own: what fails before Scrapy starts."""
+    done = CliRunner().invoke(main, list(map(str, arguments)))
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Ran(done.exit_code, done.stdout, done.stderr)
+
+
+def train(topic: Path) -> Ran:
+    return focused("train", topic)
+
+
+def crawl_by_command(topic: Path) -> Ran:
+    return focused("crawl", topic)
+
+
+@pytest.fixture(params=[crawl_by_command, train])
+def command(request):
+    """The commands of ``focused`` that read a topic file."""
+    return request.param
+
+
+@pytest.fixture(params=[crawl, train])
+def trainer(request):
+    """What trains: the command, and a crawl without a model."""
+    return request.param
+
+
+def test_a_missing_topic_file_is_named(command):
+    command(Path("nowhere/missing.toml")).complains("nowhere/missing.toml", "no such")
+
+
+def test_an_unknown_key_is_named_with_its_file(command, topic):
+    rewrite(topic, "delay_s", "delays")
+    command(topic).complains(str(topic), "politeness", "delays")
+
+
+def test_a_value_of_the_wrong_type_is_named_with_its_key(command, topic):
+    rewrite(topic, "timeout_s = 5.0", 'timeout_s = "soon"')
+    command(topic).complains(str(topic), "politeness.timeout_s")
+
+
+def test_a_file_that_is_no_toml_is_named(command, topic):
+    topic.write_text("name = ")
+    command(topic).complains(str(topic))
+
+
+def test_an_unusable_seed_is_quoted(command, topic):
+    rewrite(topic, "http://a.test/", "ftp://a.test/")
+    command(topic).complains("seeds", "ftp://a.test/")
+
+
+def test_an_empty_directory_is_named(trainer, topic):
+    directory = topic.with_name("directory.tsv")
+    directory.write_text("category\turl\ttitle\tdescription\n")
+    trainer(topic).complains("training.directory", str(directory))
+
+
+def test_a_good_category_without_samples_is_told_before_any_page_is_fetched(trainer, topic):
+    rewrite(topic, "Top/Whales", "Top/Wales")
+    ran = trainer(topic)
+    ran.complains("training.good", "'Top/Wales'", "Top/Whales")
+    assert not topic.with_name("whales.samples").exists()
+
+
+def test_too_few_samples_are_told_before_any_page_is_fetched(trainer, topic):
+    ran = trainer(topic)
+    ran.complains("training.good", "1 good sample", "directory.tsv")
+    assert not topic.with_name("whales.samples").exists()
+
+
+def test_a_topic_file_that_scrapy_cannot_find_is_named():
+    crawl(Path("nowhere/missing.toml")).complains("nowhere/missing.toml", "no such")
+
+
+def test_the_command_as_a_process_ends_in_the_same_way():
+    ran = run("focused.cli", "crawl", "nowhere/missing.toml")
+    ran.complains("nowhere/missing.toml", "no such")
+
+
+def test_scrapy_crawl_topic_without_a_topic_says_how_to_give_one():
+    run("scrapy", "crawl", "topic").complains("-a topic=")
+
+
+def test_a_setting_that_is_no_number_is_named(topic):
+    crawl(topic, "-s", "FOCUSED_PAGES=many").complains("FOCUSED_PAGES", "'many'")
+
+
+def test_an_unknown_policy_is_answered_with_those_there_are(topic):
+    crawl(topic, "-s", "FOCUSED_POLICY=dfs").complains("FOCUSED_POLICY", "'dfs'", "bfs")
+
+
+def test_a_replay_address_of_another_form_is_quoted(topic):
+    crawl(topic, "-s", "FOCUSED_REPLAY=8100", *GUIDED).complains("FOCUSED_REPLAY", "8100")
+
+
+def test_unreachable_seeds_end_the_crawl_and_are_told(tmp_path):
+    topic = write_topic(tmp_path, "http://no.test/", politeness="max_tries = 1")
+    with served(WEB) as site:
+        ran = crawl_on(site, topic)
+    assert "Traceback" not in ran.said + ran.out
+    assert "focused: no page came from the seeds (http://no.test/): dns (1)" in ran.said
+    assert "frontier is empty" in ran.out
+
+
+def test_a_folder_of_another_topic_is_left_alone(tmp_path):
+    topic = write_topic(tmp_path, "http://a.test/")
+    with served(WEB) as site:
+        assert crawl_on(site, topic).status == 0
+        before = (tmp_path / "out/pages.parquet").read_bytes()
+        rewrite(topic, '"whales"', '"dolphins"')
+        ran = crawl_on(site, topic)
+        asked = len(site.accesses)
+    ran.complains("another crawl", "'whales'", "'dolphins'", "output.folder")
+    assert "fetched" not in ran.out
+    assert (tmp_path / "out/pages.parquet").read_bytes() == before
+    assert asked == 3
+
+
+def test_a_damaged_state_is_told(tmp_path):
+    topic = write_topic(tmp_path, "http://a.test/")
+    state = tmp_path / "out/state"
+    state.mkdir(parents=True)
+    (state / "data.mdb").write_bytes(b"no database" * 1000)
+    with served(WEB) as site:
+        ran = crawl_on(site, topic)
+    ran.complains(str(state), "damaged")
+
+
+def test_an_output_folder_that_is_a_file_is_told(tmp_path):
+    topic = write_topic(tmp_path, "http://a.test/")
+    (tmp_path / "out").write_text("mine")
+    with served(WEB) as site:
+        ran = crawl_on(site, topic)
+    ran.complains(str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "{}"),
+        ("report", "{}/nothing"),
+        ("why", "http://a.test/", "--folder", "{}"),
+        ("web", "serve", "{}"),
+        ("web", "serve", "{}/nothing"),
+        ("web", "info", "{}"),
+        ("crawl", "{}/whales.toml", "--web", "{}"),
+        ("crawl", "{}/whales.toml", "--web", "{}/nothing"),
+        ("train", "{}/missing.toml"),
+    ],
+    ids=" ".join,
+)
+def test_a_folder_or_file_of_another_kind_is_named(arguments, tmp_path):
+    write_topic(tmp_path, "http://a.test/")
+    focused(*(each.format(tmp_path) for each in arguments)).complains(str(tmp_path))
+
+
+def test_why_of_a_url_that_was_never_fetched_says_so(tmp_path):
+    topic = write_topic(tmp_path, "http://a.test/")
+    with served(WEB) as site:
+        crawl_on(site, topic)
+    ran = focused("why", "http://a.test/never", "--folder", tmp_path / "out")
+    assert ran.status != 0
+    assert ran.said.startswith("focused: http://a.test/never: ")
+
+
+def test_why_without_any_crawl_says_how_to_name_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    focused("why", "http://a.test/").complains("crawls/", "--folder")
+
+
+def test_a_fault_that_cannot_be_read_is_quoted(tmp_path):
+    ran = focused("web", "serve", tmp_path, "--fault", "a.test:kind=flood")
+    ran.complains("flood")
+
+
+def test_fresh_leaves_a_folder_alone_that_is_no_crawls(topic):
+    (topic.parent / "out").mkdir()
+    (topic.parent / "out/thesis.txt").write_text("mine")
+    ran = focused("crawl", topic, "--fresh")
+    ran.complains(str(topic.parent / "out"), "--fresh")
+    assert (topic.parent / "out/thesis.txt").read_text() == "mine"
