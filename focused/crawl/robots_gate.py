@@ -14,7 +14,7 @@ from collections import OrderedDict
 
 from focused.frontier.hosts import Host
 from focused.web.page import Failed, FailureKind, Outcome
-from focused.web.robots import RobotsRules, rules_from_fetch
+from focused.web.robots import UNAVAILABLE, RobotsRules, rules_from_fetch
 
 _PARSED_HOSTS = 2_000
 MAX_REDIRECTS = 5
@@ -77,6 +77,5 @@ def host_is_unreachable(outcome: Outcome) -> FailureKind | None:
     RFC 9309 section 2.3.1.4: then the host is off limits, for now.
     """
     if isinstance(outcome, Failed):
-        answered = {FailureKind.CLIENT_ERROR, FailureKind.GONE, FailureKind.WRONG_TYPE}
-        return None if outcome.kind in answered | {FailureKind.EMPTY} else outcome.kind
+        return None if outcome.kind in UNAVAILABLE else outcome.kind
     return None

@@ -7,7 +7,7 @@ judged, its row is written, and only then do its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,7 @@ from focused.web.url import host_of
 MAX_PAGE_REDIRECTS = 10
 _MAX_TITLE_CHARS = 300
 
+Parse = Callable[[Fetched], Page | Failed]
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Settling:
         policy: str,
         training_urls: frozenset[str],
         follow_links: bool,
+        parse: Parse = parse_page,
     ) -> None:
         self._topic = topic
         self._judge = judge
@@ -82,6 +84,7 @@ class Settling:
         self._policy = policy
         self._training_urls = training_urls
         self._follow_links = follow_links
+        self._parse = parse
 
     def settle(self, link: QueuedLink, outcome: Outcome, now: float) -> Settled:
         """Take in what the fetch of ``link`` brought."""
@@ -115,7 +118,7 @@ class Settling:
         seed_feed = link.depth == 0 and is_feed(fetched)
         if media_type and media_type not in scope.content_types and not seed_feed:
             return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, media_type)
-        page = parse_page(fetched)
+        page = self._parse(fetched)
         if isinstance(page, Page) and self._is_foreign(page):
             return Failed(fetched.url, FailureKind.WRONG_LANGUAGE, fetched.status, page.language)
         return page
@@ -165,9 +168,12 @@ class Settling:
             warc_offset=self._archive.append_response(fetched, now),
         )
         self._archive.append(row, link_rows(page, harvest.scored))
-        if self._follow_links and not duplicate:
-            self._discovery.queue(link, harvest.scored, harvest.depth, now)
-            if page.refresh is not None and not page.nofollow:
+        if self._follow_links:
+            if not duplicate:
+                self._discovery.queue(link, harvest.scored, harvest.depth, now)
+            # Stubs of the same few words point to different pages. As bounded as redirects
+            # are: pages that refresh to ever new pages are a trap.
+            if page.refresh is not None and not page.nofollow and link.hops < MAX_PAGE_REDIRECTS:
                 self._follow(link, page.refresh, now)
         return Settled(
             link,

@@ -45,7 +45,7 @@ _TOKEN = re.compile(r"[A-Za-z_-]+")
 _COMPATIBLE = re.compile(r"\(\s*compatible\s*;\s*([A-Za-z_-]+)", re.IGNORECASE)
 _ESCAPED_IN_QUERY = re.compile(r"%(?:(3[Aa])|2[Ff])")
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
-_UNAVAILABLE = frozenset(
+UNAVAILABLE = frozenset(
     {
         FailureKind.CLIENT_ERROR,
         FailureKind.GONE,
@@ -157,7 +157,7 @@ def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
     """
     if isinstance(outcome, Fetched):
         return _from_response(outcome, now)
-    if isinstance(outcome, Redirected) or outcome.kind in _UNAVAILABLE:
+    if isinstance(outcome, Redirected) or outcome.kind in UNAVAILABLE:
         return RobotsRules(Access.ALLOW_ALL, now + MAX_AGE_S)
     retry_s = outcome.retry_after_s
     if retry_s is None or not math.isfinite(retry_s):

@@ -1,0 +1,196 @@
+"""robots.txt comes first: asked before a site's first page, obeyed, asked again in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from focused.web.page import FailureKind
+from tests.support.simulated import (
+    START,
+    failed,
+    moved,
+    page,
+    raw,
+    site,
+    topic,
+)
+
+DAY_S = 86_400.0
+
+
+def robots(url: str, text: str):
+    return raw(url, text, "text/plain")
+
+
+def denying(path: str, url: str = "http://a.test/robots.txt"):
+    return robots(url, f"User-agent: *\nDisallow: {path}\n")
+
+
+def test_robots_txt_is_asked_once_before_the_hosts_first_page(simulate, tmp_path):
+    web = site(page("http://a.test/", "/b"), page("http://a.test/b"))
+    done = simulate(topic(tmp_path, "http://a.test/"), web).run()
+    assert [url for _, url in done.asked] == [
+        "http://a.test/robots.txt",
+        "http://a.test/",
+        "http://a.test/b",
+    ]
+
+
+def test_http_and_https_of_a_host_have_rules_of_their_own(simulate, tmp_path):
+    web = site(
+        page("http://a.test/", "https://a.test/x", "/x"),
+        page("http://a.test/x"),
+        page("https://a.test/x"),
+        denying("/x", "https://a.test/robots.txt"),
+    )
+    done = simulate(topic(tmp_path, "http://a.test/"), web).run()
+    assert done.asked[0][1] == "http://a.test/robots.txt"
+    assert [url for _, url in done.asked].index("https://a.test/robots.txt") > 1
+    assert sorted(done.urls) == ["http://a.test/", "http://a.test/x"]
+    assert done.rows["https://a.test/x"]["failure"] == "robots"
+
+
+def test_what_robots_txt_denies_is_counted_and_never_asked_for(simulate, tmp_path):
+    web = site(page("http://a.test/", "/secret/1", "/secret/2", "/open"), denying("/secret"))
+    done = simulate(topic(tmp_path, "http://a.test/"), web).run()
+    assert done.urls == ["http://a.test/", "http://a.test/open"]
+    assert done.crawl.counters.robots_excluded == 2
+    assert done.rows["http://a.test/secret/1"]["failure"] == "robots"
+
+
+def test_with_robots_switched_off_robots_txt_is_not_asked_for(simulate, tmp_path):
+    mine = topic(tmp_path, "http://a.test/secret")
+    mine = replace(mine, politeness=replace(mine.politeness, robots=False))
+    done = simulate(mine, site(page("http://a.test/secret"), denying("/secret"))).run()
+    assert [url for _, url in done.asked] == ["http://a.test/secret"]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [FailureKind.SERVER_ERROR, FailureKind.TIMEOUT, FailureKind.THROTTLED, FailureKind.DNS],
+)
+def test_an_unreachable_robots_txt_is_backed_off_then_the_host_given_up(
+    simulate, tmp_path, trouble
+):
+    web = site(page("http://a.test/", "http://b.test/1"), page("http://b.test/1"))
+    web["http://b.test/robots.txt"] = failed("http://b.test/robots.txt", trouble)
+    done = simulate(topic(tmp_path, "http://a.test/", "http://b.test/2"), web).run()
+    first, second, third = done.times("http://b.test/robots.txt")
+    assert second - first >= 1
+    assert third - second >= 2
+    assert done.urls == ["http://a.test/"]
+    assert {done.rows[f"http://b.test/{n}"]["failure"] for n in (1, 2)} == {trouble.value}
+    assert done.crawl.counters.failures == {trouble.value: 2}
+    assert done.crawl.counters.robots_excluded == 0
+
+
+def test_a_robots_txt_that_comes_back_lets_the_host_in(simulate, tmp_path):
+    web = site(page("http://a.test/"))
+    url = "http://a.test/robots.txt"
+    web[url] = [failed(url, FailureKind.SERVER_ERROR), denying("/x")]
+    done = simulate(topic(tmp_path, "http://a.test/"), web).run()
+    assert done.urls == ["http://a.test/"]
+    assert done.times(url) == [0.0, 1.1]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [FailureKind.GONE, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT, FailureKind.EMPTY],
+)
+def test_a_robots_txt_that_is_not_there_allows_all(simulate, tmp_path, kind):
+    web = site(page("http://a.test/"))
+    web["http://a.test/robots.txt"] = failed("http://a.test/robots.txt", kind)
+    done = simulate(topic(tmp_path, "http://a.test/"), web).run()
+    assert done.rows["http://a.test/"]["outcome"] == "fetched"
+    assert len(done.asked) == 2
+
+
+def chain(hops: int):
+    urls = ["http://a.test/robots.txt", *(f"http://a.test/r{n}" for n in range(1, hops + 1))]
+    answers = [moved(here, there) for here, there in pairwise(urls)]
+    return [*answers, denying("/x", urls[-1])]
+
+
+def test_five_redirects_of_robots_txt_are_followed_each_after_the_hosts_delay(simulate, tmp_path):
+    web = site(page("http://a.test/x"), *chain(5))
+    done = simulate(topic(tmp_path, "http://a.test/x"), web).run()
+    assert [url.rsplit("/", 1)[1] for _, url in done.asked] == [
+        "robots.txt", "r1", "r2", "r3", "r4", "r5",
+    ]  # fmt: skip
+    times = [at for at, _ in done.asked]
+    assert all(later - sooner >= 1.0 for sooner, later in pairwise(times))
+    assert done.rows["http://a.test/x"]["failure"] == "robots"
+
+
+def test_a_longer_chain_counts_as_no_rules_at_all(simulate, tmp_path):
+    web = site(page("http://a.test/x"), *chain(6))
+    done = simulate(topic(tmp_path, "http://a.test/x"), web).run()
+    assert done.asked[-1][1] == "http://a.test/x"
+    assert "http://a.test/r6" not in [url for _, url in done.asked]
+
+
+def test_rules_are_asked_for_again_when_they_are_out_of_date(simulate, tmp_path):
+    url = "http://a.test/robots.txt"
+    web = site(page("http://a.test/", "/x", "/y"), page("http://a.test/x"), page("http://a.test/y"))
+    web[url] = [robots(url, ""), denying("/")]
+    crawl = simulate(topic(tmp_path, "http://a.test/"), web).run(pages=1)
+    crawl.now += DAY_S + 1
+    crawl.run()
+    assert crawl.urls == ["http://a.test/"]
+    assert len(crawl.times(url)) == 2
+
+
+def test_a_restarted_crawl_keeps_the_rules_it_has(simulate, tmp_path):
+    web = site(page("http://a.test/", "/x"), denying("/x"))
+    crawl = simulate(topic(tmp_path, "http://a.test/"), web).run(pages=1)
+    crawl.restart().run()
+    assert len(crawl.times("http://a.test/robots.txt")) == 1
+    assert crawl.rows["http://a.test/x"]["failure"] == "robots"
+
+
+def test_a_longer_crawl_delay_of_the_host_is_kept(simulate, tmp_path):
+    web = site(
+        page("http://a.test/", "/x"),
+        page("http://a.test/x"),
+        robots("http://a.test/robots.txt", "User-agent: FocusedTest\nCrawl-delay: 7\n"),
+    )
+    done = simulate(topic(tmp_path, "http://a.test/"), web).run()
+    times = [at for at, _ in done.asked]
+    assert all(later - sooner >= 7 for sooner, later in pairwise(times))
+
+
+class TestRequestsOutsideOfTheFrontier:
+    """``may_fetch`` and ``learn_robots``: what a driver asks for requests of its own."""
+
+    @pytest.fixture
+    def crawl(self, simulate, tmp_path):
+        return simulate(topic(tmp_path, "http://a.test/"), {}).crawl
+
+    def test_it_is_not_known_before_the_rules_were_asked_for(self, crawl):
+        assert crawl.may_fetch("http://x.test/y", START) is None
+
+    def test_learned_rules_decide(self, crawl):
+        crawl.learn_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
+        assert crawl.may_fetch("http://x.test/y", START) is False
+        assert crawl.may_fetch("http://x.test/z", START) is True
+
+    def test_rules_of_one_scheme_say_nothing_about_the_other(self, crawl):
+        crawl.learn_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
+        assert crawl.may_fetch("https://x.test/y", START) is None
+
+    def test_an_unreachable_robots_txt_leaves_it_open(self, crawl):
+        url = "http://x.test/robots.txt"
+        crawl.learn_robots("http://x.test/y", failed(url, FailureKind.SERVER_ERROR), START)
+        assert crawl.may_fetch("http://x.test/y", START) is None
+        assert crawl.due_at("http://x.test/y") > START
+
+    def test_rules_end_with_their_time(self, crawl):
+        crawl.learn_robots("http://x.test/y", denying("/", "http://x.test/robots.txt"), START)
+        assert crawl.may_fetch("http://x.test/y", START + DAY_S + 1) is None
+
+    def test_such_a_request_starts_the_hosts_delay_anew(self, crawl):
+        crawl.touch_host("http://a.test/own", START)
+        assert crawl.due_at("http://a.test/") == START + 1.0

@@ -1,0 +1,167 @@
+"""Cranks a Crawl against a dictionary of answers, on a clock that only the crank moves.
+
+No network, no Scrapy, no waiting: a fetch takes :data:`FETCH_S`, and a Wait
+moves the clock to its end. What was asked, and when, is in ``asked``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from focused.archive import page_rows
+from focused.crawl import Crawl, Done, Fetch, Settled, Wait
+from focused.frontier.store import StateStore
+from focused.learning.protocols import LinkScorer, TopicJudge
+from focused.topic import Output, Politeness, Seeds, Topic, Training
+from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.recorded_web import html
+
+START = 1_000_000.0
+FETCH_S = 0.1
+
+Answer = Outcome | Sequence[Outcome] | Callable[[float], Outcome]
+"""What a URL answers: always the same, one after the other (the last stays), or by the time."""
+
+
+def page(url: str, *links: str, text: str = "", title: str = "", **headers: str) -> Fetched:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Fetched(
+        url, 200, {"content-type": "text/html", **named}, html(title or url, *links, text=text)
+    )
+
+
+def raw(url: str, body: str | bytes, content_type: str = "text/html") -> Fetched:
+    body = body.encode() if isinstance(body, str) else body
+    return Fetched(url, 200, {"content-type": content_type}, body)
+
+
+def moved(url: str, target: str) -> Redirected:
+    return Redirected(url, 302, target)
+
+
+def failed(url: str, kind: FailureKind, retry_after_s: float | None = None) -> Failed:
+    return Failed(url, kind, retry_after_s=retry_after_s)
+
+
+def topic(folder: Path, *seeds: str, delay_s: float = 1.0, **sections: Any) -> Topic:
+    """A topic whose hosts are asked every second; sections replace the defaults."""
+    base = Topic(
+        name="whales",
+        path=folder / "whales.toml",
+        seeds=Seeds(seeds),
+        training=Training((), (), folder / "whales.joblib"),
+        politeness=Politeness("FocusedTest/0.1 (+http://example.org/)", delay_s=delay_s),
+        output=Output(folder / "out"),
+    )
+    return replace(base, **sections)
+
+
+def site(*answers: Outcome) -> dict[str, Answer]:
+    return {answer.url: answer for answer in answers}
+
+
+@dataclass
+class Simulation:
+    """One crawl on its own clock. ``asked`` has (time, URL) of every fetch in order."""
+
+    topic: Topic
+    web: Mapping[str, Answer]
+    policy: str = "focused"
+    judge: TopicJudge = field(default_factory=WhaleJudge)
+    scorer: LinkScorer = field(default_factory=WhaleScorer)
+    training_urls: frozenset[str] = frozenset()
+    now: float = START
+    asked: list[tuple[float, str]] = field(default_factory=list)
+    settled: list[Settled] = field(default_factory=list)
+    ended: str = ""
+    closed: bool = False
+    crawl: Crawl = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.crawl = self._open()
+        self.crawl.seed(self.topic.seeds.urls, self.now)
+
+    def _open(self) -> Crawl:
+        identity = {"topic": self.topic.name, "policy": self.policy}
+        self.store = StateStore.open(self.topic.output.folder / "state", identity)
+        return Crawl(
+            self.topic,
+            self.judge,
+            self.scorer,
+            self.store,
+            policy=self.policy,
+            training_urls=self.training_urls,
+        )
+
+    def step(self) -> Fetch | Wait | Done:
+        """One turn of the crank, one fetch at a time."""
+        step = self.crawl.next(self.now)
+        if isinstance(step, Wait):
+            assert step.until is not None, "it waits for a fetch, and none is under way"
+            self.now = max(self.now, step.until)
+        elif isinstance(step, Fetch):
+            self.asked.append((self.now, step.url))
+            outcome = self._answer(step)
+            self.now += FETCH_S
+            settled = self.crawl.settle(step.lease, outcome, self.now)
+            if settled is not None:
+                self.settled.append(settled)
+        return step
+
+    def run(self, most_steps: int = 2_000, pages: int | None = None) -> Simulation:
+        """Crank until the crawl is done, or until so many pages came."""
+        for _ in range(most_steps):
+            step = self.step()
+            if isinstance(step, Done):
+                self.ended = step.reason
+                return self
+            if pages is not None and self.crawl.counters.fetched >= pages:
+                return self
+        raise AssertionError(f"not done after {most_steps} steps; asked {self.asked[-10:]}")
+
+    def restart(self, later_s: float = 0.0, **sections: Any) -> Simulation:
+        """Close, and go on in a new crawl on the same folder."""
+        self.close()
+        self.closed = False
+        self.now += later_s
+        self.topic = replace(self.topic, **sections)
+        self.crawl = self._open()
+        self.crawl.seed(self.topic.seeds.urls, self.now)
+        return self
+
+    def close(self) -> None:
+        """Let the folder go; twice is harmless."""
+        if not self.closed:
+            self.crawl.close(self.now)
+            self.closed = True
+
+    @property
+    def urls(self) -> list[str]:
+        """The URLs asked for, robots.txt left out."""
+        return [url for _, url in self.asked if not url.endswith("/robots.txt")]
+
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The archive's rows by URL."""
+        rows = list(page_rows(self.store))
+        assert [row["seq"] for row in rows] == list(range(len(rows)))
+        assert len({row["url"] for row in rows}) == len(rows)
+        return {row["url"]: row for row in rows}
+
+    def times(self, url: str) -> list[float]:
+        """When the URL was asked for, in seconds since the start."""
+        return [round(at - START, 6) for at, asked in self.asked if asked == url]
+
+    def _answer(self, step: Fetch) -> Outcome:
+        default = Failed(step.url, FailureKind.GONE, 404)
+        answer = self.web.get(step.url, default)
+        if callable(answer):
+            return answer(self.now)
+        if isinstance(answer, Sequence):
+            before = sum(url == step.url for _, url in self.asked) - 1
+            return answer[min(before, len(answer) - 1)]
+        return answer
