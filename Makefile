@@ -6,12 +6,13 @@
 PYTHON ?= python3
 TOPIC  ?= topics/parallel-computing.toml
 POLICY ?= focused
-# The default crawl replays a recorded web, whose hosts are this machine: a short delay harms
-# nobody. WEB= (empty) crawls the live Web with the topic's own delay.
-WEB    ?= webs/docweb-small
+NAME   := $(basename $(notdir $(TOPIC)))
+# The shipped topics are crawled on a recorded web, whose hosts are this machine: a short delay
+# harms nobody. Any other topic, and WEB= (empty), crawls the live Web with the topic's own delay.
+SHIPPED := parallel-computing statistics cryptography databases astronomy security
+WEB    ?= $(if $(filter $(SHIPPED),$(NAME)),webs/docweb-small)
 DELAY  ?= 0.02
 
-NAME := $(basename $(notdir $(TOPIC)))
 VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
