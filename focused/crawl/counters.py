@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 RECENT_PAGES = 100
@@ -42,7 +43,8 @@ class Counters:
 
     def to_state(self) -> dict[str, Any]:
         """Return the totals as JSON-able data."""
-        return asdict(self)
+        # Written with every settle: asdict() would copy each number of ``recent`` in depth.
+        return {each.name: copy(getattr(self, each.name)) for each in fields(self)}
 
     @property
     def harvest_rate(self) -> float:

@@ -10,17 +10,18 @@ from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
 from focused.crawl.failures import RULES, HostsGivenUp
 from focused.crawl.robots_gate import MAX_REDIRECTS, RobotsGate, host_is_unreachable
-from focused.crawl.settling import Settling
+from focused.crawl.settling import Parse, Settling
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.hosts import Host
-from focused.frontier.ordering import ordering_named
+from focused.frontier.ordering import Ordering, ordering_named
 from focused.frontier.politeness import HostPace, after_answer, after_trouble
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
+from focused.web.parse import parse_page
 from focused.web.url import host_of, normalise, robots_url
 
 # Links settled without a fetch (robots, full hosts) in one call of next(): a bound on its time.
@@ -49,15 +50,21 @@ class Crawl:
         policy: str = "focused",
         training_urls: frozenset[str] = frozenset(),
         follow_links: bool = True,
+        ordering: Ordering | None = None,
+        parse: Parse = parse_page,
     ) -> None:
-        """``follow_links`` False: a driver pushes the links it wants with :meth:`offer_link`."""
+        """``follow_links`` False: a driver pushes the links it wants with :meth:`offer_link`.
+
+        ``ordering`` is a policy of the caller's own, which then needs no known
+        name; ``parse`` stands in for the parser where pages are parsed already.
+        """
         self.topic = topic
         self.counters = Counters.from_state(store.get_meta("counters"))
         self.frontier = Frontier(store)
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc)
         self._store = store
         self._discovery = Discovery(
-            topic.scope, scorer, ordering_named(policy), self.frontier, self.counters
+            topic.scope, scorer, ordering or ordering_named(policy), self.frontier, self.counters
         )
         self._settling = Settling(
             topic,
@@ -70,10 +77,11 @@ class Crawl:
             policy=policy,
             training_urls=training_urls,
             follow_links=follow_links,
+            parse=parse,
         )
         self._robots = RobotsGate(topic.politeness.user_agent, obey=topic.politeness.robots)
-        # Breadth-first and the like have no better links to wait for.
-        self._patience_s = topic.politeness.patience_s if policy == "focused" else 0.0
+        # Breadth-first has no better links to wait for.
+        self._patience_s = 0.0 if policy == "bfs" else topic.politeness.patience_s
         self._given_up = HostsGivenUp()
         self._leases: dict[int, _Lease] = {}
         self._robots_hops: list[tuple[float, _Lease]] = []

@@ -1,0 +1,22 @@
+"""By the link's own text alone: the anchor part of Shark-search (Hersovici et al. 1998)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from focused.evaluation.policies.per_link import PerLink
+from focused.evaluation.policies.policy import Aids, Policy
+from focused.frontier.ordering import most_promising_first
+from focused.learning.calibration import expit
+from focused.web.page import Judgement, Link
+
+
+def policy(aids: Aids) -> Policy:
+    """Make the policy from the judge's verdicts on short texts."""
+
+    def verdicts(judgement: Judgement, links: Sequence[Link]) -> ArrayLike:
+        return expit(aids.judge.verdicts([link.anchor for link in links]))
+
+    return Policy("anchor", PerLink(verdicts), most_promising_first, patient=True)

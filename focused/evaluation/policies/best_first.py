@@ -1,0 +1,17 @@
+"""Naive best-first: a link is worth what its page is.
+
+Menczer, Pant, Srinivasan: Topical Web Crawlers, ACM TOIT 4(4), 2004; soft
+focus of Chakrabarti, van den Berg, Dom 1999. The best of several parents counts.
+"""
+
+from __future__ import annotations
+
+from focused.evaluation.policies.per_link import PerLink
+from focused.evaluation.policies.policy import Aids, Policy
+from focused.frontier.ordering import most_promising_first
+
+
+def policy(aids: Aids) -> Policy:
+    """Make the policy; the parent's relevance comes with its judgement."""
+    scorer = PerLink(lambda judgement, links: judgement.relevance)
+    return Policy("best-first", scorer, most_promising_first, patient=True)

@@ -1,0 +1,12 @@
+"""First found, first fetched: the baseline (Najork, Wiener: WWW 2001)."""
+
+from __future__ import annotations
+
+from focused.evaluation.policies.per_link import unscored
+from focused.evaluation.policies.policy import Aids, Policy
+from focused.frontier.ordering import breadth_first
+
+
+def policy(aids: Aids) -> Policy:
+    """Make the policy; needs no aid."""
+    return Policy("bfs", unscored(), breadth_first, patient=False)

@@ -1,0 +1,24 @@
+"""Any link of the frontier, each as likely: the random baseline of Cho, Garcia-Molina, Page 1998.
+
+A URL's lot is a hash of it, so that being linked to often helps no link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xxhash
+
+from focused.evaluation.policies.per_link import PerLink
+from focused.evaluation.policies.policy import Aids, Policy
+from focused.frontier.ordering import most_promising_first
+from focused.web.page import Judgement, Link
+
+
+def policy(aids: Aids) -> Policy:
+    """Make the policy from ``aids.seed``."""
+
+    def lots(judgement: Judgement, links: Sequence[Link]) -> list[float]:
+        return [xxhash.xxh3_64_intdigest(link.url.encode(), aids.seed) / 2.0**64 for link in links]
+
+    return Policy("random", PerLink(lots), most_promising_first, patient=False)

@@ -1,0 +1,77 @@
+"""What a recorded web answers, without a network: outcomes and how long they take.
+
+The same words as the replay server's: a host that the web lacks is a DNS
+failure, a URL that it lacks a 404.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+import xxhash
+
+from focused.recorded.store import RecordedResponse
+from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
+from focused.web.parse import parse_page
+from focused.web.response import outcome_of
+from focused.web.url import host_of
+
+Latency = Callable[[str], float]
+"""Seconds from request to last byte, by URL."""
+
+
+class WebSource(Protocol):
+    """What a :class:`focused.recorded.store.RecordedWeb` is to a simulation."""
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Hosts of the web, lower case."""
+
+    def get(self, url: str) -> RecordedResponse | None:
+        """Return what was recorded for an absolute URL, or None."""
+
+
+class Network(Protocol):
+    """Answers requests and parses what it answered."""
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """What a request for ``url`` brings; ``now`` dates a Retry-After."""
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """The page of an answer that :meth:`answer` gave; see :func:`parse_page`."""
+
+
+class RecordedNetwork:
+    """Answers from a recorded web; parses each answer anew."""
+
+    def __init__(self, web: WebSource) -> None:
+        self._web = web
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """What a request for ``url`` brings."""
+        response = self._web.get(url)
+        if response is not None:
+            return outcome_of(response.status, response.headers, url, response.body, elapsed_s, now)
+        if host_of(url) not in self._web.hosts:
+            return Failed(url, FailureKind.DNS, detail="not in the recorded web")
+        return outcome_of(404, {}, url, b"", elapsed_s, now)
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """The answer's page."""
+        return parse_page(fetched)
+
+
+def constant_latency(latency_s: float) -> Latency:
+    """Every answer takes ``latency_s`` seconds."""
+    return lambda url: latency_s
+
+
+def drawn_latency(mean_s: float, seed: int) -> Latency:
+    """Between half and one and a half of ``mean_s`` seconds, drawn by hash of URL and seed."""
+
+    def latency_s(url: str) -> float:
+        share = xxhash.xxh3_64_intdigest(url.encode(), seed) / 2.0**64
+        return mean_s * (0.5 + share)
+
+    return latency_s

@@ -1,0 +1,161 @@
+"""The simulator: the live crawl's own crank, turned over a recorded web by a clock of its own.
+
+Nothing but the driver differs from a live crawl: the same
+:class:`focused.crawl.Crawl` over the same store, the same judge, the same
+politeness. A simulated second costs nothing, and the same arguments give the
+same crawl.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from focused.archive import page_rows
+from focused.archive_schema import PAGES_SCHEMA
+from focused.crawl import Crawl, Done, Fetch, Purpose, Wait
+from focused.evaluation.policies import Policy
+from focused.evaluation.simulated_network import Latency, Network
+from focused.frontier.store import StateStore
+from focused.learning.protocols import TopicJudge
+from focused.topic import Topic
+from focused.web.page import Outcome
+
+_UNTIL_STUCK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """What a simulated crawl did.
+
+    ``asked`` are the URLs in the order of asking, robots.txt left out;
+    ``pages`` is a frame with the columns of
+    :data:`focused.archive_schema.PAGES_SCHEMA` but the evidence, in the order
+    of settling. ``simulated_s`` passed on the crawl's clock, ``cpu_s`` on this
+    process's.
+    """
+
+    asked: Sequence[str]
+    pages: pd.DataFrame
+    ended_because: str
+    simulated_s: float
+    cpu_s: float
+
+
+def simulate(
+    topic: Topic,
+    judge: TopicJudge,
+    network: Network,
+    policy: Policy,
+    *,
+    latency: Latency,
+    training_urls: frozenset[str] = frozenset(),
+    seeds: Sequence[str] | None = None,
+    pages: int | None = None,
+) -> SimulatedRun:
+    """Crawl ``network`` until the frontier is empty, a budget spent, or ``pages`` judged.
+
+    ``pages`` counts as the harvest does: training samples and feeds do not.
+    ``seeds`` stand in for the topic's own. Scope, budget, delays, concurrency
+    and patience are the topic's; a policy that knows no better link to wait
+    for has no patience. The clock starts at 0 s.
+    """
+    began_s = time.process_time()
+    with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
+        topic = _cheaply(topic, policy, Path(folder))
+        store = StateStore.open(Path(folder) / "state", {"simulation": policy.name})
+        try:
+            crawl = Crawl(
+                topic,
+                judge,
+                policy.scorer,
+                store,
+                policy=policy.name,
+                training_urls=training_urls,
+                ordering=policy.ordering,
+                parse=network.parse,
+            )
+            crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
+            driver = _Driver(crawl, network, latency, topic.politeness.concurrency)
+            ended = driver.run(pages)
+            rows = _frame(store)
+        finally:
+            store.close()
+    return SimulatedRun(driver.asked, rows, ended, driver.now, time.process_time() - began_s)
+
+
+def _cheaply(topic: Topic, policy: Policy, folder: Path) -> Topic:
+    output = replace(topic.output, folder=folder, warc=False, parquet=False)
+    politeness = topic.politeness
+    if not policy.patient:
+        politeness = replace(politeness, patience=0.0)
+    return replace(topic, output=output, politeness=politeness)
+
+
+def _frame(store: StateStore) -> pd.DataFrame:
+    columns = [name for name in PAGES_SCHEMA.names if name != "evidence"]
+    return pd.DataFrame.from_records(list(page_rows(store)), columns=columns)
+
+
+class _Driver:
+    """Asks, lets time pass, settles: what Scrapy's engine is to a live crawl."""
+
+    def __init__(self, crawl: Crawl, network: Network, latency: Latency, concurrency: int) -> None:
+        self.now = 0.0
+        self.asked: list[str] = []
+        self._crawl = crawl
+        self._network = network
+        self._latency = latency
+        self._concurrency = concurrency
+        self._under_way: list[tuple[float, int, Outcome]] = []
+
+    def run(self, pages: int | None) -> str:
+        """Turn the crank to the end; return why it ended."""
+        idle = 0
+        while pages is None or self._crawl.counters.judged < pages:
+            step = self._ask()
+            if isinstance(step, Done):
+                return step.reason
+            before = self.now
+            self._let_time_pass(step.until)
+            # next() excludes links in batches, and says to look again at once.
+            idle = idle + 1 if self.now == before and not self._under_way else 0
+            if idle > _UNTIL_STUCK:
+                raise AssertionError("the crawl waits for a moment that has come")
+        return "page budget spent"
+
+    def _ask(self) -> Wait | Done:
+        """Send what may be sent now."""
+        while len(self._under_way) < self._concurrency:
+            step = self._crawl.next(self.now)
+            if not isinstance(step, Fetch):
+                return step
+            self._send(step)
+        return Wait(None)
+
+    def _send(self, fetch: Fetch) -> None:
+        if fetch.purpose is Purpose.PAGE:
+            self.asked.append(fetch.url)
+        elapsed_s = self._latency(fetch.url)
+        outcome = self._network.answer(fetch.url, self.now, elapsed_s)
+        # Leases count up: of answers that come at one time the first asked is settled first.
+        heapq.heappush(self._under_way, (self.now + elapsed_s, fetch.lease, outcome))
+
+    def _let_time_pass(self, until: float | None) -> None:
+        """Go to the next moment something happens; settle at most one answer."""
+        if not self._under_way:
+            if until is None:
+                raise AssertionError("the crawl waits for a fetch, but none is under way")
+            self.now = max(self.now, until)
+            return
+        if until is not None and until < self._under_way[0][0]:
+            self.now = max(self.now, until)
+            return
+        self.now, lease, outcome = heapq.heappop(self._under_way)
+        self._crawl.settle(lease, outcome, self.now)
