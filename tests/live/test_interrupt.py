@@ -1,0 +1,83 @@
+"""Ctrl-C, a second crawl on the same folder, another topic's folder."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from focused.recorded.faults import FaultPlan, parse_fault
+from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
+from tests.support.crawling import crawl, finish, start, write_topic
+from tests.support.recorded_web import served
+
+
+def latency(seconds: float) -> FaultPlan:
+    return FaultPlan((parse_fault(f"*/1*:kind=latency,latency_s={seconds}"),))
+
+
+def test_ctrl_c_stops_in_order_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, SEED)
+    with served(wide_web(), SLOWLY) as site:
+        process = start(topic, site.address)
+        wait_for_answers(site, 60, process)
+        process.send_signal(signal.SIGINT)
+        stopped = finish(process, topic)
+        first = stopped.fetched()
+        ended = crawl(topic, site.address)
+    assert (stopped.status, ended.status) == (0, 0), stopped.said
+    assert "Traceback" not in stopped.said + ended.said
+    for word in ("fetched", "harvest rate", "left in the frontier"):
+        assert word in stopped.said
+    assert 0 < len(first) < len(all_pages())
+    assert ended.fetched()[: len(first)] == first
+    assert set(ended.fetched()) == all_pages()
+    asked = pages_asked(site)
+    assert len(asked) == len(set(asked))
+
+
+def test_ctrl_c_does_not_wait_for_hosts_that_are_not_due(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, SEED, delay_s=300.0)
+    with served(wide_web()) as site:
+        process = start(topic, site.address)
+        wait_for_answers(site, 1, process)
+        process.send_signal(signal.SIGINT)
+        stopped = finish(process, topic, timeout_s=60.0)
+    assert stopped.status == 0, stopped.said
+    assert "Traceback" not in stopped.said
+
+
+def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, SEED, politeness="max_tries = 9")
+    patient = topic.read_text().replace("timeout_s = 5.0", "timeout_s = 600.0")
+    topic.write_text(patient)
+    with served(wide_web(), latency(200.0)) as site:
+        process = start(topic, site.address)
+        wait_for_answers(site, 11, process)
+        process.send_signal(signal.SIGINT)
+        while "shutting down gracefully" not in (tmp_path / "out/crawl.log").read_text():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        stopped = finish(process, topic, timeout_s=60.0)
+    assert "Traceback" not in stopped.said
+    with served(wide_web()) as site:
+        ended = crawl(topic, site.address)
+    assert set(ended.fetched()) == all_pages()
+
+
+def test_a_second_crawl_on_the_same_folder_is_refused_and_the_first_goes_on(
+    tmp_path: Path,
+) -> None:
+    topic = write_topic(tmp_path, SEED)
+    with served(wide_web(), FaultPlan((parse_fault("*:kind=latency,latency_s=0.2"),))) as site:
+        first = start(topic, site.address)
+        wait_for_answers(site, 2, first)
+        second = crawl(topic, site.address)
+        assert first.poll() is None
+        done = finish(first, topic)
+    assert second.status != 0
+    assert "Traceback" not in second.said
+    (line,) = second.said.splitlines()
+    assert line.startswith("focused: ")
+    assert "in use by another crawl" in line and str(first.pid) in line
+    assert done.status == 0
+    assert set(done.fetched()) == all_pages()
