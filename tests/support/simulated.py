@@ -27,6 +27,10 @@ Answer = Outcome | Sequence[Outcome] | Callable[[float], Outcome]
 """What a URL answers: always the same, one after the other (the last stays), or by the time."""
 
 
+class Crashed(BaseException):
+    """The process died here."""
+
+
 def page(url: str, *links: str, text: str = "", title: str = "", **headers: str) -> Fetched:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Fetched(
@@ -138,6 +142,31 @@ class Simulation:
         if not self.closed:
             self.crawl.close(self.now)
             self.closed = True
+
+    def crash_at_commit(self, number: int) -> Simulation:
+        """Crank until the commit of that number (from 1), which does not come to pass."""
+        commits = 0
+        commit = self.store.commit
+
+        def dying_commit() -> None:
+            nonlocal commits
+            commits += 1
+            if commits == number:
+                raise Crashed
+            commit()
+
+        self.store.commit = dying_commit  # type: ignore[method-assign]  # the point of it
+        try:
+            self.run()
+        except Crashed:
+            # What the death of the process does: no transaction, no lock, open files gone.
+            self.store._txn.abort()
+            self.store._env.close()
+            self.store._lock.close()
+            self.crawl.archive.close()
+            self.crawl = self._open()
+            self.crawl.seed(self.topic.seeds.urls, self.now)
+        return self
 
     @property
     def urls(self) -> list[str]:

@@ -1,0 +1,61 @@
+"""A crash before any commit: the WARC, the rows and the frontier still tell one story."""
+
+from __future__ import annotations
+
+import pytest
+
+from focused.archive import WARC_FILE
+from focused.recorded.warc_records import StoredRecord, read_responses
+from focused.web.page import FailureKind
+from tests.support.simulated import failed, moved, page, site, topic
+
+A = "http://a.test/"
+
+
+def web() -> dict:
+    answers = site(
+        page(A, "/1", "/2", "/3", "http://b.test/", "/gone"),
+        page(A + "1", "/4", text="whale"),
+        page(A + "2", "/4", title="same", text="same"),
+        page(A + "3", "/5", title="same", text="same"),
+        moved(A + "4", "http://b.test/4"),
+        page("http://b.test/", A),
+        page("http://b.test/4", A, text="whale"),
+    )
+    flaky = A + "5"
+    return answers | {flaky: [failed(flaky, FailureKind.RESET), page(flaky)]}
+
+
+def whole_story(crawl) -> set:
+    return {
+        (row["url"], row["outcome"], row["failure"], row["on_topic"]) for row in crawl.rows.values()
+    }
+
+
+@pytest.mark.parametrize("commit", range(1, 13))
+def test_a_crash_at_a_commit_loses_nothing_but_the_answer_it_would_have_kept(
+    commit, simulate, tmp_path
+):
+    whole = simulate(topic(tmp_path / "whole", A), web()).run()
+    crawl = simulate(topic(tmp_path / "crashed", A), web()).crash_at_commit(commit).run()
+    assert whole_story(crawl) == whole_story(whole)
+    assert len(crawl.asked) <= len(whole.asked) + 1
+    assert crawl.crawl.counters.fetched == whole.crawl.counters.fetched
+    assert crawl.crawl.counters.on_topic == whole.crawl.counters.on_topic
+    records = list(read_responses(crawl.topic.output.folder / WARC_FILE))
+    assert all(isinstance(record, StoredRecord) for record in records)
+    assert {record.url: record.offset for record in records} == {
+        url: row["warc_offset"] for url, row in crawl.rows.items() if row["warc_offset"] is not None
+    }
+
+
+def test_half_a_record_at_the_end_of_the_warc_is_cut_off(simulate, tmp_path):
+    crawl = simulate(topic(tmp_path, A), web()).run(pages=2)
+    crawl.close()
+    path = tmp_path / "out" / WARC_FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: len(whole) // 3])
+    crawl.restart().run()
+    records = list(read_responses(path))
+    assert all(isinstance(record, StoredRecord) for record in records)
+    assert len(records) == crawl.crawl.counters.fetched
