@@ -12,6 +12,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings
 
 from focused.errors import StateError
+from focused.frontier.store import StateStore
 from focused.recorded.serve_process import ReplayProcess
 from focused.scrapy_addon.addon import DEFAULTS
 from focused.scrapy_addon.guide import train_for
@@ -76,6 +77,7 @@ def _move_away(folder: Path) -> Path:
     """Rename a crawl's folder to the first free name beside it: nothing is ever deleted."""
     if not (folder / "state").is_dir():
         raise StateError(f"{folder} is no crawl's folder: --fresh leaves it alone")
+    StateStore.reopen(folder / "state").close()  # raises while a crawl runs on it
     number = 1
     while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1

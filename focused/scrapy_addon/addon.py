@@ -77,6 +77,9 @@ class FocusedAddon:
             install_replay(settings)
         except FocusedError as error:
             _stop(error)
+        except KeyboardInterrupt:
+            _say("stopped before the crawl began; the same command goes on from here")
+            raise SystemExit(130) from None
         _install(settings)
         _apply(settings, topic)
         _log_to_folder(settings, topic)
@@ -87,19 +90,22 @@ class FocusedAddon:
         policy = settings["FOCUSED_POLICY"]
         ordering_named(policy)
         # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
-        open_state(topic, policy).close()
+        replayed = bool(settings["FOCUSED_REPLAY"])
+        open_state(topic, policy, replayed=replayed).close()
         if settings["FOCUSED_GUIDE"]:
             guide = load_object(settings["FOCUSED_GUIDE"])(topic)
         else:
             web, replay = settings["FOCUSED_WEB"], settings["FOCUSED_REPLAY"]
             guide = guide_for(topic, web=web, replay=replay, say=_say)
         follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
-        attach(self._crawler, Session(topic, policy, guide, follow_links=follow_links))
+        session = Session(topic, policy, guide, follow_links=follow_links, replayed=replayed)
+        attach(self._crawler, session)
         return topic
 
 
 def _install(settings: Settings) -> None:
-    settings.set("SCHEDULER", FocusedScheduler, priority="addon")
+    # Above a project's own choice: without this scheduler nothing here works.
+    settings.set("SCHEDULER", FocusedScheduler, priority="cmdline")
     for middleware in _REPLACED_DOWNLOADER_MIDDLEWARES:
         _set_component(settings, "DOWNLOADER_MIDDLEWARES", middleware, None)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", SettlingMiddleware, 10)

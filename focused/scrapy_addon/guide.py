@@ -8,6 +8,7 @@ web when there is one; otherwise a polite crawl of their own fetches them.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -24,7 +25,7 @@ from focused.learning.model_store import load_model, model_is_stale, save_model
 from focused.learning.training import train_topic
 from focused.recorded.pages import page_reader
 from focused.recorded.store import RecordedWeb
-from focused.scrapy_addon.session import Guide
+from focused.scrapy_addon.session import Guide, samples_folder
 from focused.topic import Topic
 from focused.web.page import Page
 from focused.web.url import normalise
@@ -61,18 +62,13 @@ def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -
     say(f"wrote {topic.training.model} and its card beside it")
 
 
-def samples_folder(topic: Topic) -> Path:
-    """Where the pages of a live training lie, beside the model."""
-    return topic.training.model.with_suffix(".samples")
-
-
 def _fetch_samples(topic: Topic, replay: str | None, say: Say) -> dict[str, Page]:
     folder = samples_folder(topic)
     say(f"fetching the directory's pages into {folder} (it goes on where it was if stopped)")
     command = [sys.executable, "-m", "spiders.samples", str(topic.path), str(folder)]
     # A process of its own: Scrapy runs one reactor per process, and ours is still to come.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    if subprocess.run([*command, replay or ""], env=environment, check=False).returncode:
+    if _run([*command, replay or ""], environment):
         raise TrainingError(
             f"the directory's pages could not be fetched; see {folder / 'crawl.log'}"
         )
@@ -81,3 +77,14 @@ def _fetch_samples(topic: Topic, replay: str | None, say: Say) -> dict[str, Page
         return harvested_pages(store, folder)
     finally:
         store.close()
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """Run a child to its end; Ctrl-C is handed on once, and the child stops in order."""
+    with subprocess.Popen(command, env=environment, process_group=0) as child:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            raise

@@ -54,7 +54,7 @@ class OwnRequests:
         found: ScoredLink | None = request.meta.get(FOUND_AS)
         return crawl.offer_link(
             url,
-            1.0,
+            _score_without_a_link(parent),
             now,
             key=self._key(request, url),
             parent=parent,
@@ -98,6 +98,13 @@ class OwnRequests:
                 )
             self._in_memory[name] = kept
             return name
+
+
+def _score_without_a_link(parent: Settled | None) -> float:
+    """A seed is worth its fetch; a URL that is no link of its page is as good as the page."""
+    if parent is None or parent.judgement is None:
+        return 1.0
+    return parent.judgement.relevance
 
 
 def _own_meta(meta: dict[str, Any]) -> dict[str, Any]:

@@ -38,8 +38,11 @@ class Guide:
 class Session:
     """Opens and closes the :class:`Crawl` of one Scrapy crawler."""
 
-    def __init__(self, topic: Topic, policy: str, guide: Guide, *, follow_links: bool) -> None:
+    def __init__(
+        self, topic: Topic, policy: str, guide: Guide, *, follow_links: bool, replayed: bool
+    ) -> None:
         self.topic = topic
+        self.replayed = replayed
         self.policy = policy
         self.follow_links = follow_links
         self.now: Callable[[], float] = time.time
@@ -97,7 +100,7 @@ class Session:
         ``ran_with`` goes into the folder's ``settings.json``.
         """
         folder = self.topic.output.folder
-        store = open_state(self.topic, self.policy)
+        store = open_state(self.topic, self.policy, replayed=self.replayed)
         self._was_opened = True
         self._crawl = Crawl(
             self.topic,
@@ -133,9 +136,18 @@ class Session:
         _write_json(self.topic.output.folder / "stats.json", stats)
 
 
-def open_state(topic: Topic, policy: str) -> StateStore:
-    """Open the state in the topic's folder; raises StateError when it cannot be."""
-    return StateStore.open(topic.output.folder / "state", {"topic": topic.name, "policy": policy})
+def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
+    """Open the state in the topic's folder; raises StateError when it cannot be.
+
+    A folder is of one topic, one policy and one Web: robots.txt rules and
+    links of a replayed web must not steer a live crawl.
+    """
+    identity = {
+        "topic": topic.name,
+        "policy": policy,
+        "web": "a recorded one" if replayed else "the live one",
+    }
+    return StateStore.open(topic.output.folder / "state", identity)
 
 
 _SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
@@ -176,6 +188,8 @@ def topic_of(settings: BaseSettings) -> Topic:
     folder = topic.output.folder
     if policy != "focused":
         folder = folder.with_name(f"{folder.name}-{policy}")
+    if settings.getbool("FOCUSED_SAMPLES"):
+        folder = samples_folder(topic)
     if settings.get("FOCUSED_FOLDER"):
         folder = Path(settings["FOCUSED_FOLDER"])
     topic = replace(topic, output=replace(topic.output, folder=folder))
@@ -185,6 +199,11 @@ def topic_of(settings: BaseSettings) -> Topic:
         delay_s = _number(settings, "FOCUSED_DELAY_S")
         topic = replace(topic, politeness=replace(topic.politeness, delay_s=delay_s))
     return samples_of(topic) if settings.getbool("FOCUSED_SAMPLES") else topic
+
+
+def samples_folder(topic: Topic) -> Path:
+    """Where the pages of a live training lie, beside the model."""
+    return topic.training.model.with_suffix(".samples")
 
 
 def samples_of(topic: Topic) -> Topic:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 from tests.support.crawling import ROOT, write_topic
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect, served
 
@@ -143,3 +145,34 @@ def test_a_callback_that_is_no_method_works_and_a_warning_tells_its_limit(tmp_pa
         items, said = run(spider, topic, site)
     assert {"lambda": "http://a.test/trade", "relevance": 0.1} in items
     assert "lost if the crawl is stopped" in said
+
+
+SPIDER_OF_GUESSES = """
+import scrapy
+
+class S(scrapy.Spider):
+    name = "s"
+    start_urls = ["http://a.test/trade"]
+    custom_settings = {
+        "ADDONS": {"focused.scrapy_addon.FocusedAddon": 0},
+        "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    }
+
+    def parse(self, response):
+        yield scrapy.Request("http://a.test/trade-2")
+        yield scrapy.Request("http://a.test/not-linked", self.nothing)
+
+    def nothing(self, response):
+        yield {"url": response.url}
+"""
+
+
+def test_a_url_that_its_page_does_not_link_to_is_as_good_as_the_page(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, "http://unused.test/")
+    spider = tmp_path / "s.py"
+    spider.write_text(SPIDER_OF_GUESSES)
+    with served(web()) as site:
+        run(spider, topic, site)
+    pages = pd.read_parquet(tmp_path / "out" / "pages.parquet").set_index("url")
+    assert pages.loc["http://a.test/trade", "score"] == 1.0
+    assert pages.loc["http://a.test/not-linked", "score"] == 0.1

@@ -192,3 +192,13 @@ def test_the_page_budget_is_kept_exactly_and_more_of_it_goes_on(tmp_path: Path) 
         assert len(crawl(topic, site.address, FOCUSED_PAGES=5).fetched()) == 5
     asked = [x.path for x in site.accesses if x.host == "a.test" and x.path != "/robots.txt"]
     assert len(asked) == len(set(asked))
+
+
+def test_a_folder_of_a_replayed_crawl_is_refused_by_a_live_one(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, "http://a.test/")
+    with served(small_web()) as site:
+        crawl(topic, site.address, FOCUSED_PAGES=1)
+    live = crawl(topic, "")
+    assert live.status != 0
+    assert "its web is 'a recorded one', not 'the live one'" in live.said
+    assert "Traceback" not in live.said
