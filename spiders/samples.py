@@ -58,9 +58,12 @@ def main(arguments: list[str]) -> int:
     settings.set("FOCUSED_FOLDER", folder, priority="cmdline")
     settings.set("FOCUSED_REPLAY", replay or None, priority="cmdline")
     process = AsyncCrawlerProcess(settings)
-    process.crawl(SamplesSpider)
+    crawler = process.create_crawler(SamplesSpider)
+    process.crawl(crawler)
     process.start()
-    return int(process.bootstrap_failed)
+    # Stopped early, the samples are not all there: nothing is to be trained on them yet.
+    stopped = crawler.stats is None or crawler.stats.get_value("finish_reason") != "finished"
+    return int(process.bootstrap_failed or stopped)
 
 
 if __name__ == "__main__":

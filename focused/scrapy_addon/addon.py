@@ -7,7 +7,11 @@ line win over what it sets, except those that politeness rests on.
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from scrapy.crawler import Crawler
@@ -73,7 +77,8 @@ class FocusedAddon:
         if topic_file:
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
         try:
-            topic = self._attach_session(settings)
+            with _interruptible():
+                topic = self._attach_session(settings)
             install_replay(settings)
         except FocusedError as error:
             _stop(error)
@@ -167,6 +172,22 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
 
 def _say(line: str) -> None:
     print(f"focused: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end what blocks: Scrapy's own handler waits for the reactor, which waits for us.
+
+    Training takes minutes, within the reactor's first turn.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(error: FocusedError) -> NoReturn:

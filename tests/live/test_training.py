@@ -1,0 +1,174 @@
+"""Training live: the directory's pages are fetched politely, a model is made, the crawl goes on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from focused.recorded.serve import Access
+from tests.learning.made_up import CHEESE, COMMON, GARDEN
+from tests.live.webs import answered, wait_for_answers
+from tests.support.crawling import ROOT, finish
+from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect, served
+
+DELAY_S = 0.1
+SEED = "http://start.test/"
+TOPIC = f"""
+name = "cheese"
+[seeds]
+urls = ["{SEED}"]
+[training]
+directory = ["directory.tsv"]
+good = ["Top/Food"]
+model = "models/cheese.joblib"
+[politeness]
+user_agent = "FocusedTest/0.1 (+http://example.org/bot)"
+delay_s = {DELAY_S}
+[output]
+folder = "out"
+"""
+
+
+def text(kind: str, number: int) -> str:
+    rng = random.Random(f"{kind} {number}")
+    own = CHEESE if kind == "cheese" else GARDEN
+    return " ".join(rng.choices(COMMON * 2 + own * 2, k=100))
+
+
+def samples() -> list[tuple[str, str]]:
+    """Twelve pages about cheese and sixteen about gardens, on four hosts each."""
+    cheese = [("Top/Food/Cheese", f"http://cheese{n % 4}.test/{n}") for n in range(12)]
+    return cheese + [("Top/Home/Garden", f"http://garden{n % 4}.test/{n}") for n in range(16)]
+
+
+def web() -> MemoryWeb:
+    pages = []
+    for number, (category, url) in enumerate(samples()):
+        kind = "cheese" if "Food" in category else "garden"
+        pages.append(page(url, html(f"{kind} {number}", text=text(kind, number))))
+    moved = pages.pop(0)
+    pages += [redirect(moved.url, "/new"), page("http://cheese0.test/new", moved.body)]
+    new = [f"http://new.test/{kind}/{n}" for kind in ("cheese", "garden") for n in range(5)]
+    pages.append(page(SEED, html("start", samples()[1][1], *new)))
+    for url in new:
+        kind, number = url.split("/")[-2:]
+        pages.append(page(url, html(kind, text=text(kind, 100 + int(number)))))
+    robots = "User-agent: *\nDisallow: /5\n"
+    return MemoryWeb(*pages, page("http://cheese1.test/robots.txt", robots))
+
+
+def start(topic: Path, site: Served) -> subprocess.Popen[str]:
+    """Run ``scrapy crawl topic`` with no guide given, so that it needs a model."""
+    told = ["-a", f"topic={topic}", "-s", f"FOCUSED_REPLAY={site.address}"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "crawl", "topic", *told],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONWARNINGS": "default"},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def write(folder: Path) -> Path:
+    lines = ("\t".join((category, url, "A page")) for category, url in samples())
+    (folder / "directory.tsv").write_text("\n".join(lines) + "\n")
+    topic = folder / "cheese.toml"
+    topic.write_text(TOPIC)
+    return topic
+
+
+class Lesson:
+    """The same command twice: the first trains, the second has its model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.topic = write(folder)
+        with served(web()) as site:
+            self.first = finish(start(self.topic, site), self.topic)
+            asked = len(site.accesses)
+            self.second = finish(start(self.topic, site), self.topic)
+        self.accesses: list[Access] = site.accesses[:asked]
+        self.asked_again = site.accesses[asked:]
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    return Lesson(tmp_path_factory.mktemp("lesson"))
+
+
+def test_a_crawl_without_a_model_says_that_it_trains_and_does(lesson: Lesson) -> None:
+    assert lesson.first.status == 0, lesson.first.said
+    assert "Traceback" not in lesson.first.said
+    assert "there is no model yet" in lesson.first.said
+    models = lesson.topic.parent / "models"
+    assert (models / "cheese.joblib").is_file()
+    card = next(path for path in models.iterdir() if path.suffix == ".md").read_text()
+    assert "Top/Food" in card
+
+
+def test_the_trained_model_tells_the_pages_apart(lesson: Lesson) -> None:
+    pages = lesson.first.pages
+    new = pages[pages["host"] == "new.test"]
+    assert len(new) == 10
+    assert list(new["on_topic"]) == ["cheese" in url for url in new.index]
+
+
+def test_samples_are_fetched_as_politely_as_any_page(lesson: Lesson) -> None:
+    by_host: dict[str, list[Access]] = {}
+    for access in sorted(lesson.accesses, key=lambda x: x.start):
+        by_host.setdefault(access.host, []).append(access)
+    for host, accesses in by_host.items():
+        assert accesses[0].path == "/robots.txt", host
+        for earlier, later in pairwise(accesses):
+            assert later.start - earlier.end >= DELAY_S - 0.02, (host, later.path)
+    assert "/5" not in [x.path for x in by_host["cheese1.test"]]
+    assert {x.user_agent for x in lesson.accesses} == {"FocusedTest/0.1 (+http://example.org/bot)"}
+
+
+def test_a_sample_that_moved_is_found_at_its_new_address(lesson: Lesson) -> None:
+    samples_folder = lesson.topic.parent / "models" / "cheese.samples"
+    assert (samples_folder / "pages.warc.gz").is_file()
+    assert ("cheese0.test", "/new") in [(x.host, x.path) for x in lesson.accesses]
+
+
+def test_sample_pages_are_no_harvest(lesson: Lesson) -> None:
+    row = lesson.first.pages.loc[samples()[1][1]]
+    assert row["training"]
+
+
+def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(lesson: Lesson) -> None:
+    assert lesson.second.status == 0, lesson.second.said
+    assert "no model" not in lesson.second.said
+    assert lesson.asked_again == []
+    pd.testing.assert_frame_equal(lesson.second.pages, lesson.first.pages)
+
+
+def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_goes_on(
+    tmp_path: Path,
+) -> None:
+    topic = write(tmp_path)
+    with served(web()) as site:
+        process = start(topic, site)
+        wait_for_answers(site, 14, process)
+        process.send_signal(signal.SIGINT)
+        stopped = finish(process, topic)
+        before = answered(site)
+        ended = finish(start(topic, site), topic)
+    assert stopped.status == 130, stopped.said
+    assert "Traceback" not in stopped.said
+    assert "goes on" in stopped.said.splitlines()[-1]
+    assert not (tmp_path / "models/cheese.joblib").exists() or ended.status == 0
+    asked = [(x.host, x.path) for x in site.accesses]
+    sampled = {(url.split("/")[2], "/" + url.rsplit("/", 1)[1]) for _, url in samples()}
+    crawled_too = {(url.split("/")[2], "/" + url.rsplit("/", 1)[1]) for url in [samples()[1][1]]}
+    assert not (set(asked[:before]) & sampled) & set(asked[before:]) - crawled_too
+    assert ended.status == 0, ended.said
+    assert len(ended.fetched()) == 12
