@@ -80,6 +80,52 @@ def why(url: str, folder: Path | None) -> None:
     show_why(url, folder)
 
 
+@main.command()
+@click.option("--web", type=_FOLDER, required=True, help="The recorded web; its labels judge.")
+@click.option("--topic", "topics", type=_FILE, multiple=True, required=True, help="Repeatable.")
+@click.option("--policies", default="focused,best-first,bfs", show_default=True)
+@click.option("--budget", type=click.IntRange(min=1), default=1000, show_default=True)
+@click.option(
+    "--seeds", multiple=True, default=("topic",), help="topic, on-topic:5, off-topic:5; repeatable."
+)
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--host-cap", type=click.IntRange(min=1), help="Pages per host at most.")
+@click.option("--latency-s", type=click.FloatRange(min=0), default=0.2, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--json", "json_path", type=_FILE, help="Write all runs and the summary there.")
+@click.option("--out", type=_FOLDER, help="Draw harvest curves into this folder.")
+def compare(
+    web: Path,
+    topics: tuple[Path, ...],
+    policies: str,
+    budget: int,
+    seeds: tuple[str, ...],
+    repeat: int,
+    host_cap: int | None,
+    latency_s: float,
+    seed: int,
+    jobs: int,
+    json_path: Path | None,
+    out: Path | None,
+) -> None:
+    """Simulate crawls of a recorded web and compare policies by its labels."""
+    from focused.cli.comparing import compare_policies
+    from focused.evaluation.examination import Terms
+
+    compare_policies(
+        web,
+        topics,
+        [name.strip() for name in policies.split(",")],
+        seeds,
+        repeat,
+        Terms(budget, host_cap, latency_s, seed),
+        jobs=jobs,
+        json_path=json_path,
+        folder=out,
+    )
+
+
 @main.group()
 def web() -> None:
     """Recorded webs: build, import, look at, serve."""

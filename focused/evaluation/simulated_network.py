@@ -11,6 +11,7 @@ from typing import Protocol
 
 import xxhash
 
+from focused.errors import RecordedWebError
 from focused.recorded.store import RecordedResponse
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.parse import parse_page
@@ -50,7 +51,10 @@ class RecordedNetwork:
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
         """What a request for ``url`` brings."""
-        response = self._web.get(url)
+        try:
+            response = self._web.get(url)
+        except RecordedWebError:  # a damaged record: the host's own trouble, as when replayed
+            return outcome_of(500, {}, url, b"", elapsed_s, now)
         if response is not None:
             return outcome_of(response.status, response.headers, url, response.body, elapsed_s, now)
         if host_of(url) not in self._web.hosts:
