@@ -194,3 +194,19 @@ class TestRequestsOutsideOfTheFrontier:
     def test_such_a_request_starts_the_hosts_delay_anew(self, crawl):
         crawl.touch_host("http://a.test/own", START)
         assert crawl.due_at("http://a.test/") == START + 1.0
+
+
+def test_a_robots_txt_that_is_kept_on_another_host_waits_for_that_hosts_turn(simulate, tmp_path):
+    web = site(
+        moved("http://a.test/robots.txt", "http://b.test/shared.txt"),
+        denying("/never", "http://b.test/shared.txt"),
+        page("http://a.test/"),
+        page("http://b.test/", "/2", "/3"),
+        page("http://b.test/2"),
+        page("http://b.test/3"),
+    )
+    subject = topic(tmp_path, "http://b.test/", "http://a.test/", delay_s=10.0)
+    done = simulate(subject, web).run()
+    at_b = [at for at, url in done.asked if url.startswith("http://b.test/")]
+    assert len(at_b) == 5
+    assert all(later - earlier >= 10.0 for earlier, later in pairwise(at_b))
