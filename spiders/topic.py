@@ -55,13 +55,16 @@ class TopicSpider(Spider):
     def closed(self, reason: str) -> None:
         """Print what came of it; a recorded web's labels are the judge, only now."""
         session = session_of(self.crawler)
-        if not session.topic.output.parquet:
-            return
+        folder = session.topic.output.folder
         if not session.was_opened:
+            why = folder / "crawl.log"
+            print(f"focused: the crawl could not begin; {why} tells why", file=sys.stderr)
+            return
+        if not session.topic.output.parquet:
             return
         web = self.settings["FOCUSED_WEB"]
         try:
             labels = read_labels(Path(web) / LABELS_FILE) if web else None
-            print_report(session.topic.output.folder, Console(), labels or None)
+            print_report(folder, Console(), labels or None)
         except FocusedError as error:
             print(f"focused: {error}", file=sys.stderr)

@@ -91,7 +91,7 @@ class Session:
 
     @property
     def was_opened(self) -> bool:
-        """Whether the crawl's folder was ever this session's."""
+        """Whether the crawl could ever begin."""
         return self._was_opened
 
     def open(self, ran_with: Mapping[str, Any]) -> Crawl:
@@ -101,7 +101,6 @@ class Session:
         """
         folder = self.topic.output.folder
         store = open_state(self.topic, self.policy, replayed=self.replayed)
-        self._was_opened = True
         self._crawl = Crawl(
             self.topic,
             self._guide.judge,
@@ -113,6 +112,7 @@ class Session:
         )
         described = {"topic": describe(self.topic), "policy": self.policy, **ran_with}
         _write_json(folder / "settings.json", described)
+        self._was_opened = True
         return self._crawl
 
     def close(self) -> None:

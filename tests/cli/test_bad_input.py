@@ -249,3 +249,11 @@ def test_fresh_leaves_a_folder_alone_that_is_no_crawls(topic):
     ran = focused("crawl", topic, "--fresh")
     ran.complains(str(topic.parent / "out"), "--fresh")
     assert (topic.parent / "out/thesis.txt").read_text() == "mine"
+
+
+def test_a_crawl_that_breaks_before_it_begins_points_to_its_log(tmp_path):
+    topic = write_topic(tmp_path, "http://a.test/")
+    (tmp_path / "out/pages.warc.gz").mkdir(parents=True)
+    with served(WEB) as site:
+        ran = crawl_on(site, topic)
+    ran.complains(str(tmp_path / "out"))

@@ -1,0 +1,122 @@
+"""The commands as a user strings them together: import a web, train, crawl, report, ask why."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.learning.made_up import CHEESE, COMMON, GARDEN
+from tests.support.crawling import ROOT
+from tests.support.recorded_web import html
+
+BASE = "http://food.test/"
+TOPIC = f"""
+name = "cheese"
+[seeds]
+urls = ["{BASE}"]
+[training]
+directory = ["directory.tsv"]
+good = ["Top/Food"]
+model = "models/cheese.joblib"
+[politeness]
+user_agent = "FocusedTest/0.1 (+http://example.org/bot)"
+delay_s = 0.0
+[output]
+folder = "out"
+"""
+
+
+def focused(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "focused.cli", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+def words(kind: str, number: int) -> str:
+    rng = random.Random(f"{kind} {number}")
+    own = CHEESE if kind == "cheese" else GARDEN
+    return " ".join(rng.choices(COMMON * 2 + own * 2, k=100))
+
+
+def write_site(folder: Path) -> None:
+    """Forty pages, every other of them a sample; the front page links to all."""
+    names = [(kind, number) for kind in ("cheese", "garden") for number in range(20)]
+    folder.mkdir()
+    links = [f"{kind}{number}.html" for kind, number in names]
+    (folder / "index.html").write_bytes(html("Welcome", *links))
+    for kind, number in names:
+        body = html(f"{kind} {number}", "index.html", text=words(kind, number))
+        (folder / f"{kind}{number}.html").write_bytes(body)
+    lines = [
+        f"Top/{'Food' if kind == 'cheese' else 'Home'}\t{BASE}{kind}{number}.html\tA page"
+        for kind, number in names
+        if number % 2
+    ]
+    (folder.parent / "directory.tsv").write_text("\n".join(lines) + "\n")
+    (folder.parent / "cheese.toml").write_text(TOPIC)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a topic file and a recorded web."""
+    home = tmp_path_factory.mktemp("home")
+    write_site(home / "site")
+    done = focused(home, "web", "import", "site", "--base-url", BASE, "--folder", "web")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+@pytest.fixture(scope="module")
+def crawled(home: Path) -> subprocess.CompletedProcess[str]:
+    return focused(home, "crawl", "cheese.toml", "--web", "web")
+
+
+def test_a_crawl_of_a_recorded_web_trains_crawls_and_ends_in_order(home, crawled):
+    assert crawled.returncode == 0, crawled.stderr
+    assert "Traceback" not in crawled.stderr
+    pages = pd.read_parquet(home / "out/pages.parquet")
+    assert len(pages[pages["url"].str.contains("cheese|garden")]) == 40
+    new = pages[~pages["training"] & pages["url"].str.contains("cheese")]
+    assert len(new) == 10
+    assert new["on_topic"].all()
+
+
+def test_a_finished_crawl_is_reported_again(home, crawled):
+    again = focused(home, "report", "out")
+    assert again.returncode == 0, again.stderr
+    assert "harvest rate" in again.stdout
+
+
+def test_why_tells_the_way_from_the_seed(home, crawled):
+    why = focused(home, "why", f"{BASE}cheese4.html", "--folder", "out")
+    assert why.returncode == 0, why.stderr
+    assert BASE in why.stdout
+    assert "cheese4.html" in why.stdout
+
+
+def test_a_policy_without_a_name_of_ours_is_refused(home, crawled):
+    done = focused(home, "crawl", "cheese.toml", "--web", "web", "--policy", "dfs")
+    assert done.returncode != 0
+    assert "dfs" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_crawl_that_brings_nothing_says_so_and_fails(home, crawled):
+    lost = (home / "cheese.toml").read_text().replace(BASE, "http://nowhere.test/")
+    (home / "lost.toml").write_text(lost.replace("delay_s = 0.0", "delay_s = 0.0\nmax_tries = 1"))
+    done = focused(home, "crawl", "lost.toml", "--web", "web", "--folder", "lost")
+    assert done.returncode == 1, done.stderr
+    assert "focused: no page came from the seeds (http://nowhere.test/): dns (1)" in done.stderr
+    assert "Traceback" not in done.stderr
