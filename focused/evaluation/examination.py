@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -93,13 +94,14 @@ class Result:
 def plan(
     topics: Sequence[str], policies: Sequence[str], seeds: Sequence[str], repeats: int
 ) -> list[Trial]:
-    """All runs, those of one start side by side. Raises ConfigurationError for unknown names."""
+    """All runs, each once, those of one start side by side. Raises ConfigurationError for unknown names."""
     for name in policies:
         policy_named(name)
     for text in seeds:
         parse_seeds(text)
     each = product(topics, seeds, range(repeats), policies)
-    return [Trial(topic, policy, start, repeat) for topic, start, repeat, policy in each]
+    trials = (Trial(topic, policy, start, repeat) for topic, start, repeat, policy in each)
+    return list(dict.fromkeys(trials))
 
 
 def parse_seeds(text: str) -> tuple[bool, int] | None:
@@ -219,6 +221,8 @@ _worker: list[Examiner] = []
 
 
 def _start_worker(web: Path, candidates: Mapping[str, Candidate], terms: Terms) -> None:
+    # Ctrl-C is for the parent, which lets the runs under way end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker.append(Examiner(web, candidates, terms))
 
 

@@ -49,7 +49,8 @@ def summary(results: Sequence[Result], terms: Terms) -> list[dict[str, Any]]:
     """One row per policy, in the order met: means over all its runs.
 
     ``ended_early`` counts runs that fetched less than the budget;
-    ``ratio`` compares the mean harvest with the baseline's, None without one.
+    ``ratio`` compares the mean harvest with the baseline's, None without one;
+    ``cpu_s`` is the sum.
     """
     by_policy: defaultdict[str, list[Result]] = defaultdict(list)
     for result in results:
@@ -65,6 +66,7 @@ def summary(results: Sequence[Result], terms: Terms) -> list[dict[str, Any]]:
             "hosts": _mean([each.hosts for each in mine]),
             "ended_early": sum(each.verdicts.size < terms.budget for each in mine),
             "ratio": harvest / base if base else None,
+            "simulated_s": _mean([each.simulated_s for each in mine]),
             "cpu_s": sum(each.cpu_s for each in mine),
         }
         for policy, mine in by_policy.items()
@@ -74,8 +76,8 @@ def summary(results: Sequence[Result], terms: Terms) -> list[dict[str, Any]]:
 def summary_table(rows: Sequence[Mapping[str, Any]], terms: Terms) -> Table:
     """The summary for the terminal."""
     table = Table(title=f"Harvest by labels at {terms.budget:,} pages", title_justify="left")
-    table.add_column("policy")
-    for column in ("runs", "harvest", "recall", "area", "hosts", "ratio to bfs", "ended early"):
+    table.add_column("policy", no_wrap=True)
+    for column in ("runs", "harvest", "recall", "area", "hosts", "ratio", "early", "minutes"):
         table.add_column(column, justify="right")
     for row in rows:
         table.add_row(
@@ -87,6 +89,7 @@ def summary_table(rows: Sequence[Mapping[str, Any]], terms: Terms) -> Table:
             f"{row['hosts']:.1f}",
             "–" if row["ratio"] is None else f"{row['ratio']:.2f}",
             f"{row['ended_early']:,}",
+            f"{row['simulated_s'] / 60:.1f}",
         )
     return table
 
@@ -98,7 +101,7 @@ def topics_table(results: Sequence[Result]) -> Table:
     for each in results:
         cells[each.trial.policy, each.trial.topic, each.trial.seeds].append(each.harvest)
     table = Table(title="Harvest by policy, topic and seeds", title_justify="left")
-    table.add_column("policy")
+    table.add_column("policy", no_wrap=True)
     for topic, seeds in starts:
         table.add_column(Text(plain(f"{topic}\n{seeds}")), justify="right")
     for policy in dict.fromkeys(each.trial.policy for each in results):

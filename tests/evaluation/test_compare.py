@@ -222,6 +222,10 @@ def test_an_unknown_policy_is_refused_with_those_there_are() -> None:
         plan(["whales"], ["bfs", "sharp"], ["topic"], 1)
 
 
+def test_what_is_asked_for_twice_is_run_once() -> None:
+    assert len(plan(["whales"], ["bfs", "bfs"], ["topic", "topic"], 2)) == 2
+
+
 def test_what_is_left_of_the_budget_counts_as_off_topic_in_the_area() -> None:
     assert area_under(np.array([True, True]), 2) == 1.0
     assert area_under(np.array([True, True]), 4) == pytest.approx((1 + 1 + 2 / 3 + 1 / 2) / 4)
