@@ -94,7 +94,10 @@ class Result:
 def plan(
     topics: Sequence[str], policies: Sequence[str], seeds: Sequence[str], repeats: int
 ) -> list[Trial]:
-    """All runs, each once, those of one start side by side. Raises ConfigurationError for unknown names."""
+    """All runs, each once, those of one start side by side.
+
+    Raises ConfigurationError for unknown names.
+    """
     for name in policies:
         policy_named(name)
     for text in seeds:

@@ -26,11 +26,12 @@ from focused.evaluation.examination import (
     plan,
 )
 from focused.evaluation.examination_report import run_row, summary
+from focused.evaluation.policies import POLICIES, Aids
 from focused.evaluation.referee import Referee
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
 from focused.topic_file import load_topic
-from focused.web.page import Judgement, Page
-from tests.support.crawling import write_topic
+from focused.web.page import Judgement, Link, Page
+from tests.support.crawling import ROOT, write_topic
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.recorded_web import html
 
@@ -288,3 +289,20 @@ def test_what_cannot_be_compared_is_told_in_a_line(
     done = compare(tmp_path, *[each.format(folder=tmp_path) for each in options])
     assert done.exit_code == 2
     assert told in done.output and "Traceback" not in done.output
+
+
+def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
+    text = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(text.partition("```python\n")[2].partition("```")[0], names)
+    short = names["policy"](Aids(WhaleJudge(), WhaleScorer(), lambda url: False))
+    links = [Link("http://a.test/long"), Link("http://a.test/")]
+    scores = short.scorer.score(Page("http://a.test/x"), Judgement(0.5, True), links).scores
+    assert scores[1] > scores[0]
+
+
+def test_the_docs_name_every_policy_and_every_option() -> None:
+    text = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    options = [each.opts[0] for each in main.commands["compare"].params]
+    for word in (*POLICIES, *options):
+        assert f"`{word}`" in text or f"`{word} " in text or f" {word} " in text, word
