@@ -101,6 +101,11 @@ class Archive:
             packed = [[x.target, x.anchor, x.position, x.nofollow, x.score] for x in links]
             self._store.put("page_links", key, _pack([row.url, packed]))
 
+    def sync(self) -> None:
+        """Force the WARC to the disk; before the rows that speak of it."""
+        if self._warc is not None:
+            os.fsync(self._warc.fileno())
+
     def close(self) -> None:
         """Close the WARC."""
         if self._warc is not None:

@@ -209,6 +209,7 @@ class Crawl:
 
     def sync(self) -> None:
         """Force what is committed to the disk; the driver calls it about once a second."""
+        self.archive.sync()
         self._store.sync()
 
     def _fetch(self, offer: Offer, now: float) -> Fetch | None:
