@@ -100,12 +100,15 @@ def topics_table(results: Sequence[Result]) -> Table:
     cells: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
     for each in results:
         cells[each.trial.policy, each.trial.topic, each.trial.seeds].append(each.harvest)
-    table = Table(title="Harvest by policy, topic and seeds", title_justify="left")
-    table.add_column("policy", no_wrap=True)
+    policies = list(dict.fromkeys(each.trial.policy for each in results))
+    table = Table(title="Harvest by topic, seeds and policy", title_justify="left")
+    table.add_column("topic")
+    table.add_column("seeds", no_wrap=True)
+    for policy in policies:
+        table.add_column(policy, justify="right")
     for topic, seeds in starts:
-        table.add_column(Text(plain(f"{topic}\n{seeds}")), justify="right")
-    for policy in dict.fromkeys(each.trial.policy for each in results):
-        table.add_row(policy, *(f"{_mean(cells[policy, *start]):.1%}" for start in starts))
+        harvests = (f"{_mean(cells[policy, topic, seeds]):.1%}" for policy in policies)
+        table.add_row(Text(plain(topic)), seeds, *harvests)
     return table
 
 
