@@ -44,21 +44,44 @@ def guide_for(topic: Topic, *, web: str | None, replay: str | None, say: Say) ->
 
 
 def training_urls(topic: Topic) -> frozenset[str]:
-    """The normalised URLs of all samples: their pages never count as harvest."""
+    """The normalised URLs of all samples: their pages never count as harvest.
+
+    A sample that redirects counts under both addresses: the listed one, and
+    the one whose page was learned from, as the training noted it.
+    """
     listed = (normalise(entry.url) for entry in read_directory(topic.training.directory))
-    return frozenset(url for url in listed if url is not None)
+    noted = _noted_urls(topic)
+    learned_from = noted.read_text(encoding="utf-8").splitlines() if noted.is_file() else []
+    return frozenset(url for url in (*listed, *learned_from) if url)
+
+
+def _noted_urls(topic: Topic) -> Path:
+    return topic.training.model.with_suffix(".urls")
 
 
 def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -> None:
-    """Train the topic's model and write it with its card."""
+    """Train the topic's model; write it, its card, and the URLs it learned from."""
+    learned_from: set[str] = set()
+
+    def noting(fetch: Callable[[str], Page | None]) -> Callable[[str], Page | None]:
+        def fetch_and_note(url: str) -> Page | None:
+            page = fetch(url)
+            if page is not None:
+                learned_from.add(page.url)
+            return page
+
+        return fetch_and_note
+
     if web is not None:
         with RecordedWeb.open(web) as recorded:
-            model = train_topic(topic, page_reader(recorded), now=time.time())
+            model = train_topic(topic, noting(page_reader(recorded)), now=time.time())
     else:
         # Fetched when first asked for: what is wrong with the directory is told before.
         pages = cache(lambda: _fetch_samples(topic, replay, say))
-        model = train_topic(topic, lambda url: pages().get(url), now=time.time())
+        model = train_topic(topic, noting(lambda url: pages().get(url)), now=time.time())
     save_model(model, topic.training.model)
+    noted = "".join(f"{url}\n" for url in sorted(learned_from))
+    _noted_urls(topic).write_text(noted, encoding="utf-8")
     say(f"wrote {topic.training.model} and its card beside it")
 
 

@@ -57,7 +57,7 @@ def web() -> MemoryWeb:
     moved = pages.pop(0)
     pages += [redirect(moved.url, "/new"), page("http://cheese0.test/new", moved.body)]
     new = [f"http://new.test/{kind}/{n}" for kind in ("cheese", "garden") for n in range(5)]
-    pages.append(page(SEED, html("start", samples()[1][1], *new)))
+    pages.append(page(SEED, html("start", samples()[1][1], "http://cheese0.test/new", *new)))
     for url in new:
         kind, number = url.split("/")[-2:]
         pages.append(page(url, html(kind, text=text(kind, 100 + int(number)))))
@@ -144,6 +144,12 @@ def test_sample_pages_are_no_harvest(lesson: Lesson) -> None:
     assert row["training"]
 
 
+def test_a_sample_that_moved_is_no_harvest_under_its_new_address(lesson: Lesson) -> None:
+    row = lesson.first.pages.loc["http://cheese0.test/new"]
+    assert row["on_topic"]
+    assert row["training"]
+
+
 def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(lesson: Lesson) -> None:
     assert lesson.second.status == 0, lesson.second.said
     assert "no model" not in lesson.second.said
@@ -172,4 +178,4 @@ def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_goes_on(
     crawled_too = {(url.split("/")[2], "/" + url.rsplit("/", 1)[1]) for url in [samples()[1][1]]}
     assert not (set(asked[:before]) & sampled) & set(asked[before:]) - crawled_too
     assert ended.status == 0, ended.said
-    assert len(ended.fetched()) == 12
+    assert len(ended.fetched()) == 13
