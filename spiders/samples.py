@@ -10,14 +10,14 @@ import sys
 from collections.abc import AsyncIterator
 
 from scrapy import Request, Spider
-from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import Response
-from scrapy.settings import BaseSettings, Settings
+from scrapy.settings import BaseSettings
 
 from focused.learning.directory import read_directory
 from focused.learning.uninformed import UninformedJudge, UninformedScorer
 from focused.scrapy_addon.session import Guide, session_of
 from focused.topic import Topic
+from spiders.running import project_settings, run
 
 
 def uninformed(topic: Topic) -> Guide:
@@ -52,18 +52,11 @@ class SamplesSpider(Spider):
 def main(arguments: list[str]) -> int:
     """Fetch the samples of a topic; return the exit status."""
     topic, folder, replay = arguments
-    settings = Settings()
-    settings.setmodule("spiders.settings", priority="project")
-    settings.set("FOCUSED_TOPIC", topic, priority="cmdline")
-    settings.set("FOCUSED_FOLDER", folder, priority="cmdline")
-    settings.set("FOCUSED_REPLAY", replay or None, priority="cmdline")
-    process = AsyncCrawlerProcess(settings)
-    crawler = process.create_crawler(SamplesSpider)
-    process.crawl(crawler)
-    process.start()
+    given = {"FOCUSED_TOPIC": topic, "FOCUSED_FOLDER": folder, "FOCUSED_REPLAY": replay or None}
+    crawler, began = run(SamplesSpider, project_settings(given))
     # Stopped early, the samples are not all there: nothing is to be trained on them yet.
-    stopped = crawler.stats is None or crawler.stats.get_value("finish_reason") != "finished"
-    return int(process.bootstrap_failed or stopped)
+    ended = began and crawler.stats.get_value("finish_reason") == "finished"
+    return int(not ended)
 
 
 if __name__ == "__main__":

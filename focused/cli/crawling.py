@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.settings import Settings
 
 from focused.errors import StateError
 from focused.frontier.store import StateStore
 from focused.recorded.serve_process import ReplayProcess
-from focused.scrapy_addon.addon import DEFAULTS
 from focused.scrapy_addon.guide import train_for
 from focused.scrapy_addon.session import session_of, topic_of
 from focused.topic_file import load_topic
+from spiders.running import project_settings, run
 from spiders.topic import TopicSpider
 
 
@@ -34,7 +32,7 @@ class CrawlOptions:
 
 def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     """Run or resume the crawl; return the exit status of the process."""
-    settings = _settings(topic_file, options)
+    settings = project_settings(_given(topic_file, options))
     folder = topic_of(settings).output.folder
     if fresh and folder.exists():
         click.echo(f"focused: the earlier crawl was moved to {_move_away(folder)}", err=True)
@@ -42,11 +40,8 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         if options.web is not None:
             replay = stack.enter_context(ReplayProcess(options.web))
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
-        process = AsyncCrawlerProcess(settings)
-        crawler = process.create_crawler(TopicSpider)
-        process.crawl(crawler, topic=str(topic_file))
-        process.start()
-        return int(process.bootstrap_failed or bool(session_of(crawler).trouble))
+        crawler, began = run(TopicSpider, settings, topic=str(topic_file))
+        return int(not began or bool(session_of(crawler).trouble))
 
 
 def train_model(topic_file: Path, web: Path | None) -> None:
@@ -55,11 +50,8 @@ def train_model(topic_file: Path, web: Path | None) -> None:
     train_for(topic, web, replay=None, say=click.echo)
 
 
-def _settings(topic_file: Path, options: CrawlOptions) -> Settings:
-    settings = Settings()
-    settings.setmodule("spiders.settings", priority="project")
-    settings.setdict(DEFAULTS, priority="default")
-    given: dict[str, Any] = {
+def _given(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
+    return {
         "FOCUSED_TOPIC": str(topic_file),
         "FOCUSED_POLICY": options.policy,
         "FOCUSED_WEB": str(options.web) if options.web is not None else None,
@@ -67,10 +59,6 @@ def _settings(topic_file: Path, options: CrawlOptions) -> Settings:
         "FOCUSED_DELAY_S": options.delay_s,
         "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
     }
-    for name, value in given.items():
-        if value is not None:
-            settings.set(name, value, priority="cmdline")
-    return settings
 
 
 def _move_away(folder: Path) -> Path:

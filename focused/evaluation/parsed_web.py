@@ -17,11 +17,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import lmdb
-import xxhash
 
 import focused.web
 from focused.errors import RecordedWebError
 from focused.evaluation.simulated_network import RecordedNetwork
+from focused.frontier.queued import link_key
 from focused.recorded.store import RecordedWeb
 from focused.web.feeds import is_feed
 from focused.web.page import Failed, FailureKind, Fetched, Link, Outcome, Page
@@ -57,7 +57,7 @@ class ParsedWeb:
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
         """What a request for ``url`` brings."""
         with self._env.begin(db=self._heads) as reading:
-            head = reading.get(_key(url))
+            head = reading.get(link_key(url))
         if head is not None:
             status, headers, size = json.loads(head)
             return Fetched(url, status, headers, bytes(size), elapsed_s)
@@ -65,7 +65,7 @@ class ParsedWeb:
 
     def parse(self, fetched: Fetched) -> Page | Failed:
         """The answer's page, from the cache or into it."""
-        key = _key(fetched.url)
+        key = link_key(fetched.url)
         with self._env.begin(db=self._pages, buffers=True) as reading:
             row = reading.get(key)
             if row is not None:
@@ -98,10 +98,6 @@ class ParsedWeb:
         with self._env.begin(write=True) as writing:
             writing.put(key, _pack(page), db=self._pages)
             writing.put(key, head.encode(), db=self._heads)
-
-
-def _key(url: str) -> bytes:
-    return xxhash.xxh3_128_digest(url.encode())
 
 
 def _pack(page: Page | Failed) -> bytes:

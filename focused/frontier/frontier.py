@@ -61,17 +61,8 @@ class Frontier:
         """How many links ever came in: the next link's place in the order of discovery."""
         return self._found
 
-    def seen(self, key: bytes) -> bool:
-        """Tell whether the URL was ever pushed or marked: exact (the URL-seen test)."""
-        return self._store.get("seen", key) is not None
-
-    def mark_seen(self, key: bytes) -> None:
-        """Keep a URL from ever being queued."""
-        if not self.seen(key):
-            self._store.put("seen", key, _DONE)
-
     def push(self, link: QueuedLink, now: float) -> bool:
-        """Queue a link; True when it is new.
+        """Queue a link; True when it is new (the URL-seen test, exact).
 
         A link that waits already is moved up when ``link`` has the higher
         priority, keeping the shorter way (depth) to it.

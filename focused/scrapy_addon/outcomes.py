@@ -25,6 +25,11 @@ from twisted.web.client import ResponseFailed
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
 
+
+class RobotsDenied(IgnoreRequest):
+    """robots.txt does not let us fetch this URL."""
+
+
 _MAX_DETAIL_CHARS = 200
 _TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
 _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
@@ -34,6 +39,7 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
     ((DownloadCancelledError,), FailureKind.TOO_LARGE),
     ((ResponseDataLossError, net.ConnectionLost, net.ConnectionDone), FailureKind.RESET),
     ((UnsupportedURLSchemeError,), FailureKind.BAD_REDIRECT),
+    ((RobotsDenied,), FailureKind.ROBOTS),
     ((IgnoreRequest,), FailureKind.DROPPED),
     ((DownloadFailedError, ResponseFailed), FailureKind.RESET),
 )

@@ -12,10 +12,13 @@ from scrapy.crawler import Crawler
 
 from focused.crawl import Purpose
 from focused.crawl.robots_gate import MAX_REDIRECTS
-from focused.scrapy_addon.outcomes import outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.outcomes import (
+    RobotsDenied,
+    outcome_of_exception,
+    outcome_of_response,
+)
 from focused.scrapy_addon.scheduler import PURPOSE
 from focused.scrapy_addon.session import Session, session_of
-from focused.scrapy_addon.settling import RobotsDenied
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
 from focused.web.url import normalise, robots_url
 

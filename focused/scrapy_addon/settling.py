@@ -11,17 +11,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from focused.crawl.steps import Settled
 from focused.scrapy_addon.outcomes import outcome_of_exception, outcome_of_response
 from focused.scrapy_addon.scheduler import HANDLED, LEASE
 from focused.scrapy_addon.session import Session, session_of
-from focused.web.page import Failed, FailureKind, Outcome
 
 SETTLED = "focused_settled"
-
-
-class RobotsDenied(IgnoreRequest):
-    """robots.txt does not let us fetch this URL."""
 
 
 class SettlingMiddleware:
@@ -60,7 +54,7 @@ class SettlingMiddleware:
         lease = request.meta.get(LEASE)
         if lease is None or not self._session.is_open or not self._session.crawl.is_open(lease):
             return None
-        settled = self._settle_failure(lease, request, exception)
+        settled = self._session.settle(lease, outcome_of_exception(request, exception))
         if settled is not None and settled.will_retry:
             return request.replace(meta={**request.meta, HANDLED: True})
         if isinstance(exception, IgnoreRequest):
@@ -69,11 +63,3 @@ class SettlingMiddleware:
         if request.errback is None:
             raise IgnoreRequest(str(exception)) from exception
         return None
-
-    def _settle_failure(self, lease: int, request: Request, exception: Exception) -> Settled | None:
-        outcome: Outcome
-        if isinstance(exception, RobotsDenied):
-            outcome = Failed(request.url, FailureKind.ROBOTS)
-        else:
-            outcome = outcome_of_exception(request, exception)
-        return self._session.settle(lease, outcome)
