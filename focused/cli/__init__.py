@@ -111,7 +111,7 @@ def compare(
 ) -> None:
     """Simulate crawls of a recorded web and compare policies by its labels."""
     from focused.cli.comparing import compare_policies
-    from focused.evaluation.examination import Terms
+    from focused.evaluation.examination.examiner import Terms
 
     compare_policies(
         web,

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from focused.errors import ConfigurationError
-from focused.evaluation.examination import Candidate, Result, Terms, Trial, examine, plan
+from focused.evaluation.examination.examiner import Candidate, Result, Terms, Trial, examine, plan
 from focused.evaluation.examination_report import (
     draw_results,
     run_row,

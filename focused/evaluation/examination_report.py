@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from focused.evaluation.comparison import BASELINE
-from focused.evaluation.examination import Result, Terms
+from focused.evaluation.examination.examiner import Result, Terms
 from focused.evaluation.harvest_plot import draw_harvest
 from focused.evaluation.wording import plain
 

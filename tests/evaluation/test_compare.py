@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from focused.cli import main
 from focused.errors import ConfigurationError
-from focused.evaluation.examination import (
+from focused.evaluation.examination.examiner import (
     Candidate,
     Result,
     Terms,
@@ -26,8 +26,8 @@ from focused.evaluation.examination import (
     plan,
 )
 from focused.evaluation.examination_report import run_row, summary
-from focused.evaluation.policies import POLICIES, Aids
-from focused.evaluation.referee import Referee
+from focused.policies import POLICIES, Aids
+from focused.evaluation.examination.referee import Referee
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
 from focused.topic_file import load_topic
 from focused.web.page import Judgement, Link, Page

@@ -6,8 +6,8 @@ focus of Chakrabarti, van den Berg, Dom 1999. The best of several parents counts
 
 from __future__ import annotations
 
-from focused.evaluation.policies.per_link import PerLink
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.per_link import PerLink
+from focused.policies.policy import Aids, Policy
 from focused.frontier.ordering import most_promising_first
 
 

@@ -20,8 +20,8 @@ import pandas as pd
 from focused.archive import page_rows
 from focused.archive_schema import PAGES_SCHEMA
 from focused.crawl import Crawl, Done, Fetch, Purpose, Wait
-from focused.evaluation.policies import Policy
-from focused.evaluation.simulated_network import Latency, Network
+from focused.policies import Policy
+from focused.evaluation.simulation.network import Latency, Network
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic

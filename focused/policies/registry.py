@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from focused.errors import ConfigurationError
-from focused.evaluation.policies import (
+from focused.policies import (
     anchor,
     apprenticed,
     best_first,
@@ -14,7 +14,7 @@ from focused.evaluation.policies import (
     oracle,
     random_order,
 )
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.policy import Aids, Policy
 
 POLICIES: Mapping[str, Callable[[Aids], Policy]] = {
     "focused": apprenticed.policy,

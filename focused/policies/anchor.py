@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from focused.evaluation.policies.per_link import PerLink
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.per_link import PerLink
+from focused.policies.policy import Aids, Policy
 from focused.frontier.ordering import most_promising_first
 from focused.learning.calibration import expit
 from focused.web.page import Judgement, Link

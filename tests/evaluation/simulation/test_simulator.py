@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from focused.evaluation.policies import Aids, Policy, policy_named
-from focused.evaluation.simulated_network import (
+from focused.policies import Aids, Policy, policy_named
+from focused.evaluation.simulation.network import (
     Latency,
     RecordedNetwork,
     constant_latency,
     drawn_latency,
 )
-from focused.evaluation.simulator import SimulatedRun, simulate
+from focused.evaluation.simulation.simulator import SimulatedRun, simulate
 from focused.topic import Topic
 from focused.topic_file import load_topic
 from tests.support.crawling import crawl, write_topic

@@ -6,8 +6,8 @@ to the top again, as if it had been pushed anew.
 
 from __future__ import annotations
 
-from focused.evaluation.policies.per_link import unscored
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.per_link import unscored
+from focused.policies.policy import Aids, Policy
 
 
 def last_found_first(score: float, found_seq: int) -> float:

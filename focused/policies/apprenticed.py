@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.policy import Aids, Policy
 from focused.frontier.ordering import most_promising_first
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from focused.evaluation.policies.per_link import unscored
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.per_link import unscored
+from focused.policies.policy import Aids, Policy
 from focused.frontier.ordering import breadth_first
 
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import xxhash
 
-from focused.evaluation.policies.per_link import PerLink
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.per_link import PerLink
+from focused.policies.policy import Aids, Policy
 from focused.frontier.ordering import most_promising_first
 from focused.web.page import Judgement, Link
 

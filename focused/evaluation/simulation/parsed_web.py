@@ -20,7 +20,7 @@ import lmdb
 
 import focused.web
 from focused.errors import RecordedWebError
-from focused.evaluation.simulated_network import RecordedNetwork
+from focused.evaluation.simulation.network import RecordedNetwork
 from focused.frontier.queued import link_key
 from focused.recorded.store import RecordedWeb
 from focused.web.feeds import is_feed
@@ -34,7 +34,7 @@ _PAGE_FIELDS = tuple(each.name for each in fields(Page))
 
 
 class ParsedWeb:
-    """A :class:`focused.evaluation.simulated_network.Network` over a recorded web.
+    """A :class:`focused.evaluation.simulation.network.Network` over a recorded web.
 
     An answer whose page is parsed already has a body of zeros, as long as the
     recorded one: only its length matters then. Not thread-safe.

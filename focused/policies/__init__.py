@@ -7,7 +7,7 @@ what stands in their :class:`Policy`.
 
 from __future__ import annotations
 
-from focused.evaluation.policies.policy import Aids, Policy
-from focused.evaluation.policies.registry import POLICIES, policy_named
+from focused.policies.policy import Aids, Policy
+from focused.policies.registry import POLICIES, policy_named
 
 __all__ = ["POLICIES", "Aids", "Policy", "policy_named"]

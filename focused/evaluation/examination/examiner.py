@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from focused.errors import ConfigurationError
 from focused.evaluation.metrics import cumulative_harvest, harvest_rate
-from focused.evaluation.parsed_web import ParsedWeb
-from focused.evaluation.policies import Aids, policy_named
-from focused.evaluation.referee import Referee
-from focused.evaluation.simulated_network import drawn_latency
-from focused.evaluation.simulator import simulate
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.policies import Aids, policy_named
+from focused.evaluation.examination.referee import Referee
+from focused.evaluation.simulation.network import drawn_latency
+from focused.evaluation.simulation.simulator import simulate
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.recorded.store import RecordedWeb
 from focused.topic import Budget, Topic

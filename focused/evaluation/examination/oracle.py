@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from focused.evaluation.policies.per_link import PerLink
-from focused.evaluation.policies.policy import Aids, Policy
+from focused.policies.per_link import PerLink
+from focused.policies.policy import Aids, Policy
 from focused.web.page import Judgement, Link
 
 _A_LITTLE = 1e-12  # found_seq is below 10**9: never as much as a label
