@@ -9,15 +9,15 @@ from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
 from focused.crawl.host_care import HostCare
 from focused.crawl.leases import Lease, Leases, RobotsHops
+from focused.crawl.policy import Policy
 from focused.crawl.robots_gate import MAX_REDIRECTS
 from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
 from focused.frontier.frontier import Frontier, NotYet, Offer
-from focused.frontier.ordering import Ordering, ordering_named
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
-from focused.learning.protocols import LinkScorer, TopicJudge
+from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
 from focused.web.page import FailureKind, Outcome, Redirected
 from focused.web.parse import parse_page
@@ -34,19 +34,16 @@ class Crawl:
         self,
         topic: Topic,
         judge: TopicJudge,
-        scorer: LinkScorer,
+        policy: Policy,
         store: StateStore,
         *,
-        policy: str = "focused",
         training_urls: frozenset[str] = frozenset(),
         follow_links: bool = True,
-        ordering: Ordering | None = None,
         parse: Parse = parse_page,
     ) -> None:
         """``follow_links`` False: a driver pushes the links it wants with :meth:`offer_link`.
 
-        ``ordering`` is a policy of the caller's own, which then needs no known
-        name; ``parse`` stands in for the parser where pages are parsed already.
+        ``parse`` stands in for the parser where pages are parsed already.
         """
         self.topic = topic
         self.counters = Counters.from_state(store.get_meta("counters"))
@@ -54,24 +51,24 @@ class Crawl:
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc)
         self._store = store
         self._discovery = Discovery(
-            topic.scope, scorer, ordering or ordering_named(policy), self.frontier, self.counters
+            topic.scope, policy.scorer, policy.ordering, self.frontier, self.counters
         )
         self._settling = Settling(
             topic,
             judge,
-            scorer.feature_names,
+            policy.scorer.feature_names,
             store,
             self.archive,
             self.counters,
             self._discovery,
-            policy=policy,
+            policy=policy.name,
             training_urls=training_urls,
             follow_links=follow_links,
             parse=parse,
         )
         self._care = HostCare(topic, self.counters)
-        # Breadth-first has no better links to wait for.
-        self._patience_s = 0.0 if policy == "bfs" else topic.politeness.patience_s
+        self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
+        self._steering = policy.steering
         self._leases = Leases()
         self._robots_hops = RobotsHops(self.frontier.hosts)
         self._session_began: float | None = None
@@ -223,8 +220,9 @@ class Crawl:
         told_by_driver = refusal is FailureKind.ROBOTS and link.payload is not None
         if refusal is None or told_by_driver:
             return self._leases.open(Lease(offer, Purpose.PAGE, link.url))
-        self._settling.exclude(link, refusal, now)
+        excluded = self._settling.exclude(link, refusal, now)
         self.frontier.settle(offer, host.pace, now)
+        self._steer(excluded, now)
         return None
 
     def _settle_page(self, offer: Offer, outcome: Outcome, now: float) -> Settled:
@@ -235,7 +233,12 @@ class Crawl:
             return settled
         offer.host.fetched += settled.outcome == "fetched"
         self.frontier.settle(offer, pace, now)
+        self._steer(settled, now)
         return settled
+
+    def _steer(self, settled: Settled, now: float) -> None:
+        if self._steering is not None:
+            self.frontier.reprioritise(self._steering.after(settled), now)
 
     def _settle_robots(self, lease: Lease, outcome: Outcome, now: float) -> None:
         host = lease.offer.host

@@ -16,9 +16,9 @@ from focused.crawl.steps import ScoredLink
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
-from focused.learning.protocols import LinkScorer
+from focused.learning.protocols import LinkScorer, Visit
 from focused.topic import Scope
-from focused.web.page import Judgement, Link, Page
+from focused.web.page import Link, Page
 from focused.web.scope import ScopeFilter
 from focused.web.url import host_of
 
@@ -43,12 +43,16 @@ class Discovery:
         self._frontier = frontier
         self._counters = counters
 
-    def score(self, page: Page, judgement: Judgement, depth: int) -> dict[str, ScoredLink]:
-        """Predict the links of a page that may be followed, by URL, in document order."""
+    def score(self, visit: Visit, depth: int) -> dict[str, ScoredLink]:
+        """Predict the links of a page that may be followed, by URL, in document order.
+
+        ``depth`` is theirs.
+        """
+        page = visit.page
         followed = [link for link in page.links if self._may_follow(page, link, depth)]
         if not followed:
             return {}
-        answer = self._scorer.score(page, judgement, followed)
+        answer = self._scorer.score(visit, followed)
         return {
             link.url: ScoredLink(link, float(score), tuple(map(float, features)))
             for link, score, features in zip(followed, answer.scores, answer.features, strict=True)

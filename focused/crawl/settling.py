@@ -18,7 +18,7 @@ from focused.crawl.failures import RULES
 from focused.crawl.steps import ScoredLink, Settled
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
-from focused.learning.protocols import TopicJudge
+from focused.learning.protocols import TopicJudge, Visit
 from focused.topic import Topic
 from focused.web.decode import content_type_of
 from focused.web.feeds import is_feed
@@ -138,7 +138,8 @@ class Settling:
         earlier = None if feed else self._store.get("content", key)
         # What a feed lists is where the crawl starts: as near as the feed itself.
         depth = link.depth if feed else link.depth + 1
-        scored = {} if earlier else self._discovery.score(page, judgement, depth)
+        visit = Visit(page, judgement, link.depth, link.score, link.evidence)
+        scored = {} if earlier else self._discovery.score(visit, depth)
         duplicate_of = earlier.decode() if earlier else None
         return _Harvest(page, judgement, key, feed, duplicate_of, depth, scored)
 

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from focused.frontier.hosts import Host, HostTable
 from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, descending, from_bytes, to_bytes
+from focused.frontier.queued import (
+    QueuedLink,
+    descending,
+    from_bytes,
+    link_key,
+    priority_of,
+    to_bytes,
+)
 from focused.frontier.store import StateStore
 
 WORTH_WAITING_FOR = 0.1
@@ -132,6 +139,35 @@ class Frontier:
         self._store.delete("queue", state[1:])
         self._store.put("seen", link.key, _DONE)
         self.hosts.refresh(host, now)
+
+    def reprioritise(self, priorities: Mapping[str, float], now: float) -> int:
+        """Move queued links, by normalised URL, up or down; return how many were moved.
+
+        Links that are not queued, or under way, are passed over.
+        """
+        touched: set[Host] = set()
+        moved = 0
+        for url, priority in priorities.items():
+            key = link_key(url)
+            state = self._store.get("seen", key)
+            if state is None or not state.startswith(_QUEUED) or key in self._leased:
+                continue
+            old_key = state[1:]
+            if priority_of(old_key) == priority:
+                continue
+            raw = self._store.get("queue", old_key)
+            if raw is None:
+                continue
+            link = dataclasses.replace(from_bytes(raw), priority=priority)
+            host = self.hosts.get(link.host)
+            self._store.delete("queue", old_key)
+            (found,) = struct.unpack(">Q", old_key[12:])
+            self._write(link, self._queue_key(host, priority, found))
+            touched.add(host)
+            moved += 1
+        for host in touched:
+            self.hosts.refresh(host, now)
+        return moved
 
     def save(self) -> None:
         """Write the counters that are kept in memory into the open transaction."""

@@ -16,8 +16,8 @@ import numpy as np
 
 from focused.learning.calibration import expit
 from focused.learning.features import FEATURE_NAMES, link_features
-from focused.learning.protocols import ScoredLinks, TopicJudge
-from focused.web.page import Judgement, Link, Page
+from focused.learning.protocols import ScoredLinks, TopicJudge, Visit
+from focused.web.page import Link
 
 BIAS = -1.8
 """Most links of a page lead elsewhere: menus, indexes, the neighbours of the topic."""
@@ -40,16 +40,17 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 class FixedApprentice:
     """Scores links by fixed weights; a :class:`focused.learning.protocols.LinkScorer`."""
 
-    def __init__(self, judge: TopicJudge) -> None:
+    def __init__(self, judge: TopicJudge, without: str | None = None) -> None:
+        """``without`` names a feature that is given no weight, to see what it is worth."""
         self._judge = judge
-        self._weights = np.array([WEIGHTS[name] for name in FEATURE_NAMES])
+        self._weights = np.array([WEIGHTS[name] * (name != without) for name in FEATURE_NAMES])
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the feature columns, as :mod:`focused.learning.features` explains them."""
         return FEATURE_NAMES
 
-    def score(self, page: Page, judgement: Judgement, links: Sequence[Link]) -> ScoredLinks:
-        """Score the links of one judged page in one batch."""
-        features = link_features(self._judge, page, judgement, links)
+    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
+        """Score links of one judged page in one batch."""
+        features = link_features(self._judge, visit.page, visit.judgement, links)
         return ScoredLinks(scores=expit(BIAS + features @ self._weights), features=features)

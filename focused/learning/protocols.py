@@ -34,6 +34,22 @@ class TopicJudge(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Visit:
+    """A judged page, and how the crawl came to it.
+
+    ``depth`` counts links from the nearest seed. ``score`` in [0, 1] and
+    ``evidence``, shape (len(feature_names),), are those of the link that led
+    here, as they were before the fetch; a seed has score 1 and no evidence.
+    """
+
+    page: Page
+    judgement: Judgement
+    depth: int = 0
+    score: float = 1.0
+    evidence: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredLinks:
     """The apprentice's answer for one page's links, row i for link i.
 
@@ -52,5 +68,5 @@ class LinkScorer(Protocol):
     def feature_names(self) -> tuple[str, ...]:
         """Names of the feature columns, for reports and ``focused why``."""
 
-    def score(self, page: Page, judgement: Judgement, links: Sequence[Link]) -> ScoredLinks:
-        """Score the links of one judged page in one batch."""
+    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
+        """Score links of one judged page in one batch."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.learning.protocols import ScoredLinks
+from focused.learning.protocols import ScoredLinks, Visit
 from focused.web.page import Judgement, Link, Page
 
 
@@ -30,6 +30,6 @@ class UninformedScorer:
 
     feature_names: tuple[str, ...] = ()
 
-    def score(self, page: Page, judgement: Judgement, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
         """Answer 0.5 for each link, from no features."""
         return ScoredLinks(np.full(len(links), 0.5), np.zeros((len(links), 0)))

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from focused.policies.per_link import PerLink
-from focused.policies.policy import Aids, Policy
-from focused.frontier.ordering import most_promising_first
+from focused.crawl.policy import Policy
 from focused.learning.calibration import expit
-from focused.web.page import Judgement, Link
+from focused.learning.protocols import Visit
+from focused.policies.per_link import PerLink
+from focused.policies.policy import Aids
+from focused.web.page import Link
 
 
 def policy(aids: Aids) -> Policy:
     """Make the policy from the judge's verdicts on short texts."""
 
-    def verdicts(judgement: Judgement, links: Sequence[Link]) -> ArrayLike:
+    def verdicts(visit: Visit, links: Sequence[Link]) -> ArrayLike:
         return expit(aids.judge.verdicts([link.anchor for link in links]))
 
-    return Policy("anchor", PerLink(verdicts), most_promising_first, patient=True)
+    return Policy("anchor", PerLink(verdicts))

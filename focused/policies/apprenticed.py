@@ -1,11 +1,21 @@
-"""Our own: the apprentice's prediction, most promising first, as the live crawl has it."""
+"""Our own: the apprentice's prediction, most promising first, as the live crawl has it.
+
+Its ablations leave one of the apprentice's features out.
+"""
 
 from __future__ import annotations
 
-from focused.policies.policy import Aids, Policy
-from focused.frontier.ordering import most_promising_first
+from focused.crawl.policy import Policy
+from focused.learning.apprentice import FixedApprentice
+from focused.policies.policy import Aids
 
 
 def policy(aids: Aids) -> Policy:
     """Make the policy from the live crawl's own link scorer."""
-    return Policy("focused", aids.apprentice, most_promising_first, patient=True)
+    return Policy("focused", aids.apprentice)
+
+
+def without(aids: Aids, *, feature: str) -> Policy:
+    """Make the policy from an apprentice that gives ``feature`` no weight."""
+    name = f"focused-without-{feature.replace('_', '-')}"
+    return Policy(name, FixedApprentice(aids.judge, without=feature))

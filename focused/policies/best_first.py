@@ -6,12 +6,12 @@ focus of Chakrabarti, van den Berg, Dom 1999. The best of several parents counts
 
 from __future__ import annotations
 
+from focused.crawl.policy import Policy
 from focused.policies.per_link import PerLink
-from focused.policies.policy import Aids, Policy
-from focused.frontier.ordering import most_promising_first
+from focused.policies.policy import Aids
 
 
 def policy(aids: Aids) -> Policy:
     """Make the policy; the parent's relevance comes with its judgement."""
-    scorer = PerLink(lambda judgement, links: judgement.relevance)
-    return Policy("best-first", scorer, most_promising_first, patient=True)
+    scorer = PerLink(lambda visit, links: visit.judgement.relevance)
+    return Policy("best-first", scorer)

@@ -6,8 +6,9 @@ to the top again, as if it had been pushed anew.
 
 from __future__ import annotations
 
+from focused.crawl.policy import Policy
 from focused.policies.per_link import unscored
-from focused.policies.policy import Aids, Policy
+from focused.policies.policy import Aids
 
 
 def last_found_first(score: float, found_seq: int) -> float:
@@ -17,4 +18,4 @@ def last_found_first(score: float, found_seq: int) -> float:
 
 def policy(aids: Aids) -> Policy:
     """Make the policy; needs no aid."""
-    return Policy("dfs", unscored(), last_found_first, patient=False)
+    return Policy("dfs", unscored(), ordering=last_found_first, patient=False)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from focused.learning.protocols import ScoredLinks
-from focused.web.page import Judgement, Link, Page
+from focused.learning.protocols import ScoredLinks, Visit
+from focused.web.page import Link
 
-Scores = Callable[[Judgement, Sequence[Link]], ArrayLike]
-"""``(judgement of the page, its links) -> scores in [0, 1], shape (n,) or one for all``."""
+Scores = Callable[[Visit, Sequence[Link]], ArrayLike]
+"""``(page as visited, its links) -> scores in [0, 1], shape (n,) or one for all``."""
 
 
 class PerLink:
@@ -22,14 +22,14 @@ class PerLink:
     def __init__(self, scores: Scores) -> None:
         self._scores = scores
 
-    def score(self, page: Page, judgement: Judgement, links: Sequence[Link]) -> ScoredLinks:
-        """Score the links of one judged page in one batch."""
+    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
+        """Score links of one judged page in one batch."""
         scores = np.broadcast_to(
-            np.asarray(self._scores(judgement, links), dtype=np.float64), (len(links),)
+            np.asarray(self._scores(visit, links), dtype=np.float64), (len(links),)
         )
         return ScoredLinks(scores, np.empty((len(links), 0)))
 
 
 def unscored() -> PerLink:
     """Every link is worth the same."""
-    return PerLink(lambda judgement, links: 0.0)
+    return PerLink(lambda visit, links: 0.0)

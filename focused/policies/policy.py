@@ -1,38 +1,30 @@
-"""What a policy is made of, and what it may be made from."""
+"""What a policy may be made from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from focused.frontier.ordering import Ordering
+from focused.crawl.policy import Policy
+from focused.crawl.steps import Settled
 from focused.learning.protocols import LinkScorer, TopicJudge
 
 
 @dataclass(frozen=True, slots=True)
 class Aids:
-    """What a policy may use.
+    """What a policy may use: never a label.
 
-    ``judge`` and ``apprentice`` are those of the live crawl. ``is_relevant``
-    tells by the labels whether a URL (redirects followed) counts as harvest:
-    for oracles alone. ``seed`` is for policies that draw lots.
+    ``judge`` and ``apprentice`` are those of the live crawl. ``seed`` is for
+    policies that draw lots. ``rehearse`` crawls once from the same seeds with
+    the same budget under another policy and returns what was settled, in
+    order; None where the pages cannot be had for nothing: in a live crawl.
     """
 
     judge: TopicJudge
     apprentice: LinkScorer
-    is_relevant: Callable[[str], bool]
     seed: int = 0
+    rehearse: Callable[[Policy], Sequence[Settled]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """``scorer`` predicts links, ``ordering`` turns score and place into priority.
-
-    ``patient`` policies may wait for a clearly better link whose host is not
-    due yet, as long as the topic's politeness.patience says.
-    """
-
-    name: str
-    scorer: LinkScorer
-    ordering: Ordering
-    patient: bool
+PolicyMaker = Callable[[Aids], Policy]
+"""Makes a policy for one crawl: its state, where it has any, is that crawl's own."""

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 
 import xxhash
 
+from focused.crawl.policy import Policy
+from focused.learning.protocols import Visit
 from focused.policies.per_link import PerLink
-from focused.policies.policy import Aids, Policy
-from focused.frontier.ordering import most_promising_first
-from focused.web.page import Judgement, Link
+from focused.policies.policy import Aids
+from focused.web.page import Link
 
 
 def policy(aids: Aids) -> Policy:
     """Make the policy from ``aids.seed``."""
 
-    def lots(judgement: Judgement, links: Sequence[Link]) -> list[float]:
+    def lots(visit: Visit, links: Sequence[Link]) -> list[float]:
         return [xxhash.xxh3_64_intdigest(link.url.encode(), aids.seed) / 2.0**64 for link in links]
 
-    return Policy("random", PerLink(lots), most_promising_first, patient=False)
+    return Policy("random", PerLink(lots), patient=False)

@@ -2,37 +2,63 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
 
 from focused.errors import ConfigurationError
+from focused.learning.features import FEATURE_NAMES
 from focused.policies import (
     anchor,
     apprenticed,
     best_first,
     breadth_first,
     depth_first,
-    oracle,
     random_order,
 )
-from focused.policies.policy import Aids, Policy
+from focused.policies.policy import Aids, PolicyMaker
 
-POLICIES: Mapping[str, Callable[[Aids], Policy]] = {
-    "focused": apprenticed.policy,
-    "best-first": best_first.policy,
-    "anchor": anchor.policy,
-    "bfs": breadth_first.policy,
-    "dfs": depth_first.policy,
-    "random": random_order.policy,
-    "oracle": oracle.policy,
+_ABLATIONS: Mapping[str, PolicyMaker] = {
+    f"focused-without-{name.replace('_', '-')}": partial(apprenticed.without, feature=name)
+    for name in FEATURE_NAMES
 }
 
+POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
+    {
+        "focused": apprenticed.policy,
+        "best-first": best_first.policy,
+        "anchor": anchor.policy,
+        "bfs": breadth_first.policy,
+        "dfs": depth_first.policy,
+        "random": random_order.policy,
+        **_ABLATIONS,
+    }
+)
 
-def policy_named(name: str) -> Callable[[Aids], Policy]:
-    """Return the maker of a policy. Raises ConfigurationError for an unknown name."""
-    try:
+
+def policy_named(name: str) -> PolicyMaker:
+    """Return the maker of a policy: one of ours, or ``package.module.function`` of one's own.
+
+    Raises ConfigurationError for a name that is neither.
+    """
+    if name in POLICIES:
         return POLICIES[name]
-    except KeyError:
-        known = ", ".join(POLICIES)
-        raise ConfigurationError(
-            f"--policies: no policy is named {name!r}; there are {known}"
-        ) from None
+    if "." in name:
+        return _imported(name)
+    known = ", ".join(each for each in POLICIES if each not in _ABLATIONS)
+    raise ConfigurationError(
+        f"no policy is named {name!r}; there are {known}, {next(iter(_ABLATIONS))} and the like, "
+        "and one's own as package.module.function"
+    )
+
+
+def _imported(path: str) -> PolicyMaker:
+    module, _, function = path.rpartition(".")
+    try:
+        maker: Callable[[Aids], object] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"the policy {path!r} cannot be imported: {error}") from error
+    if not callable(maker):
+        raise ConfigurationError(f"the policy {path!r} is no function that makes one")
+    return maker  # type: ignore[return-value]  # what it makes shows when it is called

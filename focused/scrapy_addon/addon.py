@@ -19,7 +19,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from focused.errors import FocusedError
-from focused.frontier.ordering import ordering_named
+from focused.policies import policy_named
 from focused.scrapy_addon.guide import guide_for
 from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.progress import ProgressExtension
@@ -34,7 +34,7 @@ from focused.web.scope import check_seeds_in_scope
 
 DEFAULTS: dict[str, Any] = {
     "FOCUSED_TOPIC": None,  # the topic file
-    "FOCUSED_POLICY": "focused",  # or bfs
+    "FOCUSED_POLICY": "focused",  # or bfs, best-first, ...: see docs/compare.md
     "FOCUSED_FOLLOW_LINKS": False,  # True: the crawl follows links itself, as the topic spider
     "FOCUSED_GUIDE": None,  # topic -> Guide, or its dotted path: instead of the topic's model
     "FOCUSED_REPLAY": None,  # 127.0.0.1:PORT of a replay server: no request goes elsewhere
@@ -93,7 +93,7 @@ class FocusedAddon:
         topic = topic_of(settings)
         check_seeds_in_scope(topic)
         policy = settings["FOCUSED_POLICY"]
-        ordering_named(policy)
+        policy_named(policy)
         # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
         replayed = bool(settings["FOCUSED_REPLAY"])
         open_state(topic, policy, replayed=replayed).close()

@@ -19,6 +19,7 @@ from focused.crawl import Crawl, Settled
 from focused.errors import ConfigurationError
 from focused.frontier.store import StateStore
 from focused.learning.protocols import LinkScorer, TopicJudge
+from focused.policies import Aids, Policy, policy_named
 from focused.topic import Budget, Scope, Topic, describe
 from focused.topic_file import load_topic
 from focused.web.page import Outcome
@@ -41,6 +42,7 @@ class Session:
     def __init__(
         self, topic: Topic, policy: str, guide: Guide, *, follow_links: bool, replayed: bool
     ) -> None:
+        """Raises ConfigurationError for a policy that is unknown or cannot be live."""
         self.topic = topic
         self.replayed = replayed
         self.policy = policy
@@ -49,6 +51,7 @@ class Session:
         self.done_because = ""
         self.trouble = ""  # why the crawl did not end in order; fit for the terminal
         self._guide = guide
+        self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
         self._was_opened = False
         self._stop: Callable[[], object] = lambda: None
@@ -104,9 +107,8 @@ class Session:
         self._crawl = Crawl(
             self.topic,
             self._guide.judge,
-            self._guide.scorer,
+            self._ordered_by,
             store,
-            policy=self.policy,
             training_urls=self._guide.training_urls,
             follow_links=self.follow_links,
         )

@@ -90,10 +90,10 @@ class Choking(WhaleJudge):
 
 
 class ChokingScorer(WhaleScorer):
-    def score(self, page, judgement, links):
-        if "choke" in page.url:
+    def score(self, visit, links):
+        if "choke" in visit.page.url:
             raise ValueError("what links")
-        return super().score(page, judgement, links)
+        return super().score(visit, links)
 
 
 @pytest.mark.parametrize("broken", [{"judge": Choking()}, {"scorer": ChokingScorer()}], ids=str)

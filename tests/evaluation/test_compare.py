@@ -25,9 +25,10 @@ from focused.evaluation.examination.examiner import (
     parse_seeds,
     plan,
 )
-from focused.evaluation.examination_report import run_row, summary
-from focused.policies import POLICIES, Aids
 from focused.evaluation.examination.referee import Referee
+from focused.evaluation.examination_report import run_row, summary
+from focused.learning.protocols import Visit
+from focused.policies import POLICIES, Aids
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
 from focused.topic_file import load_topic
 from focused.web.page import Judgement, Link, Page
@@ -297,7 +298,7 @@ def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
     exec(text.partition("```python\n")[2].partition("```")[0], names)
     short = names["policy"](Aids(WhaleJudge(), WhaleScorer(), lambda url: False))
     links = [Link("http://a.test/long"), Link("http://a.test/")]
-    scores = short.scorer.score(Page("http://a.test/x"), Judgement(0.5, True), links).scores
+    scores = short.scorer.score(Visit(Page("http://a.test/x"), Judgement(0.5, True)), links).scores
     assert scores[1] > scores[0]
 
 

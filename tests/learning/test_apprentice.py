@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from focused.learning.apprentice import FixedApprentice
 from focused.learning.features import FEATURE_NAMES, MAX_PARENT_LOG_ODDS, link_features
+from focused.learning.protocols import Visit
 from focused.web.page import Judgement, Link, Page
 
 PAGE = Page("https://home.example/page")
@@ -71,20 +72,20 @@ def test_the_parents_relevance_is_log_odds_within_bounds(relevance, nats):
 @pytest.mark.parametrize("part", ["anchor", "context", "url"])
 def test_words_of_the_topic_raise_the_score(apprentice, part):
     good, bad = (replace(PLAIN, **{part: f"https://home.example/{w}"}) for w in ("good", "bad"))
-    scores = apprentice.score(PAGE, UNSURE, [good, PLAIN, bad]).scores
+    scores = apprentice.score(Visit(PAGE, UNSURE), [good, PLAIN, bad]).scores
     assert scores[0] > scores[1] > scores[2]
 
 
 def test_links_of_a_relevant_page_score_higher(apprentice):
     low, high = (
-        apprentice.score(PAGE, Judgement(relevance, on_topic=False), [PLAIN]).scores[0]
+        apprentice.score(Visit(PAGE, Judgement(relevance, on_topic=False)), [PLAIN]).scores[0]
         for relevance in (0.1, 0.9)
     )
     assert high > low
 
 
 def test_a_page_without_links_has_no_scores(apprentice):
-    scored = apprentice.score(PAGE, UNSURE, [])
+    scored = apprentice.score(Visit(PAGE, UNSURE), [])
     assert scored.scores.shape == (0,)
     assert scored.features.shape == (0, len(apprentice.feature_names))
 
@@ -104,8 +105,8 @@ def test_a_page_without_links_has_no_scores(apprentice):
 def test_scores_are_probabilities_and_do_not_depend_on_neighbours(relevance, links):
     apprentice = FixedApprentice(KeywordJudge())
     judgement = Judgement(relevance, on_topic=False)
-    scored = apprentice.score(PAGE, judgement, links)
+    scored = apprentice.score(Visit(PAGE, judgement), links)
     assert scored.features.shape == (len(links), len(apprentice.feature_names))
     assert np.all((scored.scores >= 0) & (scored.scores <= 1))
-    alone = [apprentice.score(PAGE, judgement, [link]).scores[0] for link in links]
+    alone = [apprentice.score(Visit(PAGE, judgement), [link]).scores[0] for link in links]
     assert scored.scores == pytest.approx(alone)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from focused.learning.protocols import ScoredLinks
+from focused.learning.protocols import ScoredLinks, Visit
 from focused.scrapy_addon.session import Guide
 from focused.topic import Topic
 from focused.web.page import Judgement, Link, Page
@@ -26,9 +26,9 @@ class WhaleJudge:
 class WhaleScorer:
     feature_names = ("anchor", "parent")
 
-    def score(self, page: Page, judgement: Judgement, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
         anchor = np.array(["whale" in f"{link.anchor} {link.url}" for link in links], dtype=float)
-        parent = np.full(len(links), judgement.relevance)
+        parent = np.full(len(links), visit.judgement.relevance)
         return ScoredLinks(0.6 * anchor + 0.3 * parent, np.column_stack([anchor, parent]))
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from focused.archive import page_rows
 from focused.crawl import Crawl, Done, Fetch, Settled, Wait
+from focused.crawl.policy import Policy, Steering
+from focused.frontier.ordering import breadth_first, most_promising_first
 from focused.frontier.store import StateStore
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.topic import Output, Politeness, Seeds, Topic, Training
@@ -75,6 +77,7 @@ class Simulation:
     topic: Topic
     web: Mapping[str, Answer]
     policy: str = "focused"
+    steering: Steering | None = None
     judge: TopicJudge = field(default_factory=WhaleJudge)
     scorer: LinkScorer = field(default_factory=WhaleScorer)
     training_urls: frozenset[str] = frozenset()
@@ -95,11 +98,15 @@ class Simulation:
         return Crawl(
             self.topic,
             self.judge,
-            self.scorer,
+            self._ordered_by(),
             self.store,
-            policy=self.policy,
             training_urls=self.training_urls,
         )
+
+    def _ordered_by(self) -> Policy:
+        ordering = breadth_first if self.policy == "bfs" else most_promising_first
+        patient = self.policy != "bfs"
+        return Policy(self.policy, self.scorer, ordering, patient, self.steering)
 
     def step(self) -> Fetch | Wait | Done:
         """One turn of the crank, one fetch at a time."""

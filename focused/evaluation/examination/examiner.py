@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import random
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import product
@@ -19,14 +19,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.crawl import Settled
+from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
-from focused.evaluation.metrics import cumulative_harvest, harvest_rate
-from focused.evaluation.simulation.parsed_web import ParsedWeb
-from focused.policies import Aids, policy_named
+from focused.evaluation.examination.oracles import ORACLES
 from focused.evaluation.examination.referee import Referee
+from focused.evaluation.metrics import cumulative_harvest, harvest_rate
 from focused.evaluation.simulation.network import drawn_latency
-from focused.evaluation.simulation.simulator import simulate
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.evaluation.simulation.simulator import SimulatedRun, simulate
 from focused.learning.protocols import LinkScorer, TopicJudge
+from focused.policies import Aids, policy_named
 from focused.recorded.store import RecordedWeb
 from focused.topic import Budget, Topic
 
@@ -99,7 +102,8 @@ def plan(
     Raises ConfigurationError for unknown names.
     """
     for name in policies:
-        policy_named(name)
+        if name not in ORACLES:
+            policy_named(name)
     for text in seeds:
         parse_seeds(text)
     each = product(topics, seeds, range(repeats), policies)
@@ -145,20 +149,10 @@ class Examiner:
 
     def run(self, trial: Trial) -> Result:
         """Make one run and judge it."""
-        terms, candidate = self._terms, self._candidates[trial.topic]
+        terms = self._terms
         referee = self._referees[trial.topic]
         lots = terms.seed * 1_000_003 + trial.repeat
-        aids = Aids(candidate.judge, candidate.apprentice, referee.is_relevant, lots)
-        run = simulate(
-            _on_terms(candidate.topic, terms),
-            candidate.judge,
-            self._network,
-            policy_named(trial.policy)(aids),
-            latency=drawn_latency(terms.latency_s, lots),
-            training_urls=referee.training_urls,
-            seeds=self.seeds_of(trial),
-            pages=terms.budget,
-        )
+        run = self._simulate(trial, self._policy(trial, lots), lots)
         verdicts = referee.verdicts(run.pages)
         return Result(
             trial=trial,
@@ -172,6 +166,39 @@ class Examiner:
             ended_because=run.ended_because,
             simulated_s=run.simulated_s,
             cpu_s=run.cpu_s,
+        )
+
+    def _policy(self, trial: Trial, lots: int) -> Policy:
+        if trial.policy in ORACLES:
+            return ORACLES[trial.policy](self._referees[trial.topic])
+        candidate = self._candidates[trial.topic]
+
+        def rehearse(policy: Policy) -> Sequence[Settled]:
+            settled: list[Settled] = []
+            self._simulate(trial, policy, lots, watch=settled.append)
+            return settled
+
+        aids = Aids(candidate.judge, candidate.apprentice, lots, rehearse)
+        return policy_named(trial.policy)(aids)
+
+    def _simulate(
+        self,
+        trial: Trial,
+        policy: Policy,
+        lots: int,
+        watch: Callable[[Settled], object] | None = None,
+    ) -> SimulatedRun:
+        candidate = self._candidates[trial.topic]
+        return simulate(
+            _on_terms(candidate.topic, self._terms),
+            candidate.judge,
+            self._network,
+            policy,
+            latency=drawn_latency(self._terms.latency_s, lots),
+            training_urls=self._referees[trial.topic].training_urls,
+            seeds=self.seeds_of(trial),
+            pages=self._terms.budget,
+            watch=watch,
         )
 
     def seeds_of(self, trial: Trial) -> Sequence[str]:

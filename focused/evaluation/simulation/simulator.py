@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +19,8 @@ import pandas as pd
 
 from focused.archive import page_rows
 from focused.archive_schema import PAGES_SCHEMA
-from focused.crawl import Crawl, Done, Fetch, Purpose, Wait
-from focused.policies import Policy
+from focused.crawl import Crawl, Done, Fetch, Purpose, Settled, Wait
+from focused.crawl.policy import Policy
 from focused.evaluation.simulation.network import Latency, Network
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge
@@ -58,31 +58,30 @@ def simulate(
     training_urls: frozenset[str] = frozenset(),
     seeds: Sequence[str] | None = None,
     pages: int | None = None,
+    watch: Callable[[Settled], object] | None = None,
 ) -> SimulatedRun:
     """Crawl ``network`` until the frontier is empty, a budget spent, or ``pages`` judged.
 
     ``pages`` counts as the harvest does: training samples and feeds do not.
     ``seeds`` stand in for the topic's own. Scope, budget, delays, concurrency
     and patience are the topic's; a policy that knows no better link to wait
-    for has no patience. The clock starts at 0 s.
+    for has no patience. ``watch`` is shown what is settled. The clock starts at 0 s.
     """
     began_s = time.process_time()
     with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
-        topic = _cheaply(topic, policy, Path(folder))
+        topic = _cheaply(topic, Path(folder))
         store = StateStore.open(Path(folder) / "state", {"simulation": policy.name})
         try:
             crawl = Crawl(
                 topic,
                 judge,
-                policy.scorer,
+                policy,
                 store,
-                policy=policy.name,
                 training_urls=training_urls,
-                ordering=policy.ordering,
                 parse=network.parse,
             )
             crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
-            driver = _Driver(crawl, network, latency, topic.politeness.concurrency)
+            driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
             ended = driver.run(pages)
             rows = _frame(store)
         finally:
@@ -90,12 +89,8 @@ def simulate(
     return SimulatedRun(driver.asked, rows, ended, driver.now, time.process_time() - began_s)
 
 
-def _cheaply(topic: Topic, policy: Policy, folder: Path) -> Topic:
-    output = replace(topic.output, folder=folder, warc=False, parquet=False)
-    politeness = topic.politeness
-    if not policy.patient:
-        politeness = replace(politeness, patience=0.0)
-    return replace(topic, output=output, politeness=politeness)
+def _cheaply(topic: Topic, folder: Path) -> Topic:
+    return replace(topic, output=replace(topic.output, folder=folder, warc=False, parquet=False))
 
 
 def _frame(store: StateStore) -> pd.DataFrame:
@@ -106,13 +101,21 @@ def _frame(store: StateStore) -> pd.DataFrame:
 class _Driver:
     """Asks, lets time pass, settles: what Scrapy's engine is to a live crawl."""
 
-    def __init__(self, crawl: Crawl, network: Network, latency: Latency, concurrency: int) -> None:
+    def __init__(
+        self,
+        crawl: Crawl,
+        network: Network,
+        latency: Latency,
+        concurrency: int,
+        watch: Callable[[Settled], object] | None,
+    ) -> None:
         self.now = 0.0
         self.asked: list[str] = []
         self._crawl = crawl
         self._network = network
         self._latency = latency
         self._concurrency = concurrency
+        self._watch = watch
         self._under_way: list[tuple[float, int, Outcome]] = []
 
     def run(self, pages: int | None) -> str:
@@ -158,4 +161,6 @@ class _Driver:
             self.now = max(self.now, until)
             return
         self.now, lease, outcome = heapq.heappop(self._under_way)
-        self._crawl.settle(lease, outcome, self.now)
+        settled = self._crawl.settle(lease, outcome, self.now)
+        if self._watch is not None and settled is not None:
+            self._watch(settled)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from focused.errors import RecordedWebError
-from focused.evaluation.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 from focused.evaluation.simulation.network import RecordedNetwork
+from focused.evaluation.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
 from focused.web.page import Failed, FailureKind, Fetched, Page
 from focused.web.parse import parse_page

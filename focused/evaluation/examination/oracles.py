@@ -1,0 +1,38 @@
+"""The oracles: policies that see the labels, to tell how much there was to gain.
+
+They are no policies that anybody can use, so they live with the referee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from focused.crawl.policy import Policy
+from focused.evaluation.examination.referee import Referee
+from focused.learning.protocols import Visit
+from focused.policies.per_link import PerLink
+from focused.web.page import Link
+
+_A_LITTLE = 1e-12  # found_seq is below 10**9: never as much as a label
+
+
+def relevant_then_breadth_first(score: float, found_seq: int) -> float:
+    """Order by score; between equals, on whatever host, by the order of discovery."""
+    return score - _A_LITTLE * found_seq
+
+
+def greedy_oracle(referee: Referee) -> Policy:
+    """See the labels of what is in the frontier, and nothing beyond it.
+
+    Takes an on-topic link whenever it holds one, the earliest found; otherwise
+    goes breadth-first. No upper bound: it cannot tell which off-topic page
+    leads to the topic, and a policy that can may beat it.
+    """
+
+    def labels(visit: Visit, links: Sequence[Link]) -> list[float]:
+        return [float(referee.is_relevant(link.url)) for link in links]
+
+    return Policy("oracle", PerLink(labels), relevant_then_breadth_first)
+
+
+ORACLES: Mapping[str, Callable[[Referee], Policy]] = {"oracle": greedy_oracle}
