@@ -1,6 +1,18 @@
 """What follows from the runs of an examination: statistics, tables, pictures, a report.
 
-Everything here is a pure function of the runs as the comparison's JSON has
-them (one mapping per run, see :mod:`focused.evaluation.findings.runs`), so that
-a report can be made again from the file alone, on another machine.
+Everything here is a pure function of the comparison's JSON document (one
+mapping per run, see :mod:`~focused.evaluation.findings.runs`), so that a report
+can be made again from the file alone, on another machine.
+
+The way of a document: :mod:`runs` reads and checks it; :mod:`grid` lays the runs
+out as starts × policies, so that policies are only ever compared from the same
+start; :mod:`inference` draws topics and starts again (the bootstrap);
+:mod:`summary`, :mod:`pairing` and :mod:`ranks` say what each policy brought, how
+two differ and which can be told apart; :mod:`conclusions` puts the three
+together. :mod:`tables`, :mod:`plots`, :mod:`headline` and :mod:`html` show them;
+:mod:`export` writes a folder.
+
+Invariants: a mean over one start has no interval; what was not measured is None
+and never 0; the order of the runs changes no figure; oracles are bounds and never
+contenders.
 """

@@ -1,0 +1,93 @@
+"""All that follows from the runs, as the comparison's JSON and its report have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from focused.evaluation.findings.grid import Grid
+from focused.evaluation.findings.inference import Estimate
+from focused.evaluation.findings.pairing import Pairing, pair_policies
+from focused.evaluation.findings.ranks import Ranks, rank_policies
+from focused.evaluation.findings.runs import Run, runs_of
+from focused.evaluation.findings.summary import PolicySummary, summarise
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs and what they say; ``ranks`` are by mean harvest on each topic."""
+
+    grid: Grid
+    summary: tuple[PolicySummary, ...]
+    paired: tuple[Pairing, ...]
+    ranks: Ranks
+
+    def of(self, policy: str) -> PolicySummary | None:
+        """The summary of a policy, None when it was not examined."""
+        return next((each for each in self.summary if each.policy == policy), None)
+
+    def pairing(self, policy: str, reference: str) -> Pairing | None:
+        """Two policies over all kinds of start."""
+        wanted = (policy, reference, None)
+        found = (p for p in self.paired if (p.policy, p.reference, p.seeds) == wanted)
+        return next(found, None)
+
+    @property
+    def best_first(self) -> list[PolicySummary]:
+        """The summaries by mean harvest, best first; policies without a run last."""
+        return sorted(self.summary, key=lambda each: -each.harvest.mean if each.harvest else 1.0)
+
+
+def conclude(runs: Iterable[Run], seed: int = 0) -> Findings:
+    """Summarise, pair and rank ``runs``; ``seed`` draws the bootstrap's resamples.
+
+    The same runs in any order give the same figures.
+    """
+    grid = Grid.of(runs)
+    # One generator each: another policy in one part moves no interval of another part
+    for_summary, for_pairs = np.random.default_rng(seed).spawn(2)
+    return Findings(
+        grid=grid,
+        summary=tuple(summarise(grid, for_summary)),
+        paired=tuple(pair_policies(grid, for_pairs)),
+        ranks=rank_policies(grid),
+    )
+
+
+def findings_of(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[str, Any]:
+    """``summary``, ``paired`` and ``ranks`` of a document's ``runs``, JSON-able.
+
+    An estimate ``x`` becomes three keys, ``x``, ``x_low`` and ``x_high``. ``seed`` is
+    that of the comparison's terms. Raises
+    :class:`~focused.evaluation.findings.runs.ComparisonError` for damaged runs.
+    """
+    found = conclude(runs_of(runs), seed)
+    return {
+        "summary": [flat(each) for each in found.summary],
+        "paired": [flat(each) for each in found.paired],
+        "ranks": flat(found.ranks),
+    }
+
+
+def flat(row: msgspec.Struct) -> dict[str, Any]:
+    """A row as JSON-able data, each estimate as three keys."""
+    values: dict[str, Any] = {}
+    for field in row.__struct_fields__:
+        value = getattr(row, field)
+        if isinstance(value, Estimate) or _may_be_estimate(row, field):
+            low, high = f"{field}_low", f"{field}_high"
+            values |= {field: None, low: None, high: None}
+            if value is not None:
+                values |= {field: value.mean, low: value.low, high: value.high}
+        elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
+            values[field] = [flat(each) for each in value]
+        else:
+            values[field] = msgspec.to_builtins(value)
+    return values
+
+
+def _may_be_estimate(row: msgspec.Struct, field: str) -> bool:
+    """A missing estimate has its three keys, too: columns don't depend on the runs."""
+    return "Estimate" in str(type(row).__annotations__.get(field, ""))

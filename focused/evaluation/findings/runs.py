@@ -1,0 +1,216 @@
+"""The comparison's JSON document, read and checked: one typed row per run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import pandas as pd
+
+from focused.errors import FocusedError
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class ComparisonError(FocusedError):
+    """A comparison's document is foreign or damaged: name another, or compare again."""
+
+
+class Start(NamedTuple):
+    """Where several policies began alike; they are compared on it and nowhere else.
+
+    ``host_cap`` is in pages per host, None where there was no cap.
+    """
+
+    web: str
+    topic: str
+    seeds: str
+    repeat: int
+    host_cap: int | None
+
+    @property
+    def cluster(self) -> tuple[str, str]:
+        """Web and topic: starts of one topic resemble each other."""
+        return self.web, self.topic
+
+    @property
+    def group(self) -> tuple[str, int | None]:
+        """Kind of seeds and cap."""
+        return self.seeds, self.host_cap
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One simulated crawl, by the labels; ``judge_*`` by the topic's own classifier.
+
+    Shares are in [0, 1]. ``harvest`` is ``on_topic / fetched``, ``area`` the mean
+    harvest rate over the ``budget`` (in pages, what was left of it off topic),
+    ``relevant`` the pages on topic that count. ``crawl_and_stop`` and
+    ``crawl_and_stop_threshold`` as in Cho, Garcia-Molina, Page 1998.
+    ``half_recall_pages`` is None where half of the relevant pages were never
+    found. ``curve`` holds pairs (fetched, on topic), both rising. None elsewhere:
+    not measured.
+    """
+
+    web: str
+    topic: str
+    policy: str
+    seeds: str
+    repeat: Count
+    budget: Annotated[int, msgspec.Meta(ge=1)]
+    host_cap: Annotated[int, msgspec.Meta(ge=1)] | None
+    fetched: Count
+    on_topic: Count
+    relevant: Count
+    harvest: Share
+    recall: Share
+    area: Share
+    hosts: Count
+    curve: tuple[tuple[Count, Count], ...]
+    crawl_and_stop: Share | None = None
+    crawl_and_stop_threshold: Share | None = None
+    half_recall_pages: Count | None = None
+    judge_harvest: Share | None = None
+    judge_precision: Share | None = None
+    judge_recall: Share | None = None
+    ended_because: str = ""
+    simulated_s: Amount | None = None
+    cpu_s: Amount | None = None
+    peak_mb: Amount | None = None
+
+    @property
+    def start(self) -> Start:
+        """What it shares with the runs it is compared with."""
+        return Start(self.web, self.topic, self.seeds, self.repeat, self.host_cap)
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether nothing was left to fetch before the budget was spent."""
+        return self.fetched < self.budget
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What all runs have in common; ``budget`` in pages or ``x1``, times the topic's size."""
+
+    budget: str | int = ""
+    latency_s: Amount | None = None
+    seed: int = 0
+    repeat: Count = 1
+
+
+class Web(msgspec.Struct, frozen=True):
+    """A recorded web that was crawled."""
+
+    name: str
+    folder: str = ""
+    pages: Count = 0
+    hosts: Count = 0
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A topic that was not examined, and why."""
+
+    web: str
+    topic: str
+    why: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole document; what it says of summary, pairs and ranks is found again.
+
+    ``focused`` is the version that made it, ``command`` the command line.
+    """
+
+    focused: str
+    runs: tuple[Run, ...]
+    terms: Terms = Terms()
+    webs: tuple[Web, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    command: str | tuple[str, ...] | None = None
+
+
+def read_comparison(path: Path) -> Comparison:
+    """Read the JSON file at ``path``.
+
+    Raises :class:`ComparisonError` when it is missing, no JSON, or no
+    comparison; the message names the file and the place in it.
+    """
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise ComparisonError(f"{path} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ComparisonError(f"{path} is damaged, it is no JSON: {error}") from error
+    return comparison_of(document, str(path))
+
+
+def comparison_of(document: object, name: str = "the comparison") -> Comparison:
+    """Check a document. ``name`` is what errors call it.
+
+    Raises :class:`ComparisonError` for a foreign or damaged one.
+    """
+    if not isinstance(document, Mapping) or not {"focused", "runs"} <= document.keys():
+        raise ComparisonError(
+            f"{name} was not written by 'focused compare --json': it has no 'focused' and 'runs'"
+        )
+    try:
+        comparison = msgspec.convert(dict(document), Comparison)
+    except msgspec.ValidationError as error:
+        raise ComparisonError(f"{name} is damaged: {error}") from error
+    _check(comparison.runs, name)
+    return comparison
+
+
+def runs_of(rows: Iterable[Mapping[str, Any]], name: str = "the comparison") -> tuple[Run, ...]:
+    """Check the ``runs`` of a document. Raises :class:`ComparisonError`."""
+    try:
+        runs = msgspec.convert([dict(row) for row in rows], tuple[Run, ...])
+    except msgspec.ValidationError as error:
+        raise ComparisonError(f"{name} is damaged in its runs: {error}") from error
+    _check(runs, name)
+    return runs
+
+
+def runs_frame(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per run, the columns those of :class:`Run` but ``curve``; None is missing."""
+    columns = [field for field in Run.__struct_fields__ if field != "curve"]
+    frame = pd.DataFrame(
+        [[getattr(run, column) for column in columns] for run in runs], columns=columns
+    )
+    # An all-missing or half-missing count must stay a count in every run's file
+    nullable = {"host_cap": "Int64", "half_recall_pages": "Int64"}
+    floats = [
+        *("crawl_and_stop", "crawl_and_stop_threshold", "judge_harvest", "judge_precision"),
+        *("judge_recall", "simulated_s", "cpu_s", "peak_mb"),
+    ]
+    return frame.astype(nullable | dict.fromkeys(floats, "float64"))
+
+
+def curves_frame(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row per point of a curve: the run's start and policy, ``fetched``, ``on_topic``."""
+    columns = ["web", "topic", "policy", "seeds", "repeat", "host_cap", "fetched", "on_topic"]
+    rows = [
+        (*(getattr(run, column) for column in columns[:6]), fetched, on_topic)
+        for run in runs
+        for fetched, on_topic in run.curve
+    ]
+    return pd.DataFrame(rows, columns=columns).astype({"host_cap": "Int64"})
+
+
+def _check(runs: Sequence[Run], name: str) -> None:
+    seen: dict[tuple[str, Start], int] = {}
+    for place, run in enumerate(runs):
+        where = f"{name} is damaged: runs[{place}]"
+        earlier = seen.setdefault((run.policy, run.start), place)
+        if earlier != place:
+            raise ComparisonError(f"{where} is the same policy and start as runs[{earlier}]")
+        if run.on_topic > run.fetched:
+            raise ComparisonError(f"{where} has more pages on topic than fetched")
+        for (before, found_before), (after, found_after) in zip(
+            run.curve, run.curve[1:], strict=False
+        ):
+            if after < before or found_after < found_before:
+                raise ComparisonError(f"{where}.curve falls; fetched and on topic only rise")
