@@ -11,7 +11,8 @@ and the same each time:
   ``max_share`` of its pages; pages of no topic, the background, come under
   their own categories, each in proportion to the square root of its pages.
 - *Spread*: within a category each host has a turn before any host has many;
-  the n-th page of a host with N pages comes up at n / sqrt(N).
+  the n-th page of a host with N pages comes up at n / sqrt(N). On a web of one
+  host that leaves chance alone to decide.
 - *Chance* is a hash of the URL with a fixed salt: no seed, no clock, and a
   page more or less in the web changes few lines.
 
@@ -31,6 +32,7 @@ from pathlib import Path
 
 from resiliparse.extract.html2text import extract_plain_text
 
+from focused.errors import ConfigurationError
 from focused.recorded.store import RecordedResponse, RecordedWeb
 from focused.topic_file import load_topic
 from focused.web.page import Failed, FailureKind, Fetched
@@ -53,6 +55,13 @@ class SampleSizes:
     background: int = 700
     max_share: float = 0.15
 
+    def __post_init__(self) -> None:
+        if self.per_topic < 1 or self.background < 0 or not 0 < self.max_share <= 1:
+            raise ConfigurationError(
+                f"sample sizes: {self.per_topic} pages a topic, {self.background} of background, "
+                f"a share of {self.max_share:g}: give at least 1, at least 0 and a share in (0, 1]"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class SampledPage:
@@ -69,17 +78,20 @@ def sample_directory(
     topics: Collection[str],
     avoid: Collection[str] = (),
     sizes: SampleSizes | None = None,
+    unseen: Collection[str] = (),
 ) -> list[SampledPage]:
     """Sample the labelled pages of ``web``, sorted by category and URL.
 
     ``topics`` are the categories that crawls look for; all others are
-    background. ``avoid`` are URLs never to take, seeds above all. Pages that
-    cannot be parsed or have no title are passed over.
+    background. ``avoid`` are URLs never to take, seeds above all. ``unseen``
+    are categories to pass over as if no page had them: those that were added
+    to the judge's rules after a sample was made. Pages that cannot be parsed
+    or have no title are passed over.
     """
     kept_out = {url for url in map(web.find, avoid) if url is not None}
     robots = {root: _robots(web, root) for root in {_root(url) for url in web.page_urls}}
     labels = {
-        url: web.labels.get(url, frozenset())
+        url: web.labels.get(url, frozenset()).difference(unseen)
         for url in web.page_urls
         if url not in kept_out and robots[_root(url)].allows(url, USER_AGENT)
     }
@@ -189,19 +201,37 @@ def write_directory(path: Path, pages: Sequence[SampledPage]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make a directory file for topic files; ``training/README.md`` shows the call."""
+    given = _parser().parse_args(arguments)
+    topics = [load_topic(path) for path in given.topics]
+    seeds = {normalise(url) or url for topic in topics for url in topic.seeds.urls}
+    good = {category for topic in topics for category in topic.training.good}
+    sizes = SampleSizes(given.per_topic, given.background, given.max_share)
+    with RecordedWeb.open(given.web) as web:
+        pages = sample_directory(web, good, seeds, sizes, given.unseen)
+    write_directory(given.output, pages)
+    for category in sorted({page.category for page in pages}):
+        print(f"{sum(page.category == category for page in pages):5d}  {category}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    usual = SampleSizes()
     parser = argparse.ArgumentParser(description="sample a directory file from a recorded web")
     parser.add_argument("web", type=Path, help="folder of the recorded web")
     parser.add_argument("output", type=Path, help="the directory file to write")
     parser.add_argument("topics", type=Path, nargs="+", help="topic files: what counts as topic")
-    given = parser.parse_args(arguments)
-    topics = [load_topic(path) for path in given.topics]
-    seeds = {normalise(url) or url for topic in topics for url in topic.seeds.urls}
-    good = {category for topic in topics for category in topic.training.good}
-    with RecordedWeb.open(given.web) as web:
-        pages = sample_directory(web, good, seeds)
-    write_directory(given.output, pages)
-    for category in sorted({page.category for page in pages}):
-        print(f"{sum(page.category == category for page in pages):5d}  {category}")
+    parser.add_argument(
+        "--per-topic", type=int, default=usual.per_topic, help="most pages of a topic"
+    )
+    parser.add_argument(
+        "--background", type=int, default=usual.background, help="about so many pages of no topic"
+    )
+    parser.add_argument(
+        "--max-share", type=float, default=usual.max_share, help="of a category's pages, in (0, 1]"
+    )
+    parser.add_argument(
+        "--unseen", action="append", default=[], help="a category to pass over; may be repeated"
+    )
+    return parser
 
 
 if __name__ == "__main__":

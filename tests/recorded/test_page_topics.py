@@ -8,6 +8,9 @@ from focused.recorded.page_topics import page_categories, parse_topics, shipped_
 PARALLEL = "Top/Computers/Parallel_Computing"
 STATISTICS = "Top/Science/Math/Statistics"
 CRYPTOGRAPHY = "Top/Computers/Security/Cryptography"
+HTTP = "Top/Computers/HTTP"
+TESTING = "Top/Computers/Software_Testing"
+TEXT = "Top/Computers/Text_Processing"
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,15 @@ CRYPTOGRAPHY = "Top/Computers/Security/Cryptography"
         ("https://docs.python.org/3/library/hashlib.html", CRYPTOGRAPHY),
         ("https://www.postgresql.org/docs/15/pgcrypto.html", CRYPTOGRAPHY),
         ("https://docs.djangoproject.com/en/3.2/topics/signing.html", CRYPTOGRAPHY),
+        ("https://docs.python.org/3/library/http.cookiejar.html", HTTP),
+        ("https://httpd.apache.org/docs/2.4/mod/mod_proxy_http.html", HTTP),
+        ("https://git-scm.com/docs/gitprotocol-http.html", HTTP),
+        ("https://docs.pytest.org/en/stable/how-to/fixtures.html", TESTING),
+        ("https://cmake.org/cmake/help/latest/command/add_test.html", TESTING),
+        ("https://www.postgresql.org/docs/15/regress-run.html", TESTING),
+        ("https://docs.python.org/3/library/unicodedata.html", TEXT),
+        ("https://en.cppreference.com/w/cpp/regex/regex_match.html", TEXT),
+        ("https://www.postgresql.org/docs/15/sql-createcollation.html", TEXT),
     ],
 )
 def test_a_page_about_a_topic_is_labelled_wherever_it_stands(url: str, category: str) -> None:
@@ -46,6 +58,13 @@ def test_a_page_about_a_topic_is_labelled_wherever_it_stands(url: str, category:
         "https://en.cppreference.com/w/cpp/container/vector.html",
         "https://pandas.pydata.org/docs/reference/api/pandas.Series.shape.html",
         "https://www.gevent.org/whatsnew_1_3.html",
+        "https://flask.palletsprojects.com/en/2.2.x/templating.html",
+        "https://httpd.apache.org/docs/2.4/logs.html",
+        "https://varnish-cache.org/docs/7.1/phk/dough.html",
+        "https://docs.pytest.org/en/stable/announce/release-7.0.0.html",
+        "https://cmake.org/cmake/help/latest/command/try_compile.html",
+        "https://en.cppreference.com/w/cpp/string/basic_string/append.html",
+        "https://www.postgresql.org/docs/15/textsearch-parsers.html",
     ],
 )
 def test_other_pages_of_the_same_hosts_have_no_label_of_their_own(url: str) -> None:
@@ -57,6 +76,12 @@ def test_a_page_can_be_about_two_topics() -> None:
     client = page_categories("https://www.postgresql.org/docs/15/auth-cert.html", "Certificates")
     assert found == (CRYPTOGRAPHY,)
     assert set(client) == {CRYPTOGRAPHY, "Top/Computers/Security"}
+
+
+def test_benchmark_topics_leave_the_categories_above_them_alone() -> None:
+    found = page_categories("https://docs.aiohttp.org/en/stable/testing.html", "Testing")
+    assert set(found) == {HTTP, TESTING}
+    assert not any(name.startswith(("Top/Computers/Web", "Top/Computers/Prog")) for name in found)
 
 
 def test_a_host_the_rules_do_not_name_has_no_labels() -> None:

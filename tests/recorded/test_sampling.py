@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.errors import ConfigurationError
 from focused.recorded.page_topics import page_categories
 from focused.recorded.sampling import (
     SampledPage,
@@ -182,34 +183,115 @@ def test_the_program_takes_topics_and_seeds_from_topic_files(
     assert "https://large.example/1" not in {line[1] for line in lines}
 
 
-def shipped_sample() -> list[tuple[str, str, str]]:
-    """Category, URL and title of each line of the sample that ships."""
-    text = (ROOT / "training" / "directories" / "docweb.tsv").read_text(encoding="utf-8")
+def test_a_category_that_came_later_can_be_passed_over(web: RecordedWeb) -> None:
+    everything = SampleSizes(per_topic=1000, background=1000, max_share=1.0)
+    taken = sample_directory(web, [BEES], sizes=everything, unseen=[OTHER])
+    assert {page.category for page in taken} == {BEES}
+    assert len(taken) == 50
+
+
+@pytest.mark.parametrize(
+    ("per_topic", "background", "max_share"), [(0, 700, 0.15), (60, -1, 0.15), (60, 700, 1.5)]
+)
+def test_sizes_that_mean_nothing_are_refused(
+    per_topic: int, background: int, max_share: float
+) -> None:
+    with pytest.raises(ConfigurationError, match="give at least 1, at least 0 and a share"):
+        SampleSizes(per_topic, background, max_share)
+
+
+def test_the_program_takes_sizes_and_categories_to_pass_over(
+    web: RecordedWeb, tmp_path: Path
+) -> None:
+    sample = tmp_path / "sample.tsv"
+    sample.write_text("")
+    (tmp_path / "bees.toml").write_text(
+        'name = "bees"\n[seeds]\nurls = ["https://large.example/1"]\n'
+        f'[training]\ndirectory = ["sample.tsv"]\ngood = ["{BEES}"]\n'
+        '[politeness]\nuser_agent = "TestBot/1 (+https://bees.example/)"\n'
+    )
+    options = ["--per-topic", "3", "--max-share", "0.5", "--background", "9", "--unseen", OTHER]
+    main([str(web.folder), str(sample), str(tmp_path / "bees.toml"), *options])
+    lines = [line.split("\t")[0] for line in sample.read_text().splitlines()[1:]]
+    assert lines == [BEES] * 3
+
+
+DIRECTORIES = ROOT / "training" / "directories"
+SHIPPED = {
+    "docweb.tsv": sorted(
+        path for path in (ROOT / "topics").glob("*.toml") if path.stem != "example"
+    ),
+    "docweb-medium.tsv": sorted((ROOT / "topics" / "docweb").glob("*.toml")),
+    "foldoc.tsv": sorted((ROOT / "topics" / "foldoc").glob("*.toml")),
+}
+"""The samples that ship, and the topic files each was made for."""
+
+RULED = {
+    "docweb.tsv": {
+        "Top/Computers/Parallel_Computing",
+        "Top/Science/Math/Statistics",
+        "Top/Computers/Security/Cryptography",
+    },
+    "docweb-medium.tsv": {
+        "Top/Computers/HTTP",
+        "Top/Computers/Software_Testing",
+        "Top/Computers/Text_Processing",
+    },
+}
+"""Categories of each sample that pages earn by the rules alone."""
+
+
+def shipped_sample(name: str) -> list[tuple[str, str, str]]:
+    """Category, URL and title of each line of a sample that ships."""
+    text = (DIRECTORIES / name).read_text(encoding="utf-8")
     lines = [line.split("\t") for line in text.removesuffix("\n").split("\n")[1:]]
     return [(category, url, title) for category, url, title, _ in lines]
 
 
-def shipped_topics() -> list[Topic]:
-    paths = (ROOT / "topics").glob("*.toml")
-    return [load_topic(path) for path in sorted(paths) if path.stem != "example"]
+def shipped_topics(name: str) -> list[Topic]:
+    return [load_topic(path) for path in SHIPPED[name]]
 
 
-def test_the_shipped_sample_has_forty_pages_and_more_of_each_shipped_topic() -> None:
-    counts = Counter(category for category, _, _ in shipped_sample())
-    goods = {good for topic in shipped_topics() for good in topic.training.good}
-    assert len(goods) >= 6
-    assert min(counts[good] for good in goods) >= 40
+@pytest.mark.parametrize(
+    ("name", "topics", "pages"),
+    [("docweb.tsv", 6, 40), ("docweb-medium.tsv", 4, 40), ("foldoc.tsv", 6, 30)],
+)
+def test_a_shipped_sample_has_enough_pages_of_each_of_its_topics(
+    name: str, topics: int, pages: int
+) -> None:
+    counts = Counter(category for category, _, _ in shipped_sample(name))
+    goods = {good for topic in shipped_topics(name) for good in topic.training.good}
+    assert len(goods) == topics
+    assert min(counts[good] for good in goods) >= pages
     assert sum(n for category, n in counts.items() if category not in goods) >= 500
 
 
-def test_no_seed_of_a_shipped_topic_is_in_the_shipped_sample() -> None:
-    sampled = {url for _, url, _ in shipped_sample()}
-    assert not sampled & {seed for topic in shipped_topics() for seed in topic.seeds.urls}
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_topic_is_learned_from_the_sample_that_was_made_for_it(name: str) -> None:
+    assert {topic.training.directory for topic in shipped_topics(name)} == {(DIRECTORIES / name,)}
 
 
-def test_the_shipped_sample_says_what_the_rules_say() -> None:
-    ruled = {"Top/Computers/Parallel_Computing", "Top/Science/Math/Statistics"}
-    ruled.add("Top/Computers/Security/Cryptography")
-    for category, url, title in shipped_sample():
-        expected = {category} & ruled
-        assert set(page_categories(url, title)) & ruled == expected, url
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_seed_of_a_shipped_topic_is_in_its_sample(name: str) -> None:
+    sampled = {url for _, url, _ in shipped_sample(name)}
+    assert not sampled & {seed for topic in shipped_topics(name) for seed in topic.seeds.urls}
+
+
+def test_shipped_topics_have_names_of_their_own_and_write_beside_each_other() -> None:
+    topics = [topic for name in SHIPPED for topic in shipped_topics(name)]
+    assert len(topics) == 16
+    for places in (
+        {topic.name for topic in topics},
+        {topic.training.model for topic in topics},
+        {topic.output.folder for topic in topics},
+    ):
+        assert len(places) == len(topics)
+    assert {topic.training.model.parent for topic in topics} == {ROOT / "models"}
+    assert {topic.output.folder.parent for topic in topics} == {ROOT / "crawls"}
+
+
+@pytest.mark.parametrize("name", RULED)
+def test_a_shipped_sample_says_what_the_rules_say(name: str) -> None:
+    for category, url, title in shipped_sample(name):
+        earned = set(page_categories(url, title)) & RULED[name]
+        assert earned == {category} & RULED[name], url
