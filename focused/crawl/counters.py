@@ -43,7 +43,6 @@ class Counters:
 
     def to_state(self) -> dict[str, Any]:
         """Return the totals as JSON-able data."""
-        # Written with every settle: asdict() would copy each number of ``recent`` in depth.
         return {each.name: copy(getattr(self, each.name)) for each in fields(self)}
 
     @property

@@ -40,15 +40,17 @@ class Crawl:
         training_urls: frozenset[str] = frozenset(),
         follow_links: bool = True,
         parse: Parse = parse_page,
+        keep_links: bool = True,
     ) -> None:
         """``follow_links`` False: a driver pushes the links it wants with :meth:`offer_link`.
 
-        ``parse`` stands in for the parser where pages are parsed already.
+        ``parse`` stands in for the parser where pages are parsed already;
+        ``keep_links`` False leaves the link rows out of the archive.
         """
         self.topic = topic
         self.counters = Counters.from_state(store.get_meta("counters"))
         self.frontier = Frontier(store)
-        self.archive = Archive(store, topic.output.folder, warc=topic.output.warc)
+        self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
         self._store = store
         self._discovery = Discovery(
             topic.scope, policy.scorer, policy.ordering, self.frontier, self.counters
@@ -271,6 +273,6 @@ class Crawl:
         self.counters.active_s = self.active_s(now)
         if self._session_began is not None:
             self._session_began = now
-        self._store.put_meta("counters", self.counters.to_state())
+        self._store.put_meta("counters", self.counters)
         self.frontier.save()
         self._store.commit()

@@ -2,13 +2,14 @@
 
 Scope, nofollow and the URL-seen test come first; what is left of a page's
 links is scored in one batch and queued. No link is scored that cannot be
-fetched.
+fetched, or was settled already; one that waits is, for it may move up.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from focused.archive import LinkRow
 from focused.crawl.counters import Counters
@@ -53,22 +54,22 @@ class Discovery:
         if not followed:
             return {}
         answer = self._scorer.score(visit, followed)
+        rows = zip(followed, answer.scores.tolist(), answer.features.tolist(), strict=True)
         return {
-            link.url: ScoredLink(link, float(score), tuple(map(float, features)))
-            for link, score, features in zip(followed, answer.scores, answer.features, strict=True)
+            link.url: ScoredLink(link, score, tuple(features)) for link, score, features in rows
         }
 
     def queue(
         self, parent: QueuedLink, scored: Mapping[str, ScoredLink], depth: int, now: float
     ) -> None:
         """Push a page's scored links, in document order."""
-        for found in scored.values():
-            self.push(
+        for url, found in scored.items():
+            self._frontier.push(
                 QueuedLink(
-                    key=link_key(found.link.url),
-                    url=found.link.url,
-                    host=host_of(found.link.url),
-                    priority=0.0,
+                    key=link_key(url),
+                    url=url,
+                    host=host_of(url),
+                    priority=self._ordering(found.score, self._frontier.found),
                     score=found.score,
                     depth=depth,
                     parent=parent.url,
@@ -82,7 +83,7 @@ class Discovery:
     def push(self, link: QueuedLink, now: float) -> bool:
         """Queue one link at the place its score gives it; True when it is new."""
         priority = self._ordering(link.score, self._frontier.found)
-        return self._frontier.push(dataclasses.replace(link, priority=priority), now)
+        return self._frontier.push(replace(link, priority=priority), now)
 
     def refuses(self, url: str, depth: int) -> str | None:
         """Why the scope refuses ``url``, None when it does not; refusals are counted."""
@@ -95,7 +96,9 @@ class Discovery:
         if page.nofollow or link.nofollow:
             self._counters.nofollow += 1
             return False
-        return self.refuses(link.url, depth) is None
+        if self.refuses(link.url, depth) is not None:
+            return False
+        return not self._frontier.is_settled(link_key(link.url))
 
     def _host_is_full(self, url: str) -> str | None:
         if self._max_per_host is None:

@@ -168,7 +168,8 @@ class Settling:
             elapsed_s=fetched.elapsed_s,
             warc_offset=self._archive.append_response(fetched, now),
         )
-        self._archive.append(row, link_rows(page, harvest.scored))
+        links = link_rows(page, harvest.scored) if self._archive.keeps_links else ()
+        self._archive.append(row, links)
         if self._follow_links:
             if not duplicate:
                 self._discovery.queue(link, harvest.scored, harvest.depth, now)

@@ -7,10 +7,11 @@ link of a host is the first row under its number.
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from focused.frontier.hosts import Host, HostTable
 from focused.frontier.politeness import HostPace
@@ -29,6 +30,7 @@ WORTH_WAITING_FOR = 0.1
 
 _DONE = b"d"
 _QUEUED = b"q"
+_FOUND = struct.Struct(">Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Frontier:
         self._store = store
         self.hosts = HostTable(store)
         self._found = int(store.get_meta("found") or 0)
+        self._found_saved = self._found
         self._leased: set[bytes] = set()
 
     def __len__(self) -> int:
@@ -79,11 +82,15 @@ class Frontier:
             self._raise_priority(link, state, now)
             return False
         host = self.hosts.get(link.host)
-        self._write(link, self._queue_key(host, link.priority, self._found))
+        queue_key = self._queue_key(host, link.priority, self._found)
+        self._write(link, queue_key)
         self._found += 1
-        if host.best is None or link.priority > host.best:
-            self.hosts.refresh(host, now)
+        self.hosts.link_came(host, queue_key, now)
         return True
+
+    def is_settled(self, key: bytes) -> bool:
+        """Whether the link of this key came in and left again: it comes in no more."""
+        return self._store.get("seen", key) == _DONE
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
         """Return the best link that may be asked for now; None when none is left.
@@ -104,26 +111,27 @@ class Frontier:
         row = self._store.first("queue", host.prefix)
         if row is None:
             raise AssertionError(f"host {host.name} is due without a link")
-        link = from_bytes(row[1])
-        self.hosts.take(host, row[0], now)
+        queue_key, value, following = row
+        link = from_bytes(value)
+        self.hosts.take(host, queue_key, following, now)
         self._leased.add(link.key)
-        return Offer(link, host, row[0])
+        return Offer(link, host, queue_key)
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link is done with, whatever came of it; its host goes on at ``pace``."""
         self._store.delete("queue", offer.queue_key)
         self._store.put("seen", offer.link.key, _DONE)
-        self._release(offer, pace, now)
+        self._release(offer, pace, now, still_queued=False)
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The fetch failed for now: the link stays queued, one try older."""
-        older = dataclasses.replace(offer.link, tries=offer.link.tries + 1)
+        older = replace(offer.link, tries=offer.link.tries + 1)
         self._store.put("queue", offer.queue_key, to_bytes(older))
-        self._release(offer, pace, now)
+        self._release(offer, pace, now, still_queued=True)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link was not asked for; it stays as it is."""
-        self._release(offer, pace, now)
+        self._release(offer, pace, now, still_queued=True)
 
     def links_of(self, host: Host) -> Iterator[QueuedLink]:
         """Yield a host's queued links, best first."""
@@ -158,10 +166,10 @@ class Frontier:
             raw = self._store.get("queue", old_key)
             if raw is None:
                 continue
-            link = dataclasses.replace(from_bytes(raw), priority=priority)
+            link = replace(from_bytes(raw), priority=priority)
             host = self.hosts.get(link.host)
             self._store.delete("queue", old_key)
-            (found,) = struct.unpack(">Q", old_key[12:])
+            (found,) = _FOUND.unpack(old_key[12:])
             self._write(link, self._queue_key(host, priority, found))
             touched.add(host)
             moved += 1
@@ -171,16 +179,18 @@ class Frontier:
 
     def save(self) -> None:
         """Write the counters that are kept in memory into the open transaction."""
-        self._store.put_meta("found", self._found)
+        if self._found != self._found_saved:
+            self._store.put_meta("found", self._found)
+            self._found_saved = self._found
 
-    def _release(self, offer: Offer, pace: HostPace, now: float) -> None:
+    def _release(self, offer: Offer, pace: HostPace, now: float, *, still_queued: bool) -> None:
         self._leased.discard(offer.link.key)
         offer.host.pace = pace
         self.hosts.save(offer.host)
-        self.hosts.give_back(offer.host, now)
+        self.hosts.give_back(offer.host, now, still_queued=still_queued)
 
     def _queue_key(self, host: Host, priority: float, found: int) -> bytes:
-        return host.prefix + descending(priority) + struct.pack(">Q", found)
+        return host.prefix + descending(priority) + _FOUND.pack(found)
 
     def _write(self, link: QueuedLink, queue_key: bytes) -> None:
         self._store.put("queue", queue_key, to_bytes(link))
@@ -190,22 +200,23 @@ class Frontier:
         # A link under way keeps its row: settling it must find the key it was offered with.
         if not state.startswith(_QUEUED) or link.key in self._leased:
             return
+        if descending(link.priority) >= state[5:13]:  # the queue key's own priority
+            return
         queue_key = state[1:]
         raw = self._store.get("queue", queue_key)
         if raw is None:
             return
         old = from_bytes(raw)
         host = self.hosts.get(old.host)
-        if link.priority <= old.priority:
-            return
-        better = dataclasses.replace(
+        better = replace(
             link,
             depth=min(link.depth, old.depth),
             found_at=old.found_at,
             tries=old.tries,
             payload=old.payload,
         )
-        found = struct.unpack(">Q", queue_key[12:])[0]
+        (found,) = _FOUND.unpack(queue_key[12:])
+        better_key = self._queue_key(host, better.priority, found)
         self._store.delete("queue", queue_key)
-        self._write(better, self._queue_key(host, better.priority, found))
-        self.hosts.refresh(host, now)
+        self._write(better, better_key)
+        self.hosts.link_came(host, better_key, now)

@@ -9,14 +9,17 @@ host's newest.
 from __future__ import annotations
 
 import heapq
-import json
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import priority_of
+from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
+
+_HOST_ROW = struct.Struct(">QdId")
+"""Pages fetched, due at, failures in a row, crawl delay in seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,11 +40,13 @@ class Host:
     leased: bytes | None = None
     leased_at: float = 0.0
     stamp: int = 0
+    prefix: bytes = field(init=False)
+    """Of the queue keys of its links."""
+    robots_saved: dict[str, Any] = field(init=False)
 
-    @property
-    def prefix(self) -> bytes:
-        """The queue key prefix of its links."""
-        return struct.pack(">I", self.number)
+    def __post_init__(self) -> None:
+        self.prefix = struct.pack(">I", self.number)
+        self.robots_saved = dict(self.robots)
 
 
 class HostTable:
@@ -80,32 +85,45 @@ class HostTable:
         return self._by_name.get(name)
 
     def refresh(self, host: Host, now: float) -> None:
-        """Give the host its place again after its links, time or state changed."""
-        had = host.best is not None
+        """Give the host its place again after its time changed, or links left its queue."""
         keys = (key for key, _ in self._store.scan("queue", host.prefix) if key != host.leased)
-        best_key = next(keys, None)
-        host.best = None if best_key is None else priority_of(best_key)
-        self.with_links += (host.best is not None) - had
+        self._set_best(host, next(keys, None))
         self._place(host, now)
 
-    def take(self, host: Host, queue_key: bytes, now: float) -> None:
-        """The link is under way: its host is offered to nobody else."""
+    def link_came(self, host: Host, queue_key: bytes, now: float) -> None:
+        """A link came into the host's queue, or moved up in it."""
+        if _comes_before(queue_key, host):
+            self._set_best(host, queue_key)
+            self._place(host, now)
+
+    def take(self, host: Host, queue_key: bytes, following: bytes | None, now: float) -> None:
+        """The best link is under way: its host is offered to nobody else.
+
+        ``following`` is the queue key of the host's next best, if there is one.
+        """
         host.leased = queue_key
         host.leased_at = now
         self._busy.add(host)
-        self.refresh(host, now)
+        self._set_best(host, following)
+        self._place(host, now)
 
-    def give_back(self, host: Host, now: float) -> None:
-        """The fetch is over."""
-        host.leased = None
+    def give_back(self, host: Host, now: float, *, still_queued: bool) -> None:
+        """The fetch is over; its link left the queue, or not."""
+        leased, host.leased = host.leased, None
         self._busy.discard(host)
-        self.refresh(host, now)
+        if still_queued and leased is not None and _comes_before(leased, host):
+            self._set_best(host, leased)
+        self._place(host, now)
 
     def save(self, host: Host) -> None:
         """Write the host's state into the open transaction."""
         pace = host.pace
-        row = [host.fetched, pace.due_at, pace.failures, pace.crawl_delay_s]
-        self._store.put("hosts", host.prefix, json.dumps([*row, host.robots]).encode())
+        row = _HOST_ROW.pack(host.fetched, pace.due_at, pace.failures, pace.crawl_delay_s)
+        self._store.put("hosts", host.prefix, row)
+        # Rules are as long as the site wants, and change once a day.
+        if host.robots != host.robots_saved:
+            self._store.put("robots", host.prefix, pack(host.robots))
+            host.robots_saved = dict(host.robots)
 
     def best_due(self, now: float) -> Host | None:
         """Return the free host that may be asked now and has the best link, or None."""
@@ -149,6 +167,11 @@ class HostTable:
         ]
         return min(soon, default=None)
 
+    def _set_best(self, host: Host, queue_key: bytes | None) -> None:
+        had = host.best is not None
+        host.best = None if queue_key is None else priority_of(queue_key)
+        self.with_links += (host.best is not None) - had
+
     def _place(self, host: Host, now: float) -> None:
         self._stamps += 1
         host.stamp = 0 if host.leased or host.best is None else self._stamps
@@ -161,13 +184,18 @@ class HostTable:
 
     def _load(self, name: str, prefix: bytes) -> None:
         (number,) = struct.unpack(">I", prefix)
-        host = Host(name, number)
+        robots = self._store.get("robots", prefix)
+        host = Host(name, number, robots={} if robots is None else unpack(robots))
         raw = self._store.get("hosts", prefix)
         if raw is not None:
-            host.fetched, due_at, failures, crawl_delay_s, host.robots = json.loads(raw)
+            host.fetched, due_at, failures, crawl_delay_s = _HOST_ROW.unpack(raw)
             host.pace = HostPace(due_at, failures, crawl_delay_s)
         self._by_name[name] = host
         self.refresh(host, now=float("-inf"))
+
+
+def _comes_before(queue_key: bytes, host: Host) -> bool:
+    return host.best is None or priority_of(queue_key) > host.best
 
 
 def _better(host: Host, priority: float) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from dataclasses import dataclass
 
+import msgspec
 import xxhash
 
+from focused.frontier.rows import pack
 
-@dataclass(frozen=True, slots=True)
-class QueuedLink:
+_DOUBLE = struct.Struct(">d")
+_ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+
+
+class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is known of a link before its fetch.
 
     ``key`` tells it from every other request (its URL, unless a spider's own
@@ -41,52 +44,26 @@ def link_key(text: str) -> bytes:
     return xxhash.xxh3_128_digest(text.encode())
 
 
-def to_bytes(link: QueuedLink) -> bytes:
-    """Serialise all but the key, which the row's place in the store knows."""
-    fields = (
-        link.url, link.host, link.priority, link.score, link.depth, link.parent, link.anchor,
-        [round(value, 4) for value in link.evidence], link.found_at, link.tries, link.hops,
-        link.payload,
-    )  # fmt: skip
-    return link.key + json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def from_bytes(row: bytes) -> QueuedLink:
-    """Read a row back."""
-    (
-        url,
-        host,
-        priority,
-        score,
-        depth,
-        parent,
-        anchor,
-        evidence,
-        found_at,
-        tries,
-        hops,
-        payload,
-    ) = json.loads(row[16:])
-    return QueuedLink(
-        row[:16], url, host, priority, score, depth, parent, anchor, tuple(evidence),
-        found_at, tries, hops, payload,
-    )  # fmt: skip
+to_bytes = pack
+from_bytes = msgspec.msgpack.Decoder(QueuedLink).decode
 
 
 def descending(priority: float) -> bytes:
     """Eight bytes that sort larger priorities first.
 
-    The IEEE 754 bits, made monotone (sign bit flipped, or all bits for
-    negatives), then inverted.
+    IEEE 754 bits sort by size but for the sign: those of negatives ascend
+    with their size already, those of the others are inverted.
     """
-    (bits,) = struct.unpack(">Q", struct.pack(">d", priority))
-    ordered = bits ^ (0xFFFF_FFFF_FFFF_FFFF if bits >> 63 else 1 << 63)
-    return int.to_bytes(ordered ^ 0xFFFF_FFFF_FFFF_FFFF, 8, "big")
+    raw = _DOUBLE.pack(priority)
+    if raw[0] & 0x80:
+        return raw
+    return (int.from_bytes(raw, "big") ^ _ALL_BUT_SIGN).to_bytes(8, "big")
 
 
 def priority_of(queue_key: bytes) -> float:
     """The priority behind a queue key's bytes 4 to 12; inverse of :func:`descending`."""
-    ordered = int.from_bytes(queue_key[4:12], "big") ^ 0xFFFF_FFFF_FFFF_FFFF
-    bits = ordered ^ (1 << 63 if ordered >> 63 else 0xFFFF_FFFF_FFFF_FFFF)
-    (priority,) = struct.unpack(">d", struct.pack(">Q", bits))
+    raw = queue_key[4:12]
+    if not raw[0] & 0x80:
+        raw = (int.from_bytes(raw, "big") ^ _ALL_BUT_SIGN).to_bytes(8, "big")
+    (priority,) = _DOUBLE.unpack(raw)
     return float(priority)

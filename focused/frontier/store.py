@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
 import lmdb
+import msgspec
 
 from focused.errors import StateError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
-_TABLES = ("meta", "seen", "queue", "host_ids", "hosts", "pages", "page_links", "content")
+_TABLES = (
+    "meta", "seen", "queue", "host_ids", "hosts", "robots", "pages", "page_links", "content"
+)  # fmt: skip
 
 
 class StateStore:
@@ -31,19 +33,27 @@ class StateStore:
     Use :meth:`open`. Not thread-safe: one owner, the crawl.
     """
 
-    def __init__(self, env: lmdb.Environment, lock: TextIO, folder: Path) -> None:
+    def __init__(
+        self, env: lmdb.Environment, lock: TextIO, folder: Path, commit_every: int = 1
+    ) -> None:
         self._env = env
         self._lock = lock
         self._folder = folder
         self._tables = {name: env.open_db(name.encode()) for name in _TABLES}
         self._txn = env.begin(write=True)
+        self._commit_every = commit_every
+        self._commits = 0
 
     @classmethod
-    def open(cls, folder: Path, identity: Mapping[str, str]) -> StateStore:
+    def open(
+        cls, folder: Path, identity: Mapping[str, str], *, commit_every: int = 1
+    ) -> StateStore:
         """Open or create the state in ``folder``.
 
         ``identity`` says whose state it is (topic, policy); it is written at
-        creation and must be equal ever after.
+        creation and must be equal ever after. ``commit_every`` above 1 makes
+        only each so manieth commit true, and those between with it: for state
+        that nobody needs after a crash.
 
         Raises StateError when another process holds the folder, when the
         files are damaged or of another program, or belong to another crawl.
@@ -57,7 +67,7 @@ class StateStore:
                 "Choose another output.folder, or mend this one."
             ) from error
         try:
-            store = cls(_open_environment(folder), lock, folder)
+            store = cls(_open_environment(folder), lock, folder, commit_every)
         except BaseException:
             lock.close()
             raise
@@ -98,14 +108,16 @@ class StateStore:
         """Return the number of rows."""
         return int(self._txn.stat(self._tables[table])["entries"])
 
-    def first(self, table: str, prefix: bytes) -> tuple[bytes, bytes] | None:
-        """Return the row with the smallest key that starts with ``prefix``."""
-        with self._txn.cursor(db=self._tables[table]) as cursor:
-            if cursor.set_range(prefix):
-                key = cursor.key()
-                if key.startswith(prefix):
-                    return key, cursor.value()
-        return None
+    def first(self, table: str, prefix: bytes) -> tuple[bytes, bytes, bytes | None] | None:
+        """Return the row with the smallest key under ``prefix``, and the next such key if any."""
+        cursor = self._txn.cursor(db=self._tables[table])
+        if not cursor.set_range(prefix):
+            return None
+        key, value = cursor.item()
+        if not key.startswith(prefix):
+            return None
+        following = cursor.key() if cursor.next() else b""
+        return key, value, following if following.startswith(prefix) else None
 
     def scan(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield the rows under ``prefix`` in key order; do not write meanwhile."""
@@ -118,14 +130,17 @@ class StateStore:
     def get_meta(self, key: str) -> Any:
         """Return a JSON value of the crawl's own bookkeeping, or None."""
         raw = self.get("meta", key.encode())
-        return None if raw is None else json.loads(raw)
+        return None if raw is None else msgspec.json.decode(raw)
 
     def put_meta(self, key: str, value: Any) -> None:
-        """Write a JSON value of the crawl's own bookkeeping."""
-        self.put("meta", key.encode(), json.dumps(value).encode())
+        """Write a JSON value, or a dataclass of such, of the crawl's own bookkeeping."""
+        self.put("meta", key.encode(), msgspec.json.encode(value))
 
     def commit(self) -> None:
         """Make everything since the last commit true at once."""
+        self._commits += 1
+        if self._commits % self._commit_every:
+            return
         try:
             self._txn.commit()
         except (lmdb.DiskError, lmdb.MapFullError, OSError) as error:

@@ -23,6 +23,9 @@ class ScopeFilter:
         self._allow_paths = tuple(re.compile(pattern) for pattern in scope.allow_paths)
         self._deny_paths = tuple(re.compile(pattern) for pattern in scope.deny_paths)
         self._max_depth = scope.max_depth
+        self._only_depth = not (
+            self._allow_hosts or self._deny_hosts or self._allow_paths or self._deny_paths
+        )
 
     def refuses(self, url: str, depth: int = 0) -> str | None:
         """Why ``url`` may not be asked for, or None when it may.
@@ -34,6 +37,8 @@ class ScopeFilter:
         """
         if self._max_depth is not None and depth > self._max_depth:
             return "too deep"
+        if self._only_depth:
+            return None
         host, path = _split(url)
         if self._deny_hosts and _covered(host, self._deny_hosts):
             return "host denied"

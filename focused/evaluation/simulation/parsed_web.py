@@ -1,8 +1,9 @@
 """A recorded web whose pages are parsed once, for all runs and processes that compare on it.
 
 Parsed pages lie in ``parsed/`` inside the web's folder (LMDB), by the address
-they were asked for, for links are resolved against that. They come in as they
-are first asked for. The cache knows the WARC files and the parser's own source
+they were asked for, for links are resolved against that: one row per address,
+the answer's head and the page together, for a fetch needs both. They come in
+as they are first asked for. The cache knows the WARC files and the parser's own source
 that it was made from, and starts anew when either has changed.
 """
 
@@ -11,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from dataclasses import astuple, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import lmdb
+import msgspec
 
 import focused.web
 from focused.errors import RecordedWebError
@@ -24,13 +25,32 @@ from focused.evaluation.simulation.network import RecordedNetwork
 from focused.frontier.queued import link_key
 from focused.recorded.store import RecordedWeb
 from focused.web.feeds import is_feed
-from focused.web.page import Failed, FailureKind, Fetched, Link, Outcome, Page
+from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.parse import parse_page
 
 CACHE_FOLDER = "parsed"
-_FORMAT = "1"
+_FORMAT = "2"
 _MAP_SIZE_BYTES = 1 << 40  # address space, not disk
-_PAGE_FIELDS = tuple(each.name for each in fields(Page))
+_MOST_OPEN = 100
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """One row: status, headers, bytes of body; kind and detail of the failure, or the page.
+
+    ``page`` is still to be decoded; ``whole`` stands for it where it cannot be.
+    """
+
+    status: int
+    headers: dict[str, str]
+    size: int
+    failure: tuple[str, str] | None
+    page: msgspec.Raw
+    whole: Page | None = None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_kept_in = msgspec.msgpack.Decoder(_Kept).decode
+_page_in = msgspec.msgpack.Decoder(Page).decode
 
 
 class ParsedWeb:
@@ -51,29 +71,29 @@ class ParsedWeb:
                 f"{web.folder / CACHE_FOLDER}: parsed pages cannot be kept there ({error}): "
                 "make the folder writable, or remove it if it is damaged"
             ) from error
-        self._heads = self._env.open_db(b"heads")
-        self._pages = self._env.open_db(b"pages")
+        # Answers that were given and not parsed yet: one row serves both.
+        self._open: dict[str, _Kept] = {}
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
         """What a request for ``url`` brings."""
-        with self._env.begin(db=self._heads) as reading:
-            head = reading.get(link_key(url))
-        if head is not None:
-            status, headers, size = json.loads(head)
-            return Fetched(url, status, headers, bytes(size), elapsed_s)
-        return self._network.answer(url, now, elapsed_s)
+        kept = self._kept(url)
+        if kept is None:
+            return self._network.answer(url, now, elapsed_s)
+        if len(self._open) >= _MOST_OPEN:
+            self._open.clear()
+        self._open[url] = kept
+        return Fetched(url, kept.status, kept.headers, bytes(kept.size), elapsed_s)
 
     def parse(self, fetched: Fetched) -> Page | Failed:
         """The answer's page, from the cache or into it."""
-        key = link_key(fetched.url)
-        with self._env.begin(db=self._pages, buffers=True) as reading:
-            row = reading.get(key)
-            if row is not None:
-                return _unpack(fetched, bytes(row))
+        kept = self._open.pop(fetched.url, None) or self._kept(fetched.url)
+        if kept is not None:
+            return _page_of(kept, fetched.url)
         page = parse_page(fetched)
         # What is told by its body, wherever it is asked for, keeps it.
         if not is_feed(fetched) and not fetched.url.endswith("/robots.txt"):
-            self._remember(key, fetched, page)
+            with self._env.begin(write=True) as writing:
+                writing.put(link_key(fetched.url), _row(fetched, page))
         return page
 
     def close(self) -> None:
@@ -92,32 +112,34 @@ class ParsedWeb:
     ) -> None:
         self.close()
 
-    def _remember(self, key: bytes, fetched: Fetched, page: Page | Failed) -> None:
-        head = json.dumps([fetched.status, dict(fetched.headers), len(fetched.body)])
-        # Both or neither: a head without its page would have zeros parsed.
-        with self._env.begin(write=True) as writing:
-            writing.put(key, _pack(page), db=self._pages)
-            writing.put(key, head.encode(), db=self._heads)
+    def _kept(self, url: str) -> _Kept | None:
+        with self._env.begin() as reading:
+            row = reading.get(link_key(url))
+        if row is None:
+            return None
+        return _from_json(row) if row.startswith(b"[") else _kept_in(row)
 
 
-def _pack(page: Page | Failed) -> bytes:
-    if isinstance(page, Failed):
-        row: list[Any] = [str(page.kind), page.detail]
-    else:
-        row = [getattr(page, name) for name in _PAGE_FIELDS if name not in ("url", "links")]
-        row = [row, [astuple(link) for link in page.links]]
-    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+def _row(fetched: Fetched, page: Page | Failed) -> bytes:
+    failure = (str(page.kind), page.detail) if isinstance(page, Failed) else None
+    head = fetched.status, dict(fetched.headers), len(fetched.body), failure
+    try:
+        return _encoder.encode(_Kept(*head, msgspec.Raw(_encoder.encode(page))))
+    except UnicodeEncodeError:  # lone surrogates: JSON has escapes for them
+        return json.dumps([*head, msgspec.to_builtins(page)]).encode("ascii")
 
 
-def _unpack(fetched: Fetched, raw: bytes) -> Page | Failed:
-    first, second = json.loads(raw.decode("utf-8", "surrogatepass"))
-    if isinstance(first, str):
-        return Failed(fetched.url, FailureKind(first), fetched.status, second)
-    names = [name for name in _PAGE_FIELDS if name not in ("url", "links")]
-    values = dict(zip(names, first, strict=True))
-    values["headings"] = tuple(values["headings"])
-    return Page(fetched.url, links=tuple(Link(*link) for link in second), **values)
+def _from_json(row: bytes) -> _Kept:
+    status, headers, size, failure, page = json.loads(row)
+    whole = None if failure else msgspec.convert(page, Page)
+    return _Kept(status, headers, size, failure, msgspec.Raw(), whole)
+
+
+def _page_of(kept: _Kept, url: str) -> Page | Failed:
+    if kept.failure is not None:
+        kind, detail = kept.failure
+        return Failed(url, FailureKind(kind), kept.status, detail)
+    return kept.whole or _page_in(kept.page)
 
 
 def _open_cache(web: Path) -> lmdb.Environment:
@@ -129,7 +151,7 @@ def _open_cache(web: Path) -> lmdb.Environment:
         folder.mkdir()
         stamp.write_text(made_from, encoding="utf-8")
     # Lost pages are parsed again, so nothing waits for the disk.
-    return lmdb.open(str(folder), map_size=_MAP_SIZE_BYTES, max_dbs=2, sync=False, metasync=False)
+    return lmdb.open(str(folder), map_size=_MAP_SIZE_BYTES, sync=False, metasync=False)
 
 
 def _made_from(web: Path) -> str:

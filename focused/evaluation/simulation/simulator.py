@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from focused.archive import page_rows
+from focused.archive import PAGE_COLUMNS, page_values
 from focused.archive_schema import PAGES_SCHEMA
 from focused.crawl import Crawl, Done, Fetch, Purpose, Settled, Wait
 from focused.crawl.policy import Policy
@@ -28,6 +28,7 @@ from focused.topic import Topic
 from focused.web.page import Outcome
 
 _UNTIL_STUCK = 10_000
+_SETTLES_PER_COMMIT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,11 @@ def simulate(
     began_s = time.process_time()
     with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
         topic = _cheaply(topic, Path(folder))
-        store = StateStore.open(Path(folder) / "state", {"simulation": policy.name})
+        store = StateStore.open(
+            Path(folder) / "state",
+            {"simulation": policy.name},
+            commit_every=_SETTLES_PER_COMMIT,  # whatever is lost with the process is made again
+        )
         try:
             crawl = Crawl(
                 topic,
@@ -79,6 +84,7 @@ def simulate(
                 store,
                 training_urls=training_urls,
                 parse=network.parse,
+                keep_links=False,
             )
             crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
             driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
@@ -95,7 +101,9 @@ def _cheaply(topic: Topic, folder: Path) -> Topic:
 
 def _frame(store: StateStore) -> pd.DataFrame:
     columns = [name for name in PAGES_SCHEMA.names if name != "evidence"]
-    return pd.DataFrame.from_records(list(page_rows(store)), columns=columns)
+    values = zip(*page_values(store), strict=True)
+    by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled: no values
+    return pd.DataFrame(by_name, columns=columns)
 
 
 class _Driver:

@@ -1,0 +1,153 @@
+"""How fast the simulator turns: pages a second on a recorded web, per policy.
+
+    python benchmarks/simulator.py WEB --topic TOPIC.toml [--pages N] [--json FILE]
+
+Each policy runs twice: the first run fills the cache of parsed pages where it
+is cold, the second finds it warm. Both are made as a lone crawl is, every page
+judged; then twice more with a judge that remembers its judgements, as runs do
+that share their pages. One process, one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.evaluation.simulation.network import drawn_latency
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.evaluation.simulation.simulator import simulate
+from focused.learning.protocols import TopicJudge
+from focused.policies import Aids, policy_named
+from focused.recorded.store import RecordedWeb
+from focused.scrapy_addon.guide import guide_for
+from focused.scrapy_addon.session import Guide
+from focused.topic import Budget, Topic
+from focused.topic_file import load_topic
+from focused.web.page import Judgement, Page
+
+_LATENCY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """One simulated crawl. ``wall_s`` covers all of it, its frame of rows included.
+
+    ``fetched`` are pages that came; ``settled`` are all URLs that were asked
+    for or given up, those of hosts and pages that the web lacks included.
+    ``peak_mb`` is the process's so far, in MiB.
+    """
+
+    policy: str
+    remembered: bool
+    lap: int
+    fetched: int
+    settled: int
+    wall_s: float
+    fetched_per_s: float
+    settled_per_s: float
+    peak_mb: int
+
+
+class RememberingJudge:
+    """Judges each address once."""
+
+    def __init__(self, judge: TopicJudge) -> None:
+        self._judge = judge
+        self._judged: dict[str, Judgement] = {}
+
+    @property
+    def threshold(self) -> float:
+        """The relevance from which a page counts as on topic."""
+        return self._judge.threshold
+
+    def judge(self, page: Page) -> Judgement:
+        """Judge a page, or remember what it was judged to be."""
+        judgement = self._judged.get(page.url)
+        if judgement is None:
+            judgement = self._judged[page.url] = self._judge.judge(page)
+        return judgement
+
+    def verdicts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Evidence of short texts."""
+        return self._judge.verdicts(texts)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run, print a line a lap, write JSON when asked to."""
+    options = _options(arguments)
+    topic = replace(load_topic(options.topic), budget=Budget())
+    guide = guide_for(topic, web=str(options.web), replay=None, say=print)
+    began = time.perf_counter()
+    web = RecordedWeb.open(options.web)
+    opened = time.perf_counter()
+    with ParsedWeb(web) as network:
+        cached = time.perf_counter()
+        opening = {"web_s": opened - began, "cache_s": cached - opened}
+        print(f"opened the web in {opening['web_s']:.2f} s, the cache in {opening['cache_s']:.3f}")
+        laps = _laps(topic, guide, network, options.policies.split(","), options.pages)
+    if options.json:
+        whole = {"pages": options.pages, **opening, "laps": [asdict(lap) for lap in laps]}
+        options.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("web", type=Path, help="folder of a recorded web")
+    parser.add_argument("--topic", type=Path, required=True, help="topic file")
+    parser.add_argument("--pages", type=int, default=2000, help="pages that count, per run")
+    parser.add_argument("--policies", default="bfs,focused", help="names, with commas between")
+    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    return parser.parse_args(arguments)
+
+
+def _laps(
+    topic: Topic, guide: Guide, network: ParsedWeb, policies: Sequence[str], pages: int
+) -> list[Lap]:
+    print(
+        f"{'policy':<12}{'judging':<12}{'lap':>3}{'fetched/s':>11}{'settled/s':>11}{'peak MiB':>10}"
+    )
+    laps = []
+    for judge, remembered in ((guide.judge, False), (RememberingJudge(guide.judge), True)):
+        for name in policies:
+            for number in (1, 2):
+                lap = _lap(topic, replace(guide, judge=judge), network, name, pages)
+                lap = replace(lap, remembered=remembered, lap=number)
+                laps.append(lap)
+                print(
+                    f"{name:<12}{'remembered' if remembered else 'each page':<12}{number:>3}"
+                    f"{lap.fetched_per_s:>11,.0f}{lap.settled_per_s:>11,.0f}{lap.peak_mb:>10,}",
+                    flush=True,
+                )
+    return laps
+
+
+def _lap(topic: Topic, guide: Guide, network: ParsedWeb, name: str, pages: int) -> Lap:
+    policy = policy_named(name)(Aids(guide.judge, guide.scorer))
+    began = time.perf_counter()
+    run = simulate(
+        topic,
+        guide.judge,
+        network,
+        policy,
+        latency=drawn_latency(_LATENCY_S, 0),
+        training_urls=guide.training_urls,
+        pages=pages,
+    )
+    wall_s = time.perf_counter() - began
+    fetched, settled = int((run.pages["outcome"] == "fetched").sum()), len(run.pages)
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    rates = fetched / wall_s, settled / wall_s
+    return Lap(name, False, 1, fetched, settled, wall_s, *rates, peak_mb)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
