@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from focused.crawl.policy import Policy
+from focused.evaluation.examination.path_oracle import path_oracle
 from focused.evaluation.examination.referee import Referee
 from focused.learning.protocols import Visit
 from focused.policies.per_link import PerLink
@@ -26,7 +27,8 @@ def greedy_oracle(referee: Referee) -> Policy:
 
     Takes an on-topic link whenever it holds one, the earliest found; otherwise
     goes breadth-first. No upper bound: it cannot tell which off-topic page
-    leads to the topic, and a policy that can may beat it.
+    leads to the topic, and a policy that can may beat it;
+    :func:`~focused.evaluation.examination.path_oracle.path_oracle` can.
     """
 
     def labels(visit: Visit, links: Sequence[Link]) -> list[float]:
@@ -35,4 +37,7 @@ def greedy_oracle(referee: Referee) -> Policy:
     return Policy("oracle", PerLink(labels), relevant_then_breadth_first)
 
 
-ORACLES: Mapping[str, Callable[[Referee], Policy]] = {"oracle": greedy_oracle}
+ORACLES: Mapping[str, Callable[[Referee], Policy]] = {
+    "oracle": greedy_oracle,
+    "path-oracle": path_oracle,
+}

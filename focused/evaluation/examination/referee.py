@@ -8,7 +8,8 @@ count, under whatever address the web answers with them.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,11 @@ from numpy.typing import NDArray
 
 from focused.errors import ConfigurationError
 from focused.evaluation.metrics import harvest_pages, label_verdicts, relevant_urls
+from focused.evaluation.simulation.link_graph import Ends, LinkGraph
 from focused.recorded.addresses import INDEX_FILE, other_scheme
 from focused.recorded.store import RecordedWeb
-from focused.web.page import Redirected
-from focused.web.response import outcome_of
-
-_MAX_REDIRECTS = 10
+from focused.topic import Scope
+from focused.web.scope import ScopeFilter
 
 
 class Referee:
@@ -31,10 +31,24 @@ class Referee:
     pages; ``training_urls`` all addresses of those.
     """
 
-    def __init__(self, web: RecordedWeb, good: Collection[str], sample_urls: Collection[str]):
-        """Raises ConfigurationError when no page of the web is on topic."""
+    def __init__(
+        self,
+        web: RecordedWeb,
+        good: Collection[str],
+        sample_urls: Collection[str],
+        *,
+        graph: Callable[[], LinkGraph] | None = None,
+        scope: Scope | None = None,
+    ) -> None:
+        """Raises ConfigurationError when no page of the web is on topic.
+
+        ``graph`` opens the web's link graph, when what needs it is first asked
+        for: :attr:`hot`, the path oracle. ``scope`` is the topic's.
+        """
         self._web = web
-        self._ends: dict[str, str | None] = {}
+        self._open_graph = graph
+        self._scope = ScopeFilter(scope or Scope())
+        self._ends = Ends(web)
         self._samples = {end for url in sample_urls if (end := self.end_of(url)) is not None}
         self.training_urls = frozenset(sample_urls) | frozenset(
             address for url in self._samples for address in _addresses(url)
@@ -53,9 +67,7 @@ class Referee:
 
     def end_of(self, url: str) -> str | None:
         """The recorded page that a request for ``url`` ends at, redirects followed, or None."""
-        if url not in self._ends:
-            self._ends[url] = self._follow(url)
-        return self._ends[url]
+        return self._ends.of(url)
 
     def is_relevant(self, url: str) -> bool:
         """Whether fetching ``url`` brings a page that counts as on topic."""
@@ -69,6 +81,40 @@ class Referee:
         """On how many hosts on-topic pages were found."""
         counted = harvest_pages(pages)
         return int(counted.loc[self.verdicts(pages), "host"].nunique())
+
+    @cached_property
+    def graph(self) -> LinkGraph:
+        """Who links to whom. Raises ConfigurationError when the referee was given no graph."""
+        if self._open_graph is None:
+            raise ConfigurationError(
+                f"{self._web.folder}: what is asked for needs the web's link graph, "
+                "but the referee was made without one: pass graph="
+            )
+        return self._open_graph()
+
+    @cached_property
+    def hot(self) -> frozenset[str]:
+        """The relevant pages that at least as many pages link to as to the median one.
+
+        The "hot pages" of Cho, Garcia-Molina, Page (WWW 1998, section 4:
+        crawl and stop with threshold), important by backlinks and on topic;
+        their threshold is a free choice, ours halves the topic.
+        """
+        urls = sorted(self.relevant)
+        links = self.graph.in_degrees[[self.graph.index[url] for url in urls]]
+        threshold = np.median(links)
+        return frozenset(url for url, count in zip(urls, links, strict=True) if count >= threshold)
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Which pages of the graph robots.txt and the topic's scope allow, shape (n,).
+
+        By the address a page was recorded under. Depth and pages per host,
+        which depend on the crawl, are not looked at.
+        """
+        urls = self.graph.urls
+        in_scope = np.fromiter((self._scope.refuses(url) is None for url in urls), dtype=np.bool_)
+        return self.graph.fetchable & in_scope
 
     def draw_seeds(self, on_topic: bool, count: int, rng: random.Random) -> Sequence[str]:
         """Draw pages to start from. Raises ConfigurationError when there are too few."""
@@ -88,20 +134,6 @@ class Referee:
                 lambda url: self._web.find(url) or url, na_action="ignore"
             ),
         )
-
-    def _follow(self, url: str) -> str | None:
-        for _ in range(_MAX_REDIRECTS + 1):
-            found = self._web.find(url)
-            if found is None or not 300 <= (self._web.status(found) or 0) < 400:
-                return found if found is not None and self._web.status(found) == 200 else None
-            response = self._web.get(found)
-            if response is None:
-                return None
-            outcome = outcome_of(response.status, response.headers, url, b"", 0.0, 0.0)
-            if not isinstance(outcome, Redirected):
-                return None
-            url = outcome.target
-        return None
 
 
 def _addresses(key: str) -> list[str]:
