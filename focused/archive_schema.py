@@ -44,6 +44,6 @@ LINKS_SCHEMA = pa.schema(
         ("anchor", pa.string()),
         ("position", pa.float64()),
         ("nofollow", pa.bool_()),
-        ("score", pa.float64()),  # null when the link was out of scope or not scored
+        ("score", pa.float64()),  # null when not scored: out of scope, settled already
     ]
 )

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from focused.archive import link_rows
 from focused.crawl import Done, Fetch, Wait
 from focused.topic import Budget, Scope
 from tests.support.simulated import FETCH_S, Simulation, moved, page, raw, site, topic
@@ -47,6 +48,15 @@ class TestOrder:
         web = site(page(A, "/x", B), page(A + "x", "/", "/x#part"), page(B, A, A + "x"))
         done = simulate(topic(tmp_path, A, A), web).run()
         assert sorted(done.urls) == sorted([A, A + "x", B])
+
+    def test_links_settled_already_are_scored_no_more_and_waiting_ones_are(
+        self, simulate, tmp_path
+    ):
+        web = site(page(A, "/1", "/2"), page(A + "1", "/", "/2"), page(A + "2", "/", "/1"))
+        done = simulate(topic(tmp_path, A), web).run()
+        assert [list(each.scored) for each in done.settled] == [at("1", "2"), at("2"), []]
+        scores = {(x["source"], x["target"]): x["score"] for x in link_rows(done.store)}
+        assert scores[A + "1", A] is None and scores[A + "1", A + "2"] is not None
 
     def test_while_a_host_is_asked_another_may_be(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A, B), {}).crawl

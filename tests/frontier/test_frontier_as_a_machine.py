@@ -61,7 +61,7 @@ class FrontierMachine(RuleBasedStateMachine):
             return
         assert isinstance(offer, Offer)
         assert offer.link.url in open_to_ask
-        assert offer.link.score == max(open_to_ask.values())
+        assert offer.link.priority == max(open_to_ask.values())
         self.under_way.append(offer)
 
     @precondition(lambda self: self.under_way)
@@ -81,6 +81,22 @@ class FrontierMachine(RuleBasedStateMachine):
         else:
             self.frontier.put_back(offer, pace, self.now)
 
+    @rule(host=st.integers(0, 3), page=st.integers(0, 9))
+    def drop(self, host: int, page: int) -> None:
+        url = f"http://{host}/{page}"
+        link = QueuedLink(link_key(url), url, str(host), 0.0, 0.0)
+        self.frontier.drop(link, self.now)
+        if url in self.waiting and all(offer.link.url != url for offer in self.under_way):
+            del self.waiting[url]
+            self.done.add(url)
+
+    @rule(host=st.integers(0, 3), page=st.integers(0, 9), priority=scores)
+    def reprioritise(self, host: int, page: int, priority: float) -> None:
+        url = f"http://{host}/{page}"
+        self.frontier.reprioritise({url: priority}, self.now)
+        if url in self.waiting and all(offer.link.url != url for offer in self.under_way):
+            self.waiting[url] = priority
+
     @rule(seconds=st.sampled_from([0.5, 1.0, 10.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
@@ -95,6 +111,20 @@ class FrontierMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost(self) -> None:
         assert len(self.frontier) == len(self.waiting)
+
+    @invariant()
+    def each_host_knows_its_best_waiting_link(self) -> None:
+        under_way = {offer.link.url for offer in self.under_way}
+        best: dict[str, float] = {}
+        for url, score in self.waiting.items():
+            if url not in under_way:
+                host = url.split("/")[2]
+                best[host] = max(score, best.get(host, -1.0))
+        known = {name: self.frontier.hosts.known(name) for name in map(str, range(4))}
+        assert {name: host.best for name, host in known.items() if host} == {
+            name: best.get(name) for name, host in known.items() if host
+        }
+        assert self.frontier.hosts.with_links == len(best)
 
     def teardown(self) -> None:
         self.store.close()

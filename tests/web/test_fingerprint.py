@@ -1,5 +1,8 @@
 """Which pages count as the same."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Link, Page
 
@@ -27,3 +30,13 @@ def test_pages_without_text_are_told_apart_by_their_links() -> None:
 
 def test_any_text_has_a_fingerprint() -> None:
     assert len(content_fingerprint(Page("u", text="\ud800"))) == 16
+
+
+odd_letters = st.text("aZ ΣσςİıÄäẞ\u00a0\u2028\x1c\ud800") | st.text()
+
+
+@given(odd_letters)
+def test_neither_case_nor_white_space_counts_in_any_script(text: str) -> None:
+    plain = " ".join(text.lower().split())
+    prints = {content_fingerprint(Page("u", text=each)) for each in (text, f"  {text}\n", plain)}
+    assert len(prints) == 1

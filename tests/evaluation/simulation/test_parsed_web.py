@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from focused.errors import RecordedWebError
+from focused.evaluation.simulation import parsed_web
 from focused.evaluation.simulation.network import RecordedNetwork
 from focused.evaluation.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
-from focused.web.page import Failed, FailureKind, Fetched, Page
+from focused.web.page import Failed, FailureKind, Fetched, Link, Page
 from focused.web.parse import parse_page
 
 PAGE = """<html lang="en"><title>Whales &amp; ships</title><meta name="description" content="About">
@@ -113,3 +114,19 @@ def test_a_damaged_record_is_a_server_error_and_the_rest_goes_on(folder: Path) -
         warc.write_bytes(bytes(warc.stat().st_size))
         answer = RecordedNetwork(web).answer("https://a.test/dir/", 0.0, 0.0)
     assert isinstance(answer, Failed) and answer.kind is FailureKind.SERVER_ERROR
+
+
+def test_texts_that_no_encoding_can_write_survive(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = Page("https://a.test/dir/", "a\ud800", text="\udfff", links=(Link("https://b.test/"),))
+    monkeypatch.setattr(parsed_web, "parse_page", lambda fetched: odd)
+    for _ in range(2):
+        with ParsedWeb(RecordedWeb.open(folder)) as web:
+            assert web.parse(fetched(web, odd.url)) == odd
+
+
+def test_an_answer_that_was_never_parsed_gives_its_page_later(web: ParsedWeb) -> None:
+    first = web.parse(fetched(web, "https://a.test/dir/"))
+    answers = [fetched(web, "https://a.test/dir/") for _ in range(3)]
+    assert [web.parse(each) for each in answers] == [first] * 3
