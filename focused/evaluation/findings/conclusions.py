@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from focused.evaluation.findings.grid import Grid
+from focused.evaluation.findings.grid import Grid, Group
 from focused.evaluation.findings.inference import Estimate
 from focused.evaluation.findings.pairing import Pairing, pair_policies
 from focused.evaluation.findings.ranks import Ranks, rank_policies
@@ -33,6 +33,17 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         wanted = (policy, reference, None)
         found = (p for p in self.paired if (p.policy, p.reference, p.seeds) == wanted)
         return next(found, None)
+
+    def paired_with(self, reference: str, group: Group | None = None) -> list[Pairing]:
+        """Every other policy less ``reference``, the best policy first.
+
+        Over all kinds of start, or over those of ``group`` alone.
+        """
+        seeds, cap = group or (None, None)
+        wanted = (reference, seeds, cap)
+        order = [each.policy for each in self.best_first]
+        pairs = [p for p in self.paired if (p.reference, p.seeds, p.host_cap) == wanted]
+        return sorted(pairs, key=lambda pair: order.index(pair.policy))
 
     @property
     def best_first(self) -> list[PolicySummary]:

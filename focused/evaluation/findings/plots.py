@@ -27,7 +27,7 @@ from focused.evaluation.findings.grid import BASELINE, OURS, Grid, group_name
 from focused.evaluation.wording import plain
 
 _TITLES = {"harvest": "Harvest", "recall": "Recall"}
-_AXES = {"harvest": "share of fetched pages on topic", "recall": "share of the topic's pages found"}
+_AXES = {"harvest": "share of pages on topic", "recall": "share of the topic's pages found"}
 _NOISE_SHARE = 0.02  # of the budget, before which a rate jumps between 0 and 1
 _PANELS_PER_ROW = 4
 _BANDS = 4
@@ -68,9 +68,11 @@ def draw_curves(
     topics = f"{len(grid.topics):,} {'topic' if len(grid.topics) == 1 else 'topics'}"
     whose = "" if len(banded) == len(curves) else f" of {' and '.join(banded)}"
     band = "" if len(grid.starts) == 1 else f"; bands: 95% bootstrap interval of the mean{whose}"
-    dress(axes, title, f"Mean over {starts} of {topics}{band}")
+    early = any(run.ended_early for run in grid.runs.values())
+    unspent = "; budget left over counts as off topic" if early and measure == "harvest" else ""
+    dress(axes, title, f"Mean over {starts} of {topics}{band}{unspent}")
     axes.set_ylabel(_AXES[measure], color=INK, fontsize=9)
-    _limit(axes, curves)
+    _limit(axes, curves, banded)
     ends = {curve.policy: float(curve.mean[-1]) for curve in curves}
     label_ends(axes, ends, look, gap=0.052 if len(ends) <= 12 else 0.043)
     return figure
@@ -93,7 +95,7 @@ def draw_topics(grid: Grid, look: Mapping[str, Look]) -> Figure:
         all_curves += curves
     for panel in panels[len(topics) :]:
         panel.set_visible(False)
-    _limit(panels[0], all_curves)
+    _limit(panels[0], all_curves, ())
     _key(figure, look)
     return figure
 
@@ -138,11 +140,16 @@ def _banded(curves: Sequence[MeanCurve], look: Mapping[str, Look]) -> list[str]:
     return first or [name for name in look if name in names][:2]
 
 
-def _limit(axes: Axes, curves: list[MeanCurve]) -> None:
+def _limit(axes: Axes, curves: list[MeanCurve], banded: Collection[str]) -> None:
     shown = slice(math.ceil(_NOISE_SHARE * 100), None)
-    tops = [float(np.nanmax(np.append(each.high[shown], each.mean[shown]))) for each in curves]
+    tops = [float(each.mean[shown].max()) for each in curves]
+    tops += [
+        float(each.high[shown].max())
+        for each in curves
+        if each.policy in banded and not np.isnan(each.high).any()
+    ]
     axes.set_ylim(0, min(1.0, 1.06 * max(tops, default=1.0)) or 1.0)
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 

@@ -1,0 +1,86 @@
+"""Writes all that follows from a comparison into a folder: tables, pictures, the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from focused.evaluation.findings.conclusions import Findings, conclude, flat
+from focused.evaluation.findings.drawing import as_png, as_svg
+from focused.evaluation.findings.html import report_html
+from focused.evaluation.findings.plots import draw_all
+from focused.evaluation.findings.runs import (
+    Comparison,
+    ComparisonError,
+    comparison_of,
+    curves_frame,
+    runs_frame,
+)
+
+
+def write_findings(document: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write the findings of a comparison's JSON document; return the files, the report first.
+
+    ``report.html``; ``runs``, ``curves``, ``summary`` and ``paired`` as CSV and
+    Parquet; each picture as SVG and PNG. The folder is made; files of that name
+    are replaced, others stay. Raises
+    :class:`~focused.evaluation.findings.runs.ComparisonError` for a foreign or
+    damaged document, and when the folder cannot be written.
+    """
+    comparison = comparison_of(document)
+    findings = conclude(comparison.runs, comparison.terms.seed)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            _write(folder / name, content)
+            for name, content in _contents(comparison, findings).items()
+        ]
+    except OSError as error:
+        where = error.filename or folder
+        raise ComparisonError(f"{where} cannot be written: {error.strerror}") from error
+
+
+def findings_frames(comparison: Comparison, findings: Findings) -> dict[str, pd.DataFrame]:
+    """``runs``, ``curves``, ``summary`` and ``paired`` as flat frames.
+
+    The summary leaves out what is by group and by topic: that follows from ``runs``.
+    """
+    summary = [flat(each) for each in findings.summary]
+    nested = ("by_group", "by_topic")
+    return {
+        "runs": runs_frame(comparison.runs),
+        "curves": curves_frame(comparison.runs),
+        "summary": pd.DataFrame(
+            [{key: row[key] for key in row if key not in nested} for row in summary]
+        ),
+        "paired": pd.DataFrame([flat(each) for each in findings.paired]),
+    }
+
+
+def _contents(comparison: Comparison, findings: Findings) -> dict[str, bytes]:
+    pictures = draw_all(findings, comparison.terms.seed)
+    contents = {"report.html": report_html(comparison, findings, pictures).encode()}
+    for name, frame in findings_frames(comparison, findings).items():
+        contents[f"{name}.csv"] = frame.to_csv(index=False).encode()
+        contents[f"{name}.parquet"] = _parquet(frame)
+    for name, figure in pictures.items():
+        contents[f"{name}.svg"] = as_svg(figure, name).encode()
+        contents[f"{name}.png"] = as_png(figure)
+    return contents
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    target = BytesIO()
+    frame.to_parquet(target, index=False)
+    return target.getvalue()
+
+
+def _write(path: Path, content: bytes) -> Path:
+    # Whole or not at all: a report that stops in the middle looks finished
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_bytes(content)
+    return partial.replace(path)

@@ -1,0 +1,113 @@
+"""The report of an examination: one HTML file that needs nothing else.
+
+Names of topics, webs, seeds and policies come from files of others: the template
+escapes all of it. Only the pictures are put in as they are, and those are ours.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from focused.evaluation.findings import phrases
+from focused.evaluation.findings.conclusions import Findings
+from focused.evaluation.findings.drawing import inline_svg, looks
+from focused.evaluation.findings.grid import ORACLES, group_name
+from focused.evaluation.findings.headline import cautions, details, headline
+from focused.evaluation.findings.pairing import TIE
+from focused.evaluation.findings.runs import Comparison
+from focused.evaluation.findings.tables import cell_means
+from focused.evaluation.wording import duration, plain
+
+
+def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[str, Figure]) -> str:
+    """The whole page; ``pictures`` as :func:`focused.evaluation.findings.plots.draw_all` has them.
+
+    It has no script and asks for nothing over the network.
+    """
+    environment = Environment(
+        loader=PackageLoader("focused.evaluation.findings", "data"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= _FILTERS
+    drawn = {
+        name: Markup(inline_svg(figure, name))  # noqa: S704  # our own drawing, names in it escaped
+        for name, figure in pictures.items()
+    }
+    apart = ("harvest-by-topic", "critical-difference")
+    return environment.get_template("report.html.j2").render(
+        comparison=comparison,
+        findings=findings,
+        grid=findings.grid,
+        policies=findings.best_first,
+        look=looks([each.policy for each in findings.best_first]),
+        headline=headline(findings),
+        details=details(findings),
+        cautions=cautions(findings),
+        command=command_line(comparison),
+        curves=[picture for name, picture in drawn.items() if name not in apart],
+        by_topic_picture=drawn.get(apart[0]),
+        ranks_picture=drawn.get(apart[1]),
+        by_topic=_by_topic(findings),
+        by_start=cell_means(findings.grid),
+        references=list(dict.fromkeys(each.reference for each in findings.paired)),
+        tie=TIE,
+        oracles=ORACLES,
+        widest=_widest(findings),
+    )
+
+
+def command_line(comparison: Comparison) -> str | None:
+    """The command that made the comparison, as one types it; None when it was not kept."""
+    command = comparison.command
+    return shlex.join(command) if isinstance(command, tuple) else command
+
+
+def _by_topic(findings: Findings) -> dict[tuple[str, str, str], float]:
+    """Mean harvest over all kinds of start by policy, web and topic."""
+    return {
+        (each.policy, str(share.web), str(share.topic)): share.harvest.mean
+        for each in findings.summary
+        for share in each.by_topic
+        if share.harvest is not None
+    }
+
+
+def _widest(findings: Findings) -> float:
+    """Where the axis of the intervals ends, above 0 and at most 1."""
+    ends = [
+        each.harvest.mean if each.harvest.high is None else each.harvest.high
+        for each in findings.summary
+        if each.harvest is not None
+    ]
+    return min(1.0, max([*ends, 0.01]) * 1.02)
+
+
+def _shade(value: float | None) -> str:
+    """How strongly a cell of that harvest is tinted, in per cent."""
+    return f"{0 if value is None else 45 * value:.0f}"
+
+
+_FILTERS = {
+    "share": phrases.share,
+    "number": phrases.number,
+    "points": phrases.points,
+    "mean_share": phrases.mean_share,
+    "mean_number": phrases.mean_number,
+    "share_interval": phrases.share_interval,
+    "points_interval": phrases.points_interval,
+    "number_interval": phrases.number_interval,
+    "counted": phrases.counted,
+    "probability": phrases.probability,
+    "group_name": group_name,
+    "duration": duration,
+    "plain": plain,
+    "shade": _shade,
+}

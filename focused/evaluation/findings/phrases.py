@@ -1,0 +1,73 @@
+"""Figures in the words of tables and sentences; a dash is what was not measured."""
+
+from __future__ import annotations
+
+from focused.evaluation.findings.inference import Estimate
+
+NONE = "–"
+
+
+def share(value: float | None) -> str:
+    """A share in [0, 1]: ``33.2%``."""
+    return NONE if value is None else f"{value:.1%}"
+
+
+def bare_share(value: float | None) -> str:
+    """A share in per cent without the sign, for narrow columns: ``33.2``."""
+    return NONE if value is None else f"{100 * value:.1f}"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """``1,234``, or with so many digits after the point."""
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points, signed: ``+21.0``."""
+    return f"{100 * value:+.1f}"
+
+
+def mean_share(estimate: Estimate | None) -> str:
+    """``33.2%``."""
+    return NONE if estimate is None else share(estimate.mean)
+
+
+def mean_number(estimate: Estimate | None, digits: int = 2) -> str:
+    """``2.73``."""
+    return NONE if estimate is None else number(estimate.mean, digits)
+
+
+def share_interval(estimate: Estimate | None) -> str:
+    """``27.4–39.0``, in per cent."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return NONE
+    return f"{100 * estimate.low:.1f}–{100 * estimate.high:.1f}"
+
+
+def points_interval(estimate: Estimate | None) -> str:
+    """``+17.4 to +24.7``, in percentage points."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return NONE
+    return f"{points(estimate.low)} to {points(estimate.high)}"
+
+
+def number_interval(estimate: Estimate | None, digits: int = 2) -> str:
+    """``2.62–2.85``."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return NONE
+    return f"{estimate.low:.{digits}f}–{estimate.high:.{digits}f}"
+
+
+def counted(count: int, thing: str) -> str:
+    """``1 topic``, ``12 topics``."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def cap_text(cap: int | None) -> str:
+    """A host cap: ``300``, or ``none``."""
+    return "none" if cap is None else f"{cap:,}"
+
+
+def probability(p: float) -> str:
+    """``p = 0.031``, ``p < 0.001``."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
