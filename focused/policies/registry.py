@@ -12,10 +12,17 @@ from focused.learning.features import FEATURE_NAMES
 from focused.policies import (
     anchor,
     apprenticed,
+    backlink,
     best_first,
     breadth_first,
+    combined,
     depth_first,
+    fish,
+    larger_sites,
+    opic,
+    pagerank,
     random_order,
+    shark,
 )
 from focused.policies.policy import Aids, PolicyMaker
 
@@ -29,6 +36,13 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
         "focused": apprenticed.policy,
         "best-first": best_first.policy,
         "anchor": anchor.policy,
+        "shark": shark.policy,
+        "fish": fish.policy,
+        "combined": combined.policy,
+        "backlink": backlink.policy,
+        "pagerank": pagerank.policy,
+        "opic": opic.policy,
+        "larger-sites": larger_sites.policy,
         "bfs": breadth_first.policy,
         "dfs": depth_first.policy,
         "random": random_order.policy,

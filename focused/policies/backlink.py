@@ -1,0 +1,52 @@
+"""By backlink count: the link that most of the crawled pages have.
+
+Cho, Garcia-Molina, Page: Efficient Crawling through URL Ordering, WWW 1998,
+section 2 (the metric IB) and section 3: the crawler cannot know IB(p) and
+orders by IB'(p), the number of links to p on the pages crawled so far. A page
+counts once, however often it links; copies of a page do not count, and
+neither do links that ask not to be followed. The paper breaks no ties; here
+the earlier found comes first.
+
+The priority is the logarithm of the count (:mod:`focused.policies.amounts`).
+Counts only grow, and a link's push with its new count lifts it, so no link
+has to be moved. Memory: a number a known link, in this process: a crawl that
+is taken up again counts anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from numpy.typing import ArrayLike
+
+from focused.crawl.policy import Policy
+from focused.crawl.steps import Settled
+from focused.learning.protocols import Visit
+from focused.policies.amounts import by_amount, score_of
+from focused.policies.per_link import PerLink
+from focused.policies.policy import Aids
+from focused.web.page import Link
+
+
+def policy(aids: Aids) -> Policy:
+    """Make the policy; needs no aid."""
+    backlinks = Backlinks()
+    scorer = PerLink(backlinks.scores)
+    return Policy("backlink", scorer, ordering=by_amount, steering=backlinks)
+
+
+class Backlinks:
+    """Counts how many of the crawled pages have each link."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def scores(self, visit: Visit, links: Sequence[Link]) -> ArrayLike:
+        """Score by the counts as they are with this page's links."""
+        return score_of([self.counts[link.url] + 1 for link in links])
+
+    def after(self, settled: Settled) -> Mapping[str, float]:
+        """Count the links of a page; none has to be moved."""
+        self.counts.update(settled.scored.keys())
+        return {}

@@ -1,0 +1,74 @@
+"""Shark-search: what the ancestors were worth, and what anchor and context say.
+
+Hersovici, Jacovi, Maarek, Pelleg, Shtalhaim, Ur: The Shark-Search Algorithm,
+WWW7 1998. With ``sim`` the similarity to the topic, in [0, 1]:
+
+- inherited = delta * sim(page) when the page is relevant, else
+  delta * what the page inherited itself;
+- anchor = sim(anchor text); context = 1 when anchor > 0, else
+  sim(text around the link);
+- neighbourhood = beta * anchor + (1 - beta) * context;
+- score = gamma * inherited + (1 - gamma) * neighbourhood.
+
+The paper calls the constants predefined; ours are delta = 0.5, beta = 0.8 and
+gamma = 0.5. Its ``sim`` is a vector space's, 0 for most texts. Ours is the
+judge's: a page is relevant when it is on topic, and then as relevant as its
+judgement says; a short text with verdict ``v`` in nats has tanh(v / 2), which
+is ``2 p - 1`` for the probability ``p`` of even odds, or 0 when the verdict
+speaks against the topic. A seed inherits 1: someone chose it.
+
+The inherited score travels with the link as a feature, over redirects and
+restarts, too. The priority is the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.crawl.policy import Policy
+from focused.learning.protocols import ScoredLinks, TopicJudge, Visit
+from focused.policies.policy import Aids
+from focused.web.page import Link
+
+DELTA = 0.5
+BETA = 0.8
+GAMMA = 0.5
+
+
+def policy(aids: Aids) -> Policy:
+    """Make the policy from the judge."""
+    return Policy("shark", Shark(aids.judge))
+
+
+class Shark:
+    """Scores links by the formulas above; a :class:`focused.learning.protocols.LinkScorer`."""
+
+    feature_names = ("inherited", "anchor", "context")
+
+    def __init__(self, judge: TopicJudge) -> None:
+        self._judge = judge
+
+    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
+        """Score links of one judged page in one batch."""
+        inherited = np.full(len(links), DELTA * _source(visit))
+        texts = [link.anchor for link in links] + [link.context for link in links]
+        anchor, context = self._similarity(texts).reshape(2, len(links))
+        context = np.where(anchor > 0.0, 1.0, context)
+        neighbourhood = BETA * anchor + (1.0 - BETA) * context
+        scores = GAMMA * inherited + (1.0 - GAMMA) * neighbourhood
+        return ScoredLinks(scores, np.column_stack([inherited, anchor, context]))
+
+    def _similarity(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        if not texts:
+            return np.zeros(0)
+        return np.tanh(np.maximum(self._judge.verdicts(texts), 0.0) / 2.0)
+
+
+def _source(visit: Visit) -> float:
+    """What a page's links inherit, before the decay."""
+    if visit.judgement.on_topic:
+        return visit.judgement.relevance
+    return float(visit.evidence[0]) if len(visit.evidence) else 1.0
