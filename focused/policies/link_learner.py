@@ -1,0 +1,133 @@
+"""Learns from a crawl's own links which words of a link tell of a relevant target.
+
+Links become sparse rows of hashed words, those of anchor, context and address
+apart; a naive Bayes tells relevant targets from others; a logistic regression
+on links it was not fitted on makes probabilities of what it says, for naive
+Bayes counts repeated evidence again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse import vstack as stack_rows
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
+
+from focused.learning.calibration import expit
+from focused.learning.tokens import url_words, words
+from focused.web.page import Link
+
+COLUMNS = 1 << 16
+"""Of hashed words: more than the vocabulary of the links of some thousand pages."""
+
+_MIN_OF_A_CLASS = 2.0  # in links' worth: from less nothing is learned
+_CACHED_TEXTS = 50_000
+_CONTEXT_WORDS = 40  # what comes later is far from the link
+
+
+def link_rows(links: Sequence[Link]) -> csr_array:
+    """One row a link, shape (n, :data:`COLUMNS`): how often each hashed word occurs."""
+    found = [
+        part
+        for link in links
+        for part in (
+            _columns("anchor", link.anchor),
+            _columns("context", link.context),
+            _columns("url", link.url),
+        )
+    ]
+    columns = np.concatenate([np.empty(0, dtype=np.int32), *found])
+    lengths = np.array([len(part) for part in found], dtype=np.int64).reshape(-1, 3).sum(axis=1)
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    counts = np.ones(len(columns), dtype=np.float32)
+    return csr_array((counts, columns, ends), shape=(len(links), COLUMNS))
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)  # menus say the same on every page of a site
+def _columns(field: str, text: str) -> NDArray[np.int32]:
+    found = words(url_words(text) if field == "url" else text)
+    if field == "context":
+        found = found[:_CONTEXT_WORDS]
+    hashes = [xxhash.xxh3_64_intdigest(f"{field} {word}".encode()) % COLUMNS for word in found]
+    return np.array(hashes, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLearner:
+    """A fitted model of links; predicts in [0, 1].
+
+    ``weights``, shape (COLUMNS,), are log-odds per word; ``scale`` that of
+    their sum, ``extra_scale`` that of what else is known, ``bias`` in nats.
+    """
+
+    weights: NDArray[np.float64]
+    scale: float
+    extra_scale: float
+    bias: float
+
+    @classmethod
+    def fit(
+        cls,
+        rows: csr_array,
+        relevance: NDArray[np.float64],
+        targets: Sequence[str],
+        extra: NDArray[np.float64] | None = None,
+    ) -> Self | None:
+        """Fit to links whose targets are judged; None when one class is next to empty.
+
+        ``rows`` as :func:`link_rows` makes them, n of them; ``relevance``,
+        shape (n,), in [0, 1], each link counting as so much relevant and the
+        rest not; ``targets`` their n addresses, for links to one target are not
+        independent; ``extra``, shape (n,), is one more piece of evidence in nats.
+        """
+        if min(relevance.sum(), (1.0 - relevance).sum()) < _MIN_OF_A_CLASS:
+            return None
+        extra = np.zeros(len(relevance)) if extra is None else extra
+        fold = np.array(
+            [xxhash.xxh3_64_intdigest(url.encode()) % 2 for url in targets], dtype=np.int64
+        )
+        evidence = np.zeros(len(relevance))
+        for held in (0, 1):
+            if not (fold == held).any() or not (fold != held).any():
+                return None
+            weights = _naive_bayes(rows[fold != held], relevance[fold != held])
+            evidence[fold == held] = rows[fold == held] @ weights
+        scale, extra_scale, bias = _calibrated(np.column_stack([evidence, extra]), relevance)
+        return cls(_naive_bayes(rows, relevance), scale, extra_scale, bias)
+
+    def predict(
+        self, rows: csr_array, extra: float | NDArray[np.float64] = 0.0
+    ) -> NDArray[np.float64]:
+        """How likely each link's target is relevant, shape (n,)."""
+        evidence = np.asarray(rows @ self.weights)
+        return np.asarray(expit(self.bias + self.scale * evidence + self.extra_scale * extra))
+
+
+def _naive_bayes(rows: csr_array, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-odds of each word, Laplace smoothed; the classes' prior is the calibration's."""
+    twice = stack_rows([rows, rows], format="csr")
+    labels = np.repeat([1, 0], len(relevance))
+    model = MultinomialNB(alpha=1.0, fit_prior=False)
+    model.fit(twice, labels, sample_weight=np.concatenate([relevance, 1.0 - relevance]))
+    off_topic, on_topic = model.feature_log_prob_
+    return np.asarray(on_topic - off_topic, dtype=np.float64)
+
+
+def _calibrated(
+    evidence: NDArray[np.float64], relevance: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """Platt's sigmoid with soft labels; evidence may not count against itself."""
+    labels = np.repeat([1, 0], len(relevance))
+    soft = np.concatenate([relevance, 1.0 - relevance])
+    model = LogisticRegression(C=1.0)
+    model.fit(np.vstack([evidence, evidence]), labels, sample_weight=soft)
+    scale, extra_scale = np.maximum(model.coef_[0], 0.0)
+    return float(scale), float(extra_scale), float(model.intercept_[0])
