@@ -50,7 +50,10 @@ class Discovery:
         ``depth`` is theirs.
         """
         page = visit.page
-        followed = [link for link in page.links if self._may_follow(page, link, depth)]
+        allowed = [link for link in page.links if self._may_follow(page, link, depth)]
+        keys = [link_key(link.url) for link in allowed]
+        settled = self._frontier.settled_among(keys)
+        followed = [link for link, key in zip(allowed, keys, strict=True) if key not in settled]
         if not followed:
             return {}
         answer = self._scorer.score(visit, followed)
@@ -96,9 +99,7 @@ class Discovery:
         if page.nofollow or link.nofollow:
             self._counters.nofollow += 1
             return False
-        if self.refuses(link.url, depth) is not None:
-            return False
-        return not self._frontier.is_settled(link_key(link.url))
+        return self.refuses(link.url, depth) is None
 
     def _host_is_full(self, url: str) -> str | None:
         if self._max_per_host is None:

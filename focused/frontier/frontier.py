@@ -8,7 +8,7 @@ link of a host is the first row under its number.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -88,9 +88,9 @@ class Frontier:
         self.hosts.link_came(host, queue_key, now)
         return True
 
-    def is_settled(self, key: bytes) -> bool:
-        """Whether the link of this key came in and left again: it comes in no more."""
-        return self._store.get("seen", key) == _DONE
+    def settled_among(self, keys: Sequence[bytes]) -> Set[bytes]:
+        """Those of the keys whose links came in and left again: they come in no more."""
+        return {key for key, state in self._store.get_many("seen", keys) if state == _DONE}
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
         """Return the best link that may be asked for now; None when none is left.

@@ -155,15 +155,24 @@ class HostTable:
         Linear in waiting and busy hosts.
         """
         until = now + patience_s
+        # Written out, for it is asked of every waiting host at every offer. A host in trouble
+        # is nothing to wait for.
         soon = [
             due_at
             for due_at, stamp, host in self._waiting
-            if due_at <= until and host.stamp == stamp and _better(host, priority)
+            if due_at <= until
+            and host.stamp == stamp
+            and host.best is not None
+            and host.best > priority
+            and not host.pace.failures
         ]
         soon += [
             host.leased_at + patience_s
             for host in self._busy
-            if host.leased_at + patience_s > now and _better(host, priority)
+            if host.leased_at + patience_s > now
+            and host.best is not None
+            and host.best > priority
+            and not host.pace.failures
         ]
         return min(soon, default=None)
 
@@ -196,8 +205,3 @@ class HostTable:
 
 def _comes_before(queue_key: bytes, host: Host) -> bool:
     return host.best is None or priority_of(queue_key) > host.best
-
-
-def _better(host: Host, priority: float) -> bool:
-    # A host in trouble is nothing to wait for.
-    return host.best is not None and host.best > priority and not host.pace.failures

@@ -7,6 +7,8 @@ import xxhash
 from focused.web.page import Page
 
 _ASCII = bytes(range(128))
+_WHITE = "".join(filter(str.isspace, map(chr, range(128)))).encode()
+_NO_BREAK_SPACE = "\u00a0".encode()
 
 
 def content_fingerprint(page: Page) -> bytes:
@@ -21,18 +23,16 @@ def content_fingerprint(page: Page) -> bytes:
 
 
 def _plain(text: str) -> bytes:
-    """``" ".join(text.lower().split())`` in bytes.
+    """``"".join(text.lower().split())`` in bytes.
 
-    Folding a text with a single letter beyond ASCII takes ten times longer,
-    so that letters are folded as bytes where those beyond ASCII are lower
-    case already.
+    Letter by letter that takes long where a single one is beyond ASCII. So
+    bytes are folded, wherever what is beyond ASCII is in lower case already
+    and no white space but the no-break space.
     """
-    plain = _encoded(" ".join(text.split()))
-    beyond = plain.translate(None, _ASCII)
-    if beyond:
-        odd = beyond.decode()
-        if odd != odd.lower():
-            return _encoded(plain.decode().lower())
+    plain = _encoded(text).translate(None, _WHITE).replace(_NO_BREAK_SPACE, b"")
+    beyond = plain.translate(None, _ASCII).decode()
+    if beyond and (beyond != beyond.lower() or beyond.split() != [beyond]):
+        return _encoded("".join(text.lower().split()))
     return plain.lower()
 
 
