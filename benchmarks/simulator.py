@@ -42,9 +42,10 @@ class Lap:
     """One simulated crawl, its frame of rows included.
 
     Rates are per second of the clock; ``fetched_per_cpu_s`` is per second that
-    the process had a core, which a busy machine disturbs less. ``fetched`` are pages that came; ``settled`` are all URLs that were asked
-    for or given up, those of hosts and pages that the web lacks included.
-    ``peak_mb`` is the process's so far, in MiB.
+    the process had a core, which a busy machine disturbs less. ``fetched``
+    are pages that came; ``settled`` are all URLs that were asked for or given
+    up, those of hosts and pages that the web lacks included. ``peak_mb`` is
+    the process's so far, in MiB.
     """
 
     policy: str
