@@ -80,50 +80,83 @@ def why(url: str, folder: Path | None) -> None:
     show_why(url, folder)
 
 
+_ANY_PATH = click.Path(path_type=Path)
+
+
 @main.command()
-@click.option("--web", type=_FOLDER, required=True, help="The recorded web; its labels judge.")
-@click.option("--topic", "topics", type=_FILE, multiple=True, required=True, help="Repeatable.")
-@click.option("--policies", default="focused,best-first,bfs", show_default=True)
-@click.option("--budget", type=click.IntRange(min=1), default=1000, show_default=True)
 @click.option(
-    "--seeds", multiple=True, default=("topic",), help="topic, on-topic:5, off-topic:5; repeatable."
+    "--web",
+    "webs",
+    type=_ANY_PATH,
+    multiple=True,
+    help="A recorded web's folder, or WARC files, which together are one web. Repeatable.",
+)
+@click.option("--labels", type=_FILE, help="A labels.tsv that judges instead of the webs' own.")
+@click.option("--topic", "topics", type=_FILE, multiple=True, help="A topic file. Repeatable.")
+@click.option("--policies", default="focused,best-first,bfs", show_default=True)
+@click.option(
+    "--budget",
+    default="1000",
+    show_default=True,
+    help="Pages per run; x1.5: so many times the topic's on-topic pages.",
+)
+@click.option(
+    "--seeds",
+    multiple=True,
+    default=("topic",),
+    show_default=True,
+    help="topic, on-topic:5, off-topic:5, or a file of URLs. Repeatable.",
 )
 @click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--host-cap", type=click.IntRange(min=1), help="Pages per host at most.")
+@click.option(
+    "--host-cap",
+    "host_caps",
+    multiple=True,
+    help="Pages per host at most, or none; without it, the topic's own. Repeatable.",
+)
 @click.option("--latency-s", type=click.FloatRange(min=0), default=0.2, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--json", "json_path", type=_FILE, help="Write all runs and the summary there.")
-@click.option("--out", type=_FOLDER, help="Draw harvest curves into this folder.")
+@click.option("--json", "json_path", type=_FILE, help="Write the comparison's document there, too.")
+@click.option("--out", type=_FOLDER, default=Path("comparison"), show_default=True)
+@click.option("--fresh", is_flag=True, help="Set the runs of --out aside and make all anew.")
 def compare(
-    web: Path,
+    webs: tuple[Path, ...],
+    labels: Path | None,
     topics: tuple[Path, ...],
     policies: str,
-    budget: int,
+    budget: str,
     seeds: tuple[str, ...],
     repeat: int,
-    host_cap: int | None,
+    host_caps: tuple[str, ...],
     latency_s: float,
     seed: int,
     jobs: int,
     json_path: Path | None,
-    out: Path | None,
+    out: Path,
+    fresh: bool,
 ) -> None:
-    """Simulate crawls of a recorded web and compare policies by its labels."""
-    from focused.cli.comparing import compare_policies
-    from focused.evaluation.examination.examiner import Terms
+    """Simulate crawls of recorded webs and compare policies by the webs' labels.
 
-    compare_policies(
-        web,
-        topics,
-        [name.strip() for name in policies.split(",")],
-        seeds,
-        repeat,
-        Terms(budget, host_cap, latency_s, seed),
+    The same command goes on with a comparison that was interrupted.
+    """
+    from focused.cli.comparing import CompareOptions, compare_policies
+    from focused.evaluation.examination.terms import Terms
+
+    options = CompareOptions(
+        webs=webs,
+        labels=labels,
+        topics=topics,
+        policies=policies,
+        seeds=seeds,
+        host_caps=host_caps,
+        terms=Terms(budget, repeat, latency_s, seed),
         jobs=jobs,
         json_path=json_path,
         folder=out,
+        fresh=fresh,
     )
+    sys.exit(compare_policies(options))
 
 
 @main.group()

@@ -1,75 +1,167 @@
-"""``focused compare``: policies side by side on a recorded web, judged by its labels."""
+"""``focused compare``: policies side by side on recorded webs, judged by their labels."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import Progress
 
+from focused.cli.progress import RunsProgress, reading_progress
 from focused.errors import ConfigurationError
-from focused.evaluation.examination.examiner import Candidate, Result, Terms, Trial, examine, plan
-from focused.evaluation.examination_report import (
-    draw_results,
-    run_row,
-    summary,
-    summary_table,
-    topics_table,
+from focused.evaluation.examination.candidate import Candidate
+from focused.evaluation.examination.document import document_of, write_document
+from focused.evaluation.examination.journal import Journal, program_digest, set_aside
+from focused.evaluation.examination.measures import Row
+from focused.evaluation.examination.plan import Plan, Trial, Wish, make_plan, run_key, webs_with
+from focused.evaluation.examination.starts import parse_seeds
+from focused.evaluation.examination.terms import (
+    Terms,
+    check_policies,
+    parse_budget,
+    parse_host_cap,
 )
+from focused.evaluation.examination.webs import ExaminedWeb, webs_of
+from focused.evaluation.examination.workers import examine
+from focused.evaluation.findings.conclusions import conclude
+from focused.evaluation.findings.runs import runs_of
+from focused.evaluation.findings.tables import all_tables
+from focused.evaluation.simulation.link_graph import open_link_graph
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.learning.directory import read_directory
+from focused.learning.training import samples_digest
 from focused.scrapy_addon.guide import guide_for
 from focused.topic import Topic
 from focused.topic_file import load_topic
 
+DOCUMENT_FILE = "comparison.json"
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
 
-def compare_policies(
-    web: Path,
-    topics: Sequence[Path],
-    policies: Sequence[str],
-    seeds: Sequence[str],
-    repeats: int,
-    terms: Terms,
-    *,
-    jobs: int,
-    json_path: Path | None,
-    folder: Path | None,
-) -> None:
-    """Run all, print the tables, write what was asked for."""
-    loaded = _by_name([load_topic(path) for path in topics])
-    trials = plan(list(loaded), policies, seeds, repeats)
-    candidates = {name: _candidate(topic, web) for name, topic in loaded.items()}
-    for path in (json_path.parent if json_path else None, folder):
-        _make(path)
-    results = _run(web, candidates, trials, terms, jobs)
-    rows = summary(results, terms)
-    console = Console()
-    console.print(topics_table(results))
-    console.print(summary_table(rows, terms))
-    if json_path is not None:
-        whole = {
-            "terms": asdict(terms),
-            "runs": [run_row(each, terms) for each in results],
-            "summary": rows,
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """What the command line says, unread."""
+
+    webs: tuple[Path, ...]
+    labels: Path | None
+    topics: tuple[Path, ...]
+    policies: str
+    seeds: tuple[str, ...]
+    host_caps: tuple[str, ...]
+    terms: Terms
+    jobs: int
+    json_path: Path | None
+    folder: Path
+    fresh: bool = False
+
+
+def compare_policies(options: CompareOptions) -> int:
+    """Make the runs that are not done yet, show what follows; return the exit status."""
+    wish = _wish(options)
+    topics = _by_name([load_topic(path) for path in options.topics])
+    if options.fresh and (aside := set_aside(options.folder)):
+        _say(f"the earlier runs were moved to {aside}")
+    with Journal(options.folder) as journal:
+        if journal.damaged:
+            _say(f"{journal.path}: {journal.damaged} damaged lines are passed over")
+        work: _Work | None = None
+        try:
+            webs = webs_of(options.webs, options.labels, options.folder / "webs", _say)
+            candidates = _candidates(topics, webs)
+            plan = make_plan(webs, list(topics.values()), candidates, wish, _say)
+            work = _Work(
+                plan, {each.name: each for each in webs}, candidates, journal, options.jobs
+            )
+            work.do()
+        except KeyboardInterrupt:
+            _say(_how_far(work, journal))
+            return INTERRUPTED
+        done = work.done
+        rows = [done[trial] for trial in plan.trials]
+    _finish(plan, rows, options)
+    return 0
+
+
+def _how_far(work: _Work | None, journal: Journal) -> str:
+    if work is None:
+        return "stopped before the first run; the same command begins again"
+    journal.reread()
+    return (
+        f"stopped: {len(work.done)} of {work.total} runs are done and kept in {journal.path}; "
+        "the same command goes on"
+    )
+
+
+class _Work:
+    """The runs of a plan, with what the journal has of them already."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        webs: Mapping[str, ExaminedWeb],
+        candidates: Mapping[str, Candidate],
+        journal: Journal,
+        jobs: int,
+    ) -> None:
+        self._plan = plan
+        self._webs = webs
+        self._candidates = candidates
+        self._journal = journal
+        self._jobs = jobs
+        program = program_digest([trial.policy for trial in plan.trials])
+        stamps = {name: web.stamp() for name, web in webs.items()}
+        self._keys = {
+            trial: run_key(
+                trial, plan.terms, stamps[trial.web], candidates[trial.topic].digest, program
+            )
+            for trial in plan.trials
         }
-        _write(json_path, whole)
-    if folder is not None:
-        for picture in draw_results(results, folder):
-            click.echo(f"Curves: {picture}")
+        self.total = len(plan.trials)
+
+    @property
+    def done(self) -> dict[Trial, Row]:
+        """The plan's runs that are in the journal."""
+        kept = self._journal.rows
+        return {trial: kept[key] for trial, key in self._keys.items() if key in kept}
+
+    def do(self) -> None:
+        """Make what is missing; each run is on disk before the next is told of."""
+        done = self.done
+        left = [trial for trial in self._plan.trials if trial not in done]
+        if done:
+            _say(f"{len(done)} of {self.total} runs were done before")
+        for web in dict.fromkeys(trial.web for trial in left):
+            _read_whole(self._webs[web])
+        with RunsProgress(self.total, len(done)) as progress:
+            runs = examine(
+                self._webs,
+                self._candidates,
+                left,
+                self._plan.terms,
+                jobs=self._jobs,
+                under_way=progress.under_way,
+            )
+            with closing(runs):
+                for trial, row in runs:
+                    self._journal.add(self._keys[trial], row)
+                    progress.advance()
 
 
-def _run(
-    web: Path, candidates: dict[str, Candidate], trials: Sequence[Trial], terms: Terms, jobs: int
-) -> list[Result]:
-    results: dict[Trial, Result] = {}
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("comparing", total=len(trials))
-        for result in examine(web, candidates, trials, terms, jobs=jobs):
-            results[result.trial] = result
-            progress.advance(task)
-    return [results[trial] for trial in trials]
+def _wish(options: CompareOptions) -> Wish:
+    policies = [name.strip() for name in options.policies.split(",") if name.strip()]
+    if not policies:
+        raise ConfigurationError("--policies: names no policy")
+    check_policies(policies, live=options.terms.live)
+    parse_budget(options.terms.budget)
+    caps = [parse_host_cap(text) for text in options.host_caps]
+    seeds = [parse_seeds(text, _say) for text in dict.fromkeys(options.seeds)]
+    return Wish(list(dict.fromkeys(policies)), seeds, caps, options.terms)
 
 
 def _by_name(topics: Sequence[Topic]) -> dict[str, Topic]:
@@ -79,23 +171,44 @@ def _by_name(topics: Sequence[Topic]) -> dict[str, Topic]:
     return named
 
 
-def _candidate(topic: Topic, web: Path) -> Candidate:
-    guide = guide_for(topic, web=str(web), replay=None, say=click.echo)
-    return Candidate(topic, guide.judge, guide.scorer, guide.training_urls)
+def _candidates(topics: Mapping[str, Topic], webs: Sequence[ExaminedWeb]) -> dict[str, Candidate]:
+    """The topics that some web has pages of, with their models, trained where they must be."""
+    found = {}
+    for name, topic in topics.items():
+        having = webs_with(webs, topic)
+        if having:
+            found[name] = _candidate(topic, max(having, key=lambda web: _samples_in(topic, web)))
+    return found
 
 
-def _make(folder: Path | None) -> None:
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"{folder} cannot be made: {error.strerror}") from error
+def _samples_in(topic: Topic, examined: ExaminedWeb) -> int:
+    with examined.open() as web:
+        return sum(entry.url in web for entry in read_directory(topic.training.directory))
 
 
-def _write(path: Path, value: object) -> None:
-    partial = path.with_suffix(".partial")
-    try:
-        partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+def _candidate(topic: Topic, web: ExaminedWeb) -> Candidate:
+    guide = guide_for(topic, web=str(web.folder), replay=None, say=_say)
+    digest = hashlib.sha256(samples_digest(topic).encode())
+    for path in (topic.path, topic.training.model):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    digest.update("\n".join(sorted(guide.training_urls)).encode())
+    return Candidate(topic, guide.judge, guide.scorer, guide.training_urls, digest.hexdigest())
+
+
+def _read_whole(examined: ExaminedWeb) -> None:
+    """Parse the web's pages once, for all runs, and see who links to whom."""
+    with ParsedWeb(examined.open()) as web, reading_progress(examined.name) as progress:
+        open_link_graph(web, progress)
+
+
+def _finish(plan: Plan, rows: Sequence[Row], options: CompareOptions) -> None:
+    document = document_of(plan, rows, sys.argv[1:])
+    for path in filter(None, (options.folder / DOCUMENT_FILE, options.json_path)):
+        write_document(path, document)
+    console = Console()
+    for table in all_tables(conclude(runs_of(rows), plan.terms.seed)):
+        console.print(table)
+
+
+def _say(line: str) -> None:
+    click.echo(f"focused: {line}", err=True)

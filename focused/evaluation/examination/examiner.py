@@ -1,268 +1,167 @@
-"""The examination: policies crawl the same webs from the same seeds, and are judged alike.
+"""The examiner: makes one run after another, each a simulated crawl of its own.
 
-Every run is a simulated crawl of its own, so runs may go on in several
-processes; what they share is read-only or the cache of parsed pages. The same
-plan gives the same results, CPU seconds apart.
+What the runs share is read-only or remembered work, so runs may go on in
+several processes. The same trial gives the same row, CPU seconds and memory
+apart.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import random
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
-from itertools import product
-from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+import copy
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 
 from focused.crawl import Settled
 from focused.crawl.policy import Policy
-from focused.errors import ConfigurationError
+from focused.evaluation.examination.candidate import Candidate
+from focused.evaluation.examination.measures import Row, Spent, row_of
 from focused.evaluation.examination.oracles import ORACLES
+from focused.evaluation.examination.peak_memory import peak_mb, reset_peak
+from focused.evaluation.examination.plan import Trial
 from focused.evaluation.examination.referee import Referee
-from focused.evaluation.metrics import cumulative_harvest, harvest_rate
+from focused.evaluation.examination.shared_work import Meter, MeteredNetwork, RememberingJudge
+from focused.evaluation.examination.terms import Terms
+from focused.evaluation.examination.webs import ExaminedWeb
+from focused.evaluation.simulation.link_graph import LinkGraph, open_link_graph
 from focused.evaluation.simulation.network import drawn_latency
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.simulation.simulator import SimulatedRun, simulate
-from focused.learning.protocols import LinkScorer, TopicJudge
+from focused.learning.protocols import LinkScorer
 from focused.policies import Aids, policy_named
-from focused.recorded.store import RecordedWeb
 from focused.topic import Budget, Topic
 
-TOPIC_SEEDS = "topic"
-_DRAWN = {"on-topic": True, "off-topic": False}
 
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A topic with what guides its live crawl; ``sample_urls`` trained the judge."""
-
-    topic: Topic
-    judge: TopicJudge
-    apprentice: LinkScorer
-    sample_urls: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What all runs have in common.
-
-    ``budget`` is in pages that count; ``host_cap`` is in pages per host, None
-    leaves the topic's own; ``latency_s`` is the mean over URLs.
-    """
-
-    budget: int
-    host_cap: int | None = None
-    latency_s: float = 0.2
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One run to be made. ``seeds`` is ``topic``, ``on-topic:N`` or ``off-topic:N``."""
-
-    topic: str
-    policy: str
-    seeds: str
-    repeat: int
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What one run brought, by the labels.
-
-    ``verdicts`` has shape (fetched,), on topic or not, training pages left
-    out. ``harvest`` is the share on topic of the fetched, ``recall`` that of
-    the web's relevant pages, ``area`` the mean harvest rate over the budget
-    (see :func:`area_under`); ``hosts`` had on-topic pages.
-    """
-
-    trial: Trial
-    web: str
-    verdicts: NDArray[np.bool_]
-    relevant: int
-    harvest: float
-    recall: float
-    area: float
-    hosts: int
-    ended_because: str
-    simulated_s: float
-    cpu_s: float
-
-
-def plan(
-    topics: Sequence[str], policies: Sequence[str], seeds: Sequence[str], repeats: int
-) -> list[Trial]:
-    """All runs, each once, those of one start side by side.
-
-    Raises ConfigurationError for unknown names.
-    """
-    for name in policies:
-        if name not in ORACLES:
-            policy_named(name)
-    for text in seeds:
-        parse_seeds(text)
-    each = product(topics, seeds, range(repeats), policies)
-    trials = (Trial(topic, policy, start, repeat) for topic, start, repeat, policy in each)
-    return list(dict.fromkeys(trials))
-
-
-def parse_seeds(text: str) -> tuple[bool, int] | None:
-    """``on-topic:5`` as (on topic, 5); None for the topic's own."""
-    if text == TOPIC_SEEDS:
-        return None
-    kind, _, count = text.partition(":")
-    if kind not in _DRAWN or not count.isascii() or not count.isdigit() or int(count) < 1:
-        raise ConfigurationError(
-            f"--seeds: {text!r} is neither 'topic' nor such as 'on-topic:5' or 'off-topic:5'"
-        )
-    return _DRAWN[kind], int(count)
-
-
-def area_under(verdicts: NDArray[np.bool_], budget: int) -> float:
-    """Mean over n = 1..budget of the share on topic of the first n pages, in [0, 1].
-
-    What a run left of its budget counts as pages off topic.
-    """
-    padded = np.zeros(budget, dtype=bool)
-    padded[: verdicts.size] = verdicts[:budget]
-    return float(cumulative_harvest(padded).mean())
+class Stopped(Exception):  # noqa: N818  # no error: somebody asked for it
+    """A run was given up because the examination is to end."""
 
 
 class Examiner:
-    """Makes runs on one web."""
+    """Makes runs, one at a time. Holds one web and one topic's verdicts in memory."""
 
-    def __init__(self, web: Path, candidates: Mapping[str, Candidate], terms: Terms) -> None:
-        """``candidates`` by name of topic. Raises RecordedWebError, ConfigurationError."""
-        self._web = RecordedWeb.open(web)
-        self._network = ParsedWeb(self._web)
+    def __init__(
+        self,
+        webs: Mapping[str, ExaminedWeb],
+        candidates: Mapping[str, Candidate],
+        terms: Terms,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """``webs`` and ``candidates`` by name; when ``stop`` says so, a run is given up."""
+        self._webs = webs
         self._candidates = candidates
         self._terms = terms
-        self._referees = {
-            name: Referee(self._web, each.topic.training.good, each.sample_urls)
-            for name, each in candidates.items()
-        }
+        self._stop = stop
+        self._meter = Meter()
+        self._desk: _Desk | None = None
 
-    def run(self, trial: Trial) -> Result:
-        """Make one run and judge it."""
-        terms = self._terms
-        referee = self._referees[trial.topic]
-        lots = terms.seed * 1_000_003 + trial.repeat
-        run = self._simulate(trial, self._policy(trial, lots), lots)
-        verdicts = referee.verdicts(run.pages)
-        return Result(
-            trial=trial,
-            web=str(self._web.details.get("name", self._web.folder.name)),
-            verdicts=verdicts,
-            relevant=len(referee.relevant),
-            harvest=harvest_rate(verdicts),
-            recall=float(verdicts.sum()) / len(referee.relevant),
-            area=area_under(verdicts, terms.budget),
-            hosts=referee.hosts(run.pages),
-            ended_because=run.ended_because,
-            simulated_s=run.simulated_s,
-            cpu_s=run.cpu_s,
-        )
+    def run(self, trial: Trial) -> Row:
+        """Make one run and judge it. Raises Stopped, RecordedWebError."""
+        desk = self._desk_for(trial)
+        reset_peak()
+        shared_s, began_s = self._meter.shared_s, time.process_time()
+        run = self._simulate(desk, trial, self._policy(desk, trial))
+        cpu_s = time.process_time() - began_s - (self._meter.shared_s - shared_s)
+        spent = Spent(run.simulated_s, cpu_s, peak_mb())
+        return row_of(trial, desk.referee, run.pages, run.ended_because, spent)
 
-    def _policy(self, trial: Trial, lots: int) -> Policy:
-        if trial.policy in ORACLES:
-            return ORACLES[trial.policy](self._referees[trial.topic])
+    def close(self) -> None:
+        """Close the web."""
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
+
+    def _desk_for(self, trial: Trial) -> _Desk:
         candidate = self._candidates[trial.topic]
+        if self._desk is None or self._desk.name != trial.web:
+            self.close()
+            self._desk = _Desk(self._webs[trial.web], self._meter)
+        self._desk.lay_out(candidate)
+        return self._desk
+
+    def _policy(self, desk: _Desk, trial: Trial) -> Policy:
+        if trial.policy in ORACLES:
+            return ORACLES[trial.policy](desk.referee)
 
         def rehearse(policy: Policy) -> Sequence[Settled]:
             settled: list[Settled] = []
-            self._simulate(trial, policy, lots, watch=settled.append)
+            self._simulate(desk, trial, policy, watch=settled.append)
             return settled
 
-        aids = Aids(candidate.judge, candidate.apprentice, lots, rehearse)
+        aids = Aids(desk.judge, desk.apprentice(), self._lots(trial), rehearse)
         return policy_named(trial.policy)(aids)
 
     def _simulate(
         self,
+        desk: _Desk,
         trial: Trial,
         policy: Policy,
-        lots: int,
-        watch: Callable[[Settled], object] | None = None,
+        watch: Callable[[Settled], object] = lambda settled: None,
     ) -> SimulatedRun:
-        candidate = self._candidates[trial.topic]
+        def watch_and_stop(settled: Settled) -> None:
+            if self._stop():
+                raise Stopped
+            watch(settled)
+
         return simulate(
-            _on_terms(candidate.topic, self._terms),
-            candidate.judge,
-            self._network,
+            on_terms(desk.candidate.topic, trial),
+            desk.judge,
+            desk.network,
             policy,
-            latency=drawn_latency(self._terms.latency_s, lots),
-            training_urls=self._referees[trial.topic].training_urls,
-            seeds=self.seeds_of(trial),
-            pages=self._terms.budget,
-            watch=watch,
+            latency=drawn_latency(self._terms.latency_s, self._lots(trial)),
+            training_urls=desk.referee.training_urls,
+            seeds=trial.start,
+            pages=trial.budget,
+            watch=watch_and_stop,
         )
 
-    def seeds_of(self, trial: Trial) -> Sequence[str]:
-        """Where a run starts: the same for all policies of one repeat."""
-        drawn = parse_seeds(trial.seeds)
-        if drawn is None:
-            return self._candidates[trial.topic].topic.seeds.urls
-        # A string seeds by its SHA-512: the same on every machine and Python.
-        rng = random.Random(f"{trial.topic} {trial.seeds} {trial.repeat} {self._terms.seed}")
-        return self._referees[trial.topic].draw_seeds(*drawn, rng)
+    def _lots(self, trial: Trial) -> int:
+        return self._terms.seed * 1_000_003 + trial.repeat
+
+
+class _Desk:
+    """An open web with one topic laid out on it: its judge, its referee."""
+
+    candidate: Candidate
+    judge: RememberingJudge
+    referee: Referee
+
+    def __init__(self, web: ExaminedWeb, meter: Meter) -> None:
+        self.name = web.name
+        self._meter = meter
+        self._web = web.open()
+        self._parsed = ParsedWeb(self._web)
+        self.network = MeteredNetwork(self._parsed, meter)
+        self._laid_out = ""
+        self._graph: Callable[[], LinkGraph] = cache(lambda: open_link_graph(self._parsed))
+
+    def lay_out(self, candidate: Candidate) -> None:
+        """Put the topic on the desk, unless it lies there."""
+        if self._laid_out == candidate.topic.name:
+            return
+        topic = candidate.topic
+        self.candidate = candidate
+        self.judge = RememberingJudge(candidate.judge, self._meter)
+        self.referee = Referee(
+            self._web,
+            topic.training.good,
+            candidate.sample_urls,
+            graph=self._graph,
+            scope=topic.scope,
+        )
+        self._laid_out = topic.name
+
+    def apprentice(self) -> LinkScorer:
+        """An apprentice for one run: what it learns there it must not know in the next."""
+        judge = self.candidate.judge
+        return copy.deepcopy(self.candidate.apprentice, {id(judge): judge})
 
     def close(self) -> None:
-        """Close the web."""
-        self._network.close()
+        """Close cache and web."""
+        self._parsed.close()
 
 
-def examine(
-    web: Path,
-    candidates: Mapping[str, Candidate],
-    trials: Sequence[Trial],
-    terms: Terms,
-    *,
-    jobs: int = 1,
-) -> Iterator[Result]:
-    """Make all runs, ``jobs`` at a time, and yield each result as it comes.
-
-    Raises RecordedWebError and ConfigurationError before the first run.
-    """
-    examiner = Examiner(web, candidates, terms)
-    try:
-        for trial in trials:
-            examiner.seeds_of(trial)
-        if jobs == 1:
-            yield from map(examiner.run, trials)
-            return
-    finally:
-        examiner.close()
-    # Not forked: an open LMDB environment must not be taken into a child.
-    pool = ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), _start_worker, (web, candidates, terms)
-    )
-    try:
-        for done in as_completed([pool.submit(_run_in_worker, trial) for trial in trials]):
-            yield done.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-_worker: list[Examiner] = []
-
-
-def _start_worker(web: Path, candidates: Mapping[str, Candidate], terms: Terms) -> None:
-    # Ctrl-C is for the parent, which lets the runs under way end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker.append(Examiner(web, candidates, terms))
-
-
-def _run_in_worker(trial: Trial) -> Result:
-    return _worker[0].run(trial)
-
-
-def _on_terms(topic: Topic, terms: Terms) -> Topic:
-    """The topic without a budget of its own: the pages that count are the budget."""
-    scope = topic.scope
-    if terms.host_cap is not None:
-        scope = replace(scope, max_pages_per_host=terms.host_cap)
+def on_terms(topic: Topic, trial: Trial) -> Topic:
+    """The topic with a trial's host cap, and no budget of its own: the trial's pages are it."""
+    scope = replace(topic.scope, max_pages_per_host=trial.host_cap)
     return replace(topic, scope=scope, budget=Budget())

@@ -1,0 +1,73 @@
+"""Progress of long commands on the terminal; nothing where standard error is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from focused.evaluation.examination.plan import Trial
+from focused.evaluation.wording import plain
+
+_MOST_NAMED = 2
+
+
+class RunsProgress:
+    """How many runs are done, which are under way, how long the rest will take."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._bar = _bar()
+        self._task = self._bar.add_task("", total=total, completed=done)
+
+    def under_way(self, trials: Sequence[Trial]) -> None:
+        """Show the runs that are being made."""
+        named = [f"{trial.policy} on {plain(trial.topic)}" for trial in trials]
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        self._bar.update(self._task, description=", ".join(named[:_MOST_NAMED]) + more)
+
+    def advance(self) -> None:
+        """Another run is done."""
+        self._bar.advance(self._task)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+
+@contextmanager
+def reading_progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of a web's pages are read: takes (done, all)."""
+    with _bar() as bar:
+        task = bar.add_task(f"reading {plain(name)}", total=None)
+        yield lambda done, whole: bar.update(task, completed=done, total=whole)
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -1,0 +1,115 @@
+"""The webs of an examination: recorded ones, and WARC files that become one.
+
+WARC files given together are one web: a crawl often writes many. They are
+imported once into a folder beside the comparison, and again when they change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from focused.errors import ConfigurationError, RecordedWebError
+from focused.recorded.importing import import_warc
+from focused.recorded.labels import LABELS_FILE, read_labels
+from focused.recorded.store import RecordedWeb, read_details, write_details
+
+_IMPORTED_FROM = "imported_from"
+_PLAIN_NAMES = ("pages", "warc")
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedWeb:
+    """A recorded web by the name that tells it apart; ``labels`` stand in for its own."""
+
+    name: str
+    folder: Path
+    labels: Path | None = None
+
+    def open(self) -> RecordedWeb:
+        """Open it, with the labels that judge. Raises RecordedWebError."""
+        web = RecordedWeb.open(self.folder)
+        if self.labels is not None:
+            web.labels = _of_recorded(web, read_labels(self.labels))
+        return web
+
+    def stamp(self) -> str:
+        """What tells one state of pages and labels from another."""
+        digest = hashlib.sha256()
+        for warc in sorted(self.folder.glob("*.warc.gz")):
+            about = warc.stat()
+            digest.update(f"{warc.name} {about.st_size} {about.st_mtime_ns}\n".encode())
+        labels = self.labels or self.folder / LABELS_FILE
+        digest.update(labels.read_bytes() if labels.is_file() else b"")
+        return digest.hexdigest()
+
+
+def webs_of(
+    sources: Sequence[Path], labels: Path | None, folder: Path, say: Say
+) -> list[ExaminedWeb]:
+    """The webs that ``sources`` name: a folder each, all WARC files together one.
+
+    Imported webs go below ``folder``. Raises ConfigurationError,
+    RecordedWebError.
+    """
+    if labels is not None and not labels.is_file():
+        raise ConfigurationError(f"--labels {labels}: there is no such file")
+    folders = [source for source in dict.fromkeys(sources) if source.is_dir()]
+    files = [source for source in dict.fromkeys(sources) if not source.is_dir()]
+    if files:
+        folders.append(_imported(files, folder, say))
+    webs: dict[str, ExaminedWeb] = {}
+    for each in folders:
+        name = str(read_details(each).get("name", each.name))
+        name = str(each) if name in webs else name
+        webs[name] = ExaminedWeb(name, each, labels)
+    return list(webs.values())
+
+
+def unknown_labels(web: RecordedWeb, labels: Path) -> int:
+    """How many labelled URLs the web does not have."""
+    return sum(web.find(url) is None for url in read_labels(labels))
+
+
+def _of_recorded(
+    web: RecordedWeb, labels: Mapping[str, frozenset[str]]
+) -> Mapping[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for url, categories in labels.items():
+        recorded = web.find(url)
+        if recorded is not None:
+            found[recorded] = found.get(recorded, frozenset()) | categories
+    return found
+
+
+def _imported(files: Sequence[Path], folder: Path, say: Say) -> Path:
+    """The folder of the web that the WARC files hold, made when it isn't there yet."""
+    for file in files:
+        if not file.is_file():
+            raise RecordedWebError(
+                f"--web {file}: there is no such file or folder; name a recorded web's folder, "
+                "or WARC files"
+            )
+    target = folder / _name_of(files[0])
+    state = [[str(f.absolute()), f.stat().st_size, f.stat().st_mtime_ns] for f in files]
+    if target.is_dir() and read_details(target).get(_IMPORTED_FROM) == state:
+        return target
+    imported = import_warc(files, target, target.name)
+    write_details(target, {**read_details(target), _IMPORTED_FROM: state})
+    passed_over = (
+        f"; passed over: {imported.damaged:,} damaged, {imported.skipped:,} that are no page"
+        if imported.damaged or imported.skipped
+        else ""
+    )
+    say(f"{target}: {imported.responses:,} responses from {len(files)} WARC files{passed_over}")
+    return target
+
+
+def _name_of(file: Path) -> str:
+    """A name for the web of a WARC file: a crawl's ``pages.warc.gz`` is called as its folder."""
+    stem = file.name.partition(".")[0]
+    return file.absolute().parent.name if stem in _PLAIN_NAMES or not stem else stem

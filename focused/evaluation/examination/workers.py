@@ -1,0 +1,111 @@
+"""Runs made in this process or in several others, as they come.
+
+No more runs are handed out than there are workers, so that it is known which
+are under way. A worker opens its own web: an open LMDB environment must not be
+taken into a child.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.synchronize import Event
+
+from focused.errors import StateError
+from focused.evaluation.examination.candidate import Candidate
+from focused.evaluation.examination.examiner import Examiner
+from focused.evaluation.examination.measures import Row
+from focused.evaluation.examination.plan import Trial
+from focused.evaluation.examination.terms import Terms
+from focused.evaluation.examination.webs import ExaminedWeb
+
+UnderWay = Callable[[Sequence[Trial]], object]
+"""Told of the runs under way whenever they change."""
+
+
+def examine(
+    webs: Mapping[str, ExaminedWeb],
+    candidates: Mapping[str, Candidate],
+    trials: Sequence[Trial],
+    terms: Terms,
+    *,
+    jobs: int = 1,
+    under_way: UnderWay = lambda trials: None,
+) -> Generator[tuple[Trial, Row], None, None]:
+    """Make all runs, ``jobs`` at a time, and yield each as it ends.
+
+    Runs under way are given up when the iterator is closed. Raises
+    RecordedWebError, and StateError when a worker process dies.
+    """
+    if jobs == 1:
+        yield from _here(Examiner(webs, candidates, terms), trials, under_way)
+    elif trials:
+        yield from _in_workers(webs, candidates, trials, terms, jobs, under_way)
+
+
+def _here(
+    examiner: Examiner, trials: Sequence[Trial], under_way: UnderWay
+) -> Generator[tuple[Trial, Row], None, None]:
+    try:
+        for trial in trials:
+            under_way([trial])
+            yield trial, examiner.run(trial)
+    finally:
+        examiner.close()
+
+
+def _in_workers(
+    webs: Mapping[str, ExaminedWeb],
+    candidates: Mapping[str, Candidate],
+    trials: Sequence[Trial],
+    terms: Terms,
+    jobs: int,
+    under_way: UnderWay,
+) -> Generator[tuple[Trial, Row], None, None]:
+    context = multiprocessing.get_context("spawn")
+    stopping = context.Event()
+    arguments = (webs, candidates, terms, stopping)
+    pool = ProcessPoolExecutor(min(jobs, len(trials)), context, _start_worker, arguments)
+    left = iter(trials)
+    going: dict[Future[Row], Trial] = {}
+    try:
+        while True:
+            while len(going) < jobs and (trial := next(left, None)) is not None:
+                going[pool.submit(_run_in_worker, trial)] = trial
+            if not going:
+                return
+            under_way(list(going.values()))
+            for done in wait(going, return_when=FIRST_COMPLETED).done:
+                row = done.result()
+                yield going.pop(done), row
+    except BrokenProcessPool as error:
+        names = ", ".join(f"{each.policy} on {each.topic}" for each in going.values())
+        raise StateError(
+            f"a worker process ended while it ran one of: {names}; mostly that means the memory "
+            "was used up. Runs that were done are kept: the same command goes on, better with "
+            "fewer --jobs"
+        ) from error
+    finally:
+        stopping.set()
+        pool.shutdown(cancel_futures=True)
+
+
+_worker: list[Examiner] = []
+
+
+def _start_worker(
+    webs: Mapping[str, ExaminedWeb],
+    candidates: Mapping[str, Candidate],
+    terms: Terms,
+    stopping: Event,
+) -> None:
+    # Ctrl-C is for the parent, which tells the runs under way to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _worker.append(Examiner(webs, candidates, terms, stopping.is_set))
+
+
+def _run_in_worker(trial: Trial) -> Row:
+    return _worker[0].run(trial)
