@@ -10,6 +10,7 @@ from types import MappingProxyType
 from focused.errors import ConfigurationError
 from focused.learning.features import FEATURE_NAMES
 from focused.policies import (
+    ache,
     anchor,
     apprenticed,
     backlink,
@@ -23,6 +24,8 @@ from focused.policies import (
     pagerank,
     random_order,
     shark,
+    tag_path,
+    two_phase,
 )
 from focused.policies.policy import Aids, PolicyMaker
 
@@ -43,6 +46,9 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
         "pagerank": pagerank.policy,
         "opic": opic.policy,
         "larger-sites": larger_sites.policy,
+        "ache": ache.policy,
+        "two-phase": two_phase.policy,
+        "tag-path": tag_path.policy,
         "bfs": breadth_first.policy,
         "dfs": depth_first.policy,
         "random": random_order.policy,
