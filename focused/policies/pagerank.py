@@ -37,8 +37,8 @@ from focused.policies.policy import Aids
 from focused.web.page import Link
 
 DAMPING = 0.9
-_CLOSE_ENOUGH = 1e-4
-_MOST_ROUNDS = 100
+_CLOSE_ENOUGH = 1e-5
+_MOST_ROUNDS = 200
 
 
 def policy(aids: Aids) -> Policy:
@@ -115,7 +115,7 @@ def page_rank(
     """PageRank of each page, shape (n,), mean 1, by power iteration from ``start``, shape (n,).
 
     Link ``i`` leads from page ``sources[i]`` to page ``targets[i]``. Ends when
-    a round changes the ranks by less than 0.0001 in the mean.
+    a round changes the ranks by less than 0.00001 in the mean.
     """
     pages = start.size
     links = np.bincount(sources, minlength=pages)
