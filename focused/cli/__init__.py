@@ -120,6 +120,17 @@ _ANY_PATH = click.Path(path_type=Path)
 @click.option("--json", "json_path", type=_FILE, help="Write the comparison's document there, too.")
 @click.option("--out", type=_FOLDER, default=Path("comparison"), show_default=True)
 @click.option("--fresh", is_flag=True, help="Set the runs of --out aside and make all anew.")
+@click.option("--live", is_flag=True, help="Real crawls over the replayed web, not simulated ones.")
+@click.option(
+    "--delay-s",
+    type=click.FloatRange(min=0),
+    default=0.02,
+    show_default=True,
+    help="Between two requests to a host, with --live.",
+)
+@click.option(
+    "--from", "document", type=_FILE, help="Run nothing; show the runs of this comparison.json."
+)
 def compare(
     webs: tuple[Path, ...],
     labels: Path | None,
@@ -135,14 +146,19 @@ def compare(
     json_path: Path | None,
     out: Path,
     fresh: bool,
+    live: bool,
+    delay_s: float,
+    document: Path | None,
 ) -> None:
     """Simulate crawls of recorded webs and compare policies by the webs' labels.
 
     The same command goes on with a comparison that was interrupted.
     """
-    from focused.cli.comparing import CompareOptions, compare_policies
+    from focused.cli.comparing import CompareOptions, compare_policies, findings_again
     from focused.evaluation.examination.terms import Terms
 
+    if document is not None:
+        sys.exit(findings_again(document, out))
     options = CompareOptions(
         webs=webs,
         labels=labels,
@@ -150,7 +166,7 @@ def compare(
         policies=policies,
         seeds=seeds,
         host_caps=host_caps,
-        terms=Terms(budget, repeat, latency_s, seed),
+        terms=Terms(budget, repeat, latency_s, seed, delay_s if live else None),
         jobs=jobs,
         json_path=json_path,
         folder=out,

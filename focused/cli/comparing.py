@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 
 from focused.cli.progress import RunsProgress, reading_progress
@@ -17,6 +19,7 @@ from focused.errors import ConfigurationError
 from focused.evaluation.examination.candidate import Candidate
 from focused.evaluation.examination.document import document_of, write_document
 from focused.evaluation.examination.journal import Journal, program_digest, set_aside
+from focused.evaluation.examination.live import examine_live
 from focused.evaluation.examination.measures import Row
 from focused.evaluation.examination.plan import Plan, Trial, Wish, make_plan, run_key, webs_with
 from focused.evaluation.examination.starts import parse_seeds
@@ -29,12 +32,15 @@ from focused.evaluation.examination.terms import (
 from focused.evaluation.examination.webs import ExaminedWeb, webs_of
 from focused.evaluation.examination.workers import examine
 from focused.evaluation.findings.conclusions import conclude
-from focused.evaluation.findings.runs import runs_of
+from focused.evaluation.findings.export import write_findings
+from focused.evaluation.findings.headline import headline
+from focused.evaluation.findings.runs import comparison_of, read_comparison
 from focused.evaluation.findings.tables import all_tables
 from focused.evaluation.simulation.link_graph import open_link_graph
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.learning.directory import read_directory
 from focused.learning.training import samples_digest
+from focused.policies import Aids, policy_named
 from focused.scrapy_addon.guide import guide_for
 from focused.topic import Topic
 from focused.topic_file import load_topic
@@ -63,6 +69,10 @@ class CompareOptions:
 
 def compare_policies(options: CompareOptions) -> int:
     """Make the runs that are not done yet, show what follows; return the exit status."""
+    if not options.webs or not options.topics:
+        raise ConfigurationError(
+            "name at least one recorded web with --web, and one topic file with --topic"
+        )
     wish = _wish(options)
     topics = _by_name([load_topic(path) for path in options.topics])
     if options.fresh and (aside := set_aside(options.folder)):
@@ -75,6 +85,8 @@ def compare_policies(options: CompareOptions) -> int:
             webs = webs_of(options.webs, options.labels, options.folder / "webs", _say)
             candidates = _candidates(topics, webs)
             plan = make_plan(webs, list(topics.values()), candidates, wish, _say)
+            if plan.terms.live:
+                _check_live(plan, candidates)
             work = _Work(
                 plan, {each.name: each for each in webs}, candidates, journal, options.jobs
             )
@@ -138,19 +150,27 @@ class _Work:
             _say(f"{len(done)} of {self.total} runs were done before")
         for web in dict.fromkeys(trial.web for trial in left):
             _read_whole(self._webs[web])
-        with RunsProgress(self.total, len(done)) as progress:
-            runs = examine(
-                self._webs,
-                self._candidates,
-                left,
-                self._plan.terms,
-                jobs=self._jobs,
-                under_way=progress.under_way,
-            )
-            with closing(runs):
-                for trial, row in runs:
-                    self._journal.add(self._keys[trial], row)
-                    progress.advance()
+        progress = RunsProgress(self.total, len(done))
+        with progress, closing(self._runs(left, progress)) as runs:
+            for trial, row in runs:
+                self._journal.add(self._keys[trial], row)
+                progress.advance()
+
+    def _runs(
+        self, left: Sequence[Trial], progress: RunsProgress
+    ) -> Generator[tuple[Trial, Row], None, None]:
+        webs, candidates, terms = self._webs, self._candidates, self._plan.terms
+        jobs, under_way = self._jobs, progress.under_way
+        if not terms.live:
+            return examine(webs, candidates, left, terms, jobs=jobs, under_way=under_way)
+        folder = self._journal.path.with_name("live")
+        return examine_live(webs, candidates, left, terms, folder, jobs=jobs, under_way=under_way)
+
+
+def _check_live(plan: Plan, candidates: Mapping[str, Candidate]) -> None:
+    """Raise ConfigurationError for a policy that cannot steer a real crawl."""
+    for policy, topic in {trial.policy: trial.topic for trial in plan.trials}.items():
+        policy_named(policy)(Aids(candidates[topic].judge, candidates[topic].apprentice))
 
 
 def _wish(options: CompareOptions) -> Wish:
@@ -201,13 +221,29 @@ def _read_whole(examined: ExaminedWeb) -> None:
         open_link_graph(web, progress)
 
 
+def findings_again(path: Path, folder: Path) -> int:
+    """Show and write anew what follows from the document at ``path``."""
+    comparison = read_comparison(path)
+    _show(msgspec.to_builtins(comparison), folder)
+    return 0
+
+
 def _finish(plan: Plan, rows: Sequence[Row], options: CompareOptions) -> None:
     document = document_of(plan, rows, sys.argv[1:])
     for path in filter(None, (options.folder / DOCUMENT_FILE, options.json_path)):
         write_document(path, document)
+    _show(document, options.folder)
+
+
+def _show(document: Mapping[str, Any], folder: Path) -> None:
+    comparison = comparison_of(document)
     console = Console()
-    for table in all_tables(conclude(runs_of(rows), plan.terms.seed)):
+    findings = conclude(comparison.runs, comparison.terms.seed)
+    for table in all_tables(findings):
         console.print(table)
+    click.echo(headline(findings))
+    report = write_findings(document, folder)[0]
+    click.echo(f"Report: {report}")
 
 
 def _say(line: str) -> None:

@@ -53,7 +53,7 @@ class Examiner:
         self._terms = terms
         self._stop = stop
         self._meter = Meter()
-        self._desk: _Desk | None = None
+        self._desk: Desk | None = None
 
     def run(self, trial: Trial) -> Row:
         """Make one run and judge it. Raises Stopped, RecordedWebError."""
@@ -71,15 +71,15 @@ class Examiner:
             self._desk.close()
             self._desk = None
 
-    def _desk_for(self, trial: Trial) -> _Desk:
+    def _desk_for(self, trial: Trial) -> Desk:
         candidate = self._candidates[trial.topic]
         if self._desk is None or self._desk.name != trial.web:
             self.close()
-            self._desk = _Desk(self._webs[trial.web], self._meter)
+            self._desk = Desk(self._webs[trial.web], self._meter)
         self._desk.lay_out(candidate)
         return self._desk
 
-    def _policy(self, desk: _Desk, trial: Trial) -> Policy:
+    def _policy(self, desk: Desk, trial: Trial) -> Policy:
         if trial.policy in ORACLES:
             return ORACLES[trial.policy](desk.referee)
 
@@ -93,7 +93,7 @@ class Examiner:
 
     def _simulate(
         self,
-        desk: _Desk,
+        desk: Desk,
         trial: Trial,
         policy: Policy,
         watch: Callable[[Settled], object] = lambda settled: None,
@@ -119,19 +119,20 @@ class Examiner:
         return self._terms.seed * 1_000_003 + trial.repeat
 
 
-class _Desk:
+class Desk:
     """An open web with one topic laid out on it: its judge, its referee."""
 
     candidate: Candidate
     judge: RememberingJudge
     referee: Referee
 
-    def __init__(self, web: ExaminedWeb, meter: Meter) -> None:
+    def __init__(self, web: ExaminedWeb, meter: Meter | None = None) -> None:
+        """Raises RecordedWebError."""
         self.name = web.name
-        self._meter = meter
+        self._meter = meter or Meter()
         self._web = web.open()
         self._parsed = ParsedWeb(self._web)
-        self.network = MeteredNetwork(self._parsed, meter)
+        self.network = MeteredNetwork(self._parsed, self._meter)
         self._laid_out = ""
         self._graph: Callable[[], LinkGraph] = cache(lambda: open_link_graph(self._parsed))
 
@@ -150,6 +151,11 @@ class _Desk:
             scope=topic.scope,
         )
         self._laid_out = topic.name
+
+    @property
+    def samples(self) -> int:
+        """How many of the web's pages are training pages."""
+        return len(self._web.page_urls) - self.referee.countable
 
     def apprentice(self) -> LinkScorer:
         """An apprentice for one run: what it learns there it must not know in the next."""
