@@ -1,6 +1,7 @@
 # make crawl   sets everything up and runs a focused crawl to its end
 # make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    sets everything up and runs the tests
+# make benchmark-harvest  the standing benchmark: policies on two webs and sixteen topics
 # make check   what CI runs: linters, types, import contracts, tests
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test check lint compare web setup lock clean
+.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest
 
 setup: $(READY)
 
@@ -42,6 +43,9 @@ compare: $(READY) web
 	@$(MAKE) --no-print-directory crawl POLICY=bfs
 	$(BIN)/focused report crawls/$(NAME) crawls/$(NAME)-bfs --plot crawls/$(NAME)-comparison.png \
 	  $(if $(WEB),--web $(WEB))
+
+benchmark-harvest: $(READY)
+	$(BIN)/python benchmarks/harvest.py
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -1,0 +1,139 @@
+"""The standing benchmark: which policy harvests most, on two webs and sixteen topics?
+
+``python benchmarks/harvest.py`` (or ``make benchmark-harvest``) builds the doc web's medium tier
+and FOLDOC where they are missing, compares the main policies on every topic from seeds on and off
+topic, with and without a host cap, and writes tables, pictures and a report into
+``benchmarks/results/harvest/``. Stopped, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from focused.cli import main as focused
+from focused.evaluation.findings.conclusions import conclude, findings_of
+from focused.evaluation.findings.export import write_findings
+from focused.evaluation.findings.runs import runs_of
+from focused.evaluation.findings.tables import all_tables
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "harvest"
+POLICIES = ("focused", "best-first", "shark", "anchor", "bfs", "oracle", "path-oracle")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One web of the benchmark: how it is built, its topics, and its host caps."""
+
+    web: Path
+    build: tuple[str, ...]
+    topics: tuple[str, ...]
+    host_caps: tuple[str, ...]
+
+
+PARTS = (
+    Part(
+        ROOT / "webs" / "docweb-medium",
+        ("docweb", "--tier", "medium"),
+        (
+            *("databases", "security", "docweb/networking", "astronomy"),
+            *("parallel-computing", "statistics", "cryptography"),
+            *("docweb/http", "docweb/text-processing", "docweb/software-testing"),
+        ),
+        ("none", "100"),
+    ),
+    # One host: a cap on it would be a budget.
+    Part(
+        ROOT / "webs" / "foldoc",
+        ("foldoc",),
+        tuple(
+            f"foldoc/{name}"
+            for name in (
+                *("networking", "hardware", "operating-system"),
+                *("storage", "mathematics", "database"),
+            )
+        ),
+        ("none",),
+    ),
+)
+
+
+def main() -> int:
+    """Run what is missing, then write and print what follows; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--budget", default="500", help="pages per run (default: 500)")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--work", type=Path, default=ROOT / "crawls" / "benchmark-harvest")
+    options = parser.parse_args()
+    began_s = time.monotonic()
+    documents = []
+    for part in PARTS:
+        folder = options.work / part.web.name
+        status = _build(part) or _compare(part, folder, options)
+        if status:
+            return status
+        documents.append(json.loads((folder / "comparison.json").read_text(encoding="utf-8")))
+    whole = merged(documents)
+    for path in write_findings(whole, options.out):
+        print(path)
+    for table in all_tables(conclude(runs_of(whole["runs"]), whole["terms"]["seed"])):
+        Console(width=110).print(table)
+    minutes = (time.monotonic() - began_s) / 60
+    print(f"{len(whole['runs']):,} runs; this session took {minutes:.1f} minutes")
+    return 0
+
+
+def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Comparisons on the same terms as one; what follows is worked out anew from all runs."""
+    first = documents[0]
+    runs = [run for each in documents for run in each["runs"]]
+    return {
+        **first,
+        "command": ["benchmarks/harvest.py", *sys.argv[1:]],
+        "webs": [web for each in documents for web in each["webs"]],
+        "runs": runs,
+        "skipped": [skipped for each in documents for skipped in each["skipped"]],
+        **findings_of(runs, first["terms"]["seed"]),
+    }
+
+
+def _build(part: Part) -> int:
+    if (part.web / "web.json").is_file():
+        return 0
+    return _focused("web", "build", *part.build, "--folder", str(part.web))
+
+
+def _compare(part: Part, folder: Path, options: argparse.Namespace) -> int:
+    words = ["--web", str(part.web), "--policies", options.policies, "--budget", options.budget]
+    for topic in part.topics:
+        words += ["--topic", str(ROOT / "topics" / f"{topic}.toml")]
+    for cap in part.host_caps:
+        words += ["--host-cap", cap]
+    for seeds in ("on-topic:5", "off-topic:5"):
+        words += ["--seeds", seeds]
+    words += ["--repeat", str(options.repeat), "--jobs", str(options.jobs), "--out", str(folder)]
+    return _focused("compare", *words)
+
+
+def _focused(*words: str) -> int:
+    try:
+        focused(list(words), standalone_mode=False)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
