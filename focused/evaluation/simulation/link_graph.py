@@ -204,7 +204,7 @@ def _write(path: Path, graph: LinkGraph) -> None:
 
 def _read(path: Path) -> LinkGraph | None:
     try:
-        with np.load(path) as kept:
+        with path.open("rb") as file, np.load(file) as kept:
             urls = tuple(kept["urls"].tobytes().decode().split("\n"))
             columns, ends_of_rows = kept["columns"], kept["ends_of_rows"]
             fetchable = kept["fetchable"]
