@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +29,13 @@ class MeanCurve:
     high: NDArray[np.float64]
 
 
-def mean_curves(grid: Grid, measure: str, rng: np.random.Generator | None) -> list[MeanCurve]:
+def mean_curves(
+    grid: Grid, measure: str, rng: np.random.Generator | None = None, banded: Collection[str] = ()
+) -> list[MeanCurve]:
     """One curve per policy with a run; ``measure`` is ``harvest`` or ``recall``.
 
     Each run is read at every hundredth of its own budget. What it left of that
-    counts as off topic. Without ``rng`` there are no intervals.
+    counts as off topic. Only ``banded`` policies get intervals, drawn by ``rng``.
     """
     clusters = [start.cluster for start in grid.starts]
     weights = None if rng is None else draw_weights(clusters, rng)
@@ -42,7 +45,9 @@ def mean_curves(grid: Grid, measure: str, rng: np.random.Generator | None) -> li
         if np.isnan(values).all():
             continue
         none = np.full(POINTS, np.nan)
-        low, high = (none, none) if weights is None else interval_bands(weights, values)
+        low, high = none, none
+        if weights is not None and policy in banded:
+            low, high = interval_bands(weights, values)
         curves.append(MeanCurve(policy, np.nanmean(values, axis=0), low, high))
     return curves
 

@@ -152,12 +152,11 @@ def as_svg(figure: Figure, name: str) -> str:
     return re.sub(r"(\d\.\d\d)\d+", r"\1", target.getvalue())
 
 
-def inline_svg(figure: Figure, name: str) -> str:
-    """The SVG element alone, to stand in a page beside others: colours follow the page's.
+def inline_svg(svg: str) -> str:
+    """The element of an SVG of ours, to stand in a page beside others in the page's colours.
 
     The page defines ``--ink``, ``--muted``, ``--faint``, ``--paper`` and ``--rest``.
     """
-    svg = as_svg(figure, name)
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     # Names such as patch_1 are in every figure, and in a page an id must be one only

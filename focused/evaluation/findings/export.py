@@ -25,9 +25,9 @@ from focused.evaluation.findings.runs import (
 def write_findings(document: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the findings of a comparison's JSON document; return the files, the report first.
 
-    ``report.html``; ``runs``, ``curves``, ``summary`` and ``paired`` as CSV and
-    Parquet; each picture as SVG and PNG. The folder is made; files of that name
-    are replaced, others stay. Raises
+    ``report.html``; ``runs``, ``curves``, ``summary`` and ``paired`` as Parquet, all
+    but the curves as CSV, too; each picture as SVG and PNG. The folder is made;
+    files of that name are replaced, others stay. Raises
     :class:`~focused.evaluation.findings.runs.ComparisonError` for a foreign or
     damaged document, and when the folder cannot be written.
     """
@@ -63,12 +63,14 @@ def findings_frames(comparison: Comparison, findings: Findings) -> dict[str, pd.
 
 def _contents(comparison: Comparison, findings: Findings) -> dict[str, bytes]:
     pictures = draw_all(findings, comparison.terms.seed)
-    contents = {"report.html": report_html(comparison, findings, pictures).encode()}
+    drawn = {name: as_svg(figure, name) for name, figure in pictures.items()}
+    contents = {"report.html": report_html(comparison, findings, drawn).encode()}
     for name, frame in findings_frames(comparison, findings).items():
-        contents[f"{name}.csv"] = frame.to_csv(index=False).encode()
+        if name != "curves":  # a hundred rows a run: fifty times its Parquet, and no one reads it
+            contents[f"{name}.csv"] = frame.to_csv(index=False).encode()
         contents[f"{name}.parquet"] = _parquet(frame)
     for name, figure in pictures.items():
-        contents[f"{name}.svg"] = as_svg(figure, name).encode()
+        contents[f"{name}.svg"] = drawn[name].encode()
         contents[f"{name}.png"] = as_png(figure)
     return contents
 

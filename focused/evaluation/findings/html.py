@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from focused.evaluation.findings import phrases
 from focused.evaluation.findings.conclusions import Findings
@@ -23,9 +22,11 @@ from focused.evaluation.findings.runs import Comparison
 from focused.evaluation.findings.tables import cell_means
 from focused.evaluation.wording import duration, plain
 
+_PROGRAM = "focused"
 
-def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[str, Figure]) -> str:
-    """The whole page; ``pictures`` as :func:`focused.evaluation.findings.plots.draw_all` has them.
+
+def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[str, str]) -> str:
+    """The whole page; ``pictures`` by name as :func:`~focused.evaluation.findings.drawing.as_svg`.
 
     It has no script and asks for nothing over the network.
     """
@@ -38,8 +39,8 @@ def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[st
     )
     environment.filters |= _FILTERS
     drawn = {
-        name: Markup(inline_svg(figure, name))  # noqa: S704  # our own drawing, names in it escaped
-        for name, figure in pictures.items()
+        name: Markup(inline_svg(svg))  # noqa: S704  # our own drawing, names in it escaped
+        for name, svg in pictures.items()
     }
     apart = ("harvest-by-topic", "critical-difference")
     return environment.get_template("report.html.j2").render(
@@ -67,7 +68,10 @@ def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[st
 def command_line(comparison: Comparison) -> str | None:
     """The command that made the comparison, as one types it; None when it was not kept."""
     command = comparison.command
-    return shlex.join(command) if isinstance(command, tuple) else command
+    if not isinstance(command, tuple):
+        return command
+    program = () if command[:1] == (_PROGRAM,) else (_PROGRAM,)
+    return shlex.join(program + command)
 
 
 def _by_topic(findings: Findings) -> dict[tuple[str, str, str], float]:

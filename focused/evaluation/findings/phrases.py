@@ -24,7 +24,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 def points(value: float) -> str:
     """A difference of shares in percentage points, signed: ``+21.0``."""
-    return f"{100 * value:+.1f}"
+    return f"{100 * value:+.1f}".replace("-", "−")
 
 
 def mean_share(estimate: Estimate | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -59,10 +59,10 @@ def draw_curves(
     grid: Grid, measure: str, title: str, look: Mapping[str, Look], rng: np.random.Generator
 ) -> Figure:
     """Mean ``harvest`` or ``recall`` of each policy, with the mean's 95% interval as a band."""
-    curves = mean_curves(grid, measure, rng)
+    banded = _banded([name for name in look if grid.runs_by(name)])
+    curves = mean_curves(grid, measure, rng, banded)
     figure = new_figure(8.6, 4.6 if len(curves) <= 12 else 5.4)
     axes = figure.add_subplot()
-    banded = _banded(curves, look)
     _draw(axes, grid, curves, look, banded)
     starts = f"{len(grid.starts):,} {'start' if len(grid.starts) == 1 else 'starts'}"
     topics = f"{len(grid.topics):,} {'topic' if len(grid.topics) == 1 else 'topics'}"
@@ -89,7 +89,7 @@ def draw_topics(grid: Grid, look: Mapping[str, Look]) -> Figure:
     webs = {web for web, _ in topics}
     for panel, (web, topic) in zip(panels, topics, strict=False):
         part = grid.on_topic(web, topic)
-        curves = mean_curves(part, "harvest", None)
+        curves = mean_curves(part, "harvest")
         _draw(panel, grid, curves, look, None)
         dress(panel, _short(topic), _short(web) if len(webs) > 1 else "", size=8.5)
         all_curves += curves
@@ -131,13 +131,12 @@ def _draw(
         axes.set_xlabel(unit, color=INK, fontsize=9)
 
 
-def _banded(curves: Sequence[MeanCurve], look: Mapping[str, Look]) -> list[str]:
+def _banded(names: list[str]) -> list[str]:
     """Who gets a band: all of a few; of many ours and breadth-first, for bands hide each other."""
-    names = [curve.policy for curve in curves]
     if len(names) <= _BANDS:
         return names
     first = [name for name in (OURS, BASELINE) if name in names]
-    return first or [name for name in look if name in names][:2]
+    return first or names[:2]
 
 
 def _limit(axes: Axes, curves: list[MeanCurve], banded: Collection[str]) -> None:

@@ -93,12 +93,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What all runs have in common; ``budget`` in pages or ``x1``, times the topic's size."""
+    """What all runs have in common; ``budget`` in pages or ``x1``, times the topic's size.
+
+    ``live`` runs are real crawls of a replayed web, ``delay_s`` seconds apart at a host.
+    """
 
     budget: str | int = ""
     latency_s: Amount | None = None
     seed: int = 0
     repeat: Count = 1
+    live: bool = False
+    delay_s: Amount | None = None
 
 
 class Web(msgspec.Struct, frozen=True):
