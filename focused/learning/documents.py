@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 
 import numpy as np
-import scipy.sparse as sp  # type: ignore[import-untyped]  # SciPy ships no stubs
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from focused.learning.tokens import words

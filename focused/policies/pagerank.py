@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array  # type: ignore[import-untyped]  # SciPy ships no stubs
+from scipy.sparse import csr_array
 
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled

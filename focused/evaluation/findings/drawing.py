@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression  # type: ignore[import-untyped]  # no stubs
+from scipy.optimize import isotonic_regression
 
 from focused.evaluation.findings.grid import BASELINE, ORACLES, OURS
 from focused.evaluation.wording import plain

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats  # type: ignore[import-untyped]  # SciPy ships no stubs
+from scipy import stats
 
 from focused.evaluation.findings.grid import Grid
 
