@@ -7,6 +7,7 @@
     ├── TrainingError           mend the samples: too few, one class only, none reachable
     ├── ModelError              train again: the model is missing, damaged, foreign or too new
     ├── RecordedWebError        build or import the recorded web again
+    ├── ComparisonError         name another comparison's document, or compare again
     └── StateError              the crawl's folder is damaged, foreign or in use
 
 What goes wrong with a single page is no exception: it is a
@@ -33,6 +34,10 @@ class ModelError(FocusedError):
 
 class RecordedWebError(FocusedError):
     """A recorded web cannot be built, read or served."""
+
+
+class ComparisonError(FocusedError):
+    """A comparison's document is foreign or damaged."""
 
 
 class StateError(FocusedError):

@@ -153,7 +153,8 @@ class Frontier:
 
         Links that are not queued, or under way, are passed over.
         """
-        touched: set[Host] = set()
+        # In the order given: hosts of equal worth are asked in the order they were placed in.
+        touched: dict[Host, None] = {}
         moved = 0
         for url, priority in priorities.items():
             key = link_key(url)
@@ -171,7 +172,7 @@ class Frontier:
             self._store.delete("queue", old_key)
             (found,) = _FOUND.unpack(old_key[12:])
             self._write(link, self._queue_key(host, priority, found))
-            touched.add(host)
+            touched[host] = None
             moved += 1
         for host in touched:
             self.hosts.refresh(host, now)

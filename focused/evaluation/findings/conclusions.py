@@ -72,7 +72,7 @@ def findings_of(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[str, A
 
     An estimate ``x`` becomes three keys, ``x``, ``x_low`` and ``x_high``. ``seed`` is
     that of the comparison's terms. Raises
-    :class:`~focused.evaluation.findings.runs.ComparisonError` for damaged runs.
+    :class:`~focused.errors.ComparisonError` for damaged runs.
     """
     found = conclude(runs_of(runs), seed)
     return {

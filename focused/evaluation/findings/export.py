@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from focused.errors import ComparisonError
 from focused.evaluation.findings.conclusions import Findings, conclude, flat
 from focused.evaluation.findings.drawing import as_png, as_svg
 from focused.evaluation.findings.html import report_html
 from focused.evaluation.findings.plots import draw_all
 from focused.evaluation.findings.runs import (
     Comparison,
-    ComparisonError,
     comparison_of,
     curves_frame,
     runs_frame,
@@ -28,7 +28,7 @@ def write_findings(document: Mapping[str, Any], folder: Path) -> list[Path]:
     ``report.html``; ``runs``, ``curves``, ``summary`` and ``paired`` as Parquet, all
     but the curves as CSV, too; each picture as SVG and PNG. The folder is made;
     files of that name are replaced, others stay. Raises
-    :class:`~focused.evaluation.findings.runs.ComparisonError` for a foreign or
+    :class:`~focused.errors.ComparisonError` for a foreign or
     damaged document, and when the folder cannot be written.
     """
     comparison = comparison_of(document)

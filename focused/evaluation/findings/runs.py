@@ -9,15 +9,11 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import pandas as pd
 
-from focused.errors import FocusedError
+from focused.errors import ComparisonError
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
-
-
-class ComparisonError(FocusedError):
-    """A comparison's document is foreign or damaged: name another, or compare again."""
 
 
 class Start(NamedTuple):
