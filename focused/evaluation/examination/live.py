@@ -149,7 +149,9 @@ def crawled_topic(trial: Trial, desk: Desk, terms: Terms, folder: Path) -> Topic
 def counted_as(trial: Trial, referee: Referee, pages: pd.DataFrame) -> pd.DataFrame:
     """A crawl's rows as a simulated run has them: training pages marked, cut at the budget."""
     trained = pages["training"].astype(bool) | pages["url"].isin(list(referee.training_urls))
-    pages = pages.assign(training=trained)
+    # As the simulator has it: Parquet makes another type of a column without any value.
+    copies = pages["duplicate_of"].astype(object).where(pages["duplicate_of"].notna(), None)
+    pages = pages.assign(training=trained, url=pages["url"].astype(object), duplicate_of=copies)
     counted = harvest_pages(pages)
     if len(counted) <= trial.budget:
         return pages
@@ -174,9 +176,12 @@ def _line(key: str, value: object) -> str:
 
 def _crawl(topic: Topic, trial: Trial, address: str, stopping: threading.Event) -> _Crawled:
     folder = topic.path.parent
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    topic.path.write_text(topic_text(topic), encoding="utf-8")
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        topic.path.write_text(topic_text(topic), encoding="utf-8")
+    except OSError as error:
+        raise StateError(f"{folder} cannot be made: {error.strerror}; remove it") from error
     child = _start(topic, trial.policy, address)
     try:
         spent = _wait(child, stopping)

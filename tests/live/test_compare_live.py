@@ -1,0 +1,150 @@
+"""``focused compare --live``: the same trials as real crawls, judged alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from focused.errors import StateError
+from focused.evaluation.examination.examiner import Desk
+from focused.evaluation.examination.journal import JOURNAL_FILE
+from focused.evaluation.examination.live import (
+    counted_as,
+    crawled_topic,
+    examine_live,
+    topic_text,
+)
+from focused.evaluation.examination.measures import Row
+from focused.evaluation.examination.terms import Terms
+from focused.evaluation.examination.webs import ExaminedWeb
+from focused.topic_file import load_topic
+from tests.evaluation.examination.two_sides import (
+    build_web,
+    candidate,
+    compare,
+    planned,
+    write_compared,
+)
+from tests.support.crawling import ROOT
+
+ASKED = ("--policies", "focused", "--budget", "15", "--seeds", "off-topic:2", "--host-cap", "6")
+
+
+def rows(folder: Path) -> list[Row]:
+    whole = json.loads((folder / "comparison" / "comparison.json").read_text())
+    found: list[Row] = whole["runs"]
+    return found
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Path:
+    build_web(tmp_path / "web")
+    write_compared(tmp_path)
+    return tmp_path
+
+
+def test_a_real_crawl_honours_start_and_cap_and_brings_what_the_simulated_one_does(
+    sides: Path,
+) -> None:
+    assert compare(sides, *ASKED).exit_code == 0
+    (simulated,) = rows(sides)
+    done = compare(sides, *ASKED, "--live")
+    assert done.exit_code == 0, done.output
+    (real,) = rows(sides)
+    same = ("seeds", "budget", "host_cap", "fetched", "on_topic", "harvest", "area", "curve")
+    assert {key: real[key] for key in same} == {key: simulated[key] for key in same}
+    assert 0 < real["fetched"] < 15
+    assert (simulated["simulated_s"] is None, real["simulated_s"]) == (False, None)
+    assert real["cpu_s"] > 0 and real["peak_mb"] > 1
+    assert not list((sides / "comparison" / "live").iterdir())
+    again = compare(sides, *ASKED, "--live")
+    assert "1 of 1 runs were done before" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"), [("oracle", "sees the labels"), ("two-phase", "two-phase")]
+)
+def test_policies_that_no_real_crawl_can_have_are_refused(
+    sides: Path, policy: str, why: str
+) -> None:
+    done = compare(sides, "--policies", f"bfs,{policy}", "--live")
+    assert done.exit_code == 2
+    assert why in done.stderr.splitlines()[-1] and "Traceback" not in done.output
+    journal = sides / "comparison" / JOURNAL_FILE
+    assert not journal.exists() or not journal.read_text()
+
+
+def test_ctrl_c_ends_the_crawls_under_way_and_leaves_nothing_of_them(sides: Path) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "focused.cli", "compare", "--web", sides / "web", "--topic",
+            sides / "whales.toml", "--out", sides / "comparison", "--live", "--delay-s", "60",
+            "--policies", "bfs,dfs", "--jobs", "2",
+        ],
+        cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    live = sides / "comparison" / "live"
+    while len(list(live.glob("*/crawl/settings.json"))) < 2:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "stopped: 0 of 2 runs are done" in said and "Traceback" not in said
+    assert not list(live.iterdir())
+
+
+def test_a_crawl_that_does_not_end_in_order_is_told_in_its_own_words(sides: Path) -> None:
+    ours = candidate(sides)
+    plan = planned(sides / "web", ours, "bfs", delay_s=0.0)
+    webs = {"two-sides": ExaminedWeb("two-sides", sides / "web")}
+    trials = [replace(plan.trials[0], policy="sharp")]
+    runs = examine_live(webs, {"whales": ours}, trials, plan.terms, sides / "live")
+    with pytest.raises(StateError, match=r"sharp on whales did not end in order: no policy is"):
+        next(runs)
+    assert (sides / "live" / "1" / "said.txt").is_file()
+
+
+def test_a_trials_topic_file_says_what_the_topic_says(sides: Path) -> None:
+    scope = 'deny_paths = ["a\\\\.b", "\\"q\\""]\nlanguages = ["en"]'
+    ours = candidate(sides, scope=scope)
+    odd = replace(ours, topic=replace(ours.topic, description='tab\t, "quotes", ü and \x7f'))
+    plan = planned(sides / "web", odd, "bfs", host_caps=[3], budget="x1", seeds=["on-topic:2"])
+    desk = Desk(ExaminedWeb("two-sides", sides / "web"))
+    desk.lay_out(odd)
+    topic = crawled_topic(plan.trials[0], desk, Terms(delay_s=0.5), sides / "run")
+    desk.close()
+    (sides / "run").mkdir()
+    topic.path.write_text(topic_text(topic), encoding="utf-8")
+    assert load_topic(topic.path) == topic
+    assert (topic.seeds.urls, topic.scope.max_pages_per_host) == (plan.trials[0].start, 3)
+    assert topic.politeness.delay_s == 0.5
+
+
+def test_what_was_fetched_beyond_the_budget_is_cut_and_training_pages_are_no_part_of_it(
+    sides: Path,
+) -> None:
+    urls = [f"http://whales.test/whales-{n}" for n in range(6)]
+    ours = candidate(sides, samples=["https://whales.test/whales-1"])
+    trial = planned(sides / "web", ours, "bfs", budget="3").trials[0]
+    pages = pd.DataFrame(
+        {"url": urls, "outcome": "fetched", "training": False, "duplicate_of": None}
+    )
+    pages.loc[2, "outcome"] = "failed"
+    desk = Desk(ExaminedWeb("two-sides", sides / "web"))
+    desk.lay_out(ours)
+    kept = counted_as(trial, desk.referee, pages)
+    assert desk.samples == 1
+    desk.close()
+    assert list(kept["url"]) == urls[:5]
+    assert list(kept["training"]) == [False, True, False, False, False]
