@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.evaluation.examination.two_sides import build_web, write_compared
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
@@ -38,7 +39,7 @@ def finished_crawl(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(done.folder)
 
 
-def executed(name: str, **parameters: str) -> dict[str, str]:
+def executed(name: str, **parameters: Any) -> dict[str, str]:
     """Run a notebook with other parameters; return each cell's output by its beginning."""
     notebook: Any = nbformat.read(NOTEBOOKS / name, as_version=4)
     (given,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
@@ -62,6 +63,21 @@ def test_a_finished_crawl_is_looked_into(finished_crawl: str) -> None:
         "whale" in shown['found = pages[pages.on_topic].sort_values("relevance", ascending=False)']
     )
     assert "a.test" in shown["hosts = pd.DataFrame(hosts_by_harvest(crawl.pages))"]
+
+
+def test_a_comparison_is_walked_through(tmp_path: Path) -> None:
+    web, topic = build_web(tmp_path / "web"), write_compared(tmp_path)
+    shown = executed(
+        "comparison.ipynb",
+        WEB=str(web),
+        TOPICS=[str(topic)],
+        POLICIES="focused,best-first,bfs,path-oracle",
+        BUDGET=20,
+        OUT=str(tmp_path / "out"),
+    )
+    assert "focused" in shown['comparison = read_comparison(Path(OUT) / "comparison.json")']
+    assert "whales" in shown["runs = runs_frame(comparison.runs)"]
+    assert "judge_harvest" in shown['runs.groupby("policy", observed=True)[']
 
 
 def test_no_notebook_is_left_unexecuted() -> None:
