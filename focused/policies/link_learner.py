@@ -21,7 +21,7 @@ from scipy.sparse import vstack as stack_rows
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 
-from focused.learning.calibration import expit
+from focused.learning.calibration import expit, logit
 from focused.learning.tokens import url_words, words
 from focused.web.page import Link
 
@@ -124,10 +124,21 @@ def _naive_bayes(rows: csr_array, relevance: NDArray[np.float64]) -> NDArray[np.
 def _calibrated(
     evidence: NDArray[np.float64], relevance: NDArray[np.float64]
 ) -> tuple[float, float, float]:
-    """Platt's sigmoid with soft labels; evidence may not count against itself."""
+    """Platt's sigmoid with soft labels, over the columns that count for what they say.
+
+    A column that would count against itself is left out, and the rest fitted
+    again: clipped alone it would leave a bias that made up for it.
+    """
     labels = np.repeat([1, 0], len(relevance))
     soft = np.concatenate([relevance, 1.0 - relevance])
-    model = LogisticRegression(C=1.0)
-    model.fit(np.vstack([evidence, evidence]), labels, sample_weight=soft)
-    scale, extra_scale = np.maximum(model.coef_[0], 0.0)
-    return float(scale), float(extra_scale), float(model.intercept_[0])
+    scales = np.zeros(evidence.shape[1])
+    kept = np.arange(evidence.shape[1])
+    while kept.size:
+        model = LogisticRegression(C=1.0)
+        model.fit(np.vstack([evidence[:, kept]] * 2), labels, sample_weight=soft)
+        slopes = model.coef_[0]
+        if (slopes >= 0.0).all():
+            scales[kept] = slopes
+            return float(scales[0]), float(scales[1]), float(model.intercept_[0])
+        kept = kept[slopes >= 0.0]
+    return 0.0, 0.0, logit(float(relevance.mean()))
