@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
-from focused.errors import FocusedError
+from focused.errors import ConfigurationError, FocusedError
 from focused.policies import policy_named
 from focused.scrapy_addon.guide import guide_for
 from focused.scrapy_addon.politeness import PolitenessMiddleware
@@ -93,7 +93,10 @@ class FocusedAddon:
         topic = topic_of(settings)
         check_seeds_in_scope(topic)
         policy = settings["FOCUSED_POLICY"]
-        policy_named(policy)
+        try:
+            policy_named(policy)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
         # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
         replayed = bool(settings["FOCUSED_REPLAY"])
         open_state(topic, policy, replayed=replayed).close()
