@@ -105,7 +105,8 @@ def _imported(files: Sequence[Path], folder: Path, say: Say) -> Path:
         if imported.damaged or imported.skipped
         else ""
     )
-    say(f"{target}: {imported.responses:,} responses from {len(files)} WARC files{passed_over}")
+    files_read = "1 WARC file" if len(files) == 1 else f"{len(files)} WARC files"
+    say(f"{target}: {imported.responses:,} responses from {files_read}{passed_over}")
     return target
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from focused.errors import StateError
 from focused.evaluation.examination.examiner import Examiner, Stopped
 from focused.evaluation.examination.webs import ExaminedWeb
 from focused.learning.protocols import ScoredLinks
 from focused.web.page import Judgement, Page
 from tests.evaluation.examination.two_sides import (
+    DeadlyJudge,
     build_web,
     candidate,
     planned,
@@ -123,3 +125,10 @@ def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         examiner.run(plan.trials[0])
     examiner.close()
+
+
+def test_a_worker_that_dies_is_told_with_what_it_ran(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), DeadlyJudge())
+    plan = planned(web, ours, "bfs", "dfs", budget="20")
+    with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):
+        rows_of(plan, web, ours, jobs=2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from focused.evaluation.examination.webs import ExaminedWeb
 from focused.evaluation.examination.workers import examine
 from focused.recorded.store import RecordedWebWriter
 from focused.topic_file import load_topic
+from focused.web.page import Judgement, Page
 from tests.support.crawling import write_topic
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.recorded_web import html
@@ -29,6 +32,14 @@ WORDS = {
     "Top/Whales": ("whale", "blubber", "harpoon", "krill", "baleen", "spout", "fluke", "pod"),
     "Top/Trade": ("ledger", "price", "tariff", "market", "invoice", "freight", "bank", "bond"),
 }
+
+
+class DeadlyJudge(WhaleJudge):
+    """Ends its process, as the system does when memory is used up."""
+
+    def judge(self, page: Page) -> Judgement:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return super().judge(page)
 
 
 def build_web(folder: Path, each: int = 40) -> Path:
