@@ -1,17 +1,16 @@
 """ACHE-like: a link classifier that is trained anew on the crawl's own links as it goes.
 
 Barbosa, Freire: An Adaptive Crawler for Locating Hidden-Web Entry Points, WWW
-2007 (section 4, adaptive link learner: link features from address, anchor and
-the text around it, learned again after each batch of pages), as carried on in the
-focused crawler ACHE with online learning: two classes (FORWARD_CLASSIFIER_BINARY),
-500 pages between two trainings, and until the first one the baseline link
-classifier: links of relevant pages first, in random order.
+2007 (its adaptive link learner: link features from address, anchor and the text
+around it, learned again after each batch of pages), as carried on in the focused
+crawler ACHE with online learning: two classes (FORWARD_CLASSIFIER_BINARY), 500
+pages between two trainings (its default), and until the first one the baseline
+link classifier: links of relevant pages first, in random order.
 
 Where we depart: one naive Bayes on hashed words stands for the paper's feature
 selection with a classifier per number of clicks, and it is calibrated (see
 :mod:`focused.policies.link_learner`). "Random among the top" is a lot within
-each tenth of predicted probability. All that waits is moved at each training,
-where ACHE reloads its queue.
+each tenth of predicted probability. All that waits is moved at each training.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """The apprentice trained on a first crawl: it sees the web twice.
 
 Chakrabarti, Punera, Subramanyam: Accelerated Focused Crawling through Online
-Relevance Feedback, WWW 2002. A baseline crawler (section 2.1: a link is worth
-what its page is) crawls; every link (u, v) whose v was fetched becomes an
-instance with the critic's Pr(topic | v) (section 2.2); an apprentice, naive
-Bayes on the words around the link, learns from them (section 3.1), and a second
-crawl from the same seeds is ordered by it (section 3.5, "crawling with the
-apprentice").
+Relevance Feedback, WWW 2002. A baseline crawler (a link is worth what its page is)
+crawls; every link (u, v) whose v was fetched becomes an instance with the
+critic's Pr(topic | v); an apprentice, naive Bayes on the words around the link,
+learns from them, and a second crawl from the same seeds is ordered by it.
 
 Where we depart: words are told apart by anchor, context and address instead of
 by their offset in the tag tree, for that is what our links keep. The

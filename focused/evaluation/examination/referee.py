@@ -96,9 +96,9 @@ class Referee:
     def hot(self) -> frozenset[str]:
         """The relevant pages that at least as many pages link to as to the median one.
 
-        The "hot pages" of Cho, Garcia-Molina, Page (WWW 1998, section 4:
-        crawl and stop with threshold), important by backlinks and on topic;
-        their threshold is a free choice, ours halves the topic.
+        The "hot pages" of Cho, Garcia-Molina, Page (WWW 1998, crawl
+        and stop with threshold), important by backlinks and on topic; their
+        threshold is a free choice, ours halves the topic.
         """
         urls = sorted(self.relevant)
         links = self.graph.in_degrees[[self.graph.index[url] for url in urls]]
