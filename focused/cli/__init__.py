@@ -35,7 +35,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @main.command()
 @click.argument("topic", type=_FILE)
 @click.option("--web", type=_FOLDER, help="Crawl this recorded web instead of the live one.")
-@click.option("--policy", default="focused", show_default=True, help="focused, bfs, ...; see docs/compare.md.")
+@click.option(
+    "--policy", default="focused", show_default=True, help="focused, bfs, ...; see docs/compare.md."
+)
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
 @click.option("--delay-s", type=click.FloatRange(min=0), help="Override politeness.delay_s.")
 @click.option("--folder", type=_FOLDER, help="Override output.folder.")

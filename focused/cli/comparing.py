@@ -17,7 +17,7 @@ from rich.console import Console
 from focused.cli.progress import RunsProgress, reading_progress
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.candidate import Candidate
-from focused.evaluation.examination.document import document_of, write_document
+from focused.evaluation.examination.document import check_writable, document_of, write_document
 from focused.evaluation.examination.journal import Journal, program_digest, set_aside
 from focused.evaluation.examination.live import examine_live
 from focused.evaluation.examination.measures import Row
@@ -75,8 +75,10 @@ def compare_policies(options: CompareOptions) -> int:
         )
     wish = _wish(options)
     topics = _by_name([load_topic(path) for path in options.topics])
-    if options.fresh and (aside := set_aside(options.folder)):
-        _say(f"the earlier runs were moved to {aside}")
+    if options.json_path is not None:
+        check_writable(options.json_path)
+    if options.fresh:
+        _set_aside(options.folder)
     with Journal(options.folder) as journal:
         if journal.damaged:
             _say(f"{journal.path}: {journal.damaged} damaged lines are passed over")
@@ -98,6 +100,13 @@ def compare_policies(options: CompareOptions) -> int:
         rows = [done[trial] for trial in plan.trials]
     _finish(plan, rows, options)
     return 0
+
+
+def _set_aside(folder: Path) -> None:
+    with Journal(folder):  # nobody else writes it now
+        aside = set_aside(folder)
+    if aside is not None:
+        _say(f"the earlier runs were moved to {aside}")
 
 
 def _how_far(work: _Work | None, journal: Journal) -> str:
@@ -194,10 +203,12 @@ def _by_name(topics: Sequence[Topic]) -> dict[str, Topic]:
 def _candidates(topics: Mapping[str, Topic], webs: Sequence[ExaminedWeb]) -> dict[str, Candidate]:
     """The topics that some web has pages of, with their models, trained where they must be."""
     found = {}
-    for name, topic in topics.items():
-        having = webs_with(webs, topic)
+    for name, having in webs_with(webs, list(topics.values())).items():
+        topic = topics[name]
+        if len(having) > 1:
+            having = [max(having, key=lambda web: _samples_in(topic, web))]
         if having:
-            found[name] = _candidate(topic, max(having, key=lambda web: _samples_in(topic, web)))
+            found[name] = _candidate(topic, having[0])
     return found
 
 

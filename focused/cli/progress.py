@@ -1,4 +1,4 @@
-"""Progress of long commands on the terminal; nothing where standard error is none."""
+"""Progress of long commands: a bar on the terminal, a line each tenth where there is none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -28,6 +29,8 @@ class RunsProgress:
 
     def __init__(self, total: int, done: int) -> None:
         self._bar = _bar()
+        self._total = total
+        self._done = done
         self._task = self._bar.add_task("", total=total, completed=done)
 
     def under_way(self, trials: Sequence[Trial]) -> None:
@@ -39,6 +42,10 @@ class RunsProgress:
     def advance(self) -> None:
         """Another run is done."""
         self._bar.advance(self._task)
+        self._done += 1
+        tenths = self._done * 10 // self._total
+        if tenths > (self._done - 1) * 10 // self._total and not self._bar.console.is_terminal:
+            click.echo(f"focused: {self._done} of {self._total} runs are done", err=True)
 
     def __enter__(self) -> Self:
         self._bar.start()

@@ -32,13 +32,27 @@ def document_of(plan: Plan, rows: Sequence[Row], command: Sequence[str]) -> dict
 
 def write_document(path: Path, document: dict[str, Any]) -> None:
     """Write it whole. Raises ConfigurationError when ``path`` cannot be written."""
-    part = path.with_name(f"{path.name}.part")
+    part = _part(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
         part.replace(path)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def check_writable(path: Path) -> None:
+    """Raise ConfigurationError when :func:`write_document` could not write ``path``."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _part(path).touch()
+        _part(path).unlink()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
 
 
 def _version() -> str:

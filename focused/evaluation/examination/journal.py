@@ -101,9 +101,12 @@ class Journal:
 
 
 def set_aside(folder: Path) -> Path | None:
-    """Rename the journal in ``folder`` to the first free name, so that all begins anew."""
+    """Rename the journal in ``folder`` to the first free name, so that all begins anew.
+
+    None when no run is in it.
+    """
     path = folder / JOURNAL_FILE
-    if not path.is_file():
+    if not path.is_file() or not path.stat().st_size:
         return None
     number = 1
     while (aside := path.with_name(f"{path.stem}.{number}{path.suffix}")).exists():

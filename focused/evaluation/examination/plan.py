@@ -73,14 +73,16 @@ class Plan:
     webs: list[dict[str, object]] = field(default_factory=list)
 
 
-def webs_with(webs: Sequence[ExaminedWeb], topic: Topic) -> list[ExaminedWeb]:
-    """Those of ``webs`` that have a page with a good label of the topic."""
-    found = []
+def webs_with(webs: Sequence[ExaminedWeb], topics: Sequence[Topic]) -> dict[str, list[ExaminedWeb]]:
+    """By name of topic, those of ``webs`` that have a page with a good label of it."""
+    having: dict[str, list[ExaminedWeb]] = {topic.name: [] for topic in topics}
     for each in webs:
         with each.open() as web:
-            if not relevant_urls(web.labels, topic.training.good).isdisjoint(web.page_urls):
-                found.append(each)
-    return found
+            for topic in topics:
+                relevant = relevant_urls(web.labels, topic.training.good)
+                if not relevant.isdisjoint(web.page_urls):
+                    having[topic.name].append(each)
+    return having
 
 
 def make_plan(

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.evaluation.examination.journal import JOURNAL_FILE
+from focused.evaluation.examination.journal import JOURNAL_FILE, Journal
 from focused.learning.protocols import Visit
 from focused.policies import POLICIES, Aids
 from focused.web.page import Judgement, Link, Page
@@ -139,6 +139,33 @@ def test_fresh_sets_the_earlier_runs_aside(sides: Path) -> None:
     goes_on_but_tells(done, "moved to", "runs.1.jsonl")
     assert "done before" not in done.stderr
     assert len(journal_lines(sides)) == 1
+
+
+def test_a_comparison_that_runs_is_not_set_aside(sides: Path) -> None:
+    with Journal(sides / "comparison"):
+        complains(compare(sides, "--fresh"), "in use by another comparison")
+
+
+def test_what_cannot_be_written_in_the_end_is_told_before_the_first_run(sides: Path) -> None:
+    complains(compare(sides, "--json", sides / "whales.toml" / "x.json"), "cannot be written")
+    assert not (sides / "comparison").exists()
+
+
+def test_the_runs_of_a_document_are_shown_again(sides: Path) -> None:
+    compare(sides, "--policies", "bfs,dfs", "--budget", "5")
+    again = sides / "again"
+    done = CliRunner().invoke(
+        main,
+        ["compare", "--from", str(sides / "comparison/comparison.json"), "--out", str(again)],
+    )
+    assert done.exit_code == 0, done.output
+    assert "Harvest by topic" in done.output
+    report = (sides / "comparison" / "report.html").read_text()
+    assert (again / "report.html").read_text() == report
+
+
+def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:
+    complains(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
