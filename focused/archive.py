@@ -25,6 +25,7 @@ from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import Fetched, Page
 from focused.web.parse import parse_page
 from focused.web.warc import response_record
+from focused.whole_file import whole_file
 
 WARC_FILE = "pages.warc.gz"
 _ROWS_PER_GROUP = 10_000
@@ -169,8 +170,7 @@ def _open_warc(folder: Path, store: StateStore) -> Any:
 
 
 def _write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
-    partial = path.with_suffix(".partial")
-    with pq.ParquetWriter(partial, schema) as writer:
+    with whole_file(path) as part, pq.ParquetWriter(part, schema) as writer:
         batch: list[dict[str, Any]] = []
         for row in rows:
             batch.append(_with_map(row))
@@ -178,7 +178,6 @@ def _write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]]
                 writer.write_table(pa.Table.from_pylist(batch, schema=schema))
                 batch = []
         writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-    partial.replace(path)
 
 
 def _with_map(row: dict[str, Any]) -> dict[str, Any]:

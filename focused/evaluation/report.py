@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from focused.errors import StateError
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
+from focused.whole_file import write_whole
 
 Labels = Mapping[str, Collection[str]]
 """A judge's labels: URL to categories, as a recorded web's ``labels.tsv`` has them."""
@@ -88,7 +89,7 @@ def as_json(report: CrawlReport) -> dict[str, Any]:
 
 def write_report(report: CrawlReport, path: Path) -> None:
     """Write the report as JSON; OSError when ``path`` cannot be written."""
-    path.write_text(json.dumps(as_json(report), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_whole(path, f"{json.dumps(as_json(report), indent=1, allow_nan=False)}\n".encode())
 
 
 def make_report(

@@ -14,10 +14,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import pickle
 import pickletools
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
@@ -36,6 +34,7 @@ from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, 
 from focused.learning.topic_classifier import Calibration, Taxonomy, TopicClassifier
 from focused.learning.training import samples_digest
 from focused.topic import Topic
+from focused.whole_file import write_whole
 
 FORMAT = "focused topic model"
 FORMAT_VERSION = 1
@@ -73,8 +72,8 @@ def save_model(model: TrainedModel, path: Path) -> Path:
     card = path.with_suffix(".md")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, buffer.getvalue())
-        _write_whole(card, render_card(model, _versions()).encode())
+        write_whole(path, buffer.getvalue())
+        write_whole(card, render_card(model, _versions()).encode())
     except OSError as error:
         raise ModelError(f"training.model: cannot write {path}: {error.strerror}") from error
     return card
@@ -247,20 +246,6 @@ def _versions() -> list[tuple[str, str]]:
         ("joblib", joblib.__version__),
         ("model format", str(FORMAT_VERSION)),
     ]
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """Replace ``path`` in one step: a reader sees the old file or the new one."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
-        try:
-            new.write(data)
-            new.flush()
-            os.fsync(new.fileno())
-            os.chmod(new.name, 0o644)
-            os.replace(new.name, path)
-        except BaseException:
-            os.unlink(new.name)
-            raise
 
 
 def model_is_stale(topic: Topic) -> str | None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from fastwarc.warc import ArchiveIterator
@@ -31,6 +30,7 @@ from focused.recorded.web_index import Place, WebIndex, load_index, write_index
 from focused.web.page import Fetched
 from focused.web.url import host_of
 from focused.web.warc import response_record
+from focused.whole_file import write_json
 
 WEB_FILE = "web.json"
 WARC_FILE = "pages.warc.gz"
@@ -153,12 +153,7 @@ class RecordedWeb:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _read(self, place: Place) -> bytes:
@@ -247,12 +242,7 @@ class RecordedWebWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._part.exists():
             self.discard()
 
@@ -276,9 +266,7 @@ def read_details(folder: Path) -> dict[str, object]:
 
 def write_details(folder: Path, details: Mapping[str, object]) -> None:
     """Write ``web.json`` whole."""
-    part = folder / (WEB_FILE + ".part")
-    part.write_text(json.dumps(details, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(folder / WEB_FILE)
+    write_json(folder / WEB_FILE, dict(details))
 
 
 def _refuse_foreign(folder: Path) -> None:

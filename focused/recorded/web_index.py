@@ -7,12 +7,14 @@ when it is missing, unreadable, or names other files or sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from focused.errors import RecordedWebError
 from focused.recorded.addresses import url_key
 from focused.recorded.warc_records import Damage, StoredRecord, read_responses
+from focused.whole_file import write_whole
 
 INDEX_FILE = "index.tsv"
 _FORMAT = "#focused-index 1"
@@ -59,12 +61,8 @@ def write_index(folder: Path, index: WebIndex) -> None:
         f"{key}\t{place.file}\t{place.offset}\t{place.length}\t{place.status}"
         for key, place in index.places.items()
     ]
-    part = folder / (INDEX_FILE + ".part")
-    try:
-        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        part.replace(folder / INDEX_FILE)
-    except OSError:
-        part.unlink(missing_ok=True)
+    with suppress(OSError):
+        write_whole(folder / INDEX_FILE, ("\n".join(lines) + "\n").encode())
 
 
 def file_sizes(warcs: Sequence[Path]) -> str:

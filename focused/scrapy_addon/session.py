@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import time
@@ -23,6 +22,7 @@ from focused.policies import Aids, Policy, policy_named
 from focused.topic import Budget, Scope, Topic, describe
 from focused.topic_file import load_topic
 from focused.web.page import Outcome
+from focused.whole_file import write_json
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class Session:
             follow_links=self.follow_links,
         )
         described = {"topic": describe(self.topic), "policy": self.policy, **ran_with}
-        _write_json(folder / "settings.json", described)
+        write_json(folder / "settings.json", described)
         self._was_opened = True
         return self._crawl
 
@@ -135,7 +135,7 @@ class Session:
             "ended_at": self.now(),
             "end_reason": self.done_because,
         }
-        _write_json(self.topic.output.folder / "stats.json", stats)
+        write_json(self.topic.output.folder / "stats.json", stats)
 
 
 def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
@@ -243,9 +243,3 @@ def _number(settings: BaseSettings, name: str) -> float:
     if not 0 <= value < float("inf"):
         raise ConfigurationError(f"{name}: {value} must be 0 or more")
     return value
-
-
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.measures import Row
 from focused.evaluation.examination.plan import Plan
 from focused.evaluation.findings.conclusions import findings_of
+from focused.whole_file import write_json
 
 _DISTRIBUTION = "focused-crawler"
 
@@ -32,11 +33,9 @@ def document_of(plan: Plan, rows: Sequence[Row], command: Sequence[str]) -> dict
 
 def write_document(path: Path, document: dict[str, Any]) -> None:
     """Write it whole. Raises ConfigurationError when ``path`` cannot be written."""
-    part = _part(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        part.replace(path)
+        write_json(path, document)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -45,14 +44,10 @@ def check_writable(path: Path) -> None:
     """Raise ConfigurationError when :func:`write_document` could not write ``path``."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _part(path).touch()
-        _part(path).unlink()
+        with TemporaryFile(dir=path.parent):
+            pass
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part")
 
 
 def _version() -> str:

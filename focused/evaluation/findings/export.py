@@ -20,6 +20,7 @@ from focused.evaluation.findings.runs import (
     curves_frame,
     runs_frame,
 )
+from focused.whole_file import write_whole
 
 
 def write_findings(document: Mapping[str, Any], folder: Path) -> list[Path]:
@@ -36,7 +37,7 @@ def write_findings(document: Mapping[str, Any], folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [
-            _write(folder / name, content)
+            write_whole(folder / name, content)
             for name, content in _contents(comparison, findings).items()
         ]
     except OSError as error:
@@ -79,10 +80,3 @@ def _parquet(frame: pd.DataFrame) -> bytes:
     target = BytesIO()
     frame.to_parquet(target, index=False)
     return target.getvalue()
-
-
-def _write(path: Path, content: bytes) -> Path:
-    # Whole or not at all: a report that stops in the middle looks finished
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(content)
-    return partial.replace(path)

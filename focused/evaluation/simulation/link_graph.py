@@ -12,7 +12,6 @@ folder of that cache and lost with it, when WARC files or parser change.
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from focused.web.page import Fetched, Page, Redirected
 from focused.web.response import outcome_of
 from focused.web.robots import RobotsRules, rules_from_fetch
 from focused.web.url import robots_url
+from focused.whole_file import whole_file
 
 GRAPH_FILE = "links-1.npz"
 """The number is the format's; raise it when what the file holds, or how it is made, changes."""
@@ -189,17 +189,15 @@ def _matrix(columns: NDArray[np.int64], ends_of_rows: NDArray[np.int64]) -> csr_
 
 def _write(path: Path, graph: LinkGraph) -> None:
     """Write the file whole; a folder that takes no file goes without."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with suppress(OSError):
-        with part.open("wb") as file:
-            np.savez_compressed(
-                file,
-                urls=np.frombuffer("\n".join(graph.urls).encode(), dtype=np.uint8),
-                columns=graph.links.indices,
-                ends_of_rows=graph.links.indptr.astype(np.int64),
-                fetchable=graph.fetchable,
-            )
-        part.replace(path)
+    # A file object, for numpy adds its ending to the name of a path.
+    with suppress(OSError), whole_file(path) as part, part.open("wb") as file:
+        np.savez_compressed(
+            file,
+            urls=np.frombuffer("\n".join(graph.urls).encode(), dtype=np.uint8),
+            columns=graph.links.indices,
+            ends_of_rows=graph.links.indptr.astype(np.int64),
+            fetchable=graph.fetchable,
+        )
 
 
 def _read(path: Path) -> LinkGraph | None:

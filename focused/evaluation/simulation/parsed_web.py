@@ -13,7 +13,6 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import lmdb
@@ -104,12 +103,7 @@ class ParsedWeb:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _kept(self, url: str) -> _Kept | None:

@@ -1,0 +1,45 @@
+"""Files that are there whole or not at all.
+
+What is written goes to a file beside the target, which then takes the target's
+name in one step: a reader, also one after a crash, finds the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give the path to write to; what is there becomes ``path`` when the block ends in order.
+
+    Otherwise it is removed, and ``path`` is what it was. Raises OSError.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        with part.open("rb") as written:
+            # A rename may reach the disk before the content does.
+            os.fsync(written.fileno())
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write ``path`` anew; returns it. Raises OSError."""
+    with whole_file(path) as part:
+        part.write_bytes(content)
+    return path
+
+
+def write_json(path: Path, value: object) -> Path:
+    """Write ``path`` anew as JSON that people can read; returns it. Raises OSError."""
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    return write_whole(path, f"{text}\n".encode())

@@ -1,0 +1,55 @@
+"""A file is written whole, or left as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from focused.whole_file import whole_file, write_json, write_whole
+
+
+def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
+    path = tmp_path / "figures.csv"
+    path.write_text("old")
+
+    assert write_whole(path, b"new") == path
+
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_writer_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "figures.csv"
+    path.write_text("old")
+
+    def write_half() -> None:
+        with whole_file(path) as part:
+            part.write_text("half of")
+            raise RuntimeError("disk")
+
+    with pytest.raises(RuntimeError, match="disk"):
+        write_half()
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "figures.csv"
+    path.write_text("old")
+
+    with whole_file(path) as part:
+        part.write_text("new")
+        assert path.read_text() == "old"
+
+
+def test_a_folder_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "nowhere" / "file", b"")
+
+
+def test_json_keeps_its_letters(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "topic.json", {"name": "Walé"})
+
+    assert path.read_text(encoding="utf-8") == '{\n "name": "Walé"\n}\n'
