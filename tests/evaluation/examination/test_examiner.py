@@ -127,7 +127,10 @@ def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
     examiner.close()
 
 
-def test_a_worker_that_dies_is_told_with_what_it_ran(tmp_path: Path) -> None:
+def test_a_worker_that_dies_is_told_with_what_it_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody clears up after the dead
     web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), DeadlyJudge())
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):
