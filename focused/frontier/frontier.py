@@ -8,7 +8,7 @@ link of a host is the first row under its number.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -132,11 +132,6 @@ class Frontier:
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link was not asked for; it stays as it is."""
         self._release(offer, pace, now, still_queued=True)
-
-    def links_of(self, host: Host) -> Iterator[QueuedLink]:
-        """Yield a host's queued links, best first."""
-        for _, row in self._store.scan("queue", host.prefix):
-            yield from_bytes(row)
 
     def drop(self, link: QueuedLink, now: float) -> None:
         """Take a queued link out without a fetch; it stays seen."""

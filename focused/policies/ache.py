@@ -15,11 +15,9 @@ each tenth of predicted probability. All that waits is moved at each training.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse import vstack as stack_rows
@@ -27,6 +25,7 @@ from scipy.sparse import vstack as stack_rows
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
 from focused.learning.protocols import Visit
+from focused.lots import lot
 from focused.policies.link_learner import LinkLearner, link_rows
 from focused.policies.per_link import PerLink
 from focused.policies.policy import Aids
@@ -110,4 +109,4 @@ class _OnlineLearning:
 
     def _lot(self, url: str) -> float:
         """In [0, 1), the same wherever the link is met: being linked to often is no ticket."""
-        return math.ldexp(xxhash.xxh3_64_intdigest(url.encode(), self._seed) >> 11, -53)
+        return lot(url, self._seed)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import xxhash
-
 from focused.crawl.policy import Policy
 from focused.learning.protocols import Visit
+from focused.lots import lot
 from focused.policies.per_link import PerLink
 from focused.policies.policy import Aids
 from focused.web.page import Link
@@ -20,6 +19,6 @@ def policy(aids: Aids) -> Policy:
     """Make the policy from ``aids.seed``."""
 
     def lots(visit: Visit, links: Sequence[Link]) -> list[float]:
-        return [xxhash.xxh3_64_intdigest(link.url.encode(), aids.seed) / 2.0**64 for link in links]
+        return [lot(link.url, aids.seed) for link in links]
 
     return Policy("random", PerLink(lots), patient=False)

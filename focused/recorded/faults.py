@@ -24,16 +24,13 @@ On the command line and in TOML::
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from pathlib import Path
-
-import xxhash
 
 from focused.errors import ConfigurationError
+from focused.lots import lot
 
 
 class FaultKind(StrEnum):
@@ -152,8 +149,7 @@ class FaultPlan:
 
     def _draw(self, what: str) -> float:
         """Return a number in [0, 1) that depends on the seed and ``what`` alone."""
-        digest = xxhash.xxh3_64_intdigest(f"{self.seed} {what}".encode("utf-8", "surrogatepass"))
-        return (digest >> 11) / (1 << 53)
+        return lot(f"{self.seed} {what}")
 
 
 def parse_fault(text: str) -> Fault:
@@ -175,34 +171,6 @@ def parse_fault(text: str) -> Fault:
             raise ConfigurationError(f"fault {text!r}: {key.strip()} stands there twice")
         options[key.strip()] = value.strip()
     return _fault(hosts.strip(), options, where=f"fault {text!r}")
-
-
-def load_fault_plan(path: Path) -> FaultPlan:
-    """Read a plan from a TOML file: ``seed`` and ``[[fault]]`` tables.
-
-    Raises ConfigurationError that names the file and the key.
-    """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigurationError(f"{path}: is not TOML: {error}") from error
-    if unknown := table.keys() - {"seed", "fault"}:
-        raise ConfigurationError(f"{path}: unknown key {min(unknown)}; known are seed and fault")
-    seed, rows = table.get("seed", 0), table.get("fault", [])
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise ConfigurationError(f"{path}: seed must be a whole number, not {seed!r}")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ConfigurationError(f"{path}: fault must be tables, each under [[fault]]")
-    faults = []
-    for number, row in enumerate(rows, start=1):
-        options = dict(row)
-        hosts = options.pop("hosts", "")
-        if not isinstance(hosts, str):
-            raise ConfigurationError(f"{path}: fault {number}: hosts must be text, not {hosts!r}")
-        faults.append(_fault(hosts, options, where=f"{path}: fault {number}"))
-    return FaultPlan(tuple(faults), seed)
 
 
 def _fault(hosts: str, options: Mapping[str, object], where: str) -> Fault:

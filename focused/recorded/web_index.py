@@ -70,6 +70,12 @@ def file_sizes(warcs: Sequence[Path]) -> str:
     return "\t".join(f"{warc.name}={warc.stat().st_size}" for warc in warcs)
 
 
+def warcs_stamp(folder: Path) -> str:
+    """The same with the times of their last change: a file may be replaced by one as long."""
+    states = ((warc.name, warc.stat()) for warc in sorted(folder.glob("*.warc.gz")))
+    return "".join(f"{name} {about.st_size} {about.st_mtime_ns}\n" for name, about in states)
+
+
 def _signature(warcs: Sequence[Path], damaged: int) -> str:
     return f"{_FORMAT}\t{file_sizes(warcs)}\tdamaged={damaged}"
 

@@ -15,8 +15,6 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-import tldextract
-import xxhash
 from ada_url import join_url, normalize_url
 
 MAX_URL_CHARS = 2_000
@@ -185,39 +183,7 @@ def host_of(url: str) -> str:
     return url.split("/", 3)[2]
 
 
-def path_of(url: str) -> str:
-    """Return path and query of a normalised URL, beginning with "/"."""
-    return "/" + url.split("/", 3)[3]
-
-
 def robots_url(url: str) -> str:
     """Return where the rules for a normalised URL live (RFC 9309, section 2.3)."""
     scheme, _, host, _ = url.split("/", 3)
     return f"{scheme}//{host}/robots.txt"
-
-
-def site_of(url: str) -> str:
-    """Return the registered domain of a normalised URL, by the bundled Public Suffix List.
-
-    Private suffixes count (``user.github.io`` is a site of its own), as in
-    browsers. Hosts without a public suffix (addresses, ``localhost``) are
-    their own site; the port never belongs to it.
-    """
-    return _site_of_host(host_of(url))
-
-
-# No list is fetched and none is cached on disk: the same URL gives the same site everywhere.
-_extract = tldextract.TLDExtract(
-    suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
-)
-
-
-@lru_cache(maxsize=65_536)
-def _site_of_host(host: str) -> str:
-    name = host if host.endswith("]") else re.sub(r":[0-9]+$", "", host)
-    return _extract(name).top_domain_under_public_suffix or name
-
-
-def url_key(url: str) -> bytes:
-    """Return the 8-byte big-endian xxHash64 of a URL: its key in frontier and seen set."""
-    return xxhash.xxh64_digest(url.encode("utf-8", "surrogatepass"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
-from focused.recorded.faults import Fault, FaultKind, FaultPlan, load_fault_plan, parse_fault
+from focused.recorded.faults import Fault, FaultKind, FaultPlan, parse_fault
 
 PATTERNS = st.text(st.sampled_from("abc.*?-/:0123456789"), min_size=1).filter(str.strip)
 RATES = st.floats(0, 1, exclude_min=True)
@@ -151,41 +150,3 @@ def test_a_latency_range_is_used_from_end_to_end() -> None:
     waits = [plan.effects("h", f"/{n}", 1).latency_s for n in range(200)]
     assert 1.0 <= min(waits) < 1.1
     assert 1.9 < max(waits) <= 2.0
-
-
-def test_a_plan_is_read_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "faults.toml"
-    file.write_text(
-        'seed = 7\n[[fault]]\nhosts = "docs.*"\nkind = 503\nrate = 0.1\n'
-        '[[fault]]\nhosts = "*"\nkind = "latency"\nlatency_s = "0.1-0.2"\n'
-    )
-    expected = ("docs.*:kind=503,rate=0.1", "*:kind=latency,latency_s=0.1-0.2")
-    assert load_fault_plan(file) == FaultPlan(tuple(map(parse_fault, expected)), seed=7)
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("seed = [", "is not TOML"),
-        ("sead = 1", "unknown key sead"),
-        ('seed = "x"', "seed must be a whole number"),
-        ("fault = 3", "[[fault]]"),
-        ('[[fault]]\nhosts = "*"\nkind = 503\nrtae = 1', "fault 1: unknown key rtae"),
-        ("[[fault]]\nkind = 503", "fault 1: fault for '': the host pattern is empty"),
-        ("[[fault]]\nhosts = 3\nkind = 503", "hosts must be text"),
-    ],
-)
-def test_a_wrong_file_is_refused_with_its_name_and_what_is_wrong(
-    text: str, complaint: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "faults.toml"
-    file.write_text(text)
-    with pytest.raises(ConfigurationError) as refused:
-        load_fault_plan(file)
-    assert str(file) in str(refused.value)
-    assert complaint in str(refused.value)
-
-
-def test_a_missing_file_is_refused_with_its_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"nowhere\.toml"):
-        load_fault_plan(tmp_path / "nowhere.toml")

@@ -9,11 +9,8 @@ from focused.web.url import (
     _normalise,
     host_of,
     normalise,
-    path_of,
     resolver,
     robots_url,
-    site_of,
-    url_key,
 )
 
 BASE = "https://docs.example.org/3/library/index.html?v=1"
@@ -181,31 +178,5 @@ def test_a_host_keeps_a_port_that_is_not_the_default() -> None:
     assert host_of("http://example.com:8080/") == "example.com:8080"
 
 
-def test_path_and_query_belong_together() -> None:
-    assert path_of("http://example.com/a/b?c=/d") == "/a/b?c=/d"
-    assert path_of("http://example.com/") == "/"
-
-
 def test_robots_rules_live_at_the_root_of_scheme_host_and_port() -> None:
     assert robots_url("https://example.com:444/a/b?c") == "https://example.com:444/robots.txt"
-
-
-@pytest.mark.parametrize(
-    ("url", "site"),
-    [
-        ("http://www.example.co.uk/a", "example.co.uk"),
-        ("http://docs.python.org:8080/", "python.org"),
-        ("http://someone.github.io/x", "someone.github.io"),
-        ("http://127.0.0.1:80/", "127.0.0.1"),
-        ("http://[::1]:8080/", "[::1]"),
-        ("http://localhost:8080/", "localhost"),
-    ],
-)
-def test_a_site_is_the_registered_domain(url: str, site: str) -> None:
-    assert site_of(url) == site
-
-
-def test_a_key_is_eight_bytes_and_depends_on_every_character() -> None:
-    assert len(url_key("http://example.com/a")) == 8
-    assert url_key("http://example.com/a") != url_key("http://example.com/b")
-    assert url_key("a").hex() == "d24ec4f1a98c6e5b"  # xxHash64 with seed 0

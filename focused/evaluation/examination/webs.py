@@ -15,6 +15,7 @@ from focused.errors import ConfigurationError, RecordedWebError
 from focused.recorded.importing import import_warc
 from focused.recorded.labels import LABELS_FILE, read_labels
 from focused.recorded.store import RecordedWeb, read_details, write_details
+from focused.recorded.web_index import warcs_stamp
 
 _IMPORTED_FROM = "imported_from"
 _PLAIN_NAMES = ("pages", "warc")
@@ -39,10 +40,7 @@ class ExaminedWeb:
 
     def stamp(self) -> str:
         """What tells one state of pages and labels from another."""
-        digest = hashlib.sha256()
-        for warc in sorted(self.folder.glob("*.warc.gz")):
-            about = warc.stat()
-            digest.update(f"{warc.name} {about.st_size} {about.st_mtime_ns}\n".encode())
+        digest = hashlib.sha256(warcs_stamp(self.folder).encode())
         labels = self.labels or self.folder / LABELS_FILE
         digest.update(labels.read_bytes() if labels.is_file() else b"")
         return digest.hexdigest()

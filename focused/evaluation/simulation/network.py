@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-import xxhash
-
 from focused.errors import RecordedWebError
+from focused.lots import lot
 from focused.recorded.store import RecordedResponse
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.parse import parse_page
@@ -75,7 +74,6 @@ def drawn_latency(mean_s: float, seed: int) -> Latency:
     """Between half and one and a half of ``mean_s`` seconds, drawn by hash of URL and seed."""
 
     def latency_s(url: str) -> float:
-        share = xxhash.xxh3_64_intdigest(url.encode(), seed) / 2.0**64
-        return mean_s * (0.5 + share)
+        return mean_s * (0.5 + lot(url, seed))
 
     return latency_s

@@ -23,6 +23,7 @@ from focused.errors import RecordedWebError
 from focused.evaluation.simulation.network import RecordedNetwork
 from focused.frontier.queued import link_key
 from focused.recorded.store import RecordedWeb
+from focused.recorded.web_index import warcs_stamp
 from focused.web.feeds import is_feed
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.parse import parse_page
@@ -153,7 +154,5 @@ def _made_from(web: Path) -> str:
     digest = hashlib.sha256(_FORMAT.encode())
     for source in sorted(Path(focused.web.__path__[0]).glob("*.py")):
         digest.update(source.read_bytes())
-    for warc in sorted(web.glob("*.warc.gz")):
-        about = warc.stat()
-        digest.update(f"{warc.name} {about.st_size} {about.st_mtime_ns}\n".encode())
+    digest.update(warcs_stamp(web).encode())
     return digest.hexdigest()
