@@ -12,7 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from focused.evaluation.metrics import WINDOW, cumulative_harvest, harvest_rate, rolling_harvest
+from focused.evaluation.metrics import (
+    WINDOW,
+    cumulative_harvest,
+    harvest_rate,
+    rolling_harvest,
+    thinned,
+)
 
 # Okabe & Ito's palette: told apart with any colour vision
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -54,7 +60,7 @@ def _draw_curve(axes: Axes, verdicts: NDArray[np.bool_], colour: str) -> None:
         return
     long = verdicts.size > WINDOW
     first = _NOISE if long else 0
-    shown = np.unique(np.linspace(first, verdicts.size - 1, _MAX_POINTS, dtype=int))
+    shown = thinned(verdicts.size, _MAX_POINTS, first)
     pages, so_far = shown + 1, cumulative_harvest(verdicts)[shown]
     if long:
         apart = shown >= WINDOW - 1  # before that the two lines are one

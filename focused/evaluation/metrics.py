@@ -50,6 +50,16 @@ def rolling_harvest(on_topic: ArrayLike, window: int = WINDOW) -> NDArray[np.flo
     return (total[end] - total[start]) / (end - start)
 
 
+def thinned(count: int, most: int, first: int = 0) -> NDArray[np.int64]:
+    """At most ``most`` of the places ``first`` to ``count`` - 1, evenly, both ends included.
+
+    Ascending, each once; none where there is none.
+    """
+    if first >= count:
+        return np.empty(0, dtype=np.int64)
+    return np.unique(np.linspace(first, count - 1, most, dtype=np.int64))
+
+
 def failures_by_kind(pages: pd.DataFrame) -> dict[str, int]:
     """How many URLs gave no page, for each kind of failure, most frequent first."""
     kinds = pages.loc[pages["outcome"] == "failed", "failure"].value_counts()

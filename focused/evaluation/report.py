@@ -172,10 +172,8 @@ def _best_pages(counted: pd.DataFrame) -> list[BestPage]:
 
 
 def _thinned(on_topic: NDArray[np.bool_]) -> list[tuple[int, float, float]]:
-    if not on_topic.size:
-        return []
     so_far, last = metrics.cumulative_harvest(on_topic), metrics.rolling_harvest(on_topic)
-    places = np.unique(np.linspace(0, on_topic.size - 1, _CURVE_POINTS, dtype=int))
+    places = metrics.thinned(on_topic.size, _CURVE_POINTS)
     return [(int(i) + 1, round(float(so_far[i]), 4), round(float(last[i]), 4)) for i in places]
 
 

@@ -21,6 +21,7 @@ from focused.evaluation.metrics import (
     label_verdicts,
     relevant_urls,
     rolling_harvest,
+    thinned,
 )
 from tests.support.crawl_folders import failed, frame, good_page, page
 
@@ -168,3 +169,14 @@ def test_a_copy_of_a_training_sample_is_no_harvest_by_labels() -> None:
 def test_labels_without_a_good_page_recall_nothing() -> None:
     judged = label_harvest(frame([page(A)]), {A: ["Top/Other"]}, ["Top/X"])
     assert (judged.relevant, judged.recall, judged.rate, judged.precision) == (0, 0.0, 0.0, 0.0)
+
+
+@given(st.integers(0, 500), st.integers(2, 120), st.integers(0, 20))
+def test_a_thinned_curve_keeps_its_ends_and_no_more_points_than_asked(
+    count: int, most: int, first: int
+) -> None:
+    places = thinned(count, most, first).tolist()
+    assert len(places) == min(most, max(count - first, 0))
+    assert places == sorted(set(places))
+    if places:
+        assert (places[0], places[-1]) == (first, count - 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from focused.evaluation.examination.plan import Trial
 from focused.evaluation.examination.referee import Referee
-from focused.evaluation.metrics import cumulative_harvest, harvest_pages, harvest_rate
+from focused.evaluation.metrics import cumulative_harvest, harvest_pages, harvest_rate, thinned
 
 Row = dict[str, Any]
 """One run as JSON-able data; :class:`focused.evaluation.findings.runs.Run` has the fields."""
@@ -109,10 +109,8 @@ def judges_own(referee: Referee, pages: pd.DataFrame) -> dict[str, float | None]
 
 def curve(verdicts: NDArray[np.bool_]) -> list[list[int]]:
     """At most 100 pairs (fetched, on topic), the last one at the end."""
-    if not verdicts.size:
-        return []
     found = np.cumsum(verdicts)
-    shown = np.unique(np.linspace(0, verdicts.size - 1, _CURVE_POINTS, dtype=int))
+    shown = thinned(verdicts.size, _CURVE_POINTS)
     return [[int(place) + 1, int(found[place])] for place in shown]
 
 
