@@ -11,7 +11,6 @@ that share their pages. One process, one core.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import sys
 import time
@@ -19,20 +18,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from focused.evaluation.examination.shared_work import Meter, RememberingJudge
 from focused.evaluation.simulation.network import drawn_latency
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.simulation.simulator import simulate
-from focused.learning.protocols import TopicJudge
 from focused.policies import Aids, policy_named
 from focused.recorded.store import RecordedWeb
 from focused.scrapy_addon.guide import guide_for
 from focused.scrapy_addon.session import Guide
 from focused.topic import Budget, Topic
 from focused.topic_file import load_topic
-from focused.web.page import Judgement, Page
+from focused.whole_file import write_json
 
 _LATENCY_S = 0.2
 
@@ -61,30 +57,6 @@ class Lap:
     peak_mb: int
 
 
-class RememberingJudge:
-    """Judges each address once."""
-
-    def __init__(self, judge: TopicJudge) -> None:
-        self._judge = judge
-        self._judged: dict[str, Judgement] = {}
-
-    @property
-    def threshold(self) -> float:
-        """The relevance from which a page counts as on topic."""
-        return self._judge.threshold
-
-    def judge(self, page: Page) -> Judgement:
-        """Judge a page, or remember what it was judged to be."""
-        judgement = self._judged.get(page.url)
-        if judgement is None:
-            judgement = self._judged[page.url] = self._judge.judge(page)
-        return judgement
-
-    def verdicts(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Evidence of short texts."""
-        return self._judge.verdicts(texts)
-
-
 def main(arguments: Sequence[str]) -> None:
     """Run, print a line a lap, write JSON when asked to."""
     options = _options(arguments)
@@ -100,7 +72,7 @@ def main(arguments: Sequence[str]) -> None:
         laps = _laps(topic, guide, network, options.policies.split(","), options.pages)
     if options.json:
         whole = {"pages": options.pages, **opening, "laps": [asdict(lap) for lap in laps]}
-        options.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        write_json(options.json, whole)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -118,7 +90,7 @@ def _laps(
 ) -> list[Lap]:
     print(f"{'':<28}fetched/s  of CPU  settled/s  peak MiB")
     laps = []
-    for judge, remembered in ((guide.judge, False), (RememberingJudge(guide.judge), True)):
+    for judge, remembered in ((guide.judge, False), (RememberingJudge(guide.judge, Meter()), True)):
         for name in policies:
             for number in (1, 2):
                 lap = _lap(topic, replace(guide, judge=judge), network, name, pages)
