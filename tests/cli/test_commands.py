@@ -107,9 +107,9 @@ def test_why_tells_the_way_from_the_seed(home, crawled):
 
 
 def test_a_policy_without_a_name_of_ours_is_refused(home, crawled):
-    done = focused(home, "crawl", "cheese.toml", "--web", "web", "--policy", "dfs")
+    done = focused(home, "crawl", "cheese.toml", "--web", "web", "--policy", "worst")
     assert done.returncode != 0
-    assert "dfs" in done.stderr
+    assert "worst" in done.stderr
     assert "Traceback" not in done.stderr
 
 
