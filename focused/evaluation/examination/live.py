@@ -9,6 +9,7 @@ budget; those beyond it are cut off.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -16,8 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from focused.evaluation.examination.plan import Trial
 from focused.evaluation.examination.referee import Referee
 from focused.evaluation.examination.terms import Terms
 from focused.evaluation.examination.webs import ExaminedWeb
+from focused.evaluation.examination.workers import UnderWay, as_they_end
 from focused.evaluation.metrics import harvest_pages
 from focused.recorded.serve_process import ReplayProcess
 from focused.topic import Budget, Output, Seeds, Topic, describe
@@ -59,7 +61,7 @@ def examine_live(
     folder: Path,
     *,
     jobs: int = 1,
-    under_way: Callable[[Sequence[Trial]], object] = lambda trials: None,
+    under_way: UnderWay = lambda trials: None,
 ) -> Generator[tuple[Trial, Row], None, None]:
     """Make all runs, ``jobs`` at a time, and yield each as it ends.
 
@@ -68,27 +70,20 @@ def examine_live(
     that does not end in order.
     """
     stopping = threading.Event()
-    left = enumerate(trials, start=1)
-    going: dict[Future[_Crawled], Trial] = {}
+    numbers = itertools.count(1)
     with ExitStack() as stack:
         hall = _Hall(webs, stack)
         pool = ThreadPoolExecutor(jobs)
+
+        def submit(trial: Trial) -> Future[_Crawled]:
+            desk = hall.desk(trial.web, candidates[trial.topic])
+            topic = crawled_topic(trial, desk, terms, folder / str(next(numbers)))
+            return pool.submit(_crawl, topic, trial, hall.address(trial.web), stopping)
+
         try:
-            while True:
-                while len(going) < jobs and (following := next(left, None)) is not None:
-                    number, trial = following
-                    desk = hall.desk(trial.web, candidates[trial.topic])
-                    topic = crawled_topic(trial, desk, terms, folder / str(number))
-                    crawl = pool.submit(_crawl, topic, trial, hall.address(trial.web), stopping)
-                    going[crawl] = trial
-                if not going:
-                    return
-                under_way(list(going.values()))
-                for done in wait(going, return_when=FIRST_COMPLETED).done:
-                    crawled = done.result()
-                    trial = going.pop(done)
-                    desk = hall.desk(trial.web, candidates[trial.topic])
-                    yield trial, _judged(trial, desk.referee, crawled)
+            for trial, crawled in as_they_end(trials, submit, jobs, under_way):
+                desk = hall.desk(trial.web, candidates[trial.topic])
+                yield trial, _judged(trial, desk.referee, crawled)
         finally:
             stopping.set()
             pool.shutdown(cancel_futures=True)

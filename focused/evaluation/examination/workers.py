@@ -1,18 +1,18 @@
 """Runs made in this process or in several others, as they come.
 
-No more runs are handed out than there are workers, so that it is known which
-are under way. A worker opens its own web: an open LMDB environment must not be
-taken into a child.
+A worker opens its own web: an open LMDB environment must not be taken into a
+child.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
+from typing import TypeVar
 
 from focused.errors import StateError
 from focused.evaluation.examination.candidate import Candidate
@@ -24,6 +24,8 @@ from focused.evaluation.examination.webs import ExaminedWeb
 
 UnderWay = Callable[[Sequence[Trial]], object]
 """Told of the runs under way whenever they change."""
+
+Made = TypeVar("Made")
 
 
 def examine(
@@ -44,6 +46,30 @@ def examine(
         yield from _here(Examiner(webs, candidates, terms), trials, under_way)
     elif trials:
         yield from _in_workers(webs, candidates, trials, terms, jobs, under_way)
+
+
+def as_they_end(
+    trials: Iterable[Trial],
+    submit: Callable[[Trial], Future[Made]],
+    jobs: int,
+    under_way: UnderWay,
+) -> Generator[tuple[Trial, Made], None, None]:
+    """Submit ``jobs`` trials at a time, and yield each with its result as it ends.
+
+    No more are submitted than can be worked on, so that it is known which are
+    under way. Raises what a trial's future does.
+    """
+    left = iter(trials)
+    going: dict[Future[Made], Trial] = {}
+    while True:
+        while len(going) < jobs and (trial := next(left, None)) is not None:
+            going[submit(trial)] = trial
+        if not going:
+            return
+        under_way(list(going.values()))
+        for done in wait(going, return_when=FIRST_COMPLETED).done:
+            made = done.result()
+            yield going.pop(done), made
 
 
 def _here(
@@ -69,20 +95,16 @@ def _in_workers(
     stopping = context.Event()
     arguments = (webs, candidates, terms, stopping)
     pool = ProcessPoolExecutor(min(jobs, len(trials)), context, _start_worker, arguments)
-    left = iter(trials)
-    going: dict[Future[Row], Trial] = {}
+    going: list[Trial] = []
+
+    def note(trials_going: Sequence[Trial]) -> None:
+        going[:] = trials_going
+        under_way(trials_going)
+
     try:
-        while True:
-            while len(going) < jobs and (trial := next(left, None)) is not None:
-                going[pool.submit(_run_in_worker, trial)] = trial
-            if not going:
-                return
-            under_way(list(going.values()))
-            for done in wait(going, return_when=FIRST_COMPLETED).done:
-                row = done.result()
-                yield going.pop(done), row
+        yield from as_they_end(trials, lambda trial: pool.submit(_run_in_worker, trial), jobs, note)
     except BrokenProcessPool as error:
-        names = ", ".join(f"{each.policy} on {each.topic}" for each in going.values())
+        names = ", ".join(f"{each.policy} on {each.topic}" for each in going)
         raise StateError(
             f"a worker process ended while it ran one of: {names}; mostly that means the memory "
             "was used up. Runs that were done are kept: the same command goes on, better with "
