@@ -173,7 +173,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     arguments = [
         sys.executable, "-m", "focused.cli", "compare", "--web", sides / "web",
         "--topic", sides / "whales.toml", "--out", sides / "comparison", "--jobs", jobs,
-        "--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "40",
+        "--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15",
     ]  # fmt: skip
     process = subprocess.Popen(
         arguments, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -188,11 +188,11 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     assert process.returncode == 130, said
     assert "Traceback" not in said
     kept = len(journal_lines(sides))
-    assert f"stopped: {kept} of 120 runs are done" in said and "the same command goes on" in said
+    assert f"stopped: {kept} of 45 runs are done" in said and "the same command goes on" in said
     assert not list(sides.glob("focused-simulation-*"))
-    done = compare(sides, "--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "40")
-    goes_on_but_tells(done, f"{kept} of 120 runs were done before")
-    assert len(journal_lines(sides)) == 120
+    done = compare(sides, "--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15")
+    goes_on_but_tells(done, f"{kept} of 45 runs were done before")
+    assert len(journal_lines(sides)) == 45
 
 
 def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:
