@@ -10,7 +10,7 @@ start; :mod:`inference` draws topics and starts again (the bootstrap);
 :mod:`summary`, :mod:`pairing` and :mod:`ranks` say what each policy brought, how
 two differ and which can be told apart; :mod:`conclusions` puts the three
 together. :mod:`tables`, :mod:`plots`, :mod:`headline` and :mod:`html` show them;
-:mod:`export` writes a folder.
+:mod:`looks` gives each policy its colour; :mod:`export` writes a folder.
 
 Invariants: a mean over one start has no interval; what was not measured is None
 and never 0; the order of the runs changes no figure; oracles are bounds and never

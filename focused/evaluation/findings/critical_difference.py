@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from focused.evaluation.findings.drawing import FAINT, INK, MUTED, Look, new_figure, put_text
+from focused.evaluation.drawing import FAINT, INK, MUTED, Look, new_figure, put_text
 from focused.evaluation.findings.ranks import Ranks
 
 _BAR = 0.45  # height of a clique's bar; a line of text is 1

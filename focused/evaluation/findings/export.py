@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from focused.errors import ComparisonError
+from focused.evaluation.drawing import as_png, as_svg
 from focused.evaluation.findings.conclusions import Findings, conclude, flat
-from focused.evaluation.findings.drawing import as_png, as_svg
 from focused.evaluation.findings.html import report_html
 from focused.evaluation.findings.plots import draw_all
 from focused.evaluation.findings.runs import (

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from focused.evaluation.drawing import inline_svg
 from focused.evaluation.findings import phrases
 from focused.evaluation.findings.conclusions import Findings
-from focused.evaluation.findings.drawing import inline_svg, looks
 from focused.evaluation.findings.grid import ORACLES, group_name
 from focused.evaluation.findings.headline import cautions, details, headline
+from focused.evaluation.findings.looks import looks
 from focused.evaluation.findings.pairing import TIE
 from focused.evaluation.findings.runs import Comparison
 from focused.evaluation.findings.tables import cell_means
@@ -26,7 +27,7 @@ _PROGRAM = "focused"
 
 
 def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[str, str]) -> str:
-    """The whole page; ``pictures`` by name as :func:`~focused.evaluation.findings.drawing.as_svg`.
+    """The whole page; ``pictures`` by name as :func:`~focused.evaluation.drawing.as_svg`.
 
     It has no script and asks for nothing over the network.
     """

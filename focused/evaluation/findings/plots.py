@@ -11,19 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from focused.evaluation.findings.conclusions import Findings
-from focused.evaluation.findings.critical_difference import draw_ranks
-from focused.evaluation.findings.curves import MeanCurve, mean_curves, places
-from focused.evaluation.findings.drawing import (
+from focused.evaluation.drawing import (
     INK,
     MUTED,
     Look,
     dress,
     label_ends,
-    looks,
     new_figure,
 )
+from focused.evaluation.findings.conclusions import Findings
+from focused.evaluation.findings.critical_difference import draw_ranks
+from focused.evaluation.findings.curves import MeanCurve, mean_curves, places
 from focused.evaluation.findings.grid import BASELINE, OURS, Grid, group_name
+from focused.evaluation.findings.looks import looks
 from focused.evaluation.wording import plain
 
 _TITLES = {"harvest": "Harvest", "recall": "Recall"}

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 from focused.errors import FocusedError
+from focused.evaluation.drawing import spread
 from focused.evaluation.findings.conclusions import conclude
 from focused.evaluation.findings.curves import read_curve
-from focused.evaluation.findings.drawing import spread
 from focused.evaluation.findings.export import write_findings
 from focused.evaluation.findings.runs import runs_of
 from focused.evaluation.findings.tables import all_tables

@@ -1,4 +1,4 @@
-"""How the pictures of an examination look: colours, axes, labels that do not touch."""
+"""How all pictures look: colours, axes, labels that do not touch."""
 
 from __future__ import annotations
 
@@ -18,46 +18,23 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from focused.evaluation.findings.grid import BASELINE, ORACLES, OURS
 from focused.evaluation.wording import plain
 
-# Okabe & Ito's palette: told apart with any colour vision
-_OURS, _BASELINE = "#0072B2", "#D55E00"
-_OTHERS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-INK, MUTED, FAINT, PAPER = "#333333", "#777777", "#d9d9d9", "#ffffff"
-_REST = "#999999"
-_THEMED = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper", _REST: "rest"}
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe's and Ito's: told apart with any colour vision."""
+
+INK, MUTED, FAINT, PAPER, REST = "#333333", "#777777", "#d9d9d9", "#ffffff", "#999999"
+_THEMED = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper", REST: "rest"}
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a policy is drawn everywhere; the ``main`` ones stand out."""
+    """How a curve is drawn; the ``main`` ones stand out."""
 
     colour: str
     style: str
     width: float
     main: bool
-
-
-def looks(policies: Sequence[str]) -> dict[str, Look]:
-    """A look for each of ``policies``, which come best first.
-
-    Ours, breadth-first and the best others have a colour, six in all; oracles
-    are dashed and dotted; the rest is grey.
-    """
-    chosen = {OURS: _OURS, BASELINE: _BASELINE}
-    others = [name for name in policies if name not in ORACLES and name not in chosen]
-    others.sort(key=lambda name: name.startswith(f"{OURS}-"))  # ablations: where colours remain
-    chosen |= dict(zip(others, _OTHERS, strict=False))
-    styles = dict(zip(ORACLES, (":", "--"), strict=True))
-    return {
-        name: Look(INK, styles[name], 1.6, True)
-        if name in styles
-        else Look(chosen[name], "-", 2.4 if name == OURS else 1.8, True)
-        if name in chosen
-        else Look(_REST, "-", 0.8, False)
-        for name in policies
-    }
 
 
 def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
