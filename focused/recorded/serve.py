@@ -20,10 +20,10 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from aiohttp import web
 
@@ -32,22 +32,11 @@ from focused.recorded.faults import Effects, Fault, FaultKind, FaultPlan
 from focused.recorded.wire import headers_to_pass_on, send
 
 if TYPE_CHECKING:
-    from focused.recorded.store import RecordedResponse
+    from focused.recorded.source import WebSource
 
 SCHEME_HEADER = "X-Focused-Scheme"
 FAULT_HEADER = "X-Focused-Fault"
 UNKNOWN_HOST = "unknown-host"
-
-
-class WebSource(Protocol):
-    """What can be served: pages by URL, and the hosts they are on."""
-
-    @property
-    def hosts(self) -> Collection[str]:
-        """Hosts of the web, lower case, with the port unless it is the scheme's own."""
-
-    def get(self, url: str) -> RecordedResponse | None:
-        """Return what was recorded for an absolute URL, or None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ failure, a URL that it lacks a 404.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Protocol
 
 from focused.errors import RecordedWebError
 from focused.lots import lot
-from focused.recorded.store import RecordedResponse
+from focused.recorded.source import WebSource
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
 from focused.web.parse import parse_page
 from focused.web.response import outcome_of
@@ -19,17 +19,6 @@ from focused.web.url import host_of
 
 Latency = Callable[[str], float]
 """Seconds from request to last byte, by URL."""
-
-
-class WebSource(Protocol):
-    """What a :class:`focused.recorded.store.RecordedWeb` is to a simulation."""
-
-    @property
-    def hosts(self) -> Collection[str]:
-        """Hosts of the web, lower case."""
-
-    def get(self, url: str) -> RecordedResponse | None:
-        """Return what was recorded for an absolute URL, or None."""
 
 
 class Network(Protocol):
