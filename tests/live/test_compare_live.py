@@ -27,14 +27,14 @@ from focused.evaluation.examination.measures import Row
 from focused.evaluation.examination.terms import Terms
 from focused.evaluation.examination.webs import ExaminedWeb
 from focused.topic_file import load_topic
-from tests.evaluation.examination.two_sides import (
+from tests.support.crawling import ROOT
+from tests.support.two_sides import (
     build_web,
     candidate,
     compare,
     planned,
     write_compared,
 )
-from tests.support.crawling import ROOT
 
 ASKED = ("--policies", "focused", "--budget", "15", "--seeds", "off-topic:2", "--host-cap", "6")
 

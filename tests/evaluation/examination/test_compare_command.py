@@ -19,14 +19,14 @@ from focused.evaluation.examination.journal import JOURNAL_FILE, Journal
 from focused.learning.protocols import Visit
 from focused.policies import POLICIES, Aids
 from focused.web.page import Judgement, Link, Page
-from tests.evaluation.examination.two_sides import (
+from tests.support.crawling import ROOT
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.two_sides import (
     build_web,
     compare,
     steady,
     write_compared,
 )
-from tests.support.crawling import ROOT
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 
 
 def document(folder: Path) -> Any:

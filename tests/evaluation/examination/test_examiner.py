@@ -12,7 +12,8 @@ from focused.evaluation.examination.examiner import Examiner, Stopped
 from focused.evaluation.examination.webs import ExaminedWeb
 from focused.learning.protocols import ScoredLinks
 from focused.web.page import Judgement, Page
-from tests.evaluation.examination.two_sides import (
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.two_sides import (
     DeadlyJudge,
     build_web,
     candidate,
@@ -22,7 +23,6 @@ from tests.evaluation.examination.two_sides import (
     steady,
     with_judge,
 )
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 
 
 class ContraryJudge(WhaleJudge):

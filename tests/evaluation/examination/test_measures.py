@@ -10,7 +10,7 @@ import pytest
 from focused.evaluation.examination.measures import area_under, curve, pages_to_half
 from focused.evaluation.examination.peak_memory import peak_mb, reset_peak
 from focused.evaluation.findings.runs import runs_of
-from tests.evaluation.examination.two_sides import run_all
+from tests.support.two_sides import run_all
 
 
 def test_what_is_left_of_the_budget_counts_as_off_topic_in_the_area() -> None:

@@ -16,6 +16,7 @@ import pytest
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.oracles import ORACLES
 from focused.evaluation.examination.referee import Referee
+from focused.evaluation.findings import grid
 from focused.evaluation.simulation.link_graph import open_link_graph
 from focused.evaluation.simulation.network import constant_latency
 from focused.evaluation.simulation.parsed_web import ParsedWeb
@@ -224,3 +225,7 @@ def test_a_referee_without_a_graph_says_what_it_lacks(examined: Any) -> None:
     referee = Referee(examined({"whale-1": []}).network.web, ["Top/Whales"], ())
     with pytest.raises(ConfigurationError, match="made without one: pass graph="):
         ORACLES["path-oracle"](referee)
+
+
+def test_the_findings_know_every_oracle_by_its_name() -> None:
+    assert tuple(ORACLES) == grid.ORACLES

@@ -17,7 +17,7 @@ from focused.evaluation.examination.terms import (
     parse_budget,
     parse_host_cap,
 )
-from tests.evaluation.examination.two_sides import build_web, candidate, planned
+from tests.support.two_sides import build_web, candidate, planned
 
 
 @pytest.mark.parametrize("text", ["on-topic", "on-topic:0", "of-topic:5", "on-topic:-1", ""])

@@ -12,7 +12,7 @@ import pytest
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.referee import Referee
 from focused.recorded.store import RecordedWeb
-from tests.evaluation.examination.two_sides import build_web
+from tests.support.two_sides import build_web
 
 Appoint = Callable[..., Referee]
 
