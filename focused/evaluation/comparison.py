@@ -14,11 +14,10 @@ from rich.text import Text
 
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
+from focused.evaluation.findings.grid import BASELINE
 from focused.evaluation.harvest_plot import draw_harvest
 from focused.evaluation.report import Labels, good_categories, policy_of
 from focused.evaluation.wording import plain
-
-BASELINE = "bfs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -19,12 +19,10 @@ from focused.evaluation.examination.candidate import Candidate
 from focused.evaluation.examination.referee import Referee
 from focused.evaluation.examination.starts import Seeds
 from focused.evaluation.examination.terms import Terms, check_policies, pages_of, parse_budget
-from focused.evaluation.examination.webs import ExaminedWeb, unknown_labels
+from focused.evaluation.examination.webs import ExaminedWeb, Say, unknown_labels
 from focused.evaluation.metrics import relevant_urls
 from focused.recorded.store import RecordedWeb
 from focused.topic import Topic
-
-Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.referee import Referee
+from focused.evaluation.examination.webs import Say
 from focused.topic import Topic
 from focused.web.url import normalise
 
 TOPIC_SEEDS = "topic"
 _DRAWN = {"on-topic": True, "off-topic": False}
 _KINDS = "'topic', nor such as 'on-topic:5' or 'off-topic:5', nor a file of URLs"
-
-Say = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ _IMPORTED_FROM = "imported_from"
 _PLAIN_NAMES = ("pages", "warc")
 
 Say = Callable[[str], object]
+"""Told, in a line, what is odd and goes on all the same."""
 
 
 @dataclass(frozen=True, slots=True)
