@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,14 @@ def main() -> None:
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_SECONDS = click.FloatRange(min=0)
+
+
+def _finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """Refuse what a range lets through: nan is below nothing, and inf never passes."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds.")
+    return value
 
 
 @main.command()
@@ -39,7 +48,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--policy", default="focused", show_default=True, help="focused, bfs, ...; see docs/compare.md."
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
-@click.option("--delay-s", type=click.FloatRange(min=0), help="Override politeness.delay_s.")
+@click.option("--delay-s", type=_SECONDS, callback=_finite, help="Override politeness.delay_s.")
 @click.option("--folder", type=_FOLDER, help="Override output.folder.")
 @click.option("--fresh", is_flag=True, help="Move an earlier crawl's folder away and start anew.")
 def crawl(topic: Path, fresh: bool, **options: Any) -> None:
@@ -116,7 +125,10 @@ _ANY_PATH = click.Path(path_type=Path)
     multiple=True,
     help="Pages per host at most, or none; without it, the topic's own. Repeatable.",
 )
-@click.option("--latency-s", type=click.FloatRange(min=0), default=0.2, show_default=True)
+@click.option(
+    "--latency-s", type=_SECONDS, callback=_finite, default=0.2, show_default=True,
+    help="Mean time of an answer.",
+)  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--json", "json_path", type=_FILE, help="Write the comparison's document there, too.")
@@ -125,7 +137,8 @@ _ANY_PATH = click.Path(path_type=Path)
 @click.option("--live", is_flag=True, help="Real crawls over the replayed web, not simulated ones.")
 @click.option(
     "--delay-s",
-    type=click.FloatRange(min=0),
+    type=_SECONDS,
+    callback=_finite,
     default=0.02,
     show_default=True,
     help="Between two requests to a host, with --live.",

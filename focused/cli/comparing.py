@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 from rich.console import Console
+from rich.text import Text
 
 from focused.cli.progress import RunsProgress, reading_progress
 from focused.errors import ConfigurationError
@@ -35,9 +36,10 @@ from focused.evaluation.findings.conclusions import conclude
 from focused.evaluation.findings.export import write_findings
 from focused.evaluation.findings.headline import headline
 from focused.evaluation.findings.runs import comparison_of, read_comparison
-from focused.evaluation.findings.tables import all_tables
+from focused.evaluation.findings.tables import TABLES_WIDTH, all_tables
 from focused.evaluation.simulation.link_graph import open_link_graph
 from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.evaluation.wording import plain
 from focused.learning.directory import read_directory
 from focused.learning.training import samples_digest
 from focused.policies import Aids, policy_named
@@ -249,10 +251,13 @@ def _finish(plan: Plan, rows: Sequence[Row], options: CompareOptions) -> None:
 def _show(document: Mapping[str, Any], folder: Path) -> None:
     comparison = comparison_of(document)
     console = Console()
+    # Where there is less room, or a pipe: long lines that wrap, no figures that are cut.
+    console.width = max(console.width, TABLES_WIDTH)
     findings = conclude(comparison.runs, comparison.terms.seed)
     for table in all_tables(findings):
         console.print(table)
-    click.echo(headline(findings))
+        console.print()
+    console.print(Text(plain(headline(findings))))
     report = write_findings(document, folder)[0]
     click.echo(f"Report: {report}")
 

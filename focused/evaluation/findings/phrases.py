@@ -24,7 +24,12 @@ def number(value: float | None, digits: int = 0) -> str:
 
 def points(value: float) -> str:
     """A difference of shares in percentage points, signed: ``+21.0``."""
-    return f"{100 * value:+.1f}".replace("-", "−")
+    return signed(100 * value, 1)
+
+
+def signed(value: float, digits: int) -> str:
+    """A difference: ``+0.711``, ``−0.711``."""
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def mean_share(estimate: Estimate | None) -> str:

@@ -15,9 +15,12 @@ from focused.evaluation.findings.grid import Grid, Group, group_name
 from focused.evaluation.findings.pairing import TIE, Pairing
 from focused.evaluation.wording import plain
 
-_WIDTH = 100
+TABLES_WIDTH = 100
+"""Characters that the widest table takes up."""
+
 _LEAST_WIDTH = 80  # room for a title and a caption
 _TOPICS_ABREAST = 12
+_POLICY_WIDTH = 20
 _START_COLUMNS = 48
 """Characters that topic, seeds and cap take up beside the policies."""
 
@@ -50,7 +53,7 @@ def harvest_tables(findings: Findings) -> list[Table]:
     """
     policies = [each.policy for each in findings.best_first]
     taken = sum(max(len(policy), 5) + 2 for policy in policies)
-    if _START_COLUMNS + taken <= _WIDTH:
+    if _START_COLUMNS + taken <= TABLES_WIDTH:
         return [_by_start(findings.grid, policies)]
     return [
         table
@@ -66,7 +69,7 @@ def summary_table(findings: Findings) -> Table:
         table.add_column(column, justify="right")
     for each in findings.best_first:
         table.add_row(
-            _foreign(each.policy),
+            _policy(each.policy),
             f"{each.runs:,}",
             phrases.mean_share(each.harvest),
             phrases.share_interval(each.harvest),
@@ -93,7 +96,7 @@ def costs_table(findings: Findings) -> Table:
     for each in findings.best_first:
         minutes = None if each.simulated_s is None else each.simulated_s / 60
         table.add_row(
-            _foreign(each.policy),
+            _policy(each.policy),
             phrases.share(each.crawl_and_stop),
             phrases.share(each.crawl_and_stop_threshold),
             phrases.number(each.half_recall_pages),
@@ -118,10 +121,10 @@ def paired_table(findings: Findings, reference: str) -> Table:
     )  # fmt: skip
     for each in findings.paired_with(reference):
         table.add_row(
-            _foreign(each.policy),
+            _policy(each.policy),
             _difference(each),
             phrases.points_interval(each.difference),
-            f"{each.area_difference.mean:+.3f}",
+            phrases.signed(each.area_difference.mean, 3),
             f"{each.wins:,}",
             f"{each.ties:,}",
             f"{each.losses:,}",
@@ -147,7 +150,7 @@ def paired_groups_tables(findings: Findings, reference: str) -> list[Table]:
     for each in findings.paired_with(reference):
         cells = ({pair.policy: pair for pair in part}.get(each.policy) for part in by_group)
         row = (phrases.NONE if pair is None else _difference(pair) for pair in cells)
-        table.add_row(_foreign(each.policy), *row)
+        table.add_row(_policy(each.policy), *row)
     return [table]
 
 
@@ -164,7 +167,7 @@ def verdicts_tables(findings: Findings) -> list[Table]:
         assert each.judge_harvest is not None  # chosen so
         flattery = None if each.harvest is None else each.judge_harvest - each.harvest.mean
         table.add_row(
-            _foreign(each.policy),
+            _policy(each.policy),
             phrases.share(each.judge_harvest),
             phrases.mean_share(each.harvest),
             phrases.NONE if flattery is None else phrases.points(flattery),
@@ -190,7 +193,7 @@ def cell_means(grid: Grid) -> dict[tuple[str, str, str, str, int | None], float]
 def _by_start(grid: Grid, policies: Sequence[str]) -> Table:
     table = _table("Harvest by topic, seeds and policy", "topic", "seeds", "cap")
     for policy in policies:
-        table.add_column(plain(policy), justify="right")
+        table.add_column(_policy(policy), justify="right")
     cells = cell_means(grid)
     kinds = dict.fromkeys((each.web, each.topic, each.seeds, each.host_cap) for each in grid.starts)
     for web, topic, seeds, cap in kinds:
@@ -212,7 +215,7 @@ def _by_policy(grid: Grid, group: Group, policies: Sequence[str]) -> Iterator[Ta
         table = _table(title, "policy", *(str(n) for n, _ in shown))
         for policy in policies:
             values = (cells.get((policy, web, topic, *group)) for _, (web, topic) in shown)
-            table.add_row(_foreign(policy), *map(phrases.bare_share, values))
+            table.add_row(_policy(policy), *map(phrases.bare_share, values))
         key = ", ".join(f"{n}\u00a0{plain(topic, 40)}" for n, (_, topic) in shown)
         table.caption = Text(key)
         yield table
@@ -236,5 +239,13 @@ def _difference(pair: Pairing) -> str:
     return phrases.points(pair.difference.mean) + ("  " if pair.difference.decided else " ?")
 
 
-def _foreign(text: str, width: int = 20) -> Text:
+def _foreign(text: str, width: int) -> Text:
     return Text(plain(text, width))
+
+
+def _policy(name: str) -> Text:
+    """A policy's name; one's own as ``package.module.function`` keeps its end, which tells more."""
+    line = plain(name)
+    if "." in line and len(line) > _POLICY_WIDTH:
+        return Text("…" + line[1 - _POLICY_WIDTH :])
+    return _foreign(line, _POLICY_WIDTH)

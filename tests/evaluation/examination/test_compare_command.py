@@ -160,8 +160,29 @@ def test_the_runs_of_a_document_are_shown_again(sides: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "Harvest by topic" in done.output
+    # There is no terminal: what has no width cuts no figure.
+    assert "…" not in done.stdout and max(map(len, done.stdout.splitlines()[:-1])) <= 100
     report = (sides / "comparison" / "report.html").read_text()
     assert (again / "report.html").read_text() == report
+
+
+@pytest.mark.parametrize("option", ["--latency-s", "--delay-s"])
+@pytest.mark.parametrize("seconds", ["nan", "inf"])
+def test_seconds_that_never_pass_are_refused(sides: Path, option: str, seconds: str) -> None:
+    done = compare(sides, "--live", option, seconds)
+    assert done.exit_code == 2
+    assert f"'{option}': {seconds} is no number of seconds" in done.stderr
+
+
+def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> None:
+    compare(sides, "--policies", "bfs,dfs", "--budget", "5")
+    foreign = json.dumps(document(sides)).replace('"dfs"', '"focused\\u001b[31m"')
+    (sides / "foreign.json").write_text(foreign)
+    done = CliRunner().invoke(
+        main, ["compare", "--from", str(sides / "foreign.json"), "--out", str(sides / "again")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "focused [31m" in done.stdout and "\x1b" not in done.stdout
 
 
 def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:

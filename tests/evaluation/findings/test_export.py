@@ -136,6 +136,15 @@ def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies: tuple[str, ...
     assert all(policy in text for policy in policies)
 
 
+def test_policies_of_ones_own_are_told_apart_by_their_ends() -> None:
+    own = ("my_project.policies.shorter.policy", "my_project.policies.longer.policy")
+    (table, *_) = all_tables(conclude(runs_of(two_topics(*own))))
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(table)
+    assert "ies.shorter.policy" in capture.get() and "ies.longer.policy" in capture.get()
+
+
 def test_the_terminal_is_not_steered_by_names() -> None:
     rows = [run(policy, 0.3, topic=HOSTILE, seeds=HOSTILE) for policy in ("focused", "bfs")]
     console = Console(width=100)
