@@ -171,12 +171,7 @@ class Settling:
         links = link_rows(page, harvest.scored) if self._archive.keeps_links else ()
         self._archive.append(row, links)
         if self._follow_links:
-            if not duplicate:
-                self._discovery.queue(link, harvest.scored, harvest.depth, now)
-            # Stubs of the same few words point to different pages. As bounded as redirects
-            # are: pages that refresh to ever new pages are a trap.
-            if page.refresh is not None and not page.nofollow and link.hops < MAX_PAGE_REDIRECTS:
-                self._follow(link, page.refresh, now)
+            self._queue_onward(link, harvest, now)
         return Settled(
             link,
             row.outcome,
@@ -185,6 +180,15 @@ class Settling:
             duplicate_of=harvest.duplicate_of,
             scored=harvest.scored,
         )
+
+    def _queue_onward(self, link: QueuedLink, harvest: _Harvest, now: float) -> None:
+        page = harvest.page
+        if harvest.duplicate_of is None:
+            self._discovery.queue(link, harvest.scored, harvest.depth, now)
+        # Stubs of the same few words point to different pages. As bounded as redirects are:
+        # pages that refresh to ever new pages are a trap.
+        if page.refresh is not None and not page.nofollow and link.hops < MAX_PAGE_REDIRECTS:
+            self._follow(link, page.refresh, now)
 
     def _count_page(self, harvest: _Harvest, training: bool) -> None:
         counters = self._counters
