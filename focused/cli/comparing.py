@@ -37,7 +37,7 @@ from focused.evaluation.findings.export import write_findings
 from focused.evaluation.findings.headline import headline
 from focused.evaluation.findings.runs import comparison_of, read_comparison
 from focused.evaluation.findings.tables import TABLES_WIDTH, all_tables
-from focused.evaluation.simulation.link_graph import open_link_graph
+from focused.evaluation.simulation.link_graph import LinkGraph, open_link_graph
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.wording import plain
 from focused.learning.directory import read_directory
@@ -88,7 +88,7 @@ def compare_policies(options: CompareOptions) -> int:
         try:
             webs = webs_of(options.webs, options.labels, options.folder / "webs", _say)
             candidates = _candidates(topics, webs)
-            plan = make_plan(webs, list(topics.values()), candidates, wish, _say)
+            plan = make_plan(webs, list(topics.values()), candidates, wish, _say, _read_whole)
             if plan.terms.live:
                 _check_live(plan, candidates)
             work = _Work(
@@ -159,8 +159,6 @@ class _Work:
         left = [trial for trial in self._plan.trials if trial not in done]
         if done:
             _say(f"{len(done)} of {self.total} runs were done before")
-        for web in dict.fromkeys(trial.web for trial in left):
-            _read_whole(self._webs[web])
         progress = RunsProgress(self.total, len(done))
         with progress, closing(self._runs(left, progress)) as runs:
             for trial, row in runs:
@@ -228,10 +226,10 @@ def _candidate(topic: Topic, web: ExaminedWeb) -> Candidate:
     return Candidate(topic, guide.judge, guide.scorer, guide.training_urls, digest.hexdigest())
 
 
-def _read_whole(examined: ExaminedWeb) -> None:
+def _read_whole(web: ParsedWeb) -> LinkGraph:
     """Parse the web's pages once, for all runs, and see who links to whom."""
-    with ParsedWeb(examined.open()) as web, reading_progress(examined.name) as progress:
-        open_link_graph(web, progress)
+    with reading_progress(web.web.folder.name) as progress:
+        return open_link_graph(web, progress)
 
 
 def findings_again(path: Path, folder: Path) -> int:

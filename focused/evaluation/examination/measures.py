@@ -33,7 +33,7 @@ def row_of(
 ) -> Row:
     """Judge a run. ``pages`` has the archive's columns, in the order of settling."""
     verdicts = referee.verdicts(pages)
-    found, relevant = int(verdicts.sum()), len(referee.relevant)
+    found, relevant = int(verdicts.sum()), referee.to_find
     return {
         "web": trial.web,
         "topic": trial.topic,

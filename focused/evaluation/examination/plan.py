@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from functools import cache, partial
 from itertools import product
 
 from focused.errors import ConfigurationError
@@ -21,8 +22,13 @@ from focused.evaluation.examination.starts import Seeds
 from focused.evaluation.examination.terms import Terms, check_policies, pages_of, parse_budget
 from focused.evaluation.examination.webs import ExaminedWeb, Say, unknown_labels
 from focused.evaluation.metrics import relevant_urls
+from focused.evaluation.simulation.link_graph import LinkGraph, open_link_graph
+from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.recorded.store import RecordedWeb
 from focused.topic import Topic
+
+Read = Callable[[ParsedWeb], LinkGraph]
+"""Reads a web whole: see :func:`~focused.evaluation.simulation.link_graph.open_link_graph`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +95,19 @@ def make_plan(
     candidates: Mapping[str, Candidate],
     wish: Wish,
     say: Say = lambda line: None,
+    read: Read = open_link_graph,
 ) -> Plan:
     """Lay out all runs. A topic without a candidate has no page on any of the webs.
 
+    ``read`` reads a web whole, once, when a topic has pages there.
     Raises ConfigurationError when there is nothing to run.
     """
     check_policies(wish.policies, live=wish.terms.live)
     parse_budget(wish.terms.budget)
     plan = Plan(wish.terms)
     for each in webs:
-        with closing(each.open()) as web:
+        with closing(ParsedWeb(each.open())) as parsed:
+            web, graph = parsed.web, cache(partial(read, parsed))
             _tell_of(each, web, say)
             plan.webs.append(
                 {
@@ -111,7 +120,8 @@ def make_plan(
                 }
             )
             for topic in topics:
-                planned = _Planning(each.name, web, topic, candidates.get(topic.name), wish, say)
+                candidate = candidates.get(topic.name)
+                planned = _Planning(each.name, web, graph, topic, candidate, wish, say)
                 plan.trials += dict.fromkeys(planned.trials())
                 plan.skipped += planned.skipped
     if not plan.trials:
@@ -136,6 +146,7 @@ class _Planning:
         self,
         name: str,
         web: RecordedWeb,
+        graph: Callable[[], LinkGraph],
         topic: Topic,
         candidate: Candidate | None,
         wish: Wish,
@@ -144,6 +155,7 @@ class _Planning:
         self.skipped: list[Skipped] = []
         self._name = name
         self._web = web
+        self._graph = graph
         self._topic = topic
         self._candidate = candidate
         self._wish = wish
@@ -156,7 +168,7 @@ class _Planning:
         except ConfigurationError as error:
             self._skip(error)
             return
-        budget = pages_of(self._wish.terms.budget, len(referee.relevant))
+        budget = pages_of(self._wish.terms.budget, referee.to_find)
         if budget > referee.countable:
             self._say(
                 f"{self._topic.name}: a budget of {budget:,} pages is beyond {self._name}, where "
@@ -174,7 +186,12 @@ class _Planning:
             raise ConfigurationError(
                 f"no page of {self._name} has a label of training.good ({good})"
             )
-        return Referee(self._web, self._topic.training.good, self._candidate.sample_urls)
+        return Referee(
+            self._web,
+            self._topic.training.good,
+            self._candidate.sample_urls,
+            graph=self._graph,
+        )
 
     def _caps(self) -> list[int | None]:
         caps = self._wish.host_caps or [self._topic.scope.max_pages_per_host]

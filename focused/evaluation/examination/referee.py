@@ -2,7 +2,8 @@
 
 Knows the labels, and which pages the guide was trained on; neither reaches
 what guides a crawl (but an oracle, which says so). Training pages never
-count, under whatever address the web answers with them.
+count, under whatever address the web answers with them, nor do pages with the
+same content.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class Referee:
     """Judges crawls of one topic on one recorded web.
 
     ``relevant`` are the recorded pages with a good label that are no training
-    pages; ``training_urls`` all addresses of those.
+    pages, nor copies of one; ``to_find`` is how many contents they have, each of
+    which counts once. ``training_urls`` are all addresses of training pages and
+    their copies.
     """
 
     def __init__(
@@ -42,14 +45,16 @@ class Referee:
     ) -> None:
         """Raises ConfigurationError when no page of the web is on topic.
 
-        ``graph`` opens the web's link graph, when what needs it is first asked
-        for: :attr:`hot`, the path oracle. ``scope`` is the topic's.
+        ``graph`` opens the web's link graph, which :attr:`hot`, the path oracle
+        and the knowledge of copies need: without it a page has none. ``scope``
+        is the topic's.
         """
         self._web = web
         self._open_graph = graph
         self._scope = ScopeFilter(scope or Scope())
         self._ends = Ends(web)
-        self._samples = {end for url in sample_urls if (end := self.end_of(url)) is not None}
+        samples = {end for url in sample_urls if (end := self.end_of(url)) is not None}
+        self._samples = samples if graph is None else self._with_copies(samples)
         self.training_urls = frozenset(sample_urls) | frozenset(
             address for url in self._samples for address in _addresses(url)
         )
@@ -57,6 +62,7 @@ class Referee:
         labelled = pages & web.labels.keys() - self._samples
         self.relevant = relevant_urls(web.labels, good) & labelled
         self._irrelevant = labelled - self.relevant
+        self.to_find = len(self.relevant if graph is None else self._contents(self.relevant))
         self.countable = len(pages - self._samples)
         if not self.relevant:
             raise ConfigurationError(
@@ -126,6 +132,15 @@ class Referee:
                 f"labelled pages {kind} topic"
             )
         return rng.sample(urls, count)
+
+    def _contents(self, urls: Collection[str]) -> set[int]:
+        """What recorded pages hold, each content once."""
+        places = [self.graph.index[url] for url in urls if url in self.graph.index]
+        return set(self.graph.first_alike[places].tolist())
+
+    def _with_copies(self, urls: Collection[str]) -> set[str]:
+        alike = np.isin(self.graph.first_alike, list(self._contents(urls)))
+        return {*urls, *(self.graph.urls[place] for place in np.flatnonzero(alike).tolist())}
 
     def _by_recorded_url(self, pages: pd.DataFrame) -> pd.DataFrame:
         return pages.assign(

@@ -25,13 +25,14 @@ from scipy.sparse import csr_array
 
 from focused.evaluation.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 from focused.recorded.store import RecordedWeb
+from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Fetched, Page, Redirected
 from focused.web.response import outcome_of
 from focused.web.robots import RobotsRules, rules_from_fetch
 from focused.web.url import robots_url
 from focused.whole_file import whole_file
 
-GRAPH_FILE = "links-1.npz"
+GRAPH_FILE = "links-2.npz"
 """The number is the format's; raise it when what the file holds, or how it is made, changes."""
 
 MAX_REDIRECTS = 10
@@ -49,12 +50,15 @@ class LinkGraph:
     ``urls`` are the recorded addresses. ``links`` has shape (n, n), 1 where the
     row's page links to the column's; no page links to itself. ``fetchable``,
     shape (n,), is False for what robots.txt forbids to any robot and for what
-    cannot be parsed.
+    cannot be parsed. ``first_alike``, shape (n,), is the place of the first page
+    with the same content (:func:`~focused.web.fingerprint.content_fingerprint`):
+    the page's own where there is no other.
     """
 
     urls: Sequence[str]
     links: csr_array
     fetchable: NDArray[np.bool_]
+    first_alike: NDArray[np.int32]
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -107,10 +111,14 @@ def make_link_graph(web: ParsedWeb, progress: Progress | None = None) -> LinkGra
     ends = Ends(web.web)
     robots = _Robots(web)
     fetchable = np.zeros(len(urls), dtype=np.bool_)
+    first_alike = np.arange(len(urls), dtype=np.int32)
+    first_with: dict[bytes, int] = {}
     rows: list[NDArray[np.int64]] = []
     for place, url in enumerate(urls):
         page = _page_at(web, url)
         fetchable[place] = page is not None and robots.allow(url)
+        if page is not None:
+            first_alike[place] = first_with.setdefault(content_fingerprint(page), place)
         targets = {index.get(ends.of(target) or "", -1) for target in _followed(page)}
         rows.append(np.array(sorted(targets - {-1, place}), dtype=np.int64))
         if progress is not None and (place + 1) % _PAGES_PER_REPORT == 0:
@@ -119,7 +127,7 @@ def make_link_graph(web: ParsedWeb, progress: Progress | None = None) -> LinkGra
         progress(len(urls), len(urls))
     ends_of_rows = np.cumsum([0, *map(len, rows)])
     columns = np.concatenate([np.empty(0, dtype=np.int64), *rows])
-    return LinkGraph(urls, _matrix(columns, ends_of_rows), fetchable)
+    return LinkGraph(urls, _matrix(columns, ends_of_rows), fetchable, first_alike)
 
 
 class Ends:
@@ -197,6 +205,7 @@ def _write(path: Path, graph: LinkGraph) -> None:
             columns=graph.links.indices,
             ends_of_rows=graph.links.indptr.astype(np.int64),
             fetchable=graph.fetchable,
+            first_alike=graph.first_alike,
         )
 
 
@@ -205,9 +214,9 @@ def _read(path: Path) -> LinkGraph | None:
         with path.open("rb") as file, np.load(file) as kept:
             urls = tuple(kept["urls"].tobytes().decode().split("\n"))
             columns, ends_of_rows = kept["columns"], kept["ends_of_rows"]
-            fetchable = kept["fetchable"]
+            fetchable, first_alike = kept["fetchable"], kept["first_alike"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None
-    if not len(urls) == len(fetchable) == len(ends_of_rows) - 1:
+    if not len(urls) == len(fetchable) == len(first_alike) == len(ends_of_rows) - 1:
         return None
-    return LinkGraph(urls, _matrix(columns, ends_of_rows), fetchable)
+    return LinkGraph(urls, _matrix(columns, ends_of_rows), fetchable, first_alike)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.referee import Referee
-from focused.recorded.store import RecordedWeb
-from tests.support.two_sides import build_web
+from focused.evaluation.simulation.link_graph import open_link_graph
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.recorded.store import RecordedWeb, RecordedWebWriter
+from tests.support.recorded_web import html
+from tests.support.two_sides import HTML, build_web
 
 Appoint = Callable[..., Referee]
 
@@ -67,6 +71,40 @@ def test_the_same_content_counts_once_under_whatever_address(referee: Appoint) -
     assert judge.verdicts(pages).tolist() == [True, False, False]
     assert judge.verdicts(pages[1:]).tolist() == [True, False]
     assert judge.hosts(pages) == 1
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Iterator[Appoint]:
+    """Two pages on whales, each under two addresses that do not redirect, and one on trade."""
+    writer = RecordedWebWriter(tmp_path / "copied", "copied", "test")
+    texts = {"one": "krill", "one-again": "krill", "two": "pod", "two-again": "pod", "bank": "gold"}
+    for name, text in texts.items():
+        writer.add(f"http://a.test/{name}", 200, HTML, html("Page", text=text))
+    writer.finish([(f"http://a.test/{name}", "Top/Whales") for name in texts if name != "bank"])
+    with ParsedWeb(RecordedWeb.open(tmp_path / "copied")) as web:
+
+        def appoint(*samples: str) -> Referee:
+            graph = functools.partial(open_link_graph, web)
+            return Referee(web.web, ["Top/Whales"], samples, graph=graph)
+
+        yield appoint
+
+
+def test_a_copy_of_a_training_page_counts_as_little_as_the_page(copied: Appoint) -> None:
+    judge = copied("http://a.test/one")
+    assert "http://a.test/one-again" in judge.training_urls
+    assert not judge.is_relevant("http://a.test/one-again")
+    assert judge.relevant == {"http://a.test/two", "http://a.test/two-again"}
+    assert judge.countable == 3
+
+
+def test_what_can_be_found_is_contents_not_addresses(copied: Appoint) -> None:
+    assert (len(copied().relevant), copied().to_find) == (4, 2)
+    assert copied("http://a.test/one").to_find == 1
+
+
+def test_a_sample_that_is_no_page_has_no_copies(copied: Appoint) -> None:
+    assert copied("http://a.test/robots.txt", "http://b.test/").countable == 5
 
 
 def test_a_topic_without_a_page_in_the_web_is_refused(referee: Appoint) -> None:

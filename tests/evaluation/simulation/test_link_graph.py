@@ -68,6 +68,17 @@ def away(graph: LinkGraph, distances: np.ndarray) -> dict[str, int]:
     return {url.split("/", 3)[3]: int(n) for url, n in zip(graph.urls, distances, strict=True)}
 
 
+def test_pages_alike_are_known_by_the_first_of_them(tmp_path: Path) -> None:
+    writer = RecordedWebWriter(tmp_path / "web", "alike", "test")
+    for name, text in {"a": "one", "b": "two", "c": "one", "d": "three"}.items():
+        writer.add(f"{A}/{name}", 200, HTML, html("Page", text=text))
+    writer.finish()
+    for graph in (opened(tmp_path / "web"), opened(tmp_path / "web")):  # made, and read again
+        assert [graph.urls[place] for place in graph.first_alike] == [
+            f"{A}/{name}" for name in "abad"
+        ]
+
+
 def test_pages_are_what_answers_with_200_robots_left_out(graph: LinkGraph) -> None:
     paths = {"/", "/near", "/shy", "/new", "/secret/x", "/void"}
     assert set(graph.urls) == {f"{A}{path}" for path in paths} | {f"{B}/far"}
