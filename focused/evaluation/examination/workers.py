@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.synchronize import Event
+from types import FrameType
 from typing import TypeVar
 
 from focused.errors import StateError
 from focused.evaluation.examination.candidate import Candidate
-from focused.evaluation.examination.examiner import Examiner
+from focused.evaluation.examination.examiner import Examiner, Stopped
 from focused.evaluation.examination.measures import Row
 from focused.evaluation.examination.plan import Trial
 from focused.evaluation.examination.terms import Terms
@@ -43,7 +46,8 @@ def examine(
     RecordedWebError, and StateError when a worker process dies.
     """
     if jobs == 1:
-        yield from _here(Examiner(webs, candidates, terms), trials, under_way)
+        with _told_of_ctrl_c() as told:
+            yield from _here(Examiner(webs, candidates, terms, told), trials, under_way)
     elif trials:
         yield from _in_workers(webs, candidates, trials, terms, jobs, under_way)
 
@@ -79,8 +83,33 @@ def _here(
         for trial in trials:
             under_way([trial])
             yield trial, examiner.run(trial)
+    except Stopped:
+        raise KeyboardInterrupt from None
     finally:
         examiner.close()
+
+
+@contextmanager
+def _told_of_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C takes effect between two pages, where no file is half removed; twice: at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def _in_workers(

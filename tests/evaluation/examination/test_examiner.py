@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from focused.errors import StateError
 from focused.evaluation.examination.examiner import Examiner, Stopped
 from focused.evaluation.examination.webs import ExaminedWeb
+from focused.evaluation.examination.workers import examine
 from focused.learning.protocols import ScoredLinks
 from focused.web.page import Judgement, Page
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
@@ -125,6 +128,37 @@ def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         examiner.run(plan.trials[0])
     examiner.close()
+
+
+class InterruptedJudge(WhaleJudge):
+    """Ctrl-C comes with every page."""
+
+    def judge(self, page: Page) -> Judgement:
+        signal.raise_signal(signal.SIGINT)
+        return super().judge(page)
+
+
+def test_ctrl_c_gives_up_a_run_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), InterruptedJudge())
+    plan = planned(web, ours, "bfs", budget="20")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        rows_of(plan, web, ours)
+    assert not list(tmp_path.glob("focused-simulation-*"))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    plan = planned(web, ours, "bfs", "dfs", budget="20")
+    webs = {"two-sides": ExaminedWeb("two-sides", web)}
+    runs = examine(webs, {"whales": ours}, plan.trials, plan.terms)
+    assert next(runs)[0].policy == "bfs"
+    signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        next(runs)
 
 
 def test_a_worker_that_dies_is_told_with_what_it_ran(
