@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from focused.errors import ConfigurationError
+from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError, FocusedError
 from focused.learning.features import FEATURE_NAMES
 from focused.policies import (
     ache,
@@ -81,4 +83,23 @@ def _imported(path: str) -> PolicyMaker:
         raise ConfigurationError(f"the policy {path!r} cannot be imported: {error}") from error
     if not callable(maker):
         raise ConfigurationError(f"the policy {path!r} is no function that makes one")
-    return maker  # type: ignore[return-value]  # what it makes shows when it is called
+    return partial(_made_by, maker, path)
+
+
+def _made_by(maker: Callable[[Aids], object], path: str, aids: Aids) -> Policy:
+    try:
+        made = maker(aids)
+    except FocusedError:
+        raise
+    except Exception as error:  # whatever somebody else's code may raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise ConfigurationError(
+            f"the policy {path!r} could not be made: {type(error).__name__}: {error} "
+            f"({frame.filename}, line {frame.lineno})"
+        ) from error
+    if not isinstance(made, Policy):
+        raise ConfigurationError(
+            f"the policy {path!r} is a function that returns {type(made).__name__}, "
+            "no focused.crawl.policy.Policy"
+        )
+    return made

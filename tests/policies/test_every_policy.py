@@ -11,10 +11,11 @@ import pytest
 
 from focused.crawl import Settled
 from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
 from focused.evaluation.simulation.network import RecordedNetwork, drawn_latency
 from focused.evaluation.simulation.simulator import SimulatedRun, simulate
 from focused.learning.protocols import ScoredLinks, Visit
-from focused.policies import POLICIES, Aids
+from focused.policies import POLICIES, Aids, policy_named
 from focused.topic_file import load_topic
 from focused.web.page import Judgement, Link, Page
 from tests.support.crawling import write_topic
@@ -173,3 +174,24 @@ def test_scores_stay_probabilities_all_through_a_crawl(name: str, tmp_path: Path
     assert found
     assert all(0.0 <= each.score <= 1.0 for each in found)
     assert {len(each.evidence) for each in found} == {len(policy.scorer.feature_names)}
+
+
+def no_policy(aids: Aids) -> int:
+    return 42
+
+
+def breaks(aids: Aids) -> Policy:
+    raise KeyError("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        ("no_policy", "returns int, no focused.crawl.policy.Policy"),
+        ("breaks", r"could not be made: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
+    ],
+)
+def test_a_function_of_ones_own_that_makes_no_policy_is_told(function: str, told: str) -> None:
+    maker = policy_named(f"{__name__}.{function}")
+    with pytest.raises(ConfigurationError, match=told):
+        maker(Aids(WhaleJudge(), WhaleScorer()))

@@ -15,6 +15,7 @@ from functools import cache
 
 from focused.crawl import Settled
 from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
 from focused.evaluation.examination.candidate import Candidate
 from focused.evaluation.examination.measures import Row, Spent, row_of
 from focused.evaluation.examination.oracles import ORACLES
@@ -31,6 +32,7 @@ from focused.evaluation.simulation.simulator import SimulatedRun, simulate
 from focused.learning.protocols import LinkScorer
 from focused.policies import Aids, policy_named
 from focused.topic import Budget, Topic
+from focused.web.page import FailureKind
 
 
 class Stopped(Exception):  # noqa: N818  # no error: somebody asked for it
@@ -56,12 +58,17 @@ class Examiner:
         self._desk: Desk | None = None
 
     def run(self, trial: Trial) -> Row:
-        """Make one run and judge it. Raises Stopped, RecordedWebError."""
+        """Make one run and judge it.
+
+        Raises Stopped, RecordedWebError, and ConfigurationError when judge or
+        policy failed on most pages: such a run would count as a poor policy.
+        """
         desk = self._desk_for(trial)
         reset_peak()
         shared_s, began_s = self._meter.shared_s, time.process_time()
         run = self._simulate(desk, trial, self._policy(desk, trial))
         cpu_s = time.process_time() - began_s - (self._meter.shared_s - shared_s)
+        _check_digested(trial, run)
         spent = Spent(run.simulated_s, cpu_s, peak_mb())
         return row_of(trial, desk.referee, run.pages, run.ended_because, spent)
 
@@ -165,6 +172,15 @@ class Desk:
     def close(self) -> None:
         """Close cache and web."""
         self._parsed.close()
+
+
+def _check_digested(trial: Trial, run: SimulatedRun) -> None:
+    undigested = int((run.pages["failure"] == FailureKind.UNDIGESTED).sum())
+    if undigested > int((run.pages["outcome"] == "fetched").sum()):
+        raise ConfigurationError(
+            f"{trial.policy} on {trial.topic}: {undigested:,} fetched pages could not be judged or their "
+            "links not be scored; see above why. Mend it: the same command goes on"
+        )
 
 
 def on_terms(topic: Topic, trial: Trial) -> Topic:

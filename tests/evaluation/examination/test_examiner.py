@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.errors import StateError
+from focused.errors import ConfigurationError, StateError
 from focused.evaluation.examination.examiner import Examiner, Stopped
 from focused.evaluation.examination.webs import ExaminedWeb
 from focused.evaluation.examination.workers import examine
@@ -128,6 +128,23 @@ def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         examiner.run(plan.trials[0])
     examiner.close()
+
+
+class BrokenJudge(WhaleJudge):
+    def judge(self, page: Page) -> Judgement:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_judge_or_a_policy_that_fails_on_every_page_is_told_and_no_run(
+    tmp_path: Path, jobs: int
+) -> None:
+    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), BrokenJudge())
+    plan = planned(web, ours, "bfs", budget="20")
+    with pytest.raises(
+        ConfigurationError, match="bfs on whales: 1 fetched pages could not be judged"
+    ):
+        rows_of(plan, web, ours, jobs)
 
 
 class InterruptedJudge(WhaleJudge):
