@@ -178,8 +178,8 @@ def _check_digested(trial: Trial, run: SimulatedRun) -> None:
     undigested = int((run.pages["failure"] == FailureKind.UNDIGESTED).sum())
     if undigested > int((run.pages["outcome"] == "fetched").sum()):
         raise ConfigurationError(
-            f"{trial.policy} on {trial.topic}: {undigested:,} fetched pages could not be judged or their "
-            "links not be scored; see above why. Mend it: the same command goes on"
+            f"{trial.policy} on {trial.topic}: {undigested:,} fetched pages could not be judged or "
+            "their links not be scored; see above why. Mend it: the same command goes on"
         )
 
 

@@ -7,6 +7,7 @@ child.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -145,6 +146,7 @@ def _in_workers(
 
 
 _worker: list[Examiner] = []
+_running = threading.Lock()
 
 
 def _start_worker(
@@ -155,8 +157,23 @@ def _start_worker(
 ) -> None:
     # Ctrl-C is for the parent, which tells the runs under way to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker.append(Examiner(webs, candidates, terms, stopping.is_set))
+    orphaned = threading.Event()
+    threading.Thread(target=_end_with_parent, args=(orphaned,), daemon=True).start()
+    _worker.append(
+        Examiner(webs, candidates, terms, lambda: stopping.is_set() or orphaned.is_set())
+    )
+
+
+def _end_with_parent(orphaned: threading.Event) -> None:
+    """A parent that was killed told nobody: its workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this is a worker
+    parent.join()
+    orphaned.set()
+    with _running:
+        os._exit(1)
 
 
 def _run_in_worker(trial: Trial) -> Row:
-    return _worker[0].run(trial)
+    with _running:
+        return _worker[0].run(trial)

@@ -189,12 +189,14 @@ def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:
     complains(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, jobs: str) -> None:
+LONG = ("--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15")
+
+
+def start_comparison(sides: Path, jobs: str) -> subprocess.Popen[str]:
+    """A comparison of 45 runs in a process of its own, with three of them done."""
     arguments = [
         sys.executable, "-m", "focused.cli", "compare", "--web", sides / "web",
-        "--topic", sides / "whales.toml", "--out", sides / "comparison", "--jobs", jobs,
-        "--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15",
+        "--topic", sides / "whales.toml", "--out", sides / "comparison", "--jobs", jobs, *LONG,
     ]  # fmt: skip
     process = subprocess.Popen(
         arguments, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -204,6 +206,12 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, jobs: str) -> None:
+    process = start_comparison(sides, jobs)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -211,9 +219,16 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     kept = len(journal_lines(sides))
     assert f"stopped: {kept} of 45 runs are done" in said and "the same command goes on" in said
     assert not list(sides.glob("focused-simulation-*"))
-    done = compare(sides, "--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15")
-    goes_on_but_tells(done, f"{kept} of 45 runs were done before")
+    goes_on_but_tells(compare(sides, *LONG), f"{kept} of 45 runs were done before")
     assert len(journal_lines(sides)) == 45
+
+
+def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
+    process = start_comparison(sides, "2")
+    process.kill()
+    process.communicate(timeout=60)  # the pipes are closed when the last worker has ended
+    assert not list(sides.glob("focused-simulation-*"))
+    goes_on_but_tells(compare(sides, *LONG), "of 45 runs were done before")
 
 
 def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:
