@@ -28,7 +28,10 @@ from focused.evaluation.findings.tables import all_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results/harvest")
-POLICIES = ("focused", "best-first", "shark", "anchor", "bfs", "oracle", "path-oracle")
+POLICIES = (
+    *("focused", "shark", "best-first", "anchor", "two-phase", "ache", "tag-path", "bfs"),
+    *("oracle", "path-oracle"),
+)
 
 
 @dataclass(frozen=True, slots=True)
