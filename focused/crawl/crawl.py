@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from focused.archive import Archive, export
+from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
 from focused.crawl.host_care import HostCare
@@ -71,6 +72,7 @@ class Crawl:
         self._care = HostCare(topic, self.counters)
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
         self._steering = policy.steering
+        self._apprenticeship = Apprenticeship(policy, self.frontier, store)
         self._leases = Leases()
         self._robots_hops = RobotsHops(self.frontier.hosts)
         self._session_began: float | None = None
@@ -136,7 +138,7 @@ class Crawl:
             self.frontier.hosts.refresh(target, now)
             return self._leases.open(lease)
         for _ in range(_EXCLUSIONS_PER_CALL):
-            offer = self.frontier.offer(now, self._patience_s)
+            offer = self._apprenticeship.offer(now, self._patience_s)
             if offer is None:
                 return Wait(None) if self._leases else Done("frontier is empty")
             if isinstance(offer, NotYet):
@@ -235,6 +237,7 @@ class Crawl:
             return settled
         offer.host.fetched += settled.outcome == "fetched"
         self.frontier.settle(offer, pace, now)
+        self._apprenticeship.learn(settled)
         self._steer(settled, now)
         return settled
 

@@ -41,6 +41,12 @@ class Offer:
     host: Host
     queue_key: bytes
 
+    @property
+    def found(self) -> int:
+        """The link's place in the order of discovery."""
+        (found,) = _FOUND.unpack(self.queue_key[12:])
+        return int(found)
+
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
@@ -132,6 +138,13 @@ class Frontier:
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link was not asked for; it stays as it is."""
         self._release(offer, pace, now, still_queued=True)
+
+    def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
+        """The offered link goes back under another priority: ``link``'s."""
+        self._store.delete("queue", offer.queue_key)
+        self._write(link, self._queue_key(offer.host, link.priority, offer.found))
+        self._leased.discard(link.key)
+        self.hosts.free(offer.host, now)
 
     def drop(self, link: QueuedLink, now: float) -> None:
         """Take a queued link out without a fetch; it stays seen."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,3 +70,20 @@ class LinkScorer(Protocol):
 
     def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
         """Score links of one judged page in one batch."""
+
+
+@runtime_checkable
+class LearningScorer(LinkScorer, Protocol):
+    """A link scorer that learns from the pages its links led to.
+
+    The crawl rebuilds it after a restart by teaching it again, in order, what
+    its archive holds; so what it learns may depend on nothing else.
+    """
+
+    def learn(self, url: str, anchor: str, relevance: float) -> None:
+        """Take in the judged relevance, in [0, 1], of a followed link's target."""
+
+    def rescore(
+        self, url: str, anchor: str, evidence: Sequence[float]
+    ) -> tuple[float, Sequence[float]]:
+        """Score a queued link by what is known now; return score and evidence."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from focused.archive import harvested_pages
 from focused.errors import TrainingError
 from focused.frontier.store import StateStore
-from focused.learning.apprentice import FixedApprentice
+from focused.learning.apprentice import Apprentice
 from focused.learning.directory import read_directory
 from focused.learning.model_store import load_model, model_is_stale, save_model
 from focused.learning.training import train_topic
@@ -40,7 +40,7 @@ def guide_for(topic: Topic, *, web: str | None, replay: str | None, say: Say) ->
         say(f"training {topic.training.model}: {stale}")
         train_for(topic, Path(web) if web else None, replay=replay, say=say)
     judge = load_model(topic.training.model).classifier
-    return Guide(judge, FixedApprentice(judge), training_urls(topic))
+    return Guide(judge, Apprentice(judge), training_urls(topic))
 
 
 def training_urls(topic: Topic) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The first apprentice: features in nats, scores as probabilities."""
+"""The apprentice: features in nats, scores as probabilities, lessons that change them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.learning.apprentice import FixedApprentice
+from focused.learning.apprentice import Apprentice
 from focused.learning.features import FEATURE_NAMES, MAX_PARENT_LOG_ODDS, link_features
-from focused.learning.protocols import Visit
+from focused.learning.link_words import LinkWords
+from focused.learning.protocols import LearningScorer, Visit
 from focused.web.page import Judgement, Link, Page
 
 PAGE = Page("https://home.example/page")
@@ -33,11 +34,12 @@ class KeywordJudge:
 
 @pytest.fixture
 def apprentice():
-    return FixedApprentice(KeywordJudge())
+    return Apprentice(KeywordJudge())
 
 
-def row(link: Link, judgement: Judgement = UNSURE) -> dict[str, float]:
-    (values,) = link_features(KeywordJudge(), PAGE, judgement, [link])
+def row(link: Link, judgement: Judgement = UNSURE, evidence: tuple = ()) -> dict[str, float]:
+    visit = Visit(PAGE, judgement, evidence=evidence)
+    (values,) = link_features(KeywordJudge(), LinkWords(), visit, [link])
     return dict(zip(FEATURE_NAMES, values.tolist(), strict=True))
 
 
@@ -53,7 +55,6 @@ def test_a_link_that_shows_nothing_has_no_evidence():
         ({"url": "https://home.example/some-good-page"}, "url", 2.0),
         ({"url": "https://home.example/SomePage.goodThing"}, "url", 2.0),
         ({"url": "https://elsewhere.example/"}, "other_host", 1.0),
-        ({"nofollow": True}, "nofollow", 1.0),
     ],
 )
 def test_each_feature_tells_its_own_thing(change, name, value):
@@ -103,10 +104,47 @@ def test_a_page_without_links_has_no_scores(apprentice):
     ),
 )
 def test_scores_are_probabilities_and_do_not_depend_on_neighbours(relevance, links):
-    apprentice = FixedApprentice(KeywordJudge())
+    apprentice = Apprentice(KeywordJudge())
     judgement = Judgement(relevance, on_topic=False)
     scored = apprentice.score(Visit(PAGE, judgement), links)
     assert scored.features.shape == (len(links), len(apprentice.feature_names))
     assert np.all((scored.scores >= 0) & (scored.scores <= 1))
     alone = [apprentice.score(Visit(PAGE, judgement), [link]).scores[0] for link in links]
     assert scored.scores == pytest.approx(alone)
+
+
+def test_half_of_what_a_page_inherited_goes_on_through_pages_off_topic():
+    off_topic = Judgement(0.1, on_topic=False)
+    from_good = row(PLAIN, Judgement(0.9, on_topic=True))
+    one_step = row(PLAIN, off_topic, evidence=tuple(from_good.values()))
+    two_steps = row(PLAIN, off_topic, evidence=tuple(one_step.values()))
+    odds = [each["inherited"] for each in (from_good, one_step, two_steps)]
+    assert [1 / (1 + np.exp(-each)) for each in odds] == pytest.approx([0.9, 0.45, 0.225])
+
+
+def test_it_is_a_scorer_that_learns(apprentice):
+    assert isinstance(apprentice, LearningScorer)
+
+
+def test_words_of_links_that_led_to_relevant_pages_raise_a_score(apprentice):
+    harpoon, ledger = (replace(PLAIN, anchor=anchor) for anchor in ("harpoon", "ledger"))
+    for _ in range(5):
+        apprentice.learn("https://other.example/1", "harpoon", 0.9)
+        apprentice.learn("https://other.example/2", "ledger", 0.1)
+    scores = apprentice.score(Visit(PAGE, UNSURE), [harpoon, PLAIN, ledger]).scores
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
+    link = replace(PLAIN, anchor="good harpoon")
+    old = apprentice.score(Visit(PAGE, UNSURE), [link])
+    again = apprentice.rescore(link.url, link.anchor, tuple(old.features[0]))
+    assert again[0] == pytest.approx(old.scores[0])
+    for _ in range(5):
+        apprentice.learn("https://other.example/1", "harpoon", 0.0)
+        apprentice.learn("https://other.example/2", "else", 0.9)
+    new = apprentice.score(Visit(PAGE, UNSURE), [link])
+    again = apprentice.rescore(link.url, link.anchor, tuple(old.features[0]))
+    assert again[0] == pytest.approx(new.scores[0])
+    assert again[0] < old.scores[0]
+    assert again[1] == pytest.approx(tuple(new.features[0]))
