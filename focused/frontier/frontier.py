@@ -44,8 +44,7 @@ class Offer:
     @property
     def found(self) -> int:
         """The link's place in the order of discovery."""
-        (found,) = _FOUND.unpack(self.queue_key[12:])
-        return int(found)
+        return _found_of(self.queue_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +140,10 @@ class Frontier:
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back under another priority: ``link``'s."""
-        self._store.delete("queue", offer.queue_key)
-        self._write(link, self._queue_key(offer.host, link.priority, offer.found))
+        queue_key = self._move(offer.queue_key, link, offer.host)
         self._leased.discard(link.key)
-        self.hosts.free(offer.host, now)
+        self.hosts.give_back(offer.host, now, still_queued=False)
+        self.hosts.link_came(offer.host, queue_key, now)
 
     def drop(self, link: QueuedLink, now: float) -> None:
         """Take a queued link out without a fetch; it stays seen."""
@@ -177,9 +176,7 @@ class Frontier:
                 continue
             link = replace(from_bytes(raw), priority=priority)
             host = self.hosts.get(link.host)
-            self._store.delete("queue", old_key)
-            (found,) = _FOUND.unpack(old_key[12:])
-            self._write(link, self._queue_key(host, priority, found))
+            self._move(old_key, link, host)
             touched[host] = None
             moved += 1
         for host in touched:
@@ -200,6 +197,13 @@ class Frontier:
 
     def _queue_key(self, host: Host, priority: float, found: int) -> bytes:
         return host.prefix + descending(priority) + _FOUND.pack(found)
+
+    def _move(self, queue_key: bytes, link: QueuedLink, host: Host) -> bytes:
+        """Put a queued link's row where its priority belongs now; return its new key."""
+        moved_key = self._queue_key(host, link.priority, _found_of(queue_key))
+        self._store.delete("queue", queue_key)
+        self._write(link, moved_key)
+        return moved_key
 
     def _write(self, link: QueuedLink, queue_key: bytes) -> None:
         self._store.put("queue", queue_key, to_bytes(link))
@@ -224,8 +228,9 @@ class Frontier:
             tries=old.tries,
             payload=old.payload,
         )
-        (found,) = _FOUND.unpack(queue_key[12:])
-        better_key = self._queue_key(host, better.priority, found)
-        self._store.delete("queue", queue_key)
-        self._write(better, better_key)
-        self.hosts.link_came(host, better_key, now)
+        self.hosts.link_came(host, self._move(queue_key, better, host), now)
+
+
+def _found_of(queue_key: bytes) -> int:
+    (found,) = _FOUND.unpack(queue_key[12:])
+    return int(found)

@@ -115,12 +115,6 @@ class HostTable:
             self._set_best(host, leased)
         self._place(host, now)
 
-    def free(self, host: Host, now: float) -> None:
-        """The host's link was not asked for, and has another place in its queue."""
-        host.leased = None
-        self._busy.discard(host)
-        self.refresh(host, now)
-
     def save(self, host: Host) -> None:
         """Write the host's state into the open transaction."""
         pace = host.pace
