@@ -27,13 +27,14 @@ _FELL = 0.01
 
 
 class Apprenticeship:
-    """Stands between a frontier and a policy's learner, when it has one."""
+    """Stands between a frontier and a policy's scorer, when that one learns."""
 
     def __init__(self, policy: Policy, frontier: Frontier, store: StateStore) -> None:
         """What earlier sessions saw is taught again, from the archive's rows in ``store``."""
-        self._learner = policy.learner
+        scorer = policy.scorer
+        self._learner = scorer if isinstance(scorer, LearningScorer) else None
         self._ordering = policy.ordering
-        self._features = len(policy.scorer.feature_names)
+        self._features = len(scorer.feature_names)
         self._frontier = frontier
         if self._learner is not None:
             _teach_again(self._learner, store)

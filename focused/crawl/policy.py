@@ -13,7 +13,7 @@ from typing import Protocol
 
 from focused.crawl.steps import Settled
 from focused.frontier.ordering import Ordering, most_promising_first
-from focused.learning.protocols import LearningScorer, LinkScorer
+from focused.learning.protocols import LinkScorer
 
 
 class Steering(Protocol):
@@ -35,8 +35,9 @@ class Policy:
     real numbers. ``patient`` policies may wait for a clearly better link
     whose host is not due yet, as long as the topic's politeness.patience
     says; better by :data:`focused.frontier.frontier.WORTH_WAITING_FOR` in
-    priority. A ``learner`` (mostly the scorer itself) is taught each judged
-    page, and asked again for a link's score when the link's turn comes.
+    priority. A scorer that learns (``LearningScorer`` in
+    :mod:`focused.learning.protocols`) is taught each judged page, and asked
+    again for a link's score when the link's turn comes.
     """
 
     name: str
@@ -44,4 +45,3 @@ class Policy:
     ordering: Ordering = most_promising_first
     patient: bool = True
     steering: Steering | None = None
-    learner: LearningScorer | None = None

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from focused.crawl.policy import Policy
 from focused.learning.apprentice import Apprentice
-from focused.learning.protocols import LearningScorer
 from focused.policies.policy import Aids
 
 
 def policy(aids: Aids) -> Policy:
     """Make the policy from the live crawl's own link scorer."""
-    scorer = aids.apprentice
-    learner = scorer if isinstance(scorer, LearningScorer) else None
-    return Policy("focused", scorer, learner=learner)
+    return Policy("focused", aids.apprentice)
 
 
 def without(aids: Aids, *, feature: str) -> Policy:
     """Make the policy from an apprentice that gives ``feature`` no weight."""
     name = f"focused-without-{feature.replace('_', '-')}"
-    apprentice = Apprentice(aids.judge, without=feature)
-    return Policy(name, apprentice, learner=apprentice)
+    return Policy(name, Apprentice(aids.judge, without=feature))

@@ -16,7 +16,7 @@ from focused.crawl import Crawl, Done, Fetch, Settled, Wait
 from focused.crawl.policy import Policy, Steering
 from focused.frontier.ordering import breadth_first, most_promising_first
 from focused.frontier.store import StateStore
-from focused.learning.protocols import LearningScorer, LinkScorer, TopicJudge
+from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
@@ -106,8 +106,7 @@ class Simulation:
     def _ordered_by(self) -> Policy:
         ordering = breadth_first if self.policy == "bfs" else most_promising_first
         patient = self.policy != "bfs"
-        learner = self.scorer if isinstance(self.scorer, LearningScorer) else None
-        return Policy(self.policy, self.scorer, ordering, patient, self.steering, learner)
+        return Policy(self.policy, self.scorer, ordering, patient, self.steering)
 
     def step(self) -> Fetch | Wait | Done:
         """One turn of the crank, one fetch at a time."""
