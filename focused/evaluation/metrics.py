@@ -10,7 +10,7 @@ for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,56 +88,6 @@ def hosts_by_harvest(pages: pd.DataFrame) -> list[HostHarvest]:
         for host, size, good in by_host.itertuples(name=None)
     ]
     return sorted(rows, key=lambda row: (-row.on_topic, row.fetched, row.host))
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreBin:
-    """Pages whose predicted score lay in [``low``, ``high``), the last bin closed.
-
-    ``score`` and ``relevance`` are means over the bin's ``pages``, ``on_topic``
-    is the share on topic; all in [0, 1]. A calibrated crawl has them equal.
-    """
-
-    low: float
-    high: float
-    pages: int
-    score: float
-    relevance: float
-    on_topic: float
-
-
-def calibration(pages: pd.DataFrame, bins: int = 10) -> list[ScoreBin]:
-    """The reliability table of the scores pages were fetched with; empty bins left out.
-
-    Seeds are left out, too: nobody predicted them.
-    """
-    counted = harvest_pages(pages)
-    counted = counted[counted[["parent", "score", "relevance"]].notna().all(axis=1)]
-    score = counted["score"].to_numpy(dtype=np.float64)
-    place = np.clip((score * bins).astype(np.int64), 0, bins - 1)
-    relevance = counted["relevance"].to_numpy(dtype=np.float64)
-    on_topic = counted["on_topic"].to_numpy(dtype=np.float64)
-    return [
-        ScoreBin(
-            low=float(bin_ / bins),
-            high=float((bin_ + 1) / bins),
-            pages=int((place == bin_).sum()),
-            score=float(score[place == bin_].mean()),
-            relevance=float(relevance[place == bin_].mean()),
-            on_topic=float(on_topic[place == bin_].mean()),
-        )
-        for bin_ in np.unique(place)
-    ]
-
-
-def calibration_error(table: Sequence[ScoreBin]) -> float:
-    """The mean distance of score from share on topic, weighted by pages, in [0, 1].
-
-    Naeini, Cooper, Hauskrecht: Obtaining Well Calibrated Probabilities Using
-    Bayesian Binning, AAAI 2015. 0 for an empty table.
-    """
-    total = sum(row.pages for row in table)
-    return sum(row.pages * abs(row.score - row.on_topic) for row in table) / max(total, 1)
 
 
 def relevant_urls(labels: Mapping[str, Collection[str]], good: Collection[str]) -> frozenset[str]:

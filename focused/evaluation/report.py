@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from focused.errors import StateError
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
+from focused.evaluation.reliability import Reliability, reliability
+from focused.policies.probabilities import predicts_probabilities
 from focused.whole_file import write_whole
 
 Labels = Mapping[str, Collection[str]]
@@ -38,8 +40,9 @@ class CrawlReport:
 
     ``fetched`` and all that is harvest leave training samples out, which
     ``training`` counts. ``by_labels`` is the judge's view, there when labels
-    were given. ``curve`` has rows of pages fetched, harvest rate so far, and
-    over the last 100.
+    were given. ``reliability`` holds scores against what came; None where no
+    page had one, or where the policy's scores are no probabilities. ``curve`` has rows
+    of pages fetched, harvest rate so far, and over the last 100.
     """
 
     folder: str
@@ -64,8 +67,7 @@ class CrawlReport:
     by_labels: metrics.LabelHarvest | None
     top_hosts: list[metrics.HostHarvest] = field(default_factory=list)
     best_pages: list[BestPage] = field(default_factory=list)
-    calibration: list[metrics.ScoreBin] = field(default_factory=list)
-    calibration_error: float = 0.0
+    reliability: Reliability | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
 
 
@@ -101,7 +103,6 @@ def make_report(
     on_topic = counted["on_topic"].to_numpy(dtype=bool)
     failures = metrics.failures_by_kind(pages)
     duration_s = _duration_s(crawl)
-    scores = metrics.calibration(pages)
     return CrawlReport(
         folder=str(crawl.path),
         topic=str(crawl.topic.get("name", crawl.path.name)),
@@ -125,8 +126,7 @@ def make_report(
         by_labels=None if labels is None else _by_labels(crawl, labels, good),
         top_hosts=metrics.hosts_by_harvest(pages)[:_TOP_HOSTS],
         best_pages=_best_pages(counted),
-        calibration=scores,
-        calibration_error=metrics.calibration_error(scores),
+        reliability=_reliability(crawl, labels, good),
         curve=_thinned(on_topic),
     )
 
@@ -158,6 +158,16 @@ def _by_labels(
     crawl: CrawlFolder, labels: Labels, good: Collection[str] | None
 ) -> metrics.LabelHarvest:
     return metrics.label_harvest(crawl.pages, labels, good_categories(crawl, good))
+
+
+def _reliability(
+    crawl: CrawlFolder, labels: Labels | None, good: Collection[str] | None
+) -> Reliability | None:
+    if not predicts_probabilities(policy_of(crawl)):
+        return None
+    if labels is None:
+        return reliability(crawl.pages)
+    return reliability(crawl.pages, metrics.relevant_urls(labels, good_categories(crawl, good)))
 
 
 def _best_pages(counted: pd.DataFrame) -> list[BestPage]:

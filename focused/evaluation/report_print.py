@@ -1,4 +1,4 @@
-"""Prints a crawl's report as tables, and keeps its JSON and picture in the folder."""
+"""Prints a crawl's report as tables, and keeps its JSON and pictures in the folder."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rich.text import Text
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
 from focused.evaluation.harvest_plot import draw_harvest
+from focused.evaluation.reliability import Reliability
+from focused.evaluation.reliability_plot import draw_crawl_reliability
 from focused.evaluation.report import (
     CrawlReport,
     Labels,
@@ -21,6 +23,8 @@ from focused.evaluation.report import (
 )
 from focused.evaluation.wording import duration, odds, percent, plain, size
 
+HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
+
 
 def print_report(
     folder: Path,
@@ -28,7 +32,9 @@ def print_report(
     labels: Labels | None = None,
     good: Collection[str] | None = None,
 ) -> None:
-    """Print the report of the crawl in ``folder``; write its ``report.json`` and ``harvest.png``.
+    """Print the report of the crawl in ``folder``; write ``report.json`` and pictures into it.
+
+    The pictures are ``harvest.png``, and ``reliability.png`` where scores are probabilities.
 
     ``labels`` and ``good`` as for :func:`focused.evaluation.report.report_data`.
     Raises :class:`StateError` when the folder is missing, foreign or damaged;
@@ -40,10 +46,18 @@ def print_report(
     _print_lists(report, console)
     try:
         write_report(report, folder / "report.json")
-        draw_harvest(_curves(crawl, report, labels, good), folder / "harvest.png", report.topic)
-        console.print(Text(f"Curve: {folder / 'harvest.png'}"), soft_wrap=True)
+        draw_harvest(_curves(crawl, report, labels, good), folder / HARVEST_PNG, report.topic)
+        console.print(Text(f"Curve: {folder / HARVEST_PNG}"), soft_wrap=True)
+        _draw_reliability(report, folder, console)
     except OSError as error:
-        console.print(Text(f"report.json and harvest.png could not be written: {error}"))
+        console.print(Text(f"the report could not be written into the folder: {error}"))
+
+
+def _draw_reliability(report: CrawlReport, folder: Path, console: Console) -> None:
+    if report.reliability is None:
+        return
+    draw_crawl_reliability(report.reliability, folder / RELIABILITY_PNG, report.topic)
+    console.print(Text(f"Scores: {folder / RELIABILITY_PNG}"), soft_wrap=True)
 
 
 def _curves(
@@ -82,6 +96,8 @@ def _figures(report: CrawlReport) -> Table:
     if judged is not None:
         add("recall", "", f"{judged.recall:.1%} of {judged.relevant:,}")
         add("classifier's precision", "", f"{judged.precision:.1%}")
+    for name, *values in _score_figures(report):
+        add(name, *values)
     for name, value in _plain_figures(report):
         add(name, value)
     return table
@@ -90,6 +106,22 @@ def _figures(report: CrawlReport) -> Table:
 def _title(report: CrawlReport) -> str:
     by = f", {plain(report.policy)}" if report.policy else ""
     return f"{plain(report.topic)}{by}"
+
+
+def _score_figures(report: CrawlReport) -> list[tuple[str, str, str]]:
+    """How well the scores foretold classifier and labels; nothing where they are no odds."""
+    table = report.reliability
+    if table is None:
+        return []
+    judges = (table.judged, table.by_labels)
+    errors = ["" if fit is None else f"{fit.calibration_error:.3f}" for fit in judges]
+    briers = ["" if fit is None else f"{fit.brier:.3f}" for fit in judges]
+    rates = ["" if fit is None else f"{fit.brier_of_rate:.3f}" for fit in judges]
+    return [
+        ("scores' calibration error", errors[0], errors[1]),
+        ("scores' Brier score", briers[0], briers[1]),
+        ("  of the mean for all", rates[0], rates[1]),
+    ]
 
 
 def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
@@ -109,7 +141,6 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
         rows.append(("left in the frontier", f"{report.frontier:,}"))
     return [
         *rows,
-        ("score's calibration error", f"{report.calibration_error:.3f}"),
         ("downloaded", size(report.bytes)),
         ("duration", duration(report.duration_s)),
         ("pages per second", f"{report.pages_per_s:.1f}"),
@@ -136,20 +167,23 @@ def _print_lists(report: CrawlReport, console: Console) -> None:
             named.append(f"\n{plain(page.url)}", style="dim")
             best.add_row(f"{page.relevance:.2f}", named)
         console.print(best)
-    if report.calibration:
-        console.print(_reliability(report))
+    if report.reliability is not None:
+        console.print(_reliability(report.reliability))
 
 
-def _reliability(report: CrawlReport) -> Table:
+def _reliability(scores: Reliability) -> Table:
     table = Table(title="Were the scores right?", title_justify="left")
     for name in ("score", "pages", "mean score", "relevance", "on topic"):
         table.add_column(name, justify="right")
-    for row in report.calibration:
+    if scores.by_labels is not None:
+        table.add_column("by labels", justify="right")
+    for row in scores.bins:
         table.add_row(
             f"{row.low:.1f}–{row.high:.1f}",
             f"{row.pages:,}",
             f"{row.score:.2f} ({odds(row.score)})",
             f"{row.relevance:.2f}",
             f"{row.on_topic:.0%}",
+            *([] if row.by_labels is None else [f"{row.by_labels:.0%}"]),
         )
     return table

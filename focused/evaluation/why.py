@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from focused.evaluation.crawl_folder import (
     read_evidence,
     read_links_to,
 )
+from focused.evaluation.reliability import Reliability, reliability
+from focused.evaluation.report import policy_of
+from focused.policies.probabilities import predicts_probabilities
 from focused.topic import Scope
 from focused.web.scope import ScopeFilter
 from focused.web.url import normalise
@@ -76,7 +79,9 @@ class Explanation:
     ``steps`` lead from the seed to ``url``, or, when it was not fetched, to
     the page with its best link; ``mentions`` are then all links to it.
     ``broken`` tells, where it is not empty, why the steps begin at no seed;
-    ``out_of_scope`` why the topic's scope refuses the URL.
+    ``out_of_scope`` why the topic's scope refuses the URL. ``scores`` holds what
+    came of this crawl's links by their scores, which is what a score meant; None
+    where nothing was predicted. ``ordered_only``: the scores are no probabilities.
     """
 
     url: str
@@ -85,6 +90,8 @@ class Explanation:
     mentions: tuple[Mention, ...] = ()
     broken: str = ""
     out_of_scope: str = ""
+    scores: Reliability | None = None
+    ordered_only: bool = False
 
 
 def explain(folder: Path, url: str) -> Explanation:
@@ -96,14 +103,21 @@ def explain(folder: Path, url: str) -> Explanation:
     message then names near ones.
     """
     crawl = read_crawl(folder)
+    told = _explain(crawl, url)
+    if not predicts_probabilities(policy_of(crawl)):
+        return replace(told, ordered_only=True)
+    return replace(told, scores=reliability(crawl.pages))
+
+
+def _explain(crawl: CrawlFolder, url: str) -> Explanation:
     pages = crawl.pages.drop_duplicates("url", keep="last").set_index("url")
     spellings = _spellings(url)
     for spelling in spellings:
         if spelling in pages.index:
-            steps, broken = _path(folder, pages, spelling)
+            steps, broken = _path(crawl.path, pages, spelling)
             return Explanation(spelling, Fate(steps[-1].outcome), steps, broken=broken)
     for spelling in spellings:
-        mentions = _mentions(folder, spelling)
+        mentions = _mentions(crawl.path, spelling)
         if mentions:
             return _explain_unfetched(crawl, pages, spelling, mentions)
     raise ConfigurationError(_unknown(url, pages.index.tolist()))

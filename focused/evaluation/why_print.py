@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from focused.evaluation.reliability import FEW, bin_edges, places
 from focused.evaluation.why import Explanation, Fate, Mention, Step
 from focused.evaluation.wording import odds, plain
 
@@ -15,14 +16,18 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     """Print the path, each step with anchor, score in words, features and verdict."""
     for line in _headline(explanation):
         _say(console, line, style="bold")
+    if explanation.fate is Fate.NOT_FETCHED:
+        best = _best(explanation.mentions)
+        for line in _meaning(best, explanation):
+            _say(console, line)
     if explanation.broken:
         _say(console, f"The path is not whole: {explanation.broken}.")
     for number, step in enumerate(explanation.steps):
         first = number == 0 and not explanation.broken
-        _print_step(step, console, seed=first)
+        _print_step(step, explanation, console, seed=first)
     for mention in explanation.mentions[:_MAX_MENTIONS]:
         _say(console, f"  linked from {plain(mention.source)}")
-        _say(console, f"    {_anchor(mention.anchor)}, {_score(mention.score)}")
+        _say(console, f"    {_anchor(mention.anchor)}, {_score(mention.score, explanation)}")
     hidden = len(explanation.mentions) - _MAX_MENTIONS
     if hidden > 0:
         _say(console, f"  and {hidden:,} more links")
@@ -46,7 +51,9 @@ def _reason(explanation: Explanation) -> str:
     best = _best(explanation.mentions)
     if best is None:
         return "no link to it was scored."
-    score = f"its best score was {best:.2f} ({odds(best)})"
+    score = f"its best score was {best:.2f}"
+    if not explanation.ordered_only:
+        score += f" ({odds(best)})"
     return f"{score}; better ones came first, or its host had its fill."
 
 
@@ -54,10 +61,12 @@ def _best(mentions: tuple[Mention, ...]) -> float | None:
     return max((m.score for m in mentions if m.score is not None), default=None)
 
 
-def _print_step(step: Step, console: Console, *, seed: bool) -> None:
+def _print_step(step: Step, explanation: Explanation, console: Console, *, seed: bool) -> None:
     _say(console, f"{'seed' if seed else ' ->'} {plain(step.url)}", style="cyan")
     if not seed:
-        _say(console, f"       {_anchor(step.anchor)}, {_score(step.score)}")
+        _say(console, f"       {_anchor(step.anchor)}, {_score(step.score, explanation)}")
+        for line in _meaning(None if step.depth == 0 else step.score, explanation):
+            _say(console, f"       {line}")
         for name, value in step.evidence[:_MAX_FEATURES]:
             _say(console, f"         {value:+8.3f}  {plain(name)}")
         hidden = len(step.evidence) - _MAX_FEATURES
@@ -70,8 +79,30 @@ def _anchor(anchor: str) -> str:
     return f'anchor "{plain(anchor, 100)}"' if plain(anchor) else "no anchor"
 
 
-def _score(score: float | None) -> str:
-    return "not scored" if score is None else f"score {score:.2f}: {odds(score)}"
+def _score(score: float | None, explanation: Explanation) -> str:
+    if score is None:
+        return "not scored"
+    if explanation.ordered_only:
+        return f"score {score:.2f}, which orders links and is no probability"
+    return f"score {score:.2f}: {odds(score)}"
+
+
+def _meaning(score: float | None, explanation: Explanation) -> list[str]:
+    """What came of this crawl's links with such a score: a line, or none where nothing tells."""
+    if score is None or explanation.ordered_only:
+        return []
+    low, high = bin_edges(int(places([score])[0]))
+    such = f"with a score of {low:.1f} to {high:.1f}"
+    known = None if explanation.scores is None else explanation.scores.bin_of(score)
+    if known is None:
+        return [f"no page was fetched {such}: nothing tells what such a score means"]
+    good = round(known.on_topic * known.pages)
+    told = f"of {known.pages:,} {_plural('page', known.pages)} fetched {such}, {good:,}"
+    told += " was judged on topic" if good == 1 else " were judged on topic"
+    if known.pages < FEW:
+        return [f"{told}: too few to tell what such a score means"]
+    words = {0: "none", known.pages: "all"}  # of thirty pages none is "all but certain"
+    return [f"{told}: {words.get(good) or f'about {odds(known.on_topic)}'}"]
 
 
 def _verdict(step: Step) -> str:

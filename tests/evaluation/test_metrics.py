@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from focused.evaluation.metrics import (
     HostHarvest,
-    calibration,
-    calibration_error,
     cumulative_harvest,
     duplicates,
     failures_by_kind,
@@ -58,8 +56,6 @@ def test_the_harvest_of_no_pages_is_nothing() -> None:
     assert cumulative_harvest([]).shape == rolling_harvest([]).shape == (0,)
     assert hosts_by_harvest(pages) == []
     assert failures_by_kind(pages) == {}
-    assert calibration(pages) == []
-    assert calibration_error([]) == 0.0
 
 
 @given(verdicts)
@@ -96,37 +92,6 @@ def test_hosts_with_most_on_topic_pages_come_first_and_the_purer_of_equals() -> 
         HostHarvest("b.example", 1, 1),
         HostHarvest("a.example", 2, 1),
     ]
-
-
-def test_calibration_sets_mean_scores_against_what_was_judged() -> None:
-    pages = frame(
-        [
-            page(A, score=0.12, relevance=0.2),
-            good_page(A + "1", score=0.18, relevance=0.8),
-            good_page(B, score=1.0, relevance=0.9),
-        ]
-    )
-    low, high = calibration(pages, bins=10)
-    assert (low.low, low.high, low.pages) == (0.1, 0.2, 2)
-    assert (low.score, low.relevance, low.on_topic) == pytest.approx((0.15, 0.5, 0.5))
-    assert (high.low, high.high, high.pages, high.score) == (0.9, 1.0, 1, 1.0)
-    assert calibration_error([low, high]) == pytest.approx(2 / 3 * 0.35)
-
-
-def test_seeds_and_unjudged_pages_have_no_part_in_calibration() -> None:
-    pages = frame([good_page(A, parent=None, score=1.0), page(B, relevance=None)])
-    assert calibration(pages) == []
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40), st.integers(1, 20))
-def test_every_scored_page_is_in_one_bin_that_spans_its_score(
-    scored: list[tuple[float, bool]], bins: int
-) -> None:
-    pages = frame([page(f"{A}{i}", score=s, on_topic=t) for i, (s, t) in enumerate(scored)])
-    table = calibration(pages, bins)
-    assert sum(row.pages for row in table) == len(scored)
-    assert all(row.low - 1e-9 <= row.score <= row.high + 1e-9 for row in table)
-    assert 0.0 <= calibration_error(table) <= 1.0
 
 
 def test_a_good_category_covers_all_below_it_and_no_namesake() -> None:

@@ -147,6 +147,22 @@ def test_the_labels_verdict_stands_beside_the_classifiers(crawl: Path) -> None:
     assert shown["classifier's precision"] == ["", "50.0%"]
 
 
+def test_the_scores_stand_against_classifier_and_labels(crawl: Path) -> None:
+    shown = figures(printed(crawl, {B: ["Top/Databases"], C + "2": ["Top/Databases"]}))
+    assert shown["0.8–0.9"] == ["1", "0.83 (five in six)", "0.97", "100%", "100%"]
+    assert shown["0.3–0.4"] == ["1", "0.30 (three in ten)", "0.10", "0%", "100%"]
+    assert shown["scores' calibration error"] == ["0.235", "0.435"]
+    assert shown["scores' Brier score"] == ["0.059", "0.259"]
+    assert shown["of the mean for all"] == ["0.250", "0.000"]
+
+
+def test_scores_that_only_order_links_are_not_taken_for_probabilities(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path, [page(A, score=0.0)], settings={"policy": "bfs"})
+    assert report_data(crawl)["reliability"] is None
+    assert "Were the scores right?" not in printed(crawl)
+    assert not (crawl / "reliability.png").exists()
+
+
 def test_a_title_is_shown_as_it_is_and_cannot_steer_the_terminal(crawl: Path) -> None:
     text = printed(crawl)
     assert "Best [bold] [31m" in text
@@ -158,6 +174,7 @@ def test_printing_keeps_json_and_picture_in_the_folder(crawl: Path) -> None:
     kept = json.loads((crawl / "report.json").read_text())
     assert kept == json.loads(json.dumps(report_data(crawl)))
     assert (crawl / "harvest.png").read_bytes().startswith(PNG)
+    assert (crawl / "reliability.png").read_bytes().startswith(PNG)
 
 
 def test_a_folder_that_cannot_be_written_is_told(crawl: Path) -> None:

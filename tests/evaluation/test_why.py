@@ -209,11 +209,62 @@ def test_the_story_is_told_in_words_from_the_seed(crawl: Path) -> None:
         '"Seed" judged 0.90: on topic',
         f"-> {HUB}",
         'anchor "All of [it]", score 0.40: two in five',
+        "of 1 page fetched with a score of 0.4 to 0.5, 0 were judged on topic: "
+        "too few to tell what such a score means",
         "judged 0.30: off topic",
         f"-> {GOOD}",
         'anchor "Joins", score 0.83: five in six',
+        "of 1 page fetched with a score of 0.8 to 0.9, 1 was judged on topic: "
+        "too few to tell what such a score means",
         "+2.500  anchor",
         "-0.700  parent",
         "-0.100  depth",
         '"Joining tables" judged 0.95: on topic',
     ]
+
+
+def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
+    make = [good_page] * good + [page] * bad
+    return [each(f"{HUB}/{score}/{n}", score=score, depth=2) for n, each in enumerate(make)]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "told"),
+    [
+        (82, 17, "of 100 pages fetched with a score of 0.8 to 0.9, 83 were judged on topic: "
+        "about five in six"),
+        (49, 50, "of 100 pages fetched with a score of 0.8 to 0.9, 50 were judged on topic: "
+        "about one in two"),
+        (29, 0, "of 30 pages fetched with a score of 0.8 to 0.9, 30 were judged on topic: all"),
+        (10, 8, "of 19 pages fetched with a score of 0.8 to 0.9, 11 were judged on topic: "
+        "too few to tell what such a score means"),
+    ],
+)  # fmt: skip
+def test_a_score_means_what_came_of_this_crawls_links_with_such_a_score(
+    tmp_path: Path, good: int, bad: int, told: str
+) -> None:
+    crawl = write_crawl(tmp_path, ROWS + many(0.85, good, bad))
+    assert told in printed(explain(crawl, GOOD))
+
+
+def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path: Path) -> None:
+    waiting = "http://waiting.example/"
+    links = [link(waiting, HUB, 0.25), link(waiting, SEED, 0.72)]
+    crawl = write_crawl(tmp_path, ROWS + many(0.75, 15, 15), links=links)
+    told = printed(explain(crawl, waiting))
+    assert "its best score was 0.72 (five in seven)" in told
+    assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were judged on topic" in told
+
+
+def test_a_score_that_no_page_was_fetched_with_means_nothing_known(tmp_path: Path) -> None:
+    waiting = "http://waiting.example/"
+    crawl = write_crawl(tmp_path, ROWS, links=[link(waiting, HUB, 0.25)])
+    told = printed(explain(crawl, waiting))
+    assert "no page was fetched with a score of 0.2 to 0.3" in told
+
+
+def test_a_score_that_only_orders_links_is_not_put_into_odds(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path, ROWS, settings={"policy": "best-first"})
+    told = printed(explain(crawl, GOOD))
+    assert "score 0.83, which orders links and is no probability" in told
+    assert "five in six" not in told
