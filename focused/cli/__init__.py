@@ -196,21 +196,28 @@ def web() -> None:
 
 
 @web.command("build")
-@click.argument("kind", type=click.Choice(["docweb", "foldoc"]))
+@click.argument("kind", type=click.Choice(["docweb", "foldoc", "wordnet", "debian"]))
 @click.option("--tier", type=click.Choice(["small", "medium", "full"]), default="small")
-@click.option("--folder", type=_FOLDER, help="Default: webs/docweb-TIER or webs/foldoc.")
+@click.option("--folder", type=_FOLDER, help="Default: webs/docweb-TIER or webs/KIND.")
 @click.option(
-    "--cache", type=_FOLDER, default=Path("webs/packages"), help="Keeps downloaded packages."
+    "--cache", type=_FOLDER, default=Path("webs/packages"), help="Keeps what was downloaded."
 )
 def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
-    """Make a recorded web from Debian's documentation packages, or from FOLDOC."""
+    """Make a recorded web from Debian packages.
+
+    docweb: documentation on many hosts. foldoc, wordnet: dictionaries, one host each.
+    debian: the pages of Debian's package index.
+    """
+    from focused.recorded.debian_site import build_debian_site
     from focused.recorded.docweb import build_docweb
     from focused.recorded.foldoc import build_foldoc
+    from focused.recorded.wordnet import build_wordnet
 
+    others = {"foldoc": build_foldoc, "wordnet": build_wordnet, "debian": build_debian_site}
     if kind == "docweb":
         built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, click.echo)
     else:
-        built = build_foldoc(folder or Path("webs/foldoc"), cache, click.echo)
+        built = others[kind](folder or Path("webs") / kind, cache, click.echo)
     click.echo(
         f"{built.folder}: {built.pages:,} pages on {built.hosts:,} hosts, "
         f"{built.redirects:,} redirects, from {built.download_bytes / 1e6:.1f} MB of packages"

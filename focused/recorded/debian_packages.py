@@ -46,7 +46,7 @@ def fetch_packages(names: Sequence[str], cache: Path, progress: Progress) -> dic
     to ``progress``. Raises RecordedWebError without apt, without package
     lists, when none of the packages is known, or when a download fails.
     """
-    _require_tools()
+    require_tools()
     cache.mkdir(parents=True, exist_ok=True)
     known = _look_up_or_update(names, progress)
     missing = [name for name in names if name not in known]
@@ -69,10 +69,10 @@ def fetch_packages(names: Sequence[str], cache: Path, progress: Progress) -> dic
 def unpack(deb: Path, folder: Path) -> None:
     """Unpack a package's files below ``folder``; RecordedWebError when it is damaged."""
     folder.mkdir(parents=True, exist_ok=True)
-    done = _run(["dpkg-deb", "-x", str(deb), str(folder)])
+    done = run_tool(["dpkg-deb", "-x", str(deb), str(folder)])
     if done.returncode != 0:
         raise RecordedWebError(
-            f"{deb} cannot be unpacked ({_last_line(done.stderr)}): remove it and build again"
+            f"{deb} cannot be unpacked ({last_line(done.stderr)}): remove it and build again"
         )
 
 
@@ -101,7 +101,8 @@ def parse_stanzas(text: str) -> dict[str, DebianPackage]:
     return found
 
 
-def _require_tools() -> None:
+def require_tools() -> None:
+    """Raise RecordedWebError unless apt and dpkg are here."""
     absent = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if absent:
         raise RecordedWebError(
@@ -115,7 +116,7 @@ def _look_up_or_update(names: Sequence[str], progress: Progress) -> dict[str, De
     known = _look_up(names)
     if len(known) < len(names) and os.geteuid() == 0:
         progress("some packages are unknown: updating the package lists")
-        done = _run(["apt-get", "-q", "update"])
+        done = run_tool(["apt-get", "-q", "update"])
         if done.returncode == 0:
             known = _look_up(names)
     if not known:
@@ -127,7 +128,7 @@ def _look_up_or_update(names: Sequence[str], progress: Progress) -> dict[str, De
 
 
 def _look_up(names: Iterable[str]) -> dict[str, DebianPackage]:
-    return parse_stanzas(_run(["apt-cache", "show", "--no-all-versions", *names]).stdout)
+    return parse_stanzas(run_tool(["apt-cache", "show", "--no-all-versions", *names]).stdout)
 
 
 def _is_cached(package: DebianPackage, cache: Path) -> bool:
@@ -140,21 +141,25 @@ def _is_cached(package: DebianPackage, cache: Path) -> bool:
 
 def _download(names: Sequence[str], cache: Path) -> None:
     # The _apt user cannot write to a private folder; unsandboxed root can, without a warning.
-    done = _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names], cache)
+    done = run_tool(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names], cache)
     if done.returncode != 0:
         raise RecordedWebError(
-            f"apt-get download failed ({_last_line(done.stderr)}): check the network, run "
+            f"apt-get download failed ({last_line(done.stderr)}): check the network, run "
             "'apt-get update' as root when its lists are old, then build again"
         )
 
 
-def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run_tool(
+    command: Sequence[str], folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run one of the tools in a folder, in plain English, and wait for its end."""
     environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
+    """The last line that isn't empty: where the tools say what went wrong."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "no message"

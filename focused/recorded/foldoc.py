@@ -25,8 +25,9 @@ from urllib.parse import quote_plus
 
 from focused.recorded.debian_packages import Progress, fetch_packages, unpack
 from focused.recorded.dictd import DictEntry, read_entries
-from focused.recorded.docpages import modified_at, page_headers
+from focused.recorded.docpages import modified_at
 from focused.recorded.docweb import BuiltWeb, built_details, standing_web
+from focused.recorded.reference_site import SitePage, link, record_site
 from focused.recorded.store import RecordedWebWriter
 
 BUILDER = "focused foldoc 1"
@@ -133,18 +134,10 @@ def record_foldoc(writer: RecordedWebWriter, entries: Sequence[Entry], written_a
     """Record home, contents and entry pages; returns the number of pages."""
     targets = {_key(name): entry.url for entry in reversed(entries) for name in entry.names}
     targets |= {_key(entry.title): entry.url for entry in reversed(entries)}
-    count = 0
-    for url, title, body in _pages(entries, targets):
-        page = (
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-            f"<title>{html.escape(title)}</title></head>\n<body>\n{body}\n</body></html>\n"
-        ).encode()
-        count += writer.add(url, 200, page_headers(page, written_at), page, written_at)
-    return count
+    return record_site(writer, _pages(entries, targets), written_at)
 
 
-def _pages(entries: Sequence[Entry], targets: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """(url, title, body) of every page."""
+def _pages(entries: Sequence[Entry], targets: Mapping[str, str]) -> Iterator[SitePage]:
     letters: dict[str, list[Entry]] = {}
     for entry in entries:
         letters.setdefault(_letter(entry), []).append(entry)
@@ -152,17 +145,18 @@ def _pages(entries: Sequence[Entry], targets: Mapping[str, str]) -> Iterator[tup
         f'<a href="/contents/{letter}.html">{letter}</a>' for letter in sorted(letters)
     )
     name = "Free On-line Dictionary of Computing"
-    yield HOME, name, f"<h1>{name}</h1>\n<p>Contents by first letter.</p>\n{navigation}</p>"
+    home = f"<h1>{name}</h1>\n<p>Contents by first letter.</p>\n{navigation}</p>"
+    yield SitePage(HOME, name, home)
     for letter in sorted(letters):
         rows = "\n".join(f"<li>{_link(entry)}</li>" for entry in letters[letter])
         title = f"Contents: {letter}"
         url = f"{HOME}contents/{letter}.html"
-        yield url, title, f"<h1>{title}</h1>\n{navigation}</p>\n<ul>\n{rows}\n</ul>"
+        yield SitePage(url, title, f"<h1>{title}</h1>\n{navigation}</p>\n<ul>\n{rows}\n</ul>")
     for number, entry in enumerate(entries):
         text = "\n".join(f"<p>{_linked(part, targets)}</p>" for part in entry.paragraphs)
         around = entries[max(0, number - _NEARBY) : number + _NEARBY + 1]
         nearby = " ".join(_link(other) for other in around if other is not entry)
-        yield (
+        yield SitePage(
             entry.url,
             f"{entry.title} from FOLDOC",
             f"<h1>{html.escape(entry.title)}</h1>\n{text}\n"
@@ -178,7 +172,7 @@ def _letter(entry: Entry) -> str:
 
 
 def _link(entry: Entry) -> str:
-    return f'<a href="{html.escape(entry.url)}">{html.escape(entry.title)}</a>'
+    return link(entry.url, entry.title)
 
 
 def _linked(paragraph: str, targets: Mapping[str, str]) -> str:
@@ -197,8 +191,7 @@ def _reference(text: str, targets: Mapping[str, str]) -> str:
         text, target = outside[1] or outside[2], outside[2]
     else:
         target = targets.get(_key(text), "")
-    shown = html.escape(text)
-    return f'<a href="{html.escape(target)}">{shown}</a>' if target else shown
+    return link(target, text) if target else html.escape(text)
 
 
 def _key(name: str) -> str:
