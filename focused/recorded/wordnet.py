@@ -6,10 +6,12 @@ gloss as text, its pointers (kinds, parts, members, opposites ...) as lists of
 links. The topic domains that WordNet's makers gave a synset (``;c`` pointers)
 are taken out of the page, as is ``(law)`` before its gloss: they are its
 labels, ``Top/Domains/Law``. A domain that is a kind of another belongs to it:
-terms of baseball are terms of sport.
+terms of baseball are terms of sport. Kinds of a term are terms, too, unless
+they have a domain of their own (Magnini and Cavaglia 2000 let domains be
+inherited so): WordNet's makers often marked the highest meaning alone.
 
 WordNet has 117,659 synsets, most without a domain. The web holds those with
-one, the domains themselves, and all that a pointer of theirs leads to.
+a pointer to one, the domains themselves, and all that their lists lead to.
 
 WordNet 3.0 is copyright 2006 by Princeton University; its licence allows use,
 copies and changes for any purpose.
@@ -93,8 +95,9 @@ def build_wordnet(folder: Path, cache: Path, progress: Progress) -> BuiltWeb:
         built = BuiltWeb(folder, True, pages, 0, 1, deb.stat().st_size)
         labels = [
             (address(chosen[key]), category(synsets[domain]))
-            for key, own in domains.items()
+            for key, own in inherited_domains(synsets, domains).items()
             for domain in own
+            if key in chosen
         ]
         writer.finish(sorted(set(labels)), built_details(built, fingerprint))
     return built
@@ -113,7 +116,7 @@ def category(domain: Synset) -> str:
 
 
 def domains_by_synset(synsets: Mapping[str, Synset]) -> dict[str, tuple[str, ...]]:
-    """Keys of the domains that each synset belongs to; those of none are left out.
+    """Keys of the domains that synsets are marked with; those of none are left out.
 
     A domain belongs to itself and to the nearest domains that it is a kind
     of, to theirs, and so on.
@@ -143,6 +146,25 @@ def _with_kinds_above(
                 if target in domains:
                     found.add(target)
     return frozenset(found)
+
+
+def inherited_domains(
+    synsets: Mapping[str, Synset], domains: Mapping[str, Sequence[str]]
+) -> dict[str, frozenset[str]]:
+    """``domains``, and for kinds and instances of a term that have none the term's.
+
+    Only what has a domain pointer hands it down: a domain's own kinds are no terms of it.
+    """
+    found = {key: frozenset(own) for key, own in domains.items()}
+    ahead = [key for key in domains if synsets[key].targets(_DOMAIN)]
+    while ahead:
+        key = ahead.pop()
+        for kind in synsets[key].targets("~", "~i"):
+            known = found.get(kind, frozenset())
+            if kind not in domains and not found[key] <= known:
+                found[kind] = known | found[key]
+                ahead.append(kind)
+    return found
 
 
 def choose_synsets(
