@@ -11,17 +11,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Link:
+NEAR_WORDS = 8
+
+
+class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One hyperlink as its page shows it.
 
     ``url`` is absolute and normalised. ``anchor`` is the link's own text
     (alt and title texts of what it wraps included), ``context`` the text
-    around it without the anchor, nearest block first, bounded. ``tag_path``
+    around it without the anchor, then the heading above. ``tag_path``
     is the path of elements from ``body`` to the link, classes included,
     such as ``"body/div.nav/ul/li/a"``. ``position`` is its place among the
     page's links in [0, 1]. ``nofollow`` tells rel=nofollow.
+
+    Of the context's words the first ``words_before`` (0 to 20) stand before
+    the link, the last ``heading_words`` (0 to 10) are the heading's, those
+    between (0 to 20) stand after the link. ``blocks_up`` (0 to 2) is how many
+    blocks above the link's own the text was taken from, that one saying too
+    little: the words' distance in the tree.
+
+    ``title`` is the title or aria-label where the anchor does not have it
+    already, at most 200 characters. ``rel`` has the lower-case tokens of all
+    the page's links to this target, at most 8 of 20 characters each, so that
+    it can have "nofollow" where ``nofollow`` is False.
+
+    ``block`` is the number, from 0 on in document order, of the nearest block
+    around the link (list, table, paragraph, section, at last the page) that
+    holds another target too; links with equal numbers are of one block.
+    ``siblings`` counts the targets in that block, nested blocks and this
+    link included. ``navigation`` is for links that stand in what says it is
+    navigation (:mod:`focused.web.navigation`) in the first 24 levels of the
+    tree, and only if all the page's links to this target do.
+
+    A struct and no dataclass, for pages have many, which are made, kept and
+    read back for less. :func:`msgspec.structs.replace` makes changed copies.
     """
 
     url: str
@@ -30,6 +55,37 @@ class Link:
     tag_path: str = ""
     position: float = 0.0
     nofollow: bool = False
+    words_before: int = 0
+    heading_words: int = 0
+    blocks_up: int = 0
+    title: str = ""
+    rel: tuple[str, ...] = ()
+    block: int = 0
+    siblings: int = 1
+    navigation: bool = False
+
+    @property
+    def before(self) -> str:
+        """The words before the link, 8 at most: the i-th from the end is at distance -i.
+
+        The <term, distance> of Chakrabarti, Punera and Subramanyam (2002):
+        in document order, other links' text and the blocks between included,
+        no further than the block the context is from.
+        """
+        return " ".join(self.context.split()[: self.words_before][-NEAR_WORDS:])
+
+    @property
+    def after(self) -> str:
+        """The words after the link, 8 at most: the i-th is at distance i. See ``before``."""
+        words = self.context.split()
+        end = min(len(words) - self.heading_words, self.words_before + NEAR_WORDS)
+        return " ".join(words[self.words_before : end])
+
+    @property
+    def heading(self) -> str:
+        """The beginning of the nearest heading (h1 to h6) above the link, 10 words at most."""
+        words = self.context.split()
+        return " ".join(words[len(words) - self.heading_words :])
 
 
 @dataclass(frozen=True, slots=True)

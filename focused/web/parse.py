@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from resiliparse.parse.lang import detect_fast
 from selectolax.lexbor import LexborHTMLParser
@@ -23,8 +24,9 @@ from focused.web.decode import (
     tame,
 )
 from focused.web.feeds import is_feed, parse_feed
+from focused.web.link_blocks import group_by_block
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
-from focused.web.surroundings import Surroundings, is_nofollow
+from focused.web.surroundings import MAX_RELATIONS, Surroundings, is_nofollow, relations
 from focused.web.url import resolver
 from focused.web.walk import RawLink, Walk
 
@@ -109,31 +111,76 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int) -> Pag
     )
 
 
+@dataclass(slots=True)
+class _Target:
+    """What the page's links to one URL say together; ``raw`` is the one with the longest anchor."""
+
+    raw: RawLink
+    anchor: str
+    nofollow: bool
+    rel: tuple[str, ...]
+    path: str
+    navigation: bool
+
+    def add(self, raw: RawLink, found: Surroundings) -> None:
+        anchor = found.anchor(raw)
+        self.nofollow = self.nofollow and is_nofollow(raw)
+        if rel := relations(raw):
+            self.rel = tuple(dict.fromkeys(self.rel + rel))[:MAX_RELATIONS]
+        if len(anchor) > len(self.anchor):
+            self.raw, self.anchor = raw, anchor
+            self.path, navigation = found.place(raw)
+            self.navigation = self.navigation and navigation
+        elif self.navigation:
+            self.navigation = found.place(raw)[1]
+
+    def link(self, url: str, position: float, group: tuple[int, int], found: Surroundings) -> Link:
+        context = found.context(self.raw)
+        return Link(
+            url=url,
+            anchor=self.anchor,
+            context=context.text,
+            tag_path=self.path,
+            position=position,
+            nofollow=self.nofollow,
+            words_before=context.words_before,
+            heading_words=context.heading_words,
+            blocks_up=context.blocks_up,
+            title=found.title(self.raw, self.anchor),
+            rel=self.rel,
+            block=group[0],
+            siblings=group[1],
+            navigation=self.navigation,
+        )
+
+
 def _links(
     raw_links: list[RawLink], found: Surroundings, url: str, base: str, max_links: int
 ) -> tuple[Link, ...]:
     """Join the links to one target: the longest anchor stays, at the first one's place.
 
-    The target is nofollow only when all its links are.
+    The target is nofollow, or navigation, only when all its links are.
     """
     resolve = resolver(base)
-    best: dict[str, tuple[str, RawLink, bool]] = {}
+    targets: dict[str, _Target] = {}
     own_url = resolver(url)("")
     for raw in raw_links:
         target = resolve(raw.href)
         if target is None or target == own_url:
             continue
-        anchor, nofollow = found.anchor(raw), is_nofollow(raw)
-        known = best.get(target)
+        known = targets.get(target)
         if known is not None:
-            kept = known if len(known[0]) >= len(anchor) else (anchor, raw)
-            best[target] = (kept[0], kept[1], known[2] and nofollow)
-        elif len(best) < max_links:
-            best[target] = (anchor, raw, nofollow)
-    last = max(1, len(best) - 1)
+            known.add(raw, found)
+        elif len(targets) < max_links:
+            anchor = found.anchor(raw)
+            targets[target] = _Target(
+                raw, anchor, is_nofollow(raw), relations(raw), *found.place(raw)
+            )
+    groups = group_by_block([each.raw for each in targets.values()])
+    last = max(1, len(targets) - 1)
     return tuple(
-        Link(target, anchor, found.context(raw), found.tag_path(raw), i / last, nofollow)
-        for i, (target, (anchor, raw, nofollow)) in enumerate(best.items())
+        each.link(target, i / last, group, found)
+        for i, ((target, each), group) in enumerate(zip(targets.items(), groups, strict=True))
     )
 
 

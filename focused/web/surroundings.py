@@ -7,13 +7,17 @@ page's links cost time in proportion to their number, however they nest.
 from __future__ import annotations
 
 from itertools import accumulate
+from typing import NamedTuple
 
-from focused.web.walk import Attributes, Block, RawLink, Stack, Walk, collapse, get
+from focused.web.navigation import is_navigation
+from focused.web.walk import NAMING, Attributes, Block, RawLink, Stack, Walk, collapse, get
 
 CONTEXT_WORDS = 40
 HEADING_WORDS = 10
 MAX_ANCHOR_CHARS = 300
 MAX_HEADING_CHARS = 500
+MAX_LINK_TITLE_CHARS = 200
+MAX_RELATIONS = 8
 
 _NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
 _FEW_CHARS = 30  # a block with less around a link says too little
@@ -22,6 +26,17 @@ _WINDOW_CHARS = 200
 _PATH_DEPTH = 24
 _PATH_CLASSES = 2
 _PATH_NAME_CHARS = 40
+_REL_CHARS = 200
+_RELATION_CHARS = 20
+
+
+class Context(NamedTuple):
+    """The words around a link, and what they are: see :class:`focused.web.page.Link`."""
+
+    text: str
+    words_before: int
+    heading_words: int
+    blocks_up: int
 
 
 class Surroundings:
@@ -49,7 +64,7 @@ class Surroundings:
             text = collapse(" ".join((text, *link.alts[:10])), MAX_ANCHOR_CHARS)
         return text or collapse(get(link.attributes, *link.label), MAX_ANCHOR_CHARS)
 
-    def context(self, link: RawLink) -> str:
+    def context(self, link: RawLink) -> Context:
         """Return the words around a link: of its block, then of the heading above.
 
         A block that holds little else (a list item, a cell, a result's title)
@@ -59,28 +74,45 @@ class Surroundings:
         start, end = offsets[link.start], offsets[link.end]
         block = link.block
         first, last = offsets[block.start], offsets[block.end]
-        for _ in range(_WIDER_BLOCKS):
-            if start - first + last - end >= _FEW_CHARS or block.parent is None:
+        blocks_up = 0
+        while start - first + last - end < _FEW_CHARS and blocks_up < _WIDER_BLOCKS:
+            if block.parent is None:
                 break
+            blocks_up += 1
             block = block.parent
             first, last = offsets[block.start], offsets[block.end]
         half = CONTEXT_WORDS // 2
         words = self._text[max(first, start - _WINDOW_CHARS) : start].split()[-half:]
+        words_before = len(words)
         words += self._text[end : min(last, end + _WINDOW_CHARS)].split()[:half]
-        words += self._words_of_heading(link.heading)
-        return " ".join(words)
+        heading = self._words_of_heading(link.heading)
+        words += heading
+        return Context(" ".join(words), words_before, len(heading), blocks_up)
 
-    def tag_path(self, link: RawLink) -> str:
-        """Return the path from ``body`` to the link, classes included, 24 levels at most."""
+    def place(self, link: RawLink) -> tuple[str, bool]:
+        """Return a link's tag path, and whether it stands in navigation.
+
+        The path is from ``body`` to the link, classes included, 24 levels at most.
+        """
         pending: list[Block] = []
         block: Block | None = link.block
-        while block is not None and block.path is None:
+        while block is not None and block.place is None:
             pending.append(block)
             block = block.parent
-        path = "" if block is None or block.path is None else block.path
+        place = ("", False) if block is None or block.place is None else block.place
         for block in reversed(pending):
-            path = block.path = _extend(path, block.inline)
-        return f"{_extend(path, link.inline)}/{_name(link.tag, link.attributes)}"
+            place = block.place = _extend(place, block.inline)
+        path, navigation = _extend(place, link.inline)
+        navigation = navigation or is_navigation(link.tag, link.attributes)
+        return f"{path}/{_name(link.tag, link.attributes)}", navigation
+
+    def title(self, link: RawLink, anchor: str) -> str:
+        """Return what a link is called besides its anchor, or ``""``."""
+        title = get(link.attributes, *NAMING)
+        if not title:
+            return ""
+        title = collapse(title, MAX_LINK_TITLE_CHARS)
+        return "" if title in anchor else title
 
     def _words_of_heading(self, heading: tuple[int, int]) -> list[str]:
         words = self._heading_words.get(heading)
@@ -100,14 +132,26 @@ def is_nofollow(link: RawLink) -> bool:
     return rel is not None and not _NOT_FOLLOWED.isdisjoint(rel.lower().split())
 
 
-def _extend(path: str, elements: Stack) -> str:
+def relations(link: RawLink) -> tuple[str, ...]:
+    """Return the lower-case tokens of the link's rel, the first 8, of 20 characters at most."""
+    rel = link.attributes.get("rel")
+    if not rel:
+        return ()
+    tokens = rel[:_REL_CHARS].lower().split()
+    return tuple(dict.fromkeys(token[:_RELATION_CHARS] for token in tokens))[:MAX_RELATIONS]
+
+
+def _extend(place: tuple[str, bool], elements: Stack) -> tuple[str, bool]:
+    path, navigation = place
     for node, _ in elements:
         tag = node.tag or ""
         if tag == "html" or path.count("/") >= _PATH_DEPTH:
             continue
-        name = _name(tag, node.attributes)
+        attributes = node.attributes
+        navigation = navigation or is_navigation(tag, attributes)
+        name = _name(tag, attributes)
         path = f"{path}/{name}" if path else name
-    return path
+    return path, navigation
 
 
 def _name(tag: str, attributes: Attributes) -> str:

@@ -42,7 +42,7 @@ _KINDS = {
 }
 # fmt: on
 _NEXT_PAGES = frozenset({"next", "prev"})
-_NAMING = ("title", "aria-label")
+NAMING = ("title", "aria-label")
 
 Attributes = dict[str, str | None]
 Stack = list[tuple[LexborNode, int]]
@@ -61,7 +61,7 @@ class Block:
     inline: Stack
     depth: int
     end: int = 0
-    path: str | None = None
+    place: tuple[str, bool] | None = None
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class RawLink:
     block: Block
     inline: Stack
     heading: tuple[int, int]
-    label: tuple[str, ...] = _NAMING
+    label: tuple[str, ...] = NAMING
     alts: list[str] = field(default_factory=list)
 
 
@@ -116,7 +116,7 @@ class Walk:
         self.refresh = ""
         self.language = get(root.attributes, "lang", "xml:lang") if root is not None else ""
         self._stack: Stack = []
-        self._block = Block(0, None, [], 0, path="")
+        self._block = Block(0, None, [], 0, place=("", False))
         self._open_links: list[RawLink] = []
         self._heading = (0, 0)
         self._visit(root)
@@ -184,7 +184,7 @@ class Walk:
         tag: str,
         attributes: Attributes,
         target: str = "href",
-        label: tuple[str, ...] = _NAMING,
+        label: tuple[str, ...] = NAMING,
     ) -> None:
         if href := attributes.get(target):
             here = len(self.pieces)
@@ -195,7 +195,7 @@ class Walk:
             )
 
     def _on_area(self, node: LexborNode) -> None:
-        self._add_link("area", node.attributes, label=("alt", *_NAMING))
+        self._add_link("area", node.attributes, label=("alt", *NAMING))
 
     def _on_frame(self, node: LexborNode) -> None:
         self._add_link("frame", node.attributes, target="src")

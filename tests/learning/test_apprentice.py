@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from focused.learning.apprentice import Apprentice
 from focused.learning.features import FEATURE_NAMES, MAX_PARENT_LOG_ODDS, link_features

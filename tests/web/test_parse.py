@@ -438,6 +438,14 @@ def test_parsing_never_raises_and_keeps_what_pages_promise(body: bytes) -> None:
         assert URL not in urls
         assert all(normalise(url) == url for url in urls)
         assert all(0.0 <= link.position <= 1.0 for link in page.links)
+        for link in page.links:
+            near = len(link.before.split()), len(link.after.split())
+            after = len(link.context.split()) - link.words_before - link.heading_words
+            assert near == (min(8, link.words_before), min(8, after))
+            assert len(link.heading.split()) == link.heading_words <= 10
+            assert link.blocks_up in range(3)
+            assert 0 <= link.block < len(urls)
+            assert 1 <= link.siblings <= len(urls)
         assert page.text == " ".join(page.text.split())
 
 
