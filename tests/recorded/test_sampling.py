@@ -223,6 +223,8 @@ SHIPPED = {
     ),
     "docweb-medium.tsv": sorted((ROOT / "topics" / "docweb").glob("*.toml")),
     "foldoc.tsv": sorted((ROOT / "topics" / "foldoc").glob("*.toml")),
+    "wordnet.tsv": sorted((ROOT / "topics" / "wordnet").glob("*.toml")),
+    "debian.tsv": sorted((ROOT / "topics" / "debian").glob("*.toml")),
 }
 """The samples that ship, and the topic files each was made for."""
 
@@ -254,7 +256,13 @@ def shipped_topics(name: str) -> list[Topic]:
 
 @pytest.mark.parametrize(
     ("name", "topics", "pages"),
-    [("docweb.tsv", 6, 40), ("docweb-medium.tsv", 4, 40), ("foldoc.tsv", 6, 30)],
+    [
+        ("docweb.tsv", 6, 40),
+        ("docweb-medium.tsv", 4, 40),
+        ("foldoc.tsv", 6, 30),
+        ("wordnet.tsv", 6, 60),
+        ("debian.tsv", 6, 30),
+    ],
 )
 def test_a_shipped_sample_has_enough_pages_of_each_of_its_topics(
     name: str, topics: int, pages: int
@@ -279,7 +287,7 @@ def test_no_seed_of_a_shipped_topic_is_in_its_sample(name: str) -> None:
 
 def test_shipped_topics_have_names_of_their_own_and_write_beside_each_other() -> None:
     topics = [topic for name in SHIPPED for topic in shipped_topics(name)]
-    assert len(topics) == 16
+    assert len(topics) == 28
     for places in (
         {topic.name for topic in topics},
         {topic.training.model for topic in topics},

@@ -1,7 +1,8 @@
 """A Debian of a few tiny packages: stand-ins for apt-cache, apt-get and dpkg-deb.
 
 The tools are found on PATH and read an archive folder: ``NAME.deb`` files (tar
-files, in truth) and ``Packages``, the stanzas that ``apt-cache show`` prints.
+files, in truth) and ``Packages``, the stanzas that ``apt-cache show`` and
+``dumpavail`` print.
 Each call is written to ``calls``.
 """
 
@@ -23,11 +24,16 @@ tool = pathlib.Path(sys.argv[0]).name
 with (archive / "calls").open("a") as calls:
     print(tool, *sys.argv[1:], file=calls)
 names = [word for word in sys.argv[1:] if not word.startswith("-") and "=" not in word]
-if tool == "apt-cache":
+if tool == "apt-cache" and names == ["dumpavail"]:
+    print((archive / "Packages").read_text())
+elif tool == "apt-cache":
     stanzas = (archive / "Packages").read_text().split("\\n\\n")
     print("\\n\\n".join(s for s in stanzas if s.split("\\n")[0][9:] in names[1:]))
 elif tool == "apt-get" and names[0] == "update":
     shutil.copy(archive / "Packages.new", archive / "Packages")
+    for option in sys.argv[1:]:
+        if option.startswith("Dir::State::Lists="):
+            shutil.copy(archive / "Packages.new", option.partition("=")[2] + "/fake_Packages")
 elif tool == "apt-get":
     for name in names[1:]:
         shutil.copy(archive / f"{{name}}.deb", f"{{name}}_1%3a2.0-1_all.deb")
