@@ -36,7 +36,8 @@ from focused.evaluation.findings.conclusions import conclude
 from focused.evaluation.findings.export import write_findings
 from focused.evaluation.findings.headline import headline
 from focused.evaluation.findings.runs import comparison_of, read_comparison
-from focused.evaluation.findings.tables import TABLES_WIDTH, all_tables
+from focused.evaluation.findings.table_frame import TABLES_WIDTH
+from focused.evaluation.findings.tables import all_tables
 from focused.evaluation.simulation.link_graph import LinkGraph, open_link_graph
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.wording import plain

@@ -21,11 +21,12 @@ from focused.evaluation.drawing import (
     dress,
     new_figure,
 )
-from focused.evaluation.reliability import BINS, Reliability, places, share_interval
+from focused.evaluation.reliability import BINS, FEW, Reliability, places, share_interval
 from focused.evaluation.wording import plain
 from focused.whole_file import write_whole
 
-_SUBTITLE = "On the diagonal a score is what it says; below it, it promises too much."
+_SUBTITLE = f"On the diagonal scores are right, below it too high. Rings: fewer than {FEW} pages"
+_BARRED = 2
 
 
 class Point(NamedTuple):
@@ -61,23 +62,26 @@ def draw_crawl_reliability(table: Reliability, path: Path, title: str = "") -> N
     }
     look = {judge: Look(PALETTE[n], "-", 1.8, True) for n, judge in enumerate(series)}
     named = f"Scores and what came, {title}" if title else "Scores and what came"
-    write_whole(path, as_png(draw_reliability(series, look, named, _SUBTITLE)))
+    write_whole(path, as_png(draw_reliability(series, look, named)))
 
 
 def draw_reliability(
-    series: Mapping[str, Sequence[Point]], look: Mapping[str, Look], title: str, subtitle: str
+    series: Mapping[str, Sequence[Point]], look: Mapping[str, Look], title: str
 ) -> Figure:
     """The diagram, and below it how many pages were fetched with which score.
 
-    A curve for each of ``series``, its points in the order of score; faint
-    bars are 95% intervals, those of the main ones.
+    A curve for each of ``series``, its points in the order of score; bins of few
+    pages are rings beside it. Faint bars are 95% intervals: of two curves, or of the
+    widest one where more would hide each other.
     """
     figure = new_figure(6.6, 6.2)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
     above.plot([0, 1], [0, 1], "--", color=MUTED, lw=0.9)
-    for name, points in sorted(series.items(), key=lambda each: look[each[0]].width):
-        _draw_curve(above, points, look[name], plain(name, 40))
-    dress(above, title, subtitle)
+    order = sorted(series, key=lambda name: -look[name].width)
+    for name in reversed(order):
+        barred = len(order) <= _BARRED or name == order[0]
+        _draw_curve(above, series[name], look[name], plain(name, 40), barred=barred)
+    dress(above, title, _SUBTITLE)
     above.set_ylim(0, 1)
     above.set_xlim(0, 1)
     above.set_ylabel("share of pages on topic", color=INK, fontsize=9)
@@ -87,16 +91,21 @@ def draw_reliability(
     return figure
 
 
-def _draw_curve(axes: Axes, points: Sequence[Point], look: Look, label: str) -> None:
-    score = [each.score for each in points]
-    share = [each.share for each in points]
+def _draw_curve(
+    axes: Axes, points: Sequence[Point], look: Look, label: str, *, barred: bool
+) -> None:
+    known = [each for each in points if each.pages >= FEW]
+    few = [each for each in points if each.pages < FEW]
+    size = 5 if look.main else 3
     axes.plot(
-        score, share, look.style, marker="o", ms=5 if look.main else 3, color=look.colour,
-        lw=look.width, label=label, clip_on=False,
+        [each.score for each in known], [each.share for each in known], look.style, marker="o",
+        ms=size, color=look.colour, lw=look.width, label=label, clip_on=False,
     )  # fmt: skip
-    if not look.main:
-        return
-    for each in points:
+    axes.plot(
+        [each.score for each in few], [each.share for each in few], "o", ms=size,
+        color=look.colour, mfc="none", alpha=0.6, clip_on=False,
+    )  # fmt: skip
+    for each in known if barred else ():
         if each.low is not None and each.high is not None:
             ends = [each.low, each.high]
             axes.plot([each.score] * 2, ends, color=look.colour, lw=3.5, alpha=0.28)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from focused.evaluation.examination.plan import Trial
 from focused.evaluation.examination.referee import Referee
 from focused.evaluation.metrics import cumulative_harvest, harvest_pages, harvest_rate, thinned
+from focused.evaluation.reliability import bin_counts, predicted_pages
+from focused.policies.probabilities import predicts_probabilities
 
 Row = dict[str, Any]
 """One run as JSON-able data; :class:`focused.evaluation.findings.runs.Run` has the fields."""
@@ -53,6 +55,7 @@ def row_of(
         "crawl_and_stop_threshold": hot_share(referee, pages),
         "half_recall_pages": pages_to_half(verdicts, relevant),
         **judges_own(referee, pages),
+        "score_bins": score_bins(trial.policy, referee, pages),
         "ended_because": ended_because,
         "simulated_s": spent.simulated_s,
         "cpu_s": spent.cpu_s,
@@ -105,6 +108,19 @@ def judges_own(referee: Referee, pages: pd.DataFrame) -> dict[str, float | None]
         "judge_precision": _share(both, int(judged.sum())),
         "judge_recall": _share(both, int(labelled.sum())),
     }
+
+
+def score_bins(policy: str, referee: Referee, pages: pd.DataFrame) -> list[list[float]] | None:
+    """Scores before the fetch against labels, ten counts at most; None: they are no probabilities.
+
+    Each is a :class:`focused.evaluation.reliability.BinCount`. Seeds, feeds,
+    training pages and copies have no part.
+    """
+    if not predicts_probabilities(policy):
+        return None
+    counted = predicted_pages(pages)
+    labelled = np.fromiter((referee.is_relevant(url) for url in counted["url"]), dtype=bool)
+    return [list(each) for each in bin_counts(counted["score"].to_numpy(np.float64), labelled)]
 
 
 def curve(verdicts: NDArray[np.bool_]) -> list[list[int]]:

@@ -8,8 +8,10 @@ The way of a document: :mod:`runs` reads and checks it; :mod:`grid` lays the run
 out as starts × policies, so that policies are only ever compared from the same
 start; :mod:`inference` draws topics and starts again (the bootstrap);
 :mod:`summary`, :mod:`pairing` and :mod:`ranks` say what each policy brought, how
-two differ and which can be told apart; :mod:`conclusions` puts the three
-together. :mod:`tables`, :mod:`plots`, :mod:`headline` and :mod:`html` show them;
+two differ and which can be told apart, :mod:`catching_up` who needs how many pages
+for breadth-first's harvest, :mod:`calibration` whether scores were right;
+:mod:`conclusions` puts them together. :mod:`tables`, :mod:`closer_tables`,
+:mod:`plots`, :mod:`headline` and :mod:`html` show them;
 :mod:`looks` gives each policy its colour; :mod:`export` writes a folder.
 
 Invariants: a mean over one start has no interval; what was not measured is None

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from focused.evaluation.findings.grid import Grid, Group
+from focused.evaluation.findings.calibration import PolicyCalibration, calibrate
+from focused.evaluation.findings.catching_up import CatchingUp, catch_up
+from focused.evaluation.findings.grid import ABLATION, OURS, Grid, Group
 from focused.evaluation.findings.inference import Estimate
 from focused.evaluation.findings.pairing import Pairing, pair_policies
 from focused.evaluation.findings.ranks import Ranks, rank_policies
@@ -17,12 +19,18 @@ from focused.evaluation.findings.summary import PolicySummary, summarise
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs and what they say; ``ranks`` are by mean harvest on each topic."""
+    """Runs and what they say; ``ranks`` are by mean harvest on each topic.
+
+    ``catching_up`` is empty without breadth-first, ``calibration`` without a policy
+    whose scores are probabilities.
+    """
 
     grid: Grid
     summary: tuple[PolicySummary, ...]
     paired: tuple[Pairing, ...]
     ranks: Ranks
+    catching_up: tuple[CatchingUp, ...]
+    calibration: tuple[PolicyCalibration, ...]
 
     def of(self, policy: str) -> PolicySummary | None:
         """The summary of a policy, None when it was not examined."""
@@ -46,6 +54,17 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return sorted(pairs, key=lambda pair: order.index(pair.policy))
 
     @property
+    def quickest_first(self) -> list[CatchingUp]:
+        """Who reaches breadth-first's harvest, the fewest pages first; who never does, last."""
+        return sorted(self.catching_up, key=lambda each: (each.share is None, each.share or 0.0))
+
+    @property
+    def ablations(self) -> list[Pairing]:
+        """Our own policy with a part left out, less the whole; what is missed most first."""
+        pairs = [pair for pair in self.paired_with(OURS) if pair.policy.startswith(ABLATION)]
+        return sorted(pairs, key=lambda pair: pair.difference.mean)
+
+    @property
     def best_first(self) -> list[PolicySummary]:
         """The summaries by mean harvest, best first; policies without a run last."""
         return sorted(self.summary, key=lambda each: -each.harvest.mean if each.harvest else 1.0)
@@ -58,17 +77,19 @@ def conclude(runs: Iterable[Run], seed: int = 0) -> Findings:
     """
     grid = Grid.of(runs)
     # One generator each: another policy in one part moves no interval of another part
-    for_summary, for_pairs = np.random.default_rng(seed).spawn(2)
+    for_summary, for_pairs, for_goals, for_scores = np.random.default_rng(seed).spawn(4)
     return Findings(
         grid=grid,
         summary=tuple(summarise(grid, for_summary)),
         paired=tuple(pair_policies(grid, for_pairs)),
         ranks=rank_policies(grid),
+        catching_up=tuple(catch_up(grid, for_goals)),
+        calibration=tuple(calibrate(grid, for_scores)),
     )
 
 
 def findings_of(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[str, Any]:
-    """``summary``, ``paired`` and ``ranks`` of a document's ``runs``, JSON-able.
+    """All of :class:`Findings` but the grid, of a document's ``runs``, JSON-able.
 
     An estimate ``x`` becomes three keys, ``x``, ``x_low`` and ``x_high``. ``seed`` is
     that of the comparison's terms. Raises
@@ -79,6 +100,8 @@ def findings_of(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[str, A
         "summary": [flat(each) for each in found.summary],
         "paired": [flat(each) for each in found.paired],
         "ranks": flat(found.ranks),
+        "catching_up": [flat(each) for each in found.catching_up],
+        "calibration": [flat(each) for each in found.calibration],
     }
 
 

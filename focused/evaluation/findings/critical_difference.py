@@ -15,17 +15,20 @@ from focused.evaluation.findings.ranks import Ranks
 _BAR = 0.45  # height of a clique's bar; a line of text is 1
 _HEAD = 3.4  # lines above the scale
 _SIDE = 0.26  # of the width on either side, for names
+_WIDEST_SIDE = 0.4
+_LETTER = 0.0135  # of the width, that a letter of a long name takes up
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Ranks 1 to ``last``, laid from left to right."""
+    """Ranks 1 to ``last``, laid from left to right; ``side`` of the width is left for names."""
 
     last: int
+    side: float
 
     def at(self, rank: float) -> float:
         """Where a rank lies, in shares of the figure's width."""
-        return _SIDE + (1 - 2 * _SIDE) * (rank - 1) / max(self.last - 1, 1)
+        return self.side + (1 - 2 * self.side) * (rank - 1) / max(self.last - 1, 1)
 
 
 def draw_ranks(ranks: Ranks, look: Mapping[str, Look]) -> Figure:
@@ -34,7 +37,7 @@ def draw_ranks(ranks: Ranks, look: Mapping[str, Look]) -> Figure:
     ``ranks`` must have a critical difference.
     """
     names = list(ranks.mean_ranks)
-    scale = _Scale(len(names))
+    scale = _Scale(len(names), min(max(_SIDE, _LETTER * max(map(len, names))), _WIDEST_SIDE))
     on_left = math.ceil(len(names) / 2)
     names_top = 1.1 + _BAR * len(ranks.cliques)
     depth = names_top + on_left
@@ -75,7 +78,7 @@ def _draw_scale(axes: Axes, scale: _Scale, ranks: Ranks) -> None:
 def _tie(
     axes: Axes, scale: _Scale, name: str, rank: float, height: float, left: bool, look: Look
 ) -> None:
-    edge = _SIDE - 0.03 if left else 1 - _SIDE + 0.03
+    edge = scale.side - 0.03 if left else 1 - scale.side + 0.03
     colour = look.colour if look.main else MUTED
     axes.plot(
         [scale.at(rank), scale.at(rank), edge], [0, height, height],

@@ -12,6 +12,7 @@ import pandas as pd
 from focused.errors import ComparisonError
 from focused.evaluation.drawing import as_png, as_svg
 from focused.evaluation.findings.conclusions import Findings, conclude, flat
+from focused.evaluation.findings.grid import ABLATION, OURS
 from focused.evaluation.findings.html import report_html
 from focused.evaluation.findings.plots import draw_all
 from focused.evaluation.findings.runs import (
@@ -26,7 +27,7 @@ from focused.whole_file import write_whole
 def write_findings(document: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the findings of a comparison's JSON document; return the files, the report first.
 
-    ``report.html``; ``runs``, ``curves``, ``summary`` and ``paired`` as Parquet, all
+    ``report.html``; the frames of :func:`findings_frames` as Parquet, all
     but the curves as CSV, too; each picture as SVG and PNG. The folder is made;
     files of that name are replaced, others stay. Raises
     :class:`~focused.errors.ComparisonError` for a foreign or
@@ -46,20 +47,46 @@ def write_findings(document: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def findings_frames(comparison: Comparison, findings: Findings) -> dict[str, pd.DataFrame]:
-    """``runs``, ``curves``, ``summary`` and ``paired`` as flat frames.
+    """``runs``, ``curves``, ``summary``, ``paired``, and where there are any ``ablations``,
+    ``catching_up`` and ``calibration``, as flat frames.
 
     The summary leaves out what is by group and by topic: that follows from ``runs``.
+    ``ablations`` are those of the pairs that leave a part of ours out, by kind of
+    start, too. ``calibration`` has a row per policy and bin.
     """
     summary = [flat(each) for each in findings.summary]
     nested = ("by_group", "by_topic")
+    paired = pd.DataFrame([flat(each) for each in findings.paired])
+    further = {
+        "ablations": _ablations_frame(paired),
+        "catching_up": pd.DataFrame([flat(each) for each in findings.catching_up]),
+        "calibration": _calibration_frame(findings),
+    }
     return {
         "runs": runs_frame(comparison.runs),
         "curves": curves_frame(comparison.runs),
         "summary": pd.DataFrame(
             [{key: row[key] for key in row if key not in nested} for row in summary]
         ),
-        "paired": pd.DataFrame([flat(each) for each in findings.paired]),
+        "paired": paired,
+        **{name: frame for name, frame in further.items() if len(frame)},
     }
+
+
+def _ablations_frame(paired: pd.DataFrame) -> pd.DataFrame:
+    if paired.empty:
+        return paired
+    return paired[(paired["reference"] == OURS) & paired["policy"].str.startswith(ABLATION)]
+
+
+def _calibration_frame(findings: Findings) -> pd.DataFrame:
+    rows = []
+    for each in findings.calibration:
+        whole = flat(each)
+        bins = whole.pop("bins")
+        of_all = {f"{key}_of_all" if key == "pages" else key: whole[key] for key in whole}
+        rows += [{**of_all, **bin_} for bin_ in bins]
+    return pd.DataFrame(rows)
 
 
 def _contents(comparison: Comparison, findings: Findings) -> dict[str, bytes]:

@@ -12,6 +12,9 @@ from focused.evaluation.findings.runs import Run, Start
 
 BASELINE = "bfs"
 OURS = "focused"
+ABLATION = f"{OURS}-without-"
+"""How the names of our own policy with a part left out begin."""
+
 ORACLES = ("oracle", "path-oracle")
 """Policies that see the labels: the greedy one, and the one that knows distances."""
 

@@ -11,6 +11,7 @@ from focused.evaluation.findings.phrases import (
     points,
     points_interval,
     probability,
+    reached_interval,
     share,
     share_interval,
 )
@@ -50,6 +51,7 @@ def details(findings: Findings) -> list[str]:
     told = [
         _wins(findings, subject),
         _best_rival(findings, subject),
+        _pages_needed(findings, subject),
         _oracles(subject),
         _ranks(findings),
         _flattery(subject),
@@ -152,6 +154,23 @@ def _best_rival(findings: Findings, subject: PolicySummary) -> str:
         )
     place = "ahead of" if pair.difference.mean > 0 else "behind"
     return f"{rival}, {place} {subject.policy} from the same starts ({interval})."
+
+
+def _pages_needed(findings: Findings, subject: PolicySummary) -> str:
+    row = next((each for each in findings.catching_up if each.policy == subject.policy), None)
+    if row is None or subject.policy == BASELINE:
+        return ""
+    goal = f"as many pages on topic as {BASELINE} finds with its whole budget"
+    never = f"{row.never:,} of {counted(row.starts, 'run')} never got there"
+    if row.share is None:
+        return f"{subject.policy} finds {goal} in fewer than half of its runs: {never}."
+    sure = ""
+    if row.share_low is not None:
+        sure = f" (95% interval {reached_interval(row.share_low, row.share_high)}%)"
+    return (
+        f"{subject.policy} finds {goal} after {row.share:.0%}{sure} of the pages in the median; "
+        f"{never}."
+    )
 
 
 def _oracles(subject: PolicySummary) -> str:

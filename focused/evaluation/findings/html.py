@@ -15,7 +15,7 @@ from markupsafe import Markup
 from focused.evaluation.drawing import inline_svg
 from focused.evaluation.findings import phrases
 from focused.evaluation.findings.conclusions import Findings
-from focused.evaluation.findings.grid import ORACLES, group_name
+from focused.evaluation.findings.grid import ABLATION, BASELINE, ORACLES, OURS, group_name
 from focused.evaluation.findings.headline import cautions, details, headline
 from focused.evaluation.findings.looks import looks
 from focused.evaluation.findings.pairing import TIE
@@ -39,11 +39,12 @@ def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[st
         lstrip_blocks=True,
     )
     environment.filters |= _FILTERS
+    environment.globals |= _CALLED
     drawn = {
         name: Markup(inline_svg(svg))  # noqa: S704  # our own drawing, names in it escaped
         for name, svg in pictures.items()
     }
-    apart = ("harvest-by-topic", "critical-difference")
+    apart = ("harvest-by-topic", "critical-difference", "reliability")
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
         findings=findings,
@@ -57,11 +58,15 @@ def report_html(comparison: Comparison, findings: Findings, pictures: Mapping[st
         curves=[picture for name, picture in drawn.items() if name not in apart],
         by_topic_picture=drawn.get(apart[0]),
         ranks_picture=drawn.get(apart[1]),
+        scores_picture=drawn.get(apart[2]),
         by_topic=_by_topic(findings),
         by_start=cell_means(findings.grid),
         references=list(dict.fromkeys(each.reference for each in findings.paired)),
         tie=TIE,
         oracles=ORACLES,
+        ours=OURS,
+        baseline=BASELINE,
+        ablation=ABLATION,
         widest=_widest(findings),
     )
 
@@ -100,6 +105,12 @@ def _shade(value: float | None) -> str:
     return f"{0 if value is None else 45 * value:.0f}"
 
 
+_CALLED = {
+    "reached_pages": phrases.reached_pages,
+    "reached_share": phrases.reached_share,
+    "pages_interval": phrases.pages_interval,
+    "reached_interval": phrases.reached_interval,
+}
 _FILTERS = {
     "share": phrases.share,
     "number": phrases.number,
@@ -109,6 +120,8 @@ _FILTERS = {
     "share_interval": phrases.share_interval,
     "points_interval": phrases.points_interval,
     "number_interval": phrases.number_interval,
+    "signed": phrases.signed,
+    "signed_interval": phrases.signed_interval,
     "counted": phrases.counted,
     "probability": phrases.probability,
     "group_name": group_name,

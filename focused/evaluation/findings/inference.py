@@ -90,6 +90,36 @@ def ratio_estimate(weights: Table, values: Table, reference: Table) -> Estimate 
     return _estimate(ratio, ratios, int(paired.sum()))
 
 
+def median_of(values: Table) -> float | None:
+    """The median of ``values``, shape (starts,): of an even number the lower one.
+
+    None of no value, and where it is infinite.
+    """
+    values = values[~np.isnan(values)]
+    if not values.size:
+        return None
+    return _finite(float(np.quantile(values, 0.5, method="inverted_cdf")))
+
+
+def median_interval(weights: Table, values: Table) -> tuple[float | None, float | None]:
+    """The ends of the interval of :func:`median_of`; NaN is missing, infinity beyond all.
+
+    Both are None of fewer than two values; an end that is infinite is None.
+    """
+    present = ~np.isnan(values)
+    if present.sum() < 2:
+        return None, None
+    order = np.argsort(values[present], kind="stable")
+    sums = np.cumsum(weights[:, present][:, order], axis=1)
+    sums = sums[sums[:, -1] > 0]
+    # The first value with half of the resample's weight at or below it
+    middle = (2 * sums >= sums[:, -1:]).argmax(axis=1)
+    tail = (1 - COVERAGE) / 2
+    drawn = values[present][order][middle]
+    low, high = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
+    return _finite(float(low)), _finite(float(high))
+
+
 def interval_bands(weights: Table, values: Table) -> tuple[Table, Table]:
     """Lower and upper ends of the intervals of the columns' means, shapes (columns,).
 
@@ -121,6 +151,10 @@ def _estimate(mean: float | None, drawn: Table, observed: int) -> Estimate | Non
     if not np.isfinite([low, high]).all():
         return Estimate(mean)
     return Estimate(mean, float(low), float(high))
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def _mean(values: Table) -> float | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from focused.evaluation.findings.inference import Estimate
 
-NONE = "–"
+NONE, NEVER = "–", "never"
 
 
 def share(value: float | None) -> str:
@@ -61,6 +63,44 @@ def number_interval(estimate: Estimate | None, digits: int = 2) -> str:
     if estimate is None or estimate.low is None or estimate.high is None:
         return NONE
     return f"{estimate.low:.{digits}f}–{estimate.high:.{digits}f}"
+
+
+def signed_interval(estimate: Estimate | None, digits: int) -> str:
+    """``+0.174 to +0.247``."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return NONE
+    return f"{signed(estimate.low, digits)} to {signed(estimate.high, digits)}"
+
+
+def decided_points(estimate: Estimate) -> str:
+    """``+21.0``, with ``?`` where the interval holds zero or there is none."""
+    return points(estimate.mean) + ("  " if estimate.decided else " ?")
+
+
+def reached_pages(median: float | None, starts: int) -> str:
+    """A median of pages: ``84``, or ``never`` where half of the runs never got there."""
+    return (NEVER if starts else NONE) if median is None else number(median)
+
+
+def reached_share(median: float | None, starts: int) -> str:
+    """A median of shares: ``31%``, or ``never``."""
+    return (NEVER if starts else NONE) if median is None else f"{median:.0%}"
+
+
+def pages_interval(low: float | None, high: float | None) -> str:
+    """``70–120``, ``70–never``; a dash where there is no interval."""
+    return _reached(low, high, number)
+
+
+def reached_interval(low: float | None, high: float | None) -> str:
+    """Shares in per cent: ``31–45``, ``31–never``; a dash where there is no interval."""
+    return _reached(low, high, lambda share: f"{100 * share:.0f}")
+
+
+def _reached(low: float | None, high: float | None, said: Callable[[float], str]) -> str:
+    if low is None:
+        return NONE
+    return f"{said(low)}–{NEVER if high is None else said(high)}"
 
 
 def counted(count: int, thing: str) -> str:

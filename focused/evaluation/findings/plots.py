@@ -1,4 +1,4 @@
-"""The pictures of an examination: curves by kind of start, by topic, and critical difference."""
+"""The pictures of an examination: curves by kind of start and by topic, ranks, scores."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from focused.evaluation.findings.critical_difference import draw_ranks
 from focused.evaluation.findings.curves import MeanCurve, mean_curves, places
 from focused.evaluation.findings.grid import BASELINE, OURS, Grid, group_name
 from focused.evaluation.findings.looks import looks
+from focused.evaluation.reliability_plot import Point, draw_reliability
 from focused.evaluation.wording import plain
 
 _TITLES = {"harvest": "Harvest", "recall": "Recall"}
@@ -32,6 +33,10 @@ _NOISE_SHARE = 0.02  # of the budget, before which a rate jumps between 0 and 1
 _PANELS_PER_ROW = 4
 _BANDS = 4
 _PANEL_TITLE = 26  # characters
+_KEY_LETTER, _KEY_HANDLE = (
+    5.5,
+    45,
+)  # points that a letter, and all beside the name, take up in a key
 
 
 def draw_all(findings: Findings, seed: int = 0) -> dict[str, Figure]:
@@ -50,6 +55,8 @@ def draw_all(findings: Findings, seed: int = 0) -> dict[str, Figure]:
             pictures[name] = draw_curves(part, measure, title, look, rng)
     if len(grid.topics) > 1:
         pictures["harvest-by-topic"] = draw_topics(grid, look)
+    if findings.calibration:
+        pictures["reliability"] = draw_scores(findings, look)
     if findings.ranks.critical_difference is not None:
         pictures["critical-difference"] = draw_ranks(findings.ranks, look)
     return pictures
@@ -98,6 +105,18 @@ def draw_topics(grid: Grid, look: Mapping[str, Look]) -> Figure:
     _limit(panels[0], all_curves, ())
     _key(figure, look)
     return figure
+
+
+def draw_scores(findings: Findings, look: Mapping[str, Look]) -> Figure:
+    """The reliability diagram of every policy whose scores are probabilities, over all runs."""
+    series = {
+        each.policy: [
+            Point(bin_.score, bin_.on_topic.mean, bin_.on_topic.low, bin_.on_topic.high, bin_.pages)
+            for bin_ in each.bins
+        ]
+        for each in findings.calibration
+    }
+    return draw_reliability(series, look, "Scores before the fetch, and what came by labels")
 
 
 def _draw(
@@ -164,8 +183,9 @@ def _key(figure: Figure, look: Mapping[str, Look]) -> None:
     if len(main) < len(look):
         handles.append(axes.plot([], [], color=MUTED, lw=0.8)[0])
         names.append(f"{len(look) - len(main)} others")
+    abreast = int(72 * figure.get_figwidth() / (_KEY_LETTER * max(map(len, names)) + _KEY_HANDLE))
     legend = figure.legend(
-        handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False,
+        handles, names, loc="outside lower center", ncols=max(1, min(abreast, 5)), frameon=False,
         fontsize=8.5, labelcolor=INK,
     )  # fmt: skip
     for text in legend.get_texts():

@@ -10,6 +10,7 @@ import msgspec
 import pandas as pd
 
 from focused.errors import ComparisonError
+from focused.evaluation.reliability import BinCount
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -47,8 +48,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ``relevant`` the pages on topic that count. ``crawl_and_stop`` and
     ``crawl_and_stop_threshold`` as in Cho, Garcia-Molina, Page 1998.
     ``half_recall_pages`` is None where half of the relevant pages were never
-    found. ``curve`` holds pairs (fetched, on topic), both rising. None elsewhere:
-    not measured.
+    found. ``score_bins`` holds the scores against labels, None of a policy whose
+    scores are no probabilities. ``curve`` holds pairs (fetched, on topic), both
+    rising. None elsewhere: not measured.
     """
 
     web: str
@@ -72,6 +74,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     judge_harvest: Share | None = None
     judge_precision: Share | None = None
     judge_recall: Share | None = None
+    score_bins: tuple[BinCount, ...] | None = None
     ended_because: str = ""
     simulated_s: Amount | None = None
     cpu_s: Amount | None = None
@@ -176,8 +179,8 @@ def runs_of(rows: Iterable[Mapping[str, Any]], name: str = "the comparison") -> 
 
 
 def runs_frame(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row per run, the columns those of :class:`Run` but ``curve``; None is missing."""
-    columns = [field for field in Run.__struct_fields__ if field != "curve"]
+    """One row per run, the flat fields of :class:`Run` as columns; None is missing."""
+    columns = [field for field in Run.__struct_fields__ if field not in ("curve", "score_bins")]
     frame = pd.DataFrame(
         [[getattr(run, column) for column in columns] for run in runs], columns=columns
     )
@@ -210,6 +213,11 @@ def _check(runs: Sequence[Run], name: str) -> None:
             raise ComparisonError(f"{where} is the same policy and start as runs[{earlier}]")
         if run.on_topic > run.fetched:
             raise ComparisonError(f"{where} has more pages on topic than fetched")
+        places = [each.place for each in run.score_bins or ()]
+        if len(set(places)) < len(places):
+            raise ComparisonError(f"{where}.score_bins has a bin twice")
+        if any(each.on_topic > each.pages for each in run.score_bins or ()):
+            raise ComparisonError(f"{where}.score_bins has more pages on topic than pages")
         for (before, found_before), (after, found_after) in zip(
             run.curve, run.curve[1:], strict=False
         ):

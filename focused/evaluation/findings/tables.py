@@ -5,33 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from focused.evaluation.findings import phrases
+from focused.evaluation.findings.closer_tables import (
+    ablation_tables,
+    calibration_tables,
+    catching_up_tables,
+)
 from focused.evaluation.findings.conclusions import Findings
 from focused.evaluation.findings.grid import Grid, Group, group_name
 from focused.evaluation.findings.pairing import TIE, Pairing
+from focused.evaluation.findings.table_frame import (
+    TABLES_WIDTH,
+    foreign_text,
+    new_table,
+    policy_text,
+)
 from focused.evaluation.wording import plain
 
-TABLES_WIDTH = 100
-"""Characters that the widest table takes up."""
-
-_LEAST_WIDTH = 80  # room for a title and a caption
 _TOPICS_ABREAST = 12
-_POLICY_WIDTH = 20
 _START_COLUMNS = 48
 """Characters that topic, seeds and cap take up beside the policies."""
 
 
 def all_tables(findings: Findings) -> list[Table]:
-    """What a comparison prints: by topic, summary, costs, pairs, the classifier's verdicts."""
+    """What a comparison prints: by topic, summary, costs, pairs, parts, scores, verdicts."""
     if not findings.grid.starts:
         return []
     return [
         *harvest_tables(findings),
         summary_table(findings),
+        *catching_up_tables(findings),
         costs_table(findings),
         *(
             table
@@ -41,6 +47,8 @@ def all_tables(findings: Findings) -> list[Table]:
                 *paired_groups_tables(findings, reference),
             )
         ),
+        *ablation_tables(findings),
+        *calibration_tables(findings),
         *verdicts_tables(findings),
     ]
 
@@ -64,12 +72,12 @@ def harvest_tables(findings: Findings) -> list[Table]:
 
 def summary_table(findings: Findings) -> Table:
     """Means by the labels, the best policy first."""
-    table = _table("Summary, by labels", "policy", "runs", "harvest", "95%", "recall", "area")
+    table = new_table("Summary, by labels", "policy", "runs", "harvest", "95%", "recall", "area")
     for column in ("hosts", "× bfs", "of oracle", "of bound", "early"):
         table.add_column(column, justify="right")
     for each in findings.best_first:
         table.add_row(
-            _policy(each.policy),
+            policy_text(each.policy),
             f"{each.runs:,}",
             phrases.mean_share(each.harvest),
             phrases.share_interval(each.harvest),
@@ -90,13 +98,15 @@ def summary_table(findings: Findings) -> Table:
 
 def costs_table(findings: Findings) -> Table:
     """How far each policy got, and what it cost."""
-    table = _table("How far, and at what cost", "policy", "stop", "stop hot", "half at", "reached")
+    table = new_table(
+        "How far, and at what cost", "policy", "stop", "stop hot", "half at", "reached"
+    )
     for column in ("minutes", "CPU s", "ms/page", "peak MB"):
         table.add_column(column, justify="right")
     for each in findings.best_first:
         minutes = None if each.simulated_s is None else each.simulated_s / 60
         table.add_row(
-            _policy(each.policy),
+            policy_text(each.policy),
             phrases.share(each.crawl_and_stop),
             phrases.share(each.crawl_and_stop_threshold),
             phrases.number(each.half_recall_pages),
@@ -115,13 +125,13 @@ def costs_table(findings: Findings) -> Table:
 
 def paired_table(findings: Findings, reference: str) -> Table:
     """Every policy less ``reference``, over all starts that both have."""
-    table = _table(
+    table = new_table(
         f"Harvest less that of {plain(reference)}, in percentage points, from the same starts",
         "policy", "points", "95%", "area", "wins", "ties", "losses", "topics",
     )  # fmt: skip
     for each in findings.paired_with(reference):
         table.add_row(
-            _policy(each.policy),
+            policy_text(each.policy),
             _difference(each),
             phrases.points_interval(each.difference),
             phrases.signed(each.area_difference.mean, 3),
@@ -142,7 +152,7 @@ def paired_groups_tables(findings: Findings, reference: str) -> list[Table]:
     groups = findings.grid.groups
     if len(groups) < 2:
         return []
-    table = _table(f"The same by kind of start, less {plain(reference)}", "policy")
+    table = new_table(f"The same by kind of start, less {plain(reference)}", "policy")
     for seeds, cap in groups:
         capped = "" if cap is None else f"\ncap {cap:,}"
         table.add_column(Text(plain(seeds, 14) + capped), justify="right")
@@ -150,7 +160,7 @@ def paired_groups_tables(findings: Findings, reference: str) -> list[Table]:
     for each in findings.paired_with(reference):
         cells = ({pair.policy: pair for pair in part}.get(each.policy) for part in by_group)
         row = (phrases.NONE if pair is None else _difference(pair) for pair in cells)
-        table.add_row(_policy(each.policy), *row)
+        table.add_row(policy_text(each.policy), *row)
     return [table]
 
 
@@ -159,7 +169,7 @@ def verdicts_tables(findings: Findings) -> list[Table]:
     known = [each for each in findings.best_first if each.judge_harvest is not None]
     if not known:
         return []
-    table = _table(
+    table = new_table(
         "The same pages, judged by the classifier that guided the crawl", "policy", "by classifier",
         "by labels", "flattery", "precision", "recall",
     )  # fmt: skip
@@ -167,7 +177,7 @@ def verdicts_tables(findings: Findings) -> list[Table]:
         assert each.judge_harvest is not None  # chosen so
         flattery = None if each.harvest is None else each.judge_harvest - each.harvest.mean
         table.add_row(
-            _policy(each.policy),
+            policy_text(each.policy),
             phrases.share(each.judge_harvest),
             phrases.mean_share(each.harvest),
             phrases.NONE if flattery is None else phrases.points(flattery),
@@ -191,16 +201,16 @@ def cell_means(grid: Grid) -> dict[tuple[str, str, str, str, int | None], float]
 
 
 def _by_start(grid: Grid, policies: Sequence[str]) -> Table:
-    table = _table("Harvest by topic, seeds and policy", "topic", "seeds", "cap")
+    table = new_table("Harvest by topic, seeds and policy", "topic", "seeds", "cap")
     for policy in policies:
-        table.add_column(_policy(policy), justify="right")
+        table.add_column(policy_text(policy), justify="right")
     cells = cell_means(grid)
     kinds = dict.fromkeys((each.web, each.topic, each.seeds, each.host_cap) for each in grid.starts)
     for web, topic, seeds, cap in kinds:
         values = (cells.get((policy, web, topic, seeds, cap)) for policy in policies)
         table.add_row(
-            _foreign(topic, 26),
-            _foreign(seeds, 12),
+            foreign_text(topic, 26),
+            foreign_text(seeds, 12),
             phrases.cap_text(cap),
             *map(phrases.share, values),
         )
@@ -212,40 +222,14 @@ def _by_policy(grid: Grid, group: Group, policies: Sequence[str]) -> Iterator[Ta
     for first in range(0, len(topics), _TOPICS_ABREAST):
         shown = list(enumerate(topics, 1))[first : first + _TOPICS_ABREAST]
         title = f"Harvest in per cent, {group_name(group)}"
-        table = _table(title, "policy", *(str(n) for n, _ in shown))
+        table = new_table(title, "policy", *(str(n) for n, _ in shown))
         for policy in policies:
             values = (cells.get((policy, web, topic, *group)) for _, (web, topic) in shown)
-            table.add_row(_policy(policy), *map(phrases.bare_share, values))
+            table.add_row(policy_text(policy), *map(phrases.bare_share, values))
         key = ", ".join(f"{n}\u00a0{plain(topic, 40)}" for n, (_, topic) in shown)
         table.caption = Text(key)
         yield table
 
 
-def _table(title: str, first: str, *others: str) -> Table:
-    table = Table(
-        title=Text(plain(title)), title_justify="left", caption_justify="left", box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0), caption_style="dim", min_width=_LEAST_WIDTH,
-    )  # fmt: skip
-    words = {"topic", "seeds"}
-    table.add_column(first, no_wrap=first not in words)
-    for column in others:
-        table.add_column(
-            column, justify="left" if column in words else "right", no_wrap=column == "95%"
-        )
-    return table
-
-
 def _difference(pair: Pairing) -> str:
-    return phrases.points(pair.difference.mean) + ("  " if pair.difference.decided else " ?")
-
-
-def _foreign(text: str, width: int) -> Text:
-    return Text(plain(text, width))
-
-
-def _policy(name: str) -> Text:
-    """A policy's name; one's own as ``package.module.function`` keeps its end, which tells more."""
-    line = plain(name)
-    if "." in line and len(line) > _POLICY_WIDTH:
-        return Text("…" + line[1 - _POLICY_WIDTH :])
-    return _foreign(line, _POLICY_WIDTH)
+    return phrases.decided_points(pair.difference)

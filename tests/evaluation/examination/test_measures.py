@@ -64,3 +64,15 @@ def test_the_peak_begins_anew_with_each_run() -> None:
 
 def test_the_peak_of_a_process_that_is_none_is_unknown() -> None:
     assert peak_mb(Path("/proc/0")) is None
+
+
+def test_a_run_keeps_its_scores_against_labels_where_they_are_probabilities(
+    tmp_path: Path,
+) -> None:
+    rows = run_all(tmp_path, "focused", "bfs", budget="30")
+    assert rows["bfs"]["score_bins"] is None
+    (run,) = runs_of([rows["focused"]])
+    assert run.score_bins
+    # The start is no page that anybody predicted, and has no label
+    assert sum(count.pages for count in run.score_bins) == run.fetched - 1
+    assert sum(count.on_topic for count in run.score_bins) == run.on_topic

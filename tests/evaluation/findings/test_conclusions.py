@@ -140,3 +140,27 @@ def test_findings_are_json_with_an_estimate_as_three_keys() -> None:
     assert {"ratio_to_path_oracle", "ratio_to_path_oracle_low"} <= ours.keys()
     assert given["paired"][0]["reference"] == "bfs"
     assert given["ranks"]["topics"] == 2
+
+
+def test_a_part_left_out_is_held_against_the_whole_what_is_missed_most_first() -> None:
+    rows = runs(
+        {
+            "whales": {
+                "focused": [0.5, 0.4],
+                "focused-without-url": [0.5, 0.3],
+                "focused-without-words": [0.2, 0.2],
+                "shark": [0.1, 0.1],
+                "bfs": [0.2, 0.3],
+            }
+        }
+    )
+    words, url = found(rows).ablations
+    assert (words.policy, url.policy) == ("focused-without-words", "focused-without-url")
+    assert words.difference.mean == pytest.approx(-0.25)
+    assert words.area_difference.low == pytest.approx(-0.3)
+    assert not url.difference.decided
+
+
+def test_without_the_whole_there_is_nothing_to_hold_a_part_against() -> None:
+    rows = runs({"whales": {"focused-without-url": [0.5], "bfs": [0.3]}})
+    assert found(rows).ablations == []

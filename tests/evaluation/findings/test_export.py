@@ -31,6 +31,12 @@ def two_topics(*policies: str) -> list[Row]:
     return runs(both) + runs(both, seeds="off-topic:5", host_cap=300)
 
 
+def with_scores(rows: list[Row]) -> list[Row]:
+    """The rows with as wide figures as there may be."""
+    bins = [[n, 12_345, 2_345, 2_500.0, 1_900.0] for n in range(10)]
+    return [row | {"score_bins": bins} for row in rows]
+
+
 def page_of(folder: Path) -> str:
     return (folder / "report.html").read_text("utf-8")
 
@@ -62,6 +68,36 @@ def test_the_folder_has_report_frames_and_pictures(tmp_path: Path) -> None:
         pd.read_parquet(written[0].parent / "runs.parquet"),
     )
     assert len(csv) == len(parquet) == 16
+
+
+def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the_page(
+    tmp_path: Path,
+) -> None:
+    rows = two_topics("bfs", "focused-without-url", "focused")
+    for row in rows:
+        row["score_bins"] = [[1, 40, 8, 6.0, 6.5]] if "focused" in row["policy"] else None
+    names = {path.name for path in write_findings(document(rows), tmp_path)}
+    further = {"ablations", "catching_up", "calibration"}
+    assert {f"{name}.{kind}" for name in further for kind in ("csv", "parquet")} <= names
+    assert {"reliability.svg", "reliability.png"} <= names
+    ablations = pd.read_csv(tmp_path / "ablations.csv")
+    assert set(ablations["policy"]) == {"focused-without-url"}
+    assert {"difference_low", "area_difference_high"} <= set(ablations)
+    scores = pd.read_csv(tmp_path / "calibration.csv")
+    assert scores["pages"].tolist() == [320, 320]
+    assert set(pd.read_csv(tmp_path / "catching_up.csv")["policy"]) >= {"focused", "bfs"}
+    page = page_of(tmp_path)
+    assert "What each part of focused is worth" in page
+    assert "Were the scores right?" in page
+    assert "Pages needed for what bfs finds" in page
+
+
+def test_a_comparison_without_them_has_no_such_files_and_places(tmp_path: Path) -> None:
+    names = {path.name for path in write_findings(document(two_topics("shark", "dfs")), tmp_path)}
+    assert not {"ablations.csv", "catching_up.csv", "calibration.csv", "reliability.svg"} & names
+    page = page_of(tmp_path)
+    assert "is worth" not in page and "Were the scores right?" not in page
+    assert "Pages needed" not in page
 
 
 def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path: Path) -> None:
@@ -128,12 +164,25 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies: tuple[str, ...]) -> None:
     console = Console(width=100, record=True, file=None, quiet=False)
     with console.capture() as capture:
-        for table in all_tables(conclude(runs_of(two_topics(*policies)))):
+        for table in all_tables(conclude(runs_of(with_scores(two_topics(*policies))))):
             console.print(table)
     text = capture.get()
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
     assert all(policy in text for policy in policies)
+
+
+def test_ablations_are_told_apart_by_what_they_lack_and_their_tables_fit() -> None:
+    parts = ("exploration-of-hosts", "other-host", "word")
+    policies = ["focused", *(f"focused-without-{part}" for part in parts), "bfs"]
+    console = Console(width=100)
+    with console.capture() as capture:
+        for table in all_tables(conclude(runs_of(with_scores(two_topics(*policies))))):
+            console.print(table)
+    text = capture.get()
+    assert max(map(len, text.splitlines())) <= 100
+    assert all(part in text for part in parts)
+    assert "…without-other-host" in text and "focused-without-word" in text
 
 
 def test_policies_of_ones_own_are_told_apart_by_their_ends() -> None:

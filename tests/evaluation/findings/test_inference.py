@@ -11,6 +11,8 @@ from focused.evaluation.findings.inference import (
     draw_weights,
     mean_estimate,
     mean_estimates,
+    median_interval,
+    median_of,
     ratio_estimate,
 )
 from focused.evaluation.findings.ranks import cliques, critical_difference, ranks_of
@@ -137,3 +139,25 @@ def test_all_tied_everywhere_is_no_difference() -> None:
     ranks = ranks_of(("a", "b", "c"), np.full((4, 3), 0.5), measure="harvest", starts=4)
     assert (ranks.friedman, ranks.p) == (0.0, 1.0)
     assert set(ranks.mean_ranks.values()) == {2.0}
+
+
+def test_a_median_may_lie_among_those_that_never_came() -> None:
+    assert median_of(np.array([3.0, 1.0, np.inf])) == 3.0
+    assert median_of(np.array([3.0, np.inf, np.inf, np.nan])) is None
+    assert median_of(np.array([np.nan])) is None
+
+
+def test_the_interval_of_a_median_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(200):
+        values = rng.exponential(size=40)
+        low, high = median_interval(draw_weights(range(40), rng, 300), values)
+        assert low is not None and high is not None
+        covered += low <= np.log(2) <= high
+    assert 0.88 <= covered / 200 <= 0.99
+
+
+def test_a_median_of_one_start_has_no_interval() -> None:
+    weights = draw_weights(["a", "b"], np.random.default_rng(0))
+    assert median_interval(weights, np.array([1.0, np.nan])) == (None, None)
