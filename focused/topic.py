@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
+"""What may weigh a topic classifier's words; the first is the default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
@@ -18,15 +21,17 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What the topic classifier learns from.
+    """What the topic classifier learns from, and how.
 
     ``good`` are category prefixes: these categories and all below are the
-    topic. ``model`` is the file the trained model lives in.
+    topic. ``model`` is the file the trained model lives in. ``estimator`` is
+    one of :data:`ESTIMATORS`.
     """
 
     directory: tuple[Path, ...]
     good: tuple[str, ...]
     model: Path
+    estimator: str = ESTIMATORS[0]
 
 
 @dataclass(frozen=True, slots=True)

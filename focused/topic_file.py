@@ -11,7 +11,7 @@ from pathlib import Path
 import ada_url
 
 from focused.errors import ConfigurationError
-from focused.topic import Budget, Output, Politeness, Scope, Seeds, Topic, Training
+from focused.topic import ESTIMATORS, Budget, Output, Politeness, Scope, Seeds, Topic, Training
 from focused.topic_table import Problems, Table
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -161,7 +161,12 @@ def _training(section: Table, folder: Path, name: str) -> Training:
     elif section.values["good"] == [] or "" in good:
         section.wrong("good", "is empty; name the categories that are the topic")
     model = section.text("model") or f"{name}.joblib"
-    return Training(directory=directory, good=good, model=_beside(folder, model))
+    return Training(
+        directory=directory,
+        good=good,
+        model=_beside(folder, model),
+        estimator=section.one_of("estimator", ESTIMATORS),
+    )
 
 
 def _scope(section: Table) -> Scope:

@@ -74,6 +74,16 @@ class Table:
         value = self._typed(key, str, default)
         return value.strip() if isinstance(value, str) else default
 
+    def one_of(self, key: str, choices: Sequence[str]) -> str:
+        """One of ``choices``, the first of them when absent."""
+        value = self.text(key, choices[0])
+        if value in choices:
+            return value
+        close = difflib.get_close_matches(value, choices, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
+        self.wrong(key, f'"{value}" is unknown; {hint}')
+        return choices[0]
+
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, none of them empty, repetitions removed."""
         value = self.values.get(key, [])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
-from focused.topic import Budget, Politeness, Scope, describe
+from focused.topic import ESTIMATORS, Budget, Politeness, Scope, describe
 from focused.topic_file import SECTIONS, load_topic
 
 ROOT = Path(__file__).parents[1]
@@ -300,6 +300,26 @@ def test_a_missing_directory_file_is_named(folder: Path) -> None:
 def test_a_topic_without_categories_is_refused(folder: Path, good: str) -> None:
     said = complaint(folder, SMALLEST.replace('["Top/Databases"]', good))
     assert said == "training.good: is empty; name the categories that are the topic"
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_estimator_can_be_chosen(folder: Path, name: str) -> None:
+    chosen = SMALLEST.replace(TRAINING, f'{TRAINING}estimator = "{name}"\n')
+    assert load_topic(write(folder, chosen)).training.estimator == name
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("svm-linear", "did you mean linear-svm?"),
+        ("oracle", "there are naive-bayes, logistic-regression, linear-svm"),
+    ],
+)
+def test_an_unknown_estimator_is_met_with_those_there_are(
+    folder: Path, name: str, hint: str
+) -> None:
+    text = SMALLEST.replace(TRAINING, f'{TRAINING}estimator = "{name}"\n')
+    assert complaint(folder, text) == f'training.estimator: "{name}" is unknown; {hint}'
 
 
 def test_a_category_may_end_in_a_slash(folder: Path) -> None:

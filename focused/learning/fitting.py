@@ -9,46 +9,23 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 
 from focused.learning.calibration import Bools, Floats, expit
 from focused.learning.directory import is_below
 from focused.learning.documents import Vocabulary
+from focused.learning.estimators import SMOOTHING, fit_weights
 from focused.learning.topic_classifier import Taxonomy, short_text_evidence
 
 FOLDS = 5
 MIN_CATEGORY_SAMPLES = 5
 MAX_CATEGORIES = 48
 
-# Chosen on hosts left out of nine topics of two builds of the documentation web, some 60 good
-# and 540 other samples each; flat around these values (docs/classifier.md).
-_SMOOTHING = 0.05
-_RIDGE_C = 3.0
-# Between plain naive Bayes (0) and the regression alone (1); Wang, Manning 2012 use 0.25, too.
-_TRUST = 0.25
-
-
-def fit_weights(rows: sp.csr_matrix, good: Bools) -> tuple[NDArray[np.float32], float]:
-    """Word weights, shape (V,), and the bias of the good-against-rest evidence.
-
-    ``rows`` has shape (n, V), of vectors of length one; both sides must be
-    there. The bias puts 0 half way between the means of the two sides.
-    """
-    bayes = MultinomialNB(alpha=_SMOOTHING).fit(rows, good)
-    ratio = bayes.feature_log_prob_[1] - bayes.feature_log_prob_[0]
-    ridge = LogisticRegression(C=_RIDGE_C, class_weight="balanced", max_iter=1000)
-    belief = ridge.fit(rows @ sp.diags(ratio), good).coef_[0]
-    weights = ratio * (_TRUST * belief + (1 - _TRUST) * np.abs(belief).mean())
-    shown = rows @ weights
-    middle = (shown[good].mean() + shown[~good].mean()) / 2
-    return weights.astype(np.float32), float(-middle)
-
 
 def fit_taxonomy(rows: sp.csr_matrix, classes: Sequence[str], good: Bools) -> Taxonomy:
     """Naive Bayes over the classes of the rows (see :func:`merged_categories`)."""
-    bayes = MultinomialNB(alpha=_SMOOTHING).fit(rows, np.array(classes))
+    bayes = MultinomialNB(alpha=SMOOTHING).fit(rows, np.array(classes))
     is_good = dict(zip(classes, good.tolist(), strict=True))
     names = tuple(str(name) for name in bayes.classes_)
     return Taxonomy(
@@ -160,13 +137,16 @@ class LabelledRows:
     vocabulary: Vocabulary
 
 
-def cross_validate(samples: LabelledRows, folds: NDArray[np.intp]) -> OutOfFold:
-    """Fit on all folds but one, speak about that one, for each fold."""
+def cross_validate(samples: LabelledRows, folds: NDArray[np.intp], estimator: str) -> OutOfFold:
+    """Fit on all folds but one, speak about that one, for each fold.
+
+    ``estimator`` is one of :data:`focused.topic.ESTIMATORS`.
+    """
     rows, good, classes = samples.rows, samples.good, np.array(samples.classes)
     evidence, title_evidence, plain = (np.zeros(len(good)) for _ in range(3))
     for fold in np.unique(folds):
         train, test = folds != fold, np.flatnonzero(folds == fold)
-        weights, bias = fit_weights(rows[train], good[train])
+        weights, bias = fit_weights(estimator, rows[train], good[train])
         evidence[test] = rows[test] @ weights + bias
         shown = [samples.titles[i] for i in test.tolist()]
         title_evidence[test] = short_text_evidence(samples.vocabulary, weights, shown)

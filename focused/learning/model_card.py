@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from focused.learning.calibration import Bin, Quality
 from focused.learning.report import SampleCounts, TrainedModel, Trial
+from focused.topic import ESTIMATORS
 
 
 def render_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str:
@@ -16,13 +17,14 @@ def render_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str
     parts = [
         f"# Topic model: {report.topic}",
         f"Judges whether a page is about **{report.topic}** "
-        f"({', '.join(report.samples.good_prefixes)}). Trained {made}, seed {report.seed}.",
+        f"({', '.join(report.samples.good_prefixes)}). Words weighed by {report.estimator}; "
+        f"trained {made}, seed {report.seed}.",
         f"A page counts as on topic from a relevance of **{calibration.threshold:.2f}**; "
         f"a page with hardly a known word gets the prior, {calibration.prior:.3f}.",
         "## Samples",
         _samples(report.samples),
         "## Quality",
-        _quality(report.trial),
+        _quality(report.trial, report.estimator),
         "## Calibration",
         _reliability(report.trial),
         "## Words that speak for the topic",
@@ -47,11 +49,12 @@ def _samples(counts: SampleCounts) -> str:
     return "\n\n".join(lines)
 
 
-def _quality(trial: Trial) -> str:
+def _quality(trial: Trial, estimator: str) -> str:
+    weighed = "with words weighed again" if estimator == ESTIMATORS[0] else estimator
     how = f"{trial.folds}-fold cross-validation {_manner(trial)}"
     rows = [
         ("naive Bayes alone", *_figures(trial.naive_bayes)),
-        ("with words weighed again", *_figures(trial.uncalibrated)),
+        (weighed, *_figures(trial.uncalibrated)),
         ("calibrated, at the threshold", *_figures(trial.calibrated)),
     ]
     names = ("model", "precision", "recall", "F1", "AUC", "average precision", "ECE")

@@ -37,7 +37,7 @@ from focused.topic import Topic
 from focused.whole_file import write_whole
 
 FORMAT = "focused topic model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_MODEL_BYTES = 500_000_000
 
 _PROTOCOL = 4  # fixed: the default differs between Python versions
@@ -262,4 +262,9 @@ def model_is_stale(topic: Topic) -> str | None:
         return str(error)
     if model.report.digest != samples_digest(topic):
         return f"the samples or training.good have changed since {path} was made"
+    if model.report.estimator != topic.training.estimator:
+        return (
+            f"training.estimator is {topic.training.estimator}, "
+            f"and {path} was made with {model.report.estimator}"
+        )
     return None

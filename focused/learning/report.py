@@ -40,8 +40,9 @@ class Trial:
     ``by_host`` tells whether whole hosts were left out, ``host_auc`` the area
     under ROC when they were (None where the samples' hosts do not allow it;
     too low a one sends the trial back to single pages). ``naive_bayes`` is
-    plain soft-focus naive Bayes, ``uncalibrated`` the word weights at face
-    value (both at 0.5), ``calibrated`` the finished relevance at the threshold.
+    plain soft-focus naive Bayes (for comparison, whatever the estimator),
+    ``uncalibrated`` the estimator's word weights at face value (both at 0.5),
+    ``calibrated`` the finished relevance at the threshold.
     """
 
     by_host: bool
@@ -58,11 +59,13 @@ class Trial:
 class TrainingReport:
     """What the model card tells. ``trained_at`` is in seconds since the epoch.
 
-    ``digest`` identifies directory and good list. ``top_words`` are pairs of a
-    word and its mean share in a good sample's evidence, largest first.
+    ``estimator`` is one of :data:`focused.topic.ESTIMATORS`. ``digest``
+    identifies directory and good list. ``top_words`` are pairs of a word and
+    its mean share in a good sample's evidence, largest first.
     """
 
     topic: str
+    estimator: str
     trained_at: float
     seed: int
     digest: str

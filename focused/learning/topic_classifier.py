@@ -1,13 +1,15 @@
-"""The topic classifier: naive Bayes with its words weighed again, calibrated.
+"""The topic classifier: words with weights, calibrated.
 
-Naive Bayes gives each word its log-likelihood ratio between the good
-categories and the rest. It takes words that come together for independent
-witnesses; a ridge logistic regression on the ratios learns how much to
-believe of each (Wang, Manning 2012, "Baselines and bigrams"). A page's
-evidence is one dot product; Platt's sigmoid, fitted on hosts left out of the
-training, turns it into a probability (Platt 1999). The good categories' share
-is summed as in soft focus (Chakrabarti, van den Berg, Dom 1999); naive Bayes
-over the whole taxonomy names the likeliest category.
+The weights come from one of the estimators of
+:mod:`focused.learning.estimators`. By default naive Bayes gives each word its
+log-likelihood ratio between the good categories and the rest. It takes words
+that come together for independent witnesses; a ridge logistic regression on
+the ratios learns how much to believe of each (Wang, Manning 2012, "Baselines
+and bigrams"). A page's evidence is one dot product; Platt's sigmoid, fitted
+on hosts left out of the training, turns it into a probability (Platt 1999).
+The good categories' share is summed as in soft focus (Chakrabarti, van den
+Berg, Dom 1999); naive Bayes over the whole taxonomy names the likeliest
+category.
 """
 
 from __future__ import annotations

@@ -23,12 +23,12 @@ from focused.learning.calibration import (
 )
 from focused.learning.directory import DirectoryEntry, SampleSet, read_directory, sample_set
 from focused.learning.documents import learn_vocabulary, matrix, page_words
+from focused.learning.estimators import fit_weights
 from focused.learning.fitting import (
     LabelledRows,
     OutOfFold,
     cross_validate,
     fit_taxonomy,
-    fit_weights,
     host_folds,
     merged_categories,
     page_folds,
@@ -156,7 +156,7 @@ def _fit(
     classes = merged_categories([entry.category for entry in samples.entries], good.tolist())
     labelled = LabelledRows(rows, good, classes, samples.hosts, samples.titles, vocabulary)
     calibration, trial = _calibrate(labelled, topic, seed, prior)
-    weights, bias = fit_weights(rows, good)
+    weights, bias = fit_weights(topic.training.estimator, rows, good)
     classifier = TopicClassifier(
         vocabulary, weights, bias, fit_taxonomy(rows, classes, good), calibration
     )
@@ -164,6 +164,7 @@ def _fit(
     best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()
     report = TrainingReport(
         topic=topic.name,
+        estimator=topic.training.estimator,
         trained_at=now,
         seed=seed,
         digest=samples_digest(topic),
@@ -174,7 +175,7 @@ def _fit(
     return TrainedModel(classifier, report)
 
 
-def _try_out(samples: LabelledRows, seed: int) -> tuple[OutOfFold, float | None]:
+def _try_out(samples: LabelledRows, estimator: str, seed: int) -> tuple[OutOfFold, float | None]:
     """The trial to calibrate on, and the AUC on left-out hosts where that was tried.
 
     Left-out hosts are the honest trial. But a topic that lives on few hosts,
@@ -183,18 +184,18 @@ def _try_out(samples: LabelledRows, seed: int) -> tuple[OutOfFold, float | None]
     """
     folds, auc = host_folds(samples.good, samples.hosts, seed), None
     if folds is not None:
-        seen = cross_validate(samples, folds)
+        seen = cross_validate(samples, folds, estimator)
         auc = ranking_quality(seen.evidence, samples.good)
         if auc >= MIN_HOST_AUC:
             return seen, auc
-    return cross_validate(samples, page_folds(samples.good, seed)), auc
+    return cross_validate(samples, page_folds(samples.good, seed), estimator), auc
 
 
 def _calibrate(
     samples: LabelledRows, topic: Topic, seed: int, prior: float | None
 ) -> tuple[Calibration, Trial]:
     good = samples.good
-    seen, host_auc = _try_out(samples, seed)
+    seen, host_auc = _try_out(samples, topic.training.estimator, seed)
     slope, offset = platt(seen.evidence, good)
     if slope <= 0:
         raise TrainingError(

@@ -57,6 +57,9 @@ def topic(folder: Path, pages: dict[str, Page], **training) -> Topic:
     )
 
 
-def trained(folder: Path, pages: dict[str, Page] | None = None, **options) -> TrainedModel:
+def trained(
+    folder: Path, pages: dict[str, Page] | None = None, estimator: str = "", **options
+) -> TrainedModel:
     pages = web() if pages is None else pages
-    return train_topic(topic(folder, pages), pages.get, now=1_700_000_000.0, **options)
+    training = {"estimator": estimator} if estimator else {}
+    return train_topic(topic(folder, pages, **training), pages.get, now=1_700_000_000.0, **options)

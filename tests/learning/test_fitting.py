@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.learning.documents import learn_vocabulary, matrix, page_words
+from focused.learning.estimators import fit_weights
 from focused.learning.fitting import (
     MAX_CATEGORIES,
-    fit_weights,
     host_folds,
     merged_categories,
     page_folds,
 )
+from focused.topic import ESTIMATORS
 from tests.learning.made_up import CHEESE, GARDEN, page
 
 
@@ -76,12 +77,13 @@ def test_page_folds_share_out_both_sides():
     assert [int(good[folds == fold].sum()) for fold in range(5)] == [2] * 5
 
 
-def test_weights_are_positive_for_the_topics_words_and_negative_for_the_others():
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_weights_are_positive_for_the_topics_words_and_negative_for_the_others(estimator):
     pages = [page("cheese", n) for n in range(20)] + [page("garden", n) for n in range(60)]
     documents = [page_words(one) for one in pages]
     vocabulary = learn_vocabulary(documents, ["h"] * len(pages))
     rows = matrix((vocabulary.vector(*pair) for pair in documents), len(vocabulary))
-    weights, _ = fit_weights(rows, np.array([True] * 20 + [False] * 60))
+    weights, _ = fit_weights(estimator, rows, np.array([True] * 20 + [False] * 60))
     place = vocabulary.index
     # The first three words of each kind occur in the pages of the other kind, too.
     assert all(weights[place[word]] > 0 for word in CHEESE[3:])

@@ -15,12 +15,25 @@ from hypothesis import strategies as st
 
 from focused.errors import ModelError
 from focused.learning.model_store import FORMAT, FORMAT_VERSION, load_model, save_model
+from focused.topic import ESTIMATORS
 from tests.learning.made_up import page, trained
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("made"))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_whatever_the_estimator_the_file_is_plain_data_that_judges_alike(estimator, tmp_path):
+    made = trained(tmp_path, estimator=estimator)
+    save_model(made, tmp_path / "made.joblib")
+    loaded = load_model(tmp_path / "made.joblib")  # which refuses all but plain data
+    assert loaded.report.estimator == estimator
+    for kind in ("cheese", "garden"):
+        assert loaded.classifier.judge(page(kind, 7)) == made.classifier.judge(page(kind, 7))
+    texts = ["brie and cheddar", "tulip", ""]
+    assert np.array_equal(loaded.classifier.verdicts(texts), made.classifier.verdicts(texts))
 
 
 @pytest.fixture(scope="module")

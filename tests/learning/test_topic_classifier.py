@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from focused.learning.protocols import TopicJudge
 from focused.learning.topic_classifier import MAX_VERDICT_NATS
+from focused.topic import ESTIMATORS
 from focused.web.page import Judgement, Page
 from tests.learning.made_up import page, trained
 
 
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory) -> TopicJudge:
-    return trained(tmp_path_factory.mktemp("cheese")).classifier
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def judge(request, tmp_path_factory) -> TopicJudge:
+    return trained(tmp_path_factory.mktemp("cheese"), estimator=request.param).classifier
 
 
 def test_unseen_pages_of_the_topic_are_on_topic(judge):

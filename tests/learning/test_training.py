@@ -8,6 +8,7 @@ import pytest
 from focused.errors import ConfigurationError, TrainingError
 from focused.learning.model_store import model_is_stale, save_model
 from focused.learning.training import MIN_SAMPLES, train_topic
+from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from tests.learning.made_up import page, topic, trained, web
 
@@ -48,10 +49,11 @@ def test_progress_is_told_of_every_sample(tmp_path):
     assert told == [(n, 120) for n in range(1, 121)]
 
 
-def test_the_same_samples_and_seed_give_the_same_model(tmp_path):
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_same_samples_and_seed_give_the_same_model(tmp_path, estimator):
     paths = [tmp_path / "a.joblib", tmp_path / "b.joblib"]
     for path in paths:
-        save_model(trained(tmp_path, seed=3), path)
+        save_model(trained(tmp_path, estimator=estimator, seed=3), path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
@@ -144,6 +146,19 @@ def test_a_model_is_stale_when_its_samples_change(tmp_path):
 def test_a_model_is_stale_when_the_good_categories_change(tmp_path):
     save_model(trained(tmp_path), topic(tmp_path, web()).training.model)
     assert "changed" in (model_is_stale(topic(tmp_path, web(), good=("Top/Home",))) or "")
+
+
+def test_a_model_is_stale_when_another_estimator_is_chosen(tmp_path):
+    save_model(trained(tmp_path), topic(tmp_path, web()).training.model)
+    chosen = topic(tmp_path, web(), estimator="linear-svm")
+    assert "linear-svm" in (model_is_stale(chosen) or "")
+    save_model(trained(tmp_path, estimator="linear-svm"), chosen.training.model)
+    assert model_is_stale(chosen) is None
+
+
+def test_the_card_names_the_estimator(tmp_path):
+    card = save_model(trained(tmp_path, estimator="linear-svm"), tmp_path / "cheese.joblib")
+    assert "weighed by linear-svm" in card.read_text()
 
 
 def test_a_damaged_model_is_stale(tmp_path):
