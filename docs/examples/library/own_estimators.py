@@ -1,0 +1,52 @@
+"""A judge and a link scorer of one's own, from scikit-learn.
+
+Crawl with the judge, then again with the scorer that learned from that crawl:
+
+    scrapy crawl topic -a topic=topic.toml -s FOCUSED_GUIDE=own_estimators.guide
+    scrapy crawl topic -a topic=topic.toml -s FOCUSED_GUIDE=own_estimators.guide \\
+        -s FOCUSED_POLICY=own_estimators.policy
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from focused.crawl.policy import Policy
+from focused.learning.apprentice import Apprentice
+from focused.learning.directory import read_directory, sample_set
+from focused.learning.own_estimators import EstimatorJudge, EstimatorScorer
+from focused.scrapy_addon.session import Guide
+
+EARLIER_CRAWL = Path("out/pages.parquet")
+
+
+def guide(topic):
+    """A pipeline over texts as judge, the apprentice as ever."""
+    samples = sample_set(read_directory(topic.training.directory), topic.training.good)
+    # Titles and descriptions alone: no page is fetched to learn from, so none is left out.
+    texts = [f"{entry.title}\n{entry.description}" for entry in samples.entries]
+    letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    pipeline = make_pipeline(letters, LogisticRegression(C=10, class_weight="balanced"))
+    judge = EstimatorJudge(pipeline.fit(texts, samples.good), threshold=0.5)
+    return Guide(judge, Apprentice(judge), training_urls=frozenset())
+
+
+def policy(aids):
+    """Links in the order of a boosted ensemble that was fitted on an earlier crawl."""
+    pages = pd.read_parquet(EARLIER_CRAWL)
+    links = pages[(pages["outcome"] == "fetched") & pages["parent"].notna()]
+    parents = links["parent"].map(pages.set_index("url")["relevance"]).fillna(0.5)
+    known = np.column_stack([aids.judge.verdicts(list(links["anchor"])), parents])
+    boosted = HistGradientBoostingClassifier(min_samples_leaf=2, monotonic_cst=[1, 1])
+    boosted.fit(known, links["on_topic"].astype(bool))
+
+    def features(visit, links):
+        anchors = aids.judge.verdicts([link.anchor for link in links])
+        return np.column_stack([anchors, np.full(len(links), visit.judgement.relevance)])
+
+    return Policy("boosted", EstimatorScorer(boosted, features, ["anchor", "parent"]))
