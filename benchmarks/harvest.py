@@ -86,7 +86,7 @@ def main() -> int:
     documents = []
     for part in PARTS:
         folder = options.work / part.web.name
-        status = _build(part) or _compare(part, folder, options)
+        status = build(part) or _compare(part, folder, options)
         if status:
             return status
         documents.append(json.loads((folder / "comparison.json").read_text(encoding="utf-8")))
@@ -114,10 +114,11 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _build(part: Part) -> int:
+def build(part: Part) -> int:
+    """Build the part's web where it is missing; return the exit status."""
     if (part.web / "web.json").is_file():
         return 0
-    return _focused("web", "build", *part.build, "--folder", str(part.web))
+    return run_focused("web", "build", *part.build, "--folder", str(part.web))
 
 
 def _compare(part: Part, folder: Path, options: argparse.Namespace) -> int:
@@ -129,10 +130,11 @@ def _compare(part: Part, folder: Path, options: argparse.Namespace) -> int:
     for seeds in ("on-topic:5", "off-topic:5"):
         words += ["--seeds", seeds]
     words += ["--repeat", str(options.repeat), "--jobs", str(options.jobs), "--out", str(folder)]
-    return _focused("compare", *words)
+    return run_focused("compare", *words)
 
 
-def _focused(*words: str) -> int:
+def run_focused(*words: str) -> int:
+    """Run the command ``focused`` in this process; return its exit status."""
     try:
         focused(list(words), standalone_mode=False)
     except SystemExit as done:

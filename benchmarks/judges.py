@@ -1,0 +1,231 @@
+"""Which estimator makes the judge that harvests most? The same policy, from the same starts.
+
+``python benchmarks/judges.py`` builds the doc web's medium tier and FOLDOC where they are
+missing, trains each topic of the standing benchmark with every estimator there is, lets
+``focused`` crawl with each, and writes tables into ``benchmarks/results/judges/``. Labels tell the
+harvest, never the judge. Stopped, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from harvest import PARTS, ROOT, Part, build, run_focused
+
+from focused.evaluation.findings.conclusions import Findings, conclude
+from focused.evaluation.findings.inference import Estimate
+from focused.evaluation.findings.runs import Run, runs_of
+from focused.evaluation.findings.summary import Share
+from focused.learning.directory import read_directory
+from focused.learning.model_store import load_model
+from focused.learning.training import FetchPage, train_topic
+from focused.recorded.pages import page_reader
+from focused.recorded.store import RecordedWeb
+from focused.topic import ESTIMATORS, Topic
+from focused.topic_file import load_topic
+from focused.whole_file import write_whole
+
+SEEDS = ("on-topic:5", "off-topic:5")
+_TIMED_TOPICS = 3
+"""Of each web: enough to tell seconds from tenths, and each is trained once more for it."""
+
+
+def main() -> int:
+    """Train, crawl, write and print; return the exit status."""
+    options = _options()
+    os.chdir(ROOT)
+    began_s = time.monotonic()
+    runs: list[Run] = []
+    trainings = []
+    for part in PARTS:
+        if part.web.name not in options.webs.split(","):
+            continue
+        if status := build(part):
+            return status
+        for estimator in ESTIMATORS:
+            folder = options.work / estimator / part.web.name
+            topics = [_topic_file(topic, estimator, folder) for topic in part.topics]
+            if status := _crawl(part, topics, folder, options):
+                return status
+            runs += _runs(folder, estimator)
+        trainings += list(_trainings(part, options.work))
+    tables = {
+        "harvest": harvest_table(conclude(runs)),
+        "training": training_table(pd.DataFrame(trainings)),
+    }
+    _write(options.out, tables, runs)
+    minutes = (time.monotonic() - began_s) / 60
+    print(f"{len(runs):,} runs; this session took {minutes:.1f} minutes")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--webs", default="docweb-medium,foldoc", help="names of webs, commas")
+    parser.add_argument("--budget", default="300", help="pages per run (default: 300)")
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/judges"))
+    parser.add_argument("--work", type=Path, default=Path("crawls/benchmark-judges"))
+    return parser.parse_args()
+
+
+def _topic_file(name: str, estimator: str, folder: Path) -> Path:
+    """The topic with this estimator, its model a file of its own; the same name otherwise."""
+    shipped = Path(f"topics/{name}.toml")
+    document = tomllib.loads(shipped.read_text(encoding="utf-8"))
+    training = document["training"]
+    training["directory"] = [str((shipped.parent / one).resolve()) for one in training["directory"]]
+    training |= {"estimator": estimator, "model": f"{shipped.stem}.joblib"}
+    document["output"] = {"folder": f"crawl-{shipped.stem}"}
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_whole(folder / shipped.name, "\n".join(_toml(document)).encode())
+
+
+def _toml(document: dict[str, Any]) -> Iterator[str]:
+    """A topic file's document as lines; JSON's texts, lists, numbers and flags are TOML's, too."""
+    for key, value in document.items():
+        if not isinstance(value, dict):
+            yield f"{key} = {json.dumps(value)}"
+    for name, section in document.items():
+        if isinstance(section, dict):
+            yield f"[{name}]"
+            yield from (f"{key} = {json.dumps(value)}" for key, value in section.items())
+
+
+def _crawl(part: Part, topics: Sequence[Path], folder: Path, options: argparse.Namespace) -> int:
+    words = ["--web", str(part.web), "--policies", "focused", "--budget", options.budget]
+    for topic in topics:
+        words += ["--topic", str(topic)]
+    for seeds in SEEDS:
+        words += ["--seeds", seeds]
+    words += ["--host-cap", "none", "--repeat", str(options.repeat), "--jobs", str(options.jobs)]
+    # Its tables are of one judge alone; ours come after.
+    with (folder / "said.txt").open("w") as said, contextlib.redirect_stdout(said):
+        return run_focused("compare", *words, "--out", str(folder))
+
+
+def _runs(folder: Path, estimator: str) -> list[Run]:
+    document = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+    return list(runs_of([{**run, "policy": estimator} for run in document["runs"]]))
+
+
+def _trainings(part: Part, work: Path) -> Iterator[dict[str, Any]]:
+    """What each training leaves, and, of the first topics, costs once the pages are parsed."""
+    with RecordedWeb.open(part.web) as web:
+        read = cache(page_reader(web))
+        for place, name in enumerate(part.topics):
+            for estimator in ESTIMATORS:
+                topic = load_topic(work / estimator / part.web.name / f"{Path(name).name}.toml")
+                trial = load_model(topic.training.model).report.trial
+                yield {
+                    "web": part.web.name,
+                    "topic": topic.name,
+                    "estimator": estimator,
+                    "auc": trial.calibrated.auc,
+                    "average_precision": trial.calibrated.average_precision,
+                    "ece": trial.calibrated.ece,
+                    "training_cpu_s": _cpu_s(topic, read) if place < _TIMED_TOPICS else None,
+                    "model_mb": topic.training.model.stat().st_size / 1e6,
+                }
+
+
+def _cpu_s(topic: Topic, read: FetchPage) -> float:
+    for entry in read_directory(topic.training.directory):
+        read(entry.url)
+    began_s = time.process_time()
+    train_topic(topic, read, now=0.0)
+    return time.process_time() - began_s
+
+
+def harvest_table(findings: Findings) -> pd.DataFrame:
+    """A row an estimator and kind of seeds, and its difference to the default judge.
+
+    Shares in per cent, differences in percentage points, 95% intervals from the
+    bootstrap over topics and starts; None in the default's own row.
+    """
+    rows = []
+    for each in findings.summary:
+        for seeds in (None, *SEEDS):
+            share = each if seeds is None else _group(each.by_group, seeds)
+            pairs = [p for p in findings.paired if (p.policy, p.seeds) == (each.policy, seeds)]
+            pair = pairs[0] if pairs else None
+            rows.append(
+                {
+                    "judge": each.policy,
+                    "seeds": seeds or "all",
+                    "runs": share.runs,
+                    **_spread("harvest", share.harvest),
+                    **_spread("area", share.area),
+                    **_spread("difference", pair.difference if pair else None),
+                    "wins": pair.wins if pair else None,
+                    "ties": pair.ties if pair else None,
+                    "losses": pair.losses if pair else None,
+                    "judge_precision": each.judge_precision if seeds is None else None,
+                    "judge_recall": each.judge_recall if seeds is None else None,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _group(shares: Sequence[Share], seeds: str) -> Share:
+    return next(share for share in shares if share.seeds == seeds)
+
+
+def _spread(name: str, value: Estimate | None) -> dict[str, float | None]:
+    parts = (None, None, None) if value is None else (value.mean, value.low, value.high)
+    return {
+        f"{name}{end}": None if part is None else round(100 * part, 2)
+        for end, part in zip(("", "_low", "_high"), parts, strict=True)
+    }
+
+
+def training_table(trainings: pd.DataFrame) -> pd.DataFrame:
+    """Means over the topics of each web."""
+    figures = ["auc", "average_precision", "ece", "training_cpu_s", "model_mb"]
+    return trainings.groupby(["web", "estimator"], sort=False)[figures].mean().reset_index()
+
+
+def _write(folder: Path, tables: dict[str, pd.DataFrame], runs: Sequence[Run]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = []
+    for name, table in tables.items():
+        write_whole(folder / f"{name}.csv", table.to_csv(index=False).encode())
+        texts.append(f"## {name.title()}\n\n{_markdown(table)}")
+    by_run = pd.DataFrame(
+        [
+            {"judge": run.policy, **run.start._asdict(), "harvest": run.harvest, "area": run.area}
+            for run in runs
+        ]
+    )
+    write_whole(folder / "runs.csv", by_run.to_csv(index=False).encode())
+    whole = "# Judges\n\nBy `benchmarks/judges.py`.\n\n" + "\n\n".join(texts) + "\n"
+    write_whole(folder / "README.md", whole.encode())
+    print(whole)
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    """A table in Markdown, figures short, what is missing empty."""
+    lines = [list(table.columns), ["---"] * len(table.columns)]
+    for row in table.itertuples(index=False):
+        lines.append(["" if pd.isna(cell) else _cell(cell) for cell in row])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
