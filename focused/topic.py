@@ -25,13 +25,15 @@ class Training:
 
     ``good`` are category prefixes: these categories and all below are the
     topic. ``model`` is the file the trained model lives in. ``estimator`` is
-    one of :data:`ESTIMATORS`.
+    one of :data:`ESTIMATORS`. ``link_prior`` is what the apprentice starts from:
+    the name of a prior that is shipped, or the path of a JSON file.
     """
 
     directory: tuple[Path, ...]
     good: tuple[str, ...]
     model: Path
     estimator: str = ESTIMATORS[0]
+    link_prior: str = "all-webs"
 
 
 @dataclass(frozen=True, slots=True)

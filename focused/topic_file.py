@@ -161,11 +161,13 @@ def _training(section: Table, folder: Path, name: str) -> Training:
     elif section.values["good"] == [] or "" in good:
         section.wrong("good", "is empty; name the categories that are the topic")
     model = section.text("model") or f"{name}.joblib"
+    prior = section.text("link_prior") or "all-webs"
     return Training(
         directory=directory,
         good=good,
         model=_beside(folder, model),
         estimator=section.one_of("estimator", ESTIMATORS),
+        link_prior=str(_beside(folder, prior)) if prior.endswith(".json") else prior,
     )
 
 

@@ -1,51 +1,69 @@
 """How a crawl's learner is taught, and asked again.
 
-Each page is learned from once, after its link's score was made. A link that
-was scored earlier is scored again when its turn comes, and goes back into its
-queue when it is worth less by then: no scan of the frontier, ever. A link
-that is worth more by now shows when a page links to it once more.
+Each page is learned from once, after its link's score was made. The lesson is
+written with the page; what the learner knows is kept every few hundred
+lessons, and the lessons until then are dropped. A restarted crawl restores
+that and teaches the lessons since: the learner knows what it knew.
+
+A link that was scored earlier is scored again when its turn comes, and goes
+back into its queue when it is worth less by then; one that a page links to
+once more is scored again at once. No scan of the frontier, ever.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 from msgspec import structs
 
-from focused.archive import page_rows
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.queued import QueuedLink
+from focused.frontier.rows import pack
 from focused.frontier.store import StateStore
+from focused.learning.lesson import from_bytes
 from focused.learning.protocols import LearningScorer
 
 # A bound on the time of one turn; the last link is then taken as it is.
 _RESCORED_A_TURN = 50
-# A link that fell by less is fetched in its turn: a move costs two writes.
-_FELL = 0.01
+# A link that fell by less, in priority, is fetched in its turn: a move costs two writes.
+_FELL = 0.02
+_LESSONS_UNTIL_KEPT = 500
+_NUMBER = struct.Struct(">Q")
+_STATE = b"state"
 
 
 class Apprenticeship:
     """Stands between a frontier and a policy's scorer, when that one learns."""
 
     def __init__(self, policy: Policy, frontier: Frontier, store: StateStore) -> None:
-        """What earlier sessions saw is taught again, from the archive's rows in ``store``."""
+        """What earlier sessions taught is taught again, from ``store``."""
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, LearningScorer) else None
         self._ordering = policy.ordering
         self._features = len(scorer.feature_names)
         self._frontier = frontier
+        self._store = store
+        self._lessons = 0
         if self._learner is not None:
-            _teach_again(self._learner, store)
+            self._remember(self._learner)
 
     def learn(self, settled: Settled) -> None:
         """Learn from a judged page; copies of one page teach once."""
-        judged = settled.judgement
-        if self._learner is None or judged is None or settled.outcome != "fetched":
+        judged, page = settled.judgement, settled.page
+        if self._learner is None or judged is None or page is None:
             return
-        if settled.duplicate_of is None:
-            self._learner.learn(settled.link.url, settled.link.anchor, judged.relevance)
+        if settled.outcome != "fetched" or settled.duplicate_of is not None:
+            return
+        # Through the row it is kept as: what is taught again must be what was taught.
+        row = pack(self._learner.lesson(settled.link, page, judged.relevance))
+        self._learner.learn(from_bytes(row))
+        self._store.put("lessons", _NUMBER.pack(self._lessons), row)
+        self._lessons += 1
+        if self._lessons % _LESSONS_UNTIL_KEPT == 0:
+            self._keep(self._learner)
 
     def offer(self, now: float, patience_s: float) -> Offer | NotYet | None:
         """The frontier's offer, its link scored by what is known now."""
@@ -67,12 +85,20 @@ class Apprenticeship:
         # Seeds, and a driver's own requests, were not scored on a page.
         if len(link.evidence) != self._features:
             return link
-        score, evidence = learner.rescore(link.url, link.anchor, link.evidence)
-        priority = self._ordering(score, offer.found)
-        return structs.replace(link, score=score, evidence=tuple(evidence), priority=priority)
+        again = learner.rescore(link)
+        priority = self._ordering(again.worth, offer.found)
+        return structs.replace(link, score=again.score, evidence=again.evidence, priority=priority)
 
+    def _keep(self, learner: LearningScorer) -> None:
+        self._store.put("learned", _STATE, _NUMBER.pack(self._lessons) + learner.state())
+        for key in [key for key, _ in self._store.scan("lessons")]:
+            self._store.delete("lessons", key)
 
-def _teach_again(learner: LearningScorer, store: StateStore) -> None:
-    for row in page_rows(store):
-        if row["outcome"] == "fetched" and row["duplicate_of"] is None:
-            learner.learn(row["url"], row["anchor"], row["relevance"])
+    def _remember(self, learner: LearningScorer) -> None:
+        kept = self._store.get("learned", _STATE)
+        if kept is not None:
+            (self._lessons,) = _NUMBER.unpack(kept[: _NUMBER.size])
+            learner.restore(kept[_NUMBER.size :])
+        for _, row in self._store.scan("lessons"):
+            learner.learn(from_bytes(row))
+            self._lessons += 1

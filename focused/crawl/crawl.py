@@ -50,7 +50,9 @@ class Crawl:
         """
         self.topic = topic
         self.counters = Counters.from_state(store.get_meta("counters"))
-        self.frontier = Frontier(store)
+        self.frontier = Frontier(
+            store, worth_waiting_for=policy.worth_waiting_for, exploration=policy.exploration
+        )
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
         self._store = store
         self._discovery = Discovery(

@@ -17,7 +17,8 @@ from focused.crawl.steps import ScoredLink
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
-from focused.learning.protocols import LinkScorer, Visit
+from focused.learning.evidence import log_odds_within
+from focused.learning.protocols import LearningScorer, LinkScorer, Visit
 from focused.topic import Scope
 from focused.web.page import Link, Page
 from focused.web.scope import ScopeFilter
@@ -40,6 +41,7 @@ class Discovery:
         self._filter = ScopeFilter(scope)
         self._max_per_host = scope.max_pages_per_host
         self._scorer = scorer
+        self._learns = isinstance(scorer, LearningScorer)
         self._ordering = ordering
         self._frontier = frontier
         self._counters = counters
@@ -56,10 +58,35 @@ class Discovery:
         followed = [link for link, key in zip(allowed, keys, strict=True) if key not in settled]
         if not followed:
             return {}
+        if isinstance(self._scorer, LearningScorer):
+            return self._scored_jointly(self._scorer, visit, followed)
         answer = self._scorer.score(visit, followed)
         rows = zip(followed, answer.scores.tolist(), answer.features.tolist(), strict=True)
         return {
-            link.url: ScoredLink(link, score, tuple(features)) for link, score, features in rows
+            link.url: ScoredLink(link, score, tuple(features), worth=score)
+            for link, score, features in rows
+        }
+
+    def _scored_jointly(
+        self, scorer: LearningScorer, visit: Visit, links: Sequence[Link]
+    ) -> dict[str, ScoredLink]:
+        """Scores of all in-links together: of this page's and of those that were found earlier."""
+        keys = [link_key(link.url) for link in links]
+        queued = self._frontier.waiting_among(keys)
+        waiting = [queued.get(key) for key in keys]
+        answer = scorer.score_joined(visit, links, waiting)
+        columns = zip(
+            links,
+            answer.scores.tolist(),
+            answer.features.tolist(),
+            answer.worth.tolist(),
+            answer.trails,
+            (None if leads else link for leads, link in zip(answer.leads, waiting, strict=True)),
+            strict=True,
+        )
+        return {
+            link.url: ScoredLink(link, score, tuple(features), worth, trail, before)
+            for link, score, features, worth, trail, before in columns
         }
 
     def queue(
@@ -67,25 +94,30 @@ class Discovery:
     ) -> None:
         """Push a page's scored links, in document order."""
         for url, found in scored.items():
+            before = found.before
             self._frontier.push(
                 QueuedLink(
                     key=link_key(url),
                     url=url,
                     host=host_of(url),
-                    priority=self._ordering(found.score, self._frontier.found),
+                    priority=self._ordering(found.worth, self._frontier.found),
                     score=found.score,
                     depth=depth,
-                    parent=parent.url,
-                    anchor=found.link.anchor[:_MAX_ANCHOR_CHARS],
+                    parent=before.parent if before else parent.url,
+                    anchor=before.anchor if before else found.link.anchor[:_MAX_ANCHOR_CHARS],
                     evidence=found.evidence,
                     found_at=now,
+                    trail=found.trail,
                 ),
                 now,
+                joined=self._learns,
             )
 
     def push(self, link: QueuedLink, now: float) -> bool:
         """Queue one link at the place its score gives it; True when it is new."""
-        priority = self._ordering(link.score, self._frontier.found)
+        # In the same unit as what the scorer calls worth.
+        worth = log_odds_within(link.score) if self._learns else link.score
+        priority = self._ordering(worth, self._frontier.found)
         return self._frontier.push(replace(link, priority=priority), now)
 
     def refuses(self, url: str, depth: int) -> str | None:

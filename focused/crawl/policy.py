@@ -34,14 +34,19 @@ class Policy:
     ``scorer`` predicts in [0, 1], ``ordering`` makes priorities of that, any
     real numbers. ``patient`` policies may wait for a clearly better link
     whose host is not due yet, as long as the topic's politeness.patience
-    says; better by :data:`focused.frontier.frontier.WORTH_WAITING_FOR` in
-    priority. A scorer that learns (``LearningScorer`` in
-    :mod:`focused.learning.protocols`) is taught each judged page, and asked
-    again for a link's score when the link's turn comes.
+    says; better by ``worth_waiting_for`` in priority: waiting for what is hardly
+    better costs time and brings nothing. ``exploration``, in priority, is what a
+    host's best link is worth more before the host was asked at all; with n
+    pages fetched there, that over the root of 1 + n. A scorer that learns
+    (``LearningScorer`` in :mod:`focused.learning.protocols`) is taught each
+    judged page, and asked again for a link's score when the link's turn comes;
+    what it calls the link's worth takes the place of the score in ``ordering``.
     """
 
     name: str
     scorer: LinkScorer
     ordering: Ordering = most_promising_first
     patient: bool = True
+    worth_waiting_for: float = 0.1
+    exploration: float = 0.0
     steering: Steering | None = None

@@ -46,11 +46,18 @@ Step = Fetch | Wait | Done
 
 @dataclass(frozen=True, slots=True)
 class ScoredLink:
-    """A link of a judged page with the apprentice's prediction for it."""
+    """A link of a judged page with the apprentice's prediction for it.
+
+    ``worth`` is what orders: the score, or what a scorer that learns says.
+    ``before`` is the link as it waits, where it does and told more than this one.
+    """
 
     link: Link
     score: float
     evidence: tuple[float, ...]
+    worth: float
+    trail: int = 0
+    before: QueuedLink | None = None
 
 
 @dataclass(frozen=True, slots=True)

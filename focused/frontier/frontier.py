@@ -25,9 +25,6 @@ from focused.frontier.queued import (
 )
 from focused.frontier.store import StateStore
 
-WORTH_WAITING_FOR = 0.1
-"""In priority: waiting for a link that is hardly better costs time and brings nothing."""
-
 _DONE = b"d"
 _QUEUED = b"q"
 _FOUND = struct.Struct(">Q")
@@ -61,9 +58,13 @@ class Frontier:
     be committed.
     """
 
-    def __init__(self, store: StateStore) -> None:
+    def __init__(
+        self, store: StateStore, *, worth_waiting_for: float = 0.1, exploration: float = 0.0
+    ) -> None:
+        """Both in priority: see :meth:`offer`, :meth:`HostTable.worth`."""
         self._store = store
-        self.hosts = HostTable(store)
+        self._worth_waiting_for = worth_waiting_for
+        self.hosts = HostTable(store, exploration)
         self._found = int(store.get_meta("found") or 0)
         self._found_saved = self._found
         self._leased: set[bytes] = set()
@@ -76,15 +77,17 @@ class Frontier:
         """How many links ever came in: the next link's place in the order of discovery."""
         return self._found
 
-    def push(self, link: QueuedLink, now: float) -> bool:
+    def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue a link; True when it is new (the URL-seen test, exact).
 
         A link that waits already is moved up when ``link`` has the higher
-        priority, keeping the shorter way (depth) to it.
+        priority, keeping the shorter way (depth) to it; with ``joined``, when
+        ``link`` holds what the waiting one told, it takes its place whatever
+        the priority.
         """
         state = self._store.get("seen", link.key)
         if state is not None:
-            self._raise_priority(link, state, now)
+            self._found_again(link, state, now, joined)
             return False
         host = self.hosts.get(link.host)
         queue_key = self._queue_key(host, link.priority, self._found)
@@ -97,16 +100,27 @@ class Frontier:
         """Those of the keys whose links came in and left again: they come in no more."""
         return {key for key, state in self._store.get_many("seen", keys) if state == _DONE}
 
+    def waiting_among(self, keys: Sequence[bytes]) -> Mapping[bytes, QueuedLink]:
+        """Those of the keys' links that are queued and not under way, by key."""
+        queued = {
+            state[1:]: key
+            for key, state in self._store.get_many("seen", keys)
+            if state.startswith(_QUEUED) and key not in self._leased
+        }
+        rows = self._store.get_many("queue", list(queued))
+        return {queued[queue_key]: from_bytes(raw) for queue_key, raw in rows}
+
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
         """Return the best link that may be asked for now; None when none is left.
 
         With ``patience_s`` a link waits while one that is better by
-        :data:`WORTH_WAITING_FOR` falls due within that time. The offered host
+        ``worth_waiting_for`` falls due within that time. The offered host
         is taken until :meth:`settle`, :meth:`retry` or :meth:`put_back`.
         """
         host = self.hosts.best_due(now)
         if host is not None and patience_s > 0 and host.best is not None:
-            better_at = self.hosts.better_soon(host.best + WORTH_WAITING_FOR, now, patience_s)
+            enough = self.hosts.worth(host) + self._worth_waiting_for
+            better_at = self.hosts.better_soon(enough, now, patience_s)
             if better_at is not None:
                 return NotYet(better_at)
         if host is None:
@@ -209,11 +223,12 @@ class Frontier:
         self._store.put("queue", queue_key, to_bytes(link))
         self._store.put("seen", link.key, _QUEUED + queue_key)
 
-    def _raise_priority(self, link: QueuedLink, state: bytes, now: float) -> None:
+    def _found_again(self, link: QueuedLink, state: bytes, now: float, joined: bool) -> None:
         # A link under way keeps its row: settling it must find the key it was offered with.
         if not state.startswith(_QUEUED) or link.key in self._leased:
             return
-        if descending(link.priority) >= state[5:13]:  # the queue key's own priority
+        rises = descending(link.priority) < state[5:13]  # the queue key's own priority
+        if not rises and not joined:
             return
         queue_key = state[1:]
         raw = self._store.get("queue", queue_key)
@@ -228,7 +243,13 @@ class Frontier:
             tries=old.tries,
             payload=old.payload,
         )
-        self.hosts.link_came(host, self._move(queue_key, better, host), now)
+        if joined and better.evidence == old.evidence and not rises:
+            return
+        moved_key = self._move(queue_key, better, host)
+        if rises:
+            self.hosts.link_came(host, moved_key, now)
+        else:
+            self.hosts.refresh(host, now)
 
 
 def _found_of(queue_key: bytes) -> int:

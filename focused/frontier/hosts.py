@@ -9,6 +9,7 @@ host's newest.
 from __future__ import annotations
 
 import heapq
+import math
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,8 +53,10 @@ class Host:
 class HostTable:
     """All hosts of a crawl, and the order in which they may be asked."""
 
-    def __init__(self, store: StateStore) -> None:
+    def __init__(self, store: StateStore, exploration: float = 0.0) -> None:
+        """``exploration``: see :meth:`worth`."""
         self._store = store
+        self._exploration = exploration
         self._by_name: dict[str, Host] = {}
         self._waiting: list[tuple[float, int, Host]] = []
         self._due: list[tuple[float, float, int, Host]] = []
@@ -70,6 +73,17 @@ class HostTable:
     def busy(self) -> int:
         """How many hosts are being asked."""
         return len(self._busy)
+
+    def worth(self, host: Host) -> float:
+        """The priority of the host's best link, and what is hoped of a host that is little known.
+
+        The bonus falls with the root of the pages fetched there, as confidence
+        bounds of bandits do (Auer, Cesa-Bianchi, Fischer 2002, UCB1): with n
+        pages fetched it is ``exploration`` / sqrt(1 + n), so it outweighs a
+        difference of d for at most (``exploration`` / d)^2 pages a host.
+        """
+        best = float("-inf") if host.best is None else host.best
+        return best + self._exploration / math.sqrt(1.0 + host.fetched)
 
     def get(self, name: str) -> Host:
         """Return the host, a new one when it was unknown."""
@@ -148,7 +162,7 @@ class HostTable:
         return None
 
     def better_soon(self, priority: float, now: float, patience_s: float) -> float | None:
-        """Return when to look again for a link better than ``priority``; None: do not wait.
+        """Return when to look again for a host worth more than ``priority``; None: do not wait.
 
         Counts hosts that fall due within ``patience_s``, and busy ones that
         were asked less than that ago: a slow host holds up nobody for longer.
@@ -162,16 +176,14 @@ class HostTable:
             for due_at, stamp, host in self._waiting
             if due_at <= until
             and host.stamp == stamp
-            and host.best is not None
-            and host.best > priority
+            and self.worth(host) > priority
             and not host.pace.failures
         ]
         soon += [
             host.leased_at + patience_s
             for host in self._busy
             if host.leased_at + patience_s > now
-            and host.best is not None
-            and host.best > priority
+            and self.worth(host) > priority
             and not host.pace.failures
         ]
         return min(soon, default=None)
@@ -189,7 +201,7 @@ class HostTable:
         if host.pace.due_at > now:
             heapq.heappush(self._waiting, (host.pace.due_at, host.stamp, host))
         else:
-            heapq.heappush(self._due, (-host.best, host.pace.due_at, host.stamp, host))
+            heapq.heappush(self._due, (-self.worth(host), host.pace.due_at, host.stamp, host))
 
     def _load(self, name: str, prefix: bytes) -> None:
         (number,) = struct.unpack(">I", prefix)

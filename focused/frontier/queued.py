@@ -21,7 +21,8 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     apprentice gave; ``priority`` is what orders. ``evidence`` are the
     features behind the score. ``depth`` counts links from the nearest seed,
     ``hops`` redirects since the link, ``tries`` failed fetches.
-    ``payload`` is a driver's own, opaque here.
+    ``payload`` is a driver's own, opaque here; ``trail`` the scorer's: where
+    on its page the link stood.
     """
 
     key: bytes
@@ -37,6 +38,7 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     tries: int = 0
     hops: int = 0
     payload: str | None = None
+    trail: int = 0
 
 
 def link_key(text: str) -> bytes:

@@ -20,10 +20,11 @@ import msgspec
 
 from focused.errors import StateError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
 _TABLES = (
-    "meta", "seen", "queue", "host_ids", "hosts", "robots", "pages", "page_links", "content"
+    "meta", "seen", "queue", "host_ids", "hosts", "robots", "pages", "page_links", "content",
+    "lessons", "learned",
 )  # fmt: skip
 
 

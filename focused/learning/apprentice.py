@@ -1,72 +1,270 @@
 """The apprentice: how relevant will a link's target be?
 
-It adds up its features with fixed weights and turns the sum into a
-probability. Its evidence is that of Shark-search (Hersovici and others 1998:
-anchor, context, inherited relevance) in log-odds, and what the crawl itself
-has taught: after each judged page the words of the link that led there are
-worth more or less (in the spirit of Chakrabarti, Punera, Subramanyam, WWW
-2002). What was scored before that is scored again when its turn comes.
+It adds up its evidence (:mod:`focused.learning.evidence`) with weights that
+were fitted on recorded webs (:mod:`focused.learning.link_prior`), moved by what
+this crawl has taught (:mod:`focused.learning.correction`), and turns the sum
+into a probability. After each judged page the words and places of the link
+that led there are worth more or less (in the spirit of Chakrabarti, Punera,
+Subramanyam, WWW 2002); what was scored before is scored again when its turn
+comes.
+
+While the crawl has found little, pages near their host's root come first:
+from there the ways part. That is in a link's *worth*, which orders, and not in
+its score, which stays a probability.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from focused.learning.calibration import expit
-from focused.learning.features import FEATURE_NAMES, link_features
-from focused.learning.link_words import LinkWords
-from focused.learning.protocols import ScoredLinks, TopicJudge, Visit
-from focused.learning.topic_classifier import sigmoid
-from focused.web.page import Link
-
-BIAS = -2.0
-"""Most links of a page lead elsewhere: menus, indexes, the neighbours of the topic."""
-
-# Between the fits on the links of two recorded webs (docs/classifier.md).
-WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {
-        "parent": 0.25,
-        "inherited": 0.15,
-        "anchor": 0.2,
-        "context": 0.1,
-        "url": 0.3,
-        "words": 0.5,
-        "other_host": -0.3,  # by reason: a site's own pages are more often of one topic
-    }
+from focused.learning.correction import Correction
+from focused.learning.evidence import (
+    COLUMN,
+    FEATURE_NAMES,
+    join,
+    parent_log_odds,
+    since_relevant,
 )
-_WORDS = FEATURE_NAMES.index("words")
+from focused.learning.lesson import Lesson
+from focused.learning.link_prior import LinkPrior, load_prior
+from focused.learning.places import Places, place_of
+from focused.learning.protocols import (
+    JoinedScores,
+    Rescored,
+    ScoredLinks,
+    TopicJudge,
+    Visit,
+    WaitingLink,
+)
+from focused.learning.tokens import url_words, words
+from focused.learning.word_worth import WordWorth
+from focused.web.page import Link, Page
+from focused.web.url import host_of
+
+_ANCHOR_WORDS = 12
+_URL_WORDS = 16
+_CONTEXT_WORDS = 40
+_PAGE_WORDS = 400
+_PAGE_CHARS = 5_000
+
+# Measured on recorded webs from seeds off topic (docs/classifier.md).
+_ROOTWARD = 0.5
+_FOUND_ENOUGH = 30.0
+
+_MAX_LOG_ODDS = 12.0
+_MAX_REMEMBERED = 40_000
+
+
+class _Told(NamedTuple):
+    """What the topic model says of a URL, and its words; pages repeat their links."""
+
+    verdict: float
+    words: tuple[str, ...]
+    levels: int
 
 
 class Apprentice:
-    """A :class:`focused.learning.protocols.LearningScorer`; one crawl's own."""
+    """A :class:`focused.learning.protocols.LearningScorer`; one crawl's own.
 
-    def __init__(self, judge: TopicJudge, without: str | None = None) -> None:
-        """``without`` names a feature that is given no weight, to see what it is worth."""
+    Memory: at most two tables of words, two of places and the last lessons,
+    some 150 MB when all are full; a crawl of a thousand pages needs a few.
+    """
+
+    feature_names = FEATURE_NAMES
+
+    def __init__(
+        self,
+        judge: TopicJudge,
+        prior: LinkPrior | None = None,
+        *,
+        without: Sequence[str] = (),
+        learns: bool = True,
+        rootward: float = _ROOTWARD,
+    ) -> None:
+        """``without`` names features that are given no weight, to see what they are worth.
+
+        ``learns`` False: the prior stays as it is, what words and places were
+        worth is all that the crawl teaches. ``rootward`` is in nats a level of
+        the path. Raises ConfigurationError when the prior cannot be loaded.
+        """
         self._judge = judge
-        self._words = LinkWords()
-        self._weights = np.array([WEIGHTS[name] * (name != without) for name in FEATURE_NAMES])
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the feature columns, as :mod:`focused.learning.features` explains them."""
-        return FEATURE_NAMES
+        self._prior = prior or load_prior()
+        self._used = np.array([float(name not in without) for name in FEATURE_NAMES])
+        self._learns = learns
+        self._rootward = rootward
+        self._correction = Correction(self._prior)
+        self._link_words = WordWorth()
+        self._page_words = WordWorth()
+        self._siblings = Places()
+        self._tag_paths = Places()
+        self._relevance_found = 0.0
+        self._urls: dict[str, _Told] = {}
+        self._anchors: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
-        """Score links of one judged page in one batch."""
-        features = link_features(self._judge, self._words, visit, links)
-        return ScoredLinks(scores=expit(BIAS + features @ self._weights), features=features)
+        """Score links of one judged page in one batch, as if no other page linked there."""
+        joined = self.score_joined(visit, links, [None] * len(links))
+        return ScoredLinks(joined.scores, joined.features)
 
-    def learn(self, url: str, anchor: str, relevance: float) -> None:
-        """Take in how relevant the target of a followed link was judged to be."""
-        self._words.learn(url, anchor, relevance)
+    def score_joined(
+        self, visit: Visit, links: Sequence[Link], waiting: Sequence[WaitingLink | None]
+    ) -> JoinedScores:
+        """Score links of one judged page together with what is known of those that wait."""
+        rows = self._told_by_page(visit, links)
+        joined = join(rows, waiting)
+        trails = np.array([trail_of(link) for link in links], dtype=object)
+        for i, (link, before) in enumerate(zip(links, waiting, strict=True)):
+            if joined.leads[i] or before is None:
+                self._told_by_crawl(rows[i], link.url, link.anchor, visit.page.url, trails[i])
+            else:
+                trails[i] = before.trail
+                self._told_by_crawl(
+                    rows[i], before.url, before.anchor, before.parent or "", before.trail
+                )
+        log_odds = self._log_odds(rows)
+        worth = log_odds - self._detour(np.array([self._url(link.url).levels for link in links]))
+        return JoinedScores(expit(log_odds), rows, worth, joined.leads, trails.tolist())
 
-    def rescore(
-        self, url: str, anchor: str, evidence: Sequence[float]
-    ) -> tuple[float, tuple[float, ...]]:
-        """Score a link anew by what was learned since; return score and evidence."""
-        now = list(evidence)
-        now[_WORDS] = self._words.evidence(url, anchor)
-        return sigmoid(BIAS + float(self._weights @ np.array(now))), tuple(now)
+    def rescore(self, link: WaitingLink) -> Rescored:
+        """Score a queued link by what is known now."""
+        row = np.array(link.evidence)
+        self._told_by_crawl(row, link.url, link.anchor, link.parent or "", link.trail)
+        log_odds = self._log_odds(row[None, :])
+        worth = log_odds - self._detour(np.array([self._url(link.url).levels]))
+        return Rescored(float(expit(log_odds)[0]), float(worth[0]), tuple(row.tolist()))
+
+    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
+        """What a fetched page teaches; ``relevance`` in [0, 1] is the judge's."""
+        text = " ".join((page.title, *page.headings, page.text[:_PAGE_CHARS]))
+        return Lesson(
+            url=link.url,
+            anchor=link.anchor,
+            parent=link.parent or "",
+            trail=link.trail,
+            evidence=tuple(link.evidence) if len(link.evidence) == len(FEATURE_NAMES) else (),
+            words=tuple(dict.fromkeys(words(text)[:_PAGE_WORDS])),
+            relevance=relevance,
+        )
+
+    def learn(self, lesson: Lesson) -> None:
+        """Take a lesson in."""
+        relevance = lesson.relevance
+        self._relevance_found += relevance
+        self._page_words.learn(lesson.words, relevance)
+        if not lesson.evidence:  # a seed: nobody's link led there
+            return
+        of_link = (*_anchor_words(lesson.anchor), *self._url(lesson.url).words)
+        self._link_words.learn(dict.fromkeys(of_link), relevance)
+        self._siblings.learn(place_of(lesson.parent), relevance)
+        self._tag_paths.learn(lesson.trail, relevance)
+        if self._learns:
+            self._correction.learn(lesson.evidence, relevance)
+
+    def state(self) -> bytes:
+        """All that was learned, as plain data; see :meth:`restore`."""
+        return msgspec.msgpack.encode(
+            {
+                "relevance_found": self._relevance_found,
+                "link_words": self._link_words.rows(),
+                "page_words": self._page_words.rows(),
+                "siblings": self._siblings.rows(),
+                "tag_paths": self._tag_paths.rows(),
+                "correction": self._correction.state(),
+            }
+        )
+
+    def restore(self, state: bytes) -> None:
+        """Go on where :meth:`state` was taken."""
+        kept: dict[str, Any] = msgspec.msgpack.decode(state)
+        self._relevance_found = kept["relevance_found"]
+        self._link_words = WordWorth.restored(kept["link_words"])
+        self._page_words = WordWorth.restored(kept["page_words"])
+        self._siblings = Places(kept["siblings"])
+        self._tag_paths = Places(kept["tag_paths"])
+        self._correction.restore(kept["correction"])
+
+    def _log_odds(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        weights = (self._prior.weights + self._correction.weights) * self._used
+        total = self._prior.bias + self._correction.bias + rows @ weights
+        return np.clip(total, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+
+    def _detour(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a link is worth less for its place in its site's tree, in nats."""
+        lost = _FOUND_ENOUGH / (_FOUND_ENOUGH + self._relevance_found)
+        return np.asarray(self._rootward * lost * levels, dtype=np.float64)
+
+    def _told_by_page(self, visit: Visit, links: Sequence[Link]) -> NDArray[np.float64]:
+        rows = np.zeros((len(links), len(FEATURE_NAMES)))
+        if not links:
+            return rows
+        self._meet(links)
+        relevance = parent_log_odds(visit.judgement)
+        rows[:, COLUMN["parent"]] = rows[:, COLUMN["parents"]] = relevance
+        rows[:, COLUMN["in_links"]] = 1.0
+        rows[:, COLUMN["since"]] = since_relevant(visit)
+        rows[:, COLUMN["out_degree"]] = np.log1p(len(visit.page.links))
+        rows[:, COLUMN["navigation"]] = [link.navigation for link in links]
+        rows[:, COLUMN["anchor"]] = [self._anchors[link.anchor][0] for link in links]
+        rows[:, COLUMN["context"]] = self._judge.verdicts([link.context for link in links])
+        rows[:, COLUMN["url"]] = [self._urls[link.url].verdict for link in links]
+        rows[:, COLUMN["context_words"]] = [
+            self._page_words.evidence(words(link.context)[:_CONTEXT_WORDS]) for link in links
+        ]
+        return rows
+
+    def _told_by_crawl(
+        self, row: NDArray[np.float64], url: str, anchor: str, parent: str, trail: int
+    ) -> None:
+        known = self._anchors.get(anchor)
+        of_anchor = known[1] if known else _anchor_words(anchor)
+        rate = self._link_words.rate
+        row[COLUMN["anchor_words"]] = self._link_words.evidence(of_anchor)
+        row[COLUMN["url_words"]] = self._link_words.evidence(self._url(url).words)
+        row[COLUMN["page_words"]] = self._page_words.evidence(of_anchor)
+        row[COLUMN["siblings"]] = self._siblings.evidence(place_of(parent), rate)
+        row[COLUMN["tag_path"]] = self._tag_paths.evidence(trail, rate)
+
+    def _meet(self, links: Sequence[Link]) -> None:
+        """Ask the topic model about addresses and anchors that were not met of late."""
+        if len(self._urls) + len(self._anchors) > _MAX_REMEMBERED:
+            self._urls.clear()
+            self._anchors.clear()
+        new = [url for url in dict.fromkeys(each.url for each in links) if url not in self._urls]
+        of_urls = [url_words(url) for url in new]
+        anchors = dict.fromkeys(link.anchor for link in links if link.anchor not in self._anchors)
+        verdicts = self._judge.verdicts([*of_urls, *anchors]).tolist()
+        for url, text, verdict in zip(new, of_urls, verdicts, strict=False):
+            self._urls[url] = _Told(verdict, tuple(words(text)[:_URL_WORDS]), levels_of(url))
+        for anchor, verdict in zip(anchors, verdicts[len(new) :], strict=True):
+            self._anchors[anchor] = (verdict, _anchor_words(anchor))
+
+    def _url(self, url: str) -> _Told:
+        told = self._urls.get(url)
+        if told is None:
+            # Its verdict is in the link's evidence already.
+            told = _Told(0.0, tuple(words(url_words(url))[:_URL_WORDS]), levels_of(url))
+        return told
+
+
+def trail_of(link: Link) -> int:
+    """The place of a link in its site's pages: host and path of tags, as a number."""
+    return place_of(host_of(link.url), link.tag_path)
+
+
+def levels_of(url: str) -> int:
+    """How many levels a URL lies below its host's root; a folder's index is the folder."""
+    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    if segments and segments[-1].startswith("index."):
+        segments.pop()
+    return len(segments)
+
+
+def _anchor_words(anchor: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words(anchor)[:_ANCHOR_WORDS]))

@@ -12,7 +12,32 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.learning.lesson import Lesson
 from focused.web.page import Judgement, Link, Page
+
+
+class WaitingLink(Protocol):
+    """A queued link, as far as it is scored again."""
+
+    @property
+    def url(self) -> str:
+        """Absolute and normalised."""
+
+    @property
+    def anchor(self) -> str:
+        """The anchor that tells most of all that lead to the target."""
+
+    @property
+    def parent(self) -> str | None:
+        """The URL of the page it was found on."""
+
+    @property
+    def trail(self) -> int:
+        """The number of its place in its page's tree of tags."""
+
+    @property
+    def evidence(self) -> Sequence[float]:
+        """The features behind its score, shape (len(feature_names),)."""
 
 
 class TopicJudge(Protocol):
@@ -72,18 +97,58 @@ class LinkScorer(Protocol):
         """Score links of one judged page in one batch."""
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedScores:
+    """The scores of one page's links with what other pages told, row i for link i.
+
+    ``scores`` and ``features`` are as in :class:`ScoredLinks`. ``worth``, shape
+    (n,), in nats, is what orders; more comes first. ``leads``, shape (n,), is
+    True where this page's link tells most of all that lead to the target.
+    ``trails`` are the numbers of the links' places in the tree of tags.
+    """
+
+    scores: NDArray[np.float64]
+    features: NDArray[np.float64]
+    worth: NDArray[np.float64]
+    leads: NDArray[np.bool_]
+    trails: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """A waiting link's score, worth and evidence by what is known now."""
+
+    score: float
+    worth: float
+    evidence: tuple[float, ...]
+
+
 @runtime_checkable
 class LearningScorer(LinkScorer, Protocol):
     """A link scorer that learns from the pages its links led to.
 
-    The crawl rebuilds it after a restart by teaching it again, in order, what
-    its archive holds; so what it learns may depend on nothing else.
+    The crawl keeps each lesson in the transaction that settles its page, and
+    :meth:`state` from time to time; after a restart it restores the state and
+    teaches the lessons since then, in order. So what is learned may depend on
+    nothing but the lessons.
     """
 
-    def learn(self, url: str, anchor: str, relevance: float) -> None:
-        """Take in the judged relevance, in [0, 1], of a followed link's target."""
+    def score_joined(
+        self, visit: Visit, links: Sequence[Link], waiting: Sequence[WaitingLink | None]
+    ) -> JoinedScores:
+        """Score links of one judged page; ``waiting[i]`` is link i where it is queued already."""
 
-    def rescore(
-        self, url: str, anchor: str, evidence: Sequence[float]
-    ) -> tuple[float, Sequence[float]]:
-        """Score a queued link by what is known now; return score and evidence."""
+    def rescore(self, link: WaitingLink) -> Rescored:
+        """Score a queued link, with evidence of its own, by what is known now."""
+
+    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
+        """What a fetched page of judged ``relevance``, in [0, 1], teaches."""
+
+    def learn(self, lesson: Lesson) -> None:
+        """Take a lesson in."""
+
+    def state(self) -> bytes:
+        """All that was learned: data, no code."""
+
+    def restore(self, state: bytes) -> None:
+        """Go on where :meth:`state` was taken."""

@@ -28,7 +28,7 @@ import numpy as np
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
 from focused.learning.calibration import expit
-from focused.learning.features import parent_log_odds
+from focused.learning.evidence import parent_log_odds
 from focused.learning.protocols import ScoredLinks, TopicJudge, Visit
 from focused.policies.policy import Aids
 from focused.web.page import Link

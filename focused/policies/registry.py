@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError, FocusedError
-from focused.learning.features import FEATURE_NAMES
+from focused.learning.evidence import FEATURE_NAMES
 from focused.policies import (
     ache,
     anchor,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
 from focused.errors import ConfigurationError
-from focused.learning.features import parent_log_odds
+from focused.learning.evidence import parent_log_odds
 from focused.learning.protocols import Visit
 from focused.policies import best_first
 from focused.policies.link_learner import LinkLearner, link_rows

@@ -21,6 +21,7 @@ from focused.errors import TrainingError
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
 from focused.learning.directory import read_directory
+from focused.learning.link_prior import load_prior
 from focused.learning.model_store import load_model, model_is_stale, save_model
 from focused.learning.training import train_topic
 from focused.recorded.pages import page_reader
@@ -40,7 +41,7 @@ def guide_for(topic: Topic, *, web: str | None, replay: str | None, say: Say) ->
         say(f"training {topic.training.model}: {stale}")
         train_for(topic, Path(web) if web else None, replay=replay, say=say)
     judge = load_model(topic.training.model).classifier
-    return Guide(judge, Apprentice(judge), training_urls(topic))
+    return Guide(judge, Apprentice(judge, load_prior(topic.training.link_prior)), training_urls(topic))
 
 
 def training_urls(topic: Topic) -> frozenset[str]:

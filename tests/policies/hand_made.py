@@ -64,7 +64,7 @@ class Walk:
         )
         answer = self.policy.scorer.score(visit, links)
         scored = {
-            each.url: ScoredLink(each, float(score), tuple(map(float, features)))
+            each.url: ScoredLink(each, float(score), tuple(map(float, features)), float(score))
             for each, score, features in zip(links, answer.scores, answer.features, strict=True)
         }
         for found in scored.values():

@@ -29,7 +29,7 @@ def queued(url: str, parent: str | None = None, hops: int = 0) -> QueuedLink:
 def fetched(
     url: str, relevance: float, *links: Link, parent: str | None = None, hops: int = 0
 ) -> Settled:
-    scored = {link.url: ScoredLink(link, 0.5, ()) for link in links}
+    scored = {link.url: ScoredLink(link, 0.5, (), 0.5) for link in links}
     judgement = Judgement(relevance, relevance >= 0.5)
     page = Page(url, links=links)
     link = queued(url, parent, hops)

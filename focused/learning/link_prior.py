@@ -1,0 +1,98 @@
+"""The prior: what evidence has been worth on recorded webs, before a crawl teaches its own.
+
+A linear model over the apprentice's features. It is fitted on crawls of webs
+whose pages are labelled (``training/link_prior.py``) and shipped; its card
+tells which webs those were, for a crawl must not be scored on labels that its
+guide has seen.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.errors import ConfigurationError
+from focused.learning.evidence import FEATURE_NAMES
+
+FORMAT = 1
+DEFAULT_PRIOR = "all-webs"
+_NAME = re.compile(r"[a-z0-9-]+")
+
+
+class PriorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A prior as its file holds it; ``weights`` by feature.
+
+    ``scales`` are the features' standard deviations in the crawls it was
+    fitted on; ``fitted_on`` the webs' names, ``examples`` how many links.
+    """
+
+    format: int
+    fitted_on: tuple[str, ...]
+    examples: int
+    bias: float
+    weights: dict[str, float]
+    scales: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LinkPrior:
+    """A linear model in log-odds; ``weights`` and ``scales`` have shape (len(FEATURE_NAMES),)."""
+
+    name: str
+    fitted_on: tuple[str, ...]
+    bias: float
+    weights: NDArray[np.float64]
+    scales: NDArray[np.float64]
+
+
+def shipped_priors() -> dict[str, Traversable]:
+    """The priors that come with the library, by name."""
+    folder = files("focused.learning").joinpath("priors")
+    found = {each.name.removesuffix(".json"): each for each in folder.iterdir()}
+    return {name: found[name] for name in sorted(found) if _NAME.fullmatch(name)}
+
+
+def load_prior(name: str | Path = DEFAULT_PRIOR) -> LinkPrior:
+    """Load a shipped prior by name, or one's own by the path of its file.
+
+    Raises ConfigurationError when there is none, or it cannot be used.
+    """
+    shipped = shipped_priors()
+    source = shipped.get(str(name)) or Path(name)
+    if not source.is_file():
+        raise ConfigurationError(
+            f"training.link_prior: there is no prior {str(name)!r}; give the path of a file, "
+            f"or one of {', '.join(shipped)}"
+        )
+    try:
+        kept = msgspec.json.decode(source.read_bytes(), type=PriorFile)
+    except (msgspec.DecodeError, msgspec.ValidationError, OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{source}: this is no link prior: {error}") from error
+    return _checked(str(name), kept, str(source))
+
+
+def _checked(name: str, kept: PriorFile, where: str) -> LinkPrior:
+    if kept.format != FORMAT:
+        raise ConfigurationError(
+            f"{where}: format {kept.format} is not the one this version reads ({FORMAT}); "
+            "fit it again with training/link_prior.py"
+        )
+    for part, values in (("weights", kept.weights), ("scales", kept.scales)):
+        odd = set(values) ^ set(FEATURE_NAMES)
+        if odd:
+            raise ConfigurationError(
+                f"{where}: {part} do not fit this version's features "
+                f"({', '.join(sorted(odd))}); fit it again with training/link_prior.py"
+            )
+    weights = np.array([kept.weights[each] for each in FEATURE_NAMES])
+    scales = np.array([kept.scales[each] for each in FEATURE_NAMES])
+    if not (np.isfinite(weights).all() and (scales > 0).all() and np.isfinite(kept.bias)):
+        raise ConfigurationError(f"{where}: weights must be finite, and scales positive")
+    return LinkPrior(name, kept.fitted_on, kept.bias, weights, scales)
