@@ -193,7 +193,7 @@ class Apprentice:
     def _log_odds(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         weights = (self._prior.weights + self._correction.weights) * self._used
         total = self._prior.bias + self._correction.bias + rows @ weights
-        return np.clip(total, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+        return np.asarray(np.clip(total, -_MAX_LOG_ODDS, _MAX_LOG_ODDS))
 
     def _detour(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
         """What a link is worth less for its place in its site's tree, in nats."""

@@ -41,7 +41,9 @@ def guide_for(topic: Topic, *, web: str | None, replay: str | None, say: Say) ->
         say(f"training {topic.training.model}: {stale}")
         train_for(topic, Path(web) if web else None, replay=replay, say=say)
     judge = load_model(topic.training.model).classifier
-    return Guide(judge, Apprentice(judge, load_prior(topic.training.link_prior)), training_urls(topic))
+    return Guide(
+        judge, Apprentice(judge, load_prior(topic.training.link_prior)), training_urls(topic)
+    )
 
 
 def training_urls(topic: Topic) -> frozenset[str]:
