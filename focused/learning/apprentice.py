@@ -95,11 +95,11 @@ class Apprentice:
         the path. Raises ConfigurationError when the prior cannot be loaded.
         """
         self._judge = judge
-        self._prior = prior or load_prior()
+        self.prior = prior or load_prior()
         self._used = np.array([float(name not in without) for name in FEATURE_NAMES])
         self._learns = learns
         self._rootward = rootward
-        self._correction = Correction(self._prior)
+        self._correction = Correction(self.prior)
         self._link_words = WordWorth()
         self._page_words = WordWorth()
         self._siblings = Places()
@@ -107,6 +107,19 @@ class Apprentice:
         self._relevance_found = 0.0
         self._urls: dict[str, _Told] = {}
         self._anchors: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    def variant(
+        self,
+        *,
+        prior: LinkPrior | None = None,
+        without: Sequence[str] = (),
+        learns: bool = True,
+        rootward: float = _ROOTWARD,
+    ) -> Apprentice:
+        """A new apprentice with the same judge and, unless told otherwise, the same prior."""
+        return Apprentice(
+            self._judge, prior or self.prior, without=without, learns=learns, rootward=rootward
+        )
 
     def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
         """Score links of one judged page in one batch, as if no other page linked there."""
@@ -191,8 +204,8 @@ class Apprentice:
         self._correction.restore(kept["correction"])
 
     def _log_odds(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        weights = (self._prior.weights + self._correction.weights) * self._used
-        total = self._prior.bias + self._correction.bias + rows @ weights
+        weights = (self.prior.weights + self._correction.weights) * self._used
+        total = self.prior.bias + self._correction.bias + rows @ weights
         return np.asarray(np.clip(total, -_MAX_LOG_ODDS, _MAX_LOG_ODDS))
 
     def _detour(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:

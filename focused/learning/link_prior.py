@@ -9,7 +9,7 @@ guide has seen.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -23,6 +23,7 @@ from focused.learning.evidence import FEATURE_NAMES
 
 FORMAT = 1
 DEFAULT_PRIOR = "all-webs"
+_ONE_IN_TEN = -2.2
 _NAME = re.compile(r"[a-z0-9-]+")
 
 
@@ -76,6 +77,11 @@ def load_prior(name: str | Path = DEFAULT_PRIOR) -> LinkPrior:
     except (msgspec.DecodeError, msgspec.ValidationError, OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{source}: this is no link prior: {error}") from error
     return _checked(str(name), kept, str(source))
+
+
+def without_experience(prior: LinkPrior) -> LinkPrior:
+    """A prior that knows the features' scales, and that one page in ten is good: no more."""
+    return replace(prior, name="none", bias=_ONE_IN_TEN, weights=np.zeros_like(prior.weights))
 
 
 def _checked(name: str, kept: PriorFile, where: str) -> LinkPrior:

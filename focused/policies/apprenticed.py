@@ -1,14 +1,20 @@
 """Our own: the apprentice's prediction, most promising first, as the live crawl has it.
 
-Its ablations leave one of the apprentice's features out.
+Its ablations leave out a family of evidence, or one of the ways in which it
+learns and explores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
 from focused.crawl.policy import Policy
 from focused.learning.apprentice import Apprentice
+from focused.learning.link_prior import without_experience
 from focused.learning.protocols import LinkScorer
-from focused.policies.policy import Aids
+from focused.policies.policy import Aids, PolicyMaker
 
 EXPLORATION = 6.0
 """In nats: what the best link of a host is worth more before any page of the host is known."""
@@ -16,17 +22,70 @@ EXPLORATION = 6.0
 WORTH_WAITING_FOR = 0.5
 """In nats: half as likely again to be on topic."""
 
+FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "parents": ("parent", "parents", "in_links", "since"),
+        "text": ("anchor", "context"),
+        "url": ("url",),
+        "crawl-words": ("anchor_words", "url_words", "page_words", "context_words"),
+        "places": ("siblings", "tag_path"),
+        "shape": ("out_degree", "navigation"),
+    }
+)
+"""Features of :mod:`focused.learning.evidence` that tell of the same thing."""
+
 
 def policy(aids: Aids) -> Policy:
     """Make the policy from the live crawl's own link scorer."""
     return _policy("focused", aids.apprentice)
 
 
-def without(aids: Aids, *, feature: str) -> Policy:
-    """Make the policy from an apprentice that gives ``feature`` no weight."""
-    name = f"focused-without-{feature.replace('_', '-')}"
-    return _policy(name, Apprentice(aids.judge, without=[feature]))
+def without_family(aids: Aids, *, family: str) -> Policy:
+    """A family of evidence is given no weight."""
+    scorer = _apprentice_of(aids).variant(without=FAMILIES[family])
+    return _policy(f"focused-without-{family}", scorer)
+
+
+def without_prior(aids: Aids) -> Policy:
+    """All weights start at zero: what the crawl does not teach, nobody knows."""
+    apprentice = _apprentice_of(aids)
+    scorer = apprentice.variant(prior=without_experience(apprentice.prior))
+    return _policy("focused-without-prior", scorer)
+
+
+def without_learning(aids: Aids) -> Policy:
+    """The prior's weights stay as they are; words and places are still learned."""
+    return _policy("focused-without-learning", _apprentice_of(aids).variant(learns=False))
+
+
+def without_tunnelling(aids: Aids) -> Policy:
+    """A crawl that has found little does not prefer the pages near a host's root."""
+    return _policy("focused-without-tunnelling", _apprentice_of(aids).variant(rootward=0.0))
+
+
+def without_exploration(aids: Aids) -> Policy:
+    """A host that is little known is worth what its best link is."""
+    return _policy("focused-without-exploration", _apprentice_of(aids).variant(), exploration=0.0)
+
+
+ABLATIONS: Mapping[str, PolicyMaker] = MappingProxyType(
+    {
+        **{
+            f"focused-without-{family}": partial(without_family, family=family)
+            for family in FAMILIES
+        },
+        "focused-without-prior": without_prior,
+        "focused-without-learning": without_learning,
+        "focused-without-tunnelling": without_tunnelling,
+        "focused-without-exploration": without_exploration,
+    }
+)
 
 
 def _policy(name: str, scorer: LinkScorer, exploration: float = EXPLORATION) -> Policy:
     return Policy(name, scorer, worth_waiting_for=WORTH_WAITING_FOR, exploration=exploration)
+
+
+def _apprentice_of(aids: Aids) -> Apprentice:
+    """The live crawl's apprentice, or one of ours where a user's own scorer stands in for it."""
+    return aids.apprentice if isinstance(aids.apprentice, Apprentice) else Apprentice(aids.judge)

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError, FocusedError
-from focused.learning.evidence import FEATURE_NAMES
 from focused.policies import (
     ache,
     anchor,
@@ -31,11 +30,6 @@ from focused.policies import (
 )
 from focused.policies.policy import Aids, PolicyMaker
 
-_ABLATIONS: Mapping[str, PolicyMaker] = {
-    f"focused-without-{name.replace('_', '-')}": partial(apprenticed.without, feature=name)
-    for name in FEATURE_NAMES
-}
-
 POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
     {
         "focused": apprenticed.policy,
@@ -54,7 +48,7 @@ POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
         "bfs": breadth_first.policy,
         "dfs": depth_first.policy,
         "random": random_order.policy,
-        **_ABLATIONS,
+        **apprenticed.ABLATIONS,
     }
 )
 
@@ -68,9 +62,10 @@ def policy_named(name: str) -> PolicyMaker:
         return POLICIES[name]
     if "." in name:
         return _imported(name)
-    known = ", ".join(each for each in POLICIES if each not in _ABLATIONS)
+    known = ", ".join(each for each in POLICIES if each not in apprenticed.ABLATIONS)
+    ablation = next(iter(apprenticed.ABLATIONS))
     raise ConfigurationError(
-        f"no policy is named {name!r}; there are {known}, {next(iter(_ABLATIONS))} and the like, "
+        f"no policy is named {name!r}; there are {known}, {ablation} and the like, "
         "and one's own as package.module.function"
     )
 
