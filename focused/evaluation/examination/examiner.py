@@ -88,7 +88,7 @@ class Examiner:
 
     def _policy(self, desk: Desk, trial: Trial) -> Policy:
         if trial.policy in ORACLES:
-            return ORACLES[trial.policy](desk.referee)
+            return ORACLES[trial.policy](desk.referee, desk.judge, desk.network)
 
         def rehearse(policy: Policy) -> Sequence[Settled]:
             settled: list[Settled] = []

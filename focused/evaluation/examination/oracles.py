@@ -1,4 +1,4 @@
-"""The oracles: policies that see the labels, to tell how much there was to gain.
+"""The oracles: policies that see what no crawl does, to tell how much there was to gain.
 
 They are no policies that anybody can use, so they live with the referee.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from focused.crawl.policy import Policy
+from focused.evaluation.examination.foresight import judge_oracle
 from focused.evaluation.examination.path_oracle import path_oracle
 from focused.evaluation.examination.referee import Referee
-from focused.learning.protocols import Visit
+from focused.evaluation.simulation.network import Network
+from focused.learning.protocols import TopicJudge, Visit
 from focused.policies.per_link import PerLink
 from focused.web.page import Link
 
@@ -37,7 +39,11 @@ def greedy_oracle(referee: Referee) -> Policy:
     return Policy("oracle", PerLink(labels), relevant_then_breadth_first)
 
 
-ORACLES: Mapping[str, Callable[[Referee], Policy]] = {
-    "oracle": greedy_oracle,
-    "path-oracle": path_oracle,
+OracleMaker = Callable[[Referee, TopicJudge, Network], Policy]
+"""Makes an oracle for one run, from the labels or from the judge and all pages."""
+
+ORACLES: Mapping[str, OracleMaker] = {
+    "oracle": lambda referee, judge, network: greedy_oracle(referee),
+    "path-oracle": lambda referee, judge, network: path_oracle(referee),
+    "judge-oracle": judge_oracle,
 }

@@ -15,7 +15,7 @@ OURS = "focused"
 ABLATION = f"{OURS}-without-"
 """How the names of our own policy with a part left out begin."""
 
-ORACLES = ("oracle", "path-oracle")
+ORACLES = ("oracle", "path-oracle", "judge-oracle")
 """Policies that see the labels: the greedy one, and the one that knows distances."""
 
 Group = tuple[str, int | None]

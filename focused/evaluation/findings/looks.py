@@ -20,7 +20,7 @@ def looks(policies: Sequence[str]) -> dict[str, Look]:
     others = [name for name in policies if name not in ORACLES and name not in chosen]
     others.sort(key=lambda name: name.startswith(f"{OURS}-"))  # ablations: where colours remain
     chosen |= dict(zip(others, _OTHERS, strict=False))
-    styles = dict(zip(ORACLES, (":", "--"), strict=True))
+    styles = dict(zip(ORACLES, (":", "--", "-."), strict=True))
     return {
         name: Look(INK, styles[name], 1.6, True)
         if name in styles
