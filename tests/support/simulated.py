@@ -78,6 +78,7 @@ class Simulation:
     web: Mapping[str, Answer]
     policy: str = "focused"
     steering: Steering | None = None
+    exploration: float = 0.0
     judge: TopicJudge = field(default_factory=WhaleJudge)
     scorer: LinkScorer = field(default_factory=WhaleScorer)
     training_urls: frozenset[str] = frozenset()
@@ -106,7 +107,14 @@ class Simulation:
     def _ordered_by(self) -> Policy:
         ordering = breadth_first if self.policy == "bfs" else most_promising_first
         patient = self.policy != "bfs"
-        return Policy(self.policy, self.scorer, ordering, patient, self.steering)
+        return Policy(
+            self.policy,
+            self.scorer,
+            ordering,
+            patient,
+            exploration=self.exploration,
+            steering=self.steering,
+        )
 
     def step(self) -> Fetch | Wait | Done:
         """One turn of the crank, one fetch at a time."""
