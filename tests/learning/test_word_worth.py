@@ -1,0 +1,101 @@
+"""What words were worth, as the crawl has seen it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.learning.word_worth import MAX_WORDS_NATS, WordWorth
+
+lessons = st.lists(
+    st.tuples(st.sets(st.sampled_from("abcdefgh"), max_size=5), st.floats(0, 1)), max_size=40
+)
+
+
+def taught(*cases: tuple[str, float], times: int = 10) -> WordWorth:
+    worth = WordWorth()
+    for text, relevance in cases * times:
+        worth.learn(text.split(), relevance)
+    return worth
+
+
+def test_words_never_met_say_nothing():
+    assert WordWorth().evidence(["whale"]) == 0.0
+    assert taught(("whale", 0.9)).evidence(["harpoon"]) == 0.0
+    assert taught(("whale", 0.9)).evidence([]) == 0.0
+
+
+def test_words_that_stood_on_what_was_relevant_speak_for_it_and_others_against():
+    worth = taught(("whale", 0.9), ("ledger", 0.1))
+    assert worth.evidence(["whale"]) > 0.5
+    assert worth.evidence(["ledger"]) < -0.5
+
+
+def test_an_unknown_word_takes_nothing_from_those_that_are_known():
+    worth = taught(("whale", 0.9), ("ledger", 0.1))
+    assert worth.evidence(["whale", "harpoon"]) == worth.evidence(["whale"])
+
+
+def test_what_stands_on_everything_says_nothing():
+    worth = taught(("next whale", 0.9), ("next ledger", 0.1))
+    assert worth.evidence(["next"]) == pytest.approx(0.0, abs=0.05)
+
+
+def test_a_word_says_more_the_more_often_it_was_met():
+    once, often = (taught(("ledger", 0.1), times=50) for _ in range(2))
+    once.learn(["whale"], 0.9)
+    for _ in range(10):
+        often.learn(["whale"], 0.9)
+    assert often.evidence(["whale"]) > once.evidence(["whale"]) > 0.0
+
+
+def test_two_words_that_say_the_same_do_not_count_double():
+    worth = taught(("sperm whale", 0.6), ("ledger", 0.3), times=3)
+    one, both = worth.evidence(["whale"]), worth.evidence(["sperm", "whale"])
+    assert one < both < 2 * one
+
+
+def test_small_relevances_are_noise_where_nothing_is_on_topic():
+    worth = taught(("ledger", 0.01), times=200)
+    for _ in range(5):
+        worth.learn(["tariff"], 0.05)
+    assert 0.0 < worth.evidence(["tariff"]) < 0.3
+
+
+def test_the_rate_is_the_mean_relevance_of_what_was_met():
+    assert taught(("whale", 0.9), ("ledger", 0.1), times=500).rate == pytest.approx(0.5, abs=0.01)
+    assert WordWorth().rate == 0.5
+
+
+def test_the_memory_is_bounded_and_words_met_again_are_kept():
+    worth = WordWorth(max_words=50)
+    for n in range(500):
+        word = "".join(chr(97 + int(digit)) for digit in f"{n:04}")
+        worth.learn([word, "whale" if n % 2 else "trade"], float(n % 2))
+        assert len(worth) <= 50
+    assert worth.evidence(["whale"]) > 0.0
+
+
+@given(lessons, st.lists(st.sampled_from("abcdefghij")))
+def test_evidence_stays_within_its_bounds_and_the_rate_between_0_and_1(cases, words):
+    worth = WordWorth()
+    for each, relevance in cases:
+        worth.learn(each, relevance)
+    assert abs(worth.evidence(words)) <= MAX_WORDS_NATS
+    assert 0.0 < worth.rate < 1.0
+
+
+@given(lessons, lessons)
+def test_restored_from_its_rows_it_goes_on_as_if_nothing_had_been(before, after):
+    worth = WordWorth(max_words=6)
+    for words, relevance in before:
+        worth.learn(sorted(words), relevance)
+    again = WordWorth.restored(worth.rows(), max_words=6)
+    for words, relevance in after:
+        worth.learn(sorted(words), relevance)
+        again.learn(sorted(words), relevance)
+    # The order of rows too: it says what is forgotten first.
+    assert list(again.rows()) == list(worth.rows())
+    assert again.rate == worth.rate
+    assert again.evidence("abcdefgh") == worth.evidence("abcdefgh")
