@@ -24,6 +24,7 @@ from focused.evaluation.simulation.simulator import simulate
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
 from focused.topic import Scope
 from focused.topic_file import load_topic
+from focused.web.page import Judgement, Page
 from tests.support.crawling import write_topic
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.recorded_web import html
@@ -69,14 +70,15 @@ class Examined:
             scope=scope,
         )
 
-    def asked(self, oracle: str, *seeds: str) -> list[str]:
+    def asked(self, oracle: str, *seeds: str, judge: WhaleJudge | None = None) -> list[str]:
+        judge = judge or WhaleJudge()
         politeness = "concurrency = 1\npatience = 0"
         topic = load_topic(write_topic(self._folder, "http://a.test/", politeness=politeness))
         run = simulate(
             replace(topic, scope=self._scope),
-            WhaleJudge(),
+            judge,
             self.network,
-            ORACLES[oracle](self.referee),
+            ORACLES[oracle](self.referee, judge, self.network),
             latency=constant_latency(0.01),
             seeds=[address(name) for name in seeds],
         )
@@ -222,9 +224,31 @@ def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(examin
 
 
 def test_a_referee_without_a_graph_says_what_it_lacks(examined: Any) -> None:
-    referee = Referee(examined({"whale-1": []}).network.web, ["Top/Whales"], ())
+    network = examined({"whale-1": []}).network
+    referee = Referee(network.web, ["Top/Whales"], ())
     with pytest.raises(ConfigurationError, match="made without one: pass graph="):
-        ORACLES["path-oracle"](referee)
+        ORACLES["path-oracle"](referee, WhaleJudge(), network)
+
+
+class DuckJudge(WhaleJudge):
+    """Wrong about whales: it takes ducks for them."""
+
+    def judge(self, page: Page) -> Judgement:
+        relevance = 0.9 if "duck" in page.title else 0.1
+        return Judgement(relevance, relevance >= self.threshold)
+
+
+def test_the_judges_oracle_follows_what_the_judge_will_say_right_or_wrong(examined: Any) -> None:
+    web = {
+        "start": ["missing", "dull", "whale-1", "moved", "duck-1"],
+        "moved": "duck-2",
+        **{name: [] for name in ("dull", "whale-1", "duck-1", "duck-2")},
+    }
+    asked = examined(web).asked("judge-oracle", "start", judge=DuckJudge())
+    ducks, others = asked[1:4], asked[4:]
+    assert sorted(ducks) == ["duck-1", "duck-2", "moved"]
+    # Not a label, and nothing but a page, counts.
+    assert others.index("dull") < others.index("whale-1") < others.index("missing")
 
 
 def test_the_findings_know_every_oracle_by_its_name() -> None:

@@ -1,0 +1,199 @@
+"""Evidence of a target: what each page that links there tells, joined into one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.learning.evidence import (
+    COLUMN,
+    FEATURE_NAMES,
+    MAX_IN_LINKS,
+    MAX_PARENT_LOG_ODDS,
+    MAX_SINCE,
+    join,
+    log_odds_within,
+    parent_log_odds,
+    since_relevant,
+)
+from focused.learning.protocols import Visit
+from focused.web.page import Judgement, Page
+
+HIGHEST = ("parent", "anchor", "context", "context_words")
+LOWEST = ("since", "navigation")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    evidence: tuple[float, ...]
+    url: str = "http://a.test/x"
+    anchor: str = ""
+    parent: str | None = None
+    trail: int = 0
+
+
+def evidence(parent: float = 0.0, **features: float) -> np.ndarray:
+    """What one page tells of its link."""
+    row = np.zeros(len(FEATURE_NAMES))
+    told = {"parent": parent, "parents": parent, "in_links": 1.0, **features}
+    for name, value in told.items():
+        row[COLUMN[name]] = value
+    return row
+
+
+def joined(*rows: np.ndarray) -> tuple[np.ndarray, list[bool]]:
+    """The evidence of pages that link to one target, one after the other; and who led."""
+    waiting, led = None, []
+    for row in rows:
+        found = join(row[None, :].copy(), [waiting])
+        waiting = Waiting(tuple(found.rows[0].tolist()))
+        led.append(bool(found.leads[0]))
+    assert waiting is not None
+    return np.array(waiting.evidence), led
+
+
+def told(row: np.ndarray, *names: str) -> list[float]:
+    return [float(row[COLUMN[name]]) for name in names]
+
+
+nats = st.floats(-4, 4)
+pages = st.builds(
+    evidence,
+    parent=nats,
+    since=st.integers(0, 8).map(float),
+    navigation=st.sampled_from([0.0, 1.0]),
+    out_degree=st.floats(0, 8),
+    anchor=nats,
+    context=nats,
+    context_words=nats,
+)
+some_pages = st.lists(pages, min_size=1, max_size=MAX_IN_LINKS)
+many_pages = st.lists(pages, min_size=1, max_size=3 * MAX_IN_LINKS)
+
+
+def test_the_features_have_a_column_each():
+    assert [FEATURE_NAMES[COLUMN[name]] for name in FEATURE_NAMES] == list(FEATURE_NAMES)
+    assert len(set(FEATURE_NAMES)) == len(FEATURE_NAMES)
+
+
+def test_where_nothing_waits_the_pages_own_evidence_stays_and_leads():
+    rows = np.array([evidence(1.0, anchor=2.0), evidence(-1.0)])
+    found = join(rows.copy(), [None, None])
+    assert np.array_equal(found.rows, rows)
+    assert found.leads.all()
+
+
+def test_the_best_page_and_the_mean_of_the_pages_are_both_told():
+    row, _ = joined(evidence(3.0), evidence(-1.0), evidence(1.0))
+    assert told(row, "parent", "parents", "in_links") == [3.0, pytest.approx(1.0), 3.0]
+
+
+def test_the_link_on_the_most_relevant_page_stands_for_the_target():
+    row, led = joined(
+        evidence(-1.0, out_degree=1.0), evidence(2.0, out_degree=2.0), evidence(1.0, out_degree=3.0)
+    )
+    assert led == [True, True, False]
+    assert told(row, "out_degree") == [2.0]
+
+
+def test_of_pages_that_are_equally_relevant_the_first_leads():
+    row, led = joined(evidence(1.0, out_degree=1.0), evidence(1.0, out_degree=2.0))
+    assert led == [True, False]
+    assert told(row, "out_degree") == [1.0]
+
+
+def test_a_link_in_a_text_is_no_navigation_whatever_other_pages_say():
+    row, _ = joined(evidence(navigation=1.0), evidence(navigation=0.0), evidence(navigation=1.0))
+    assert told(row, "navigation") == [0.0]
+
+
+@pytest.mark.parametrize("known", [(), (0.5,), (1.0,) * (len(FEATURE_NAMES) + 1)])
+def test_a_seed_and_what_another_scorer_found_are_not_joined(known):
+    row = evidence(-2.0, anchor=1.0)
+    found = join(row[None, :].copy(), [Waiting(known)])
+    assert np.array_equal(found.rows[0], row)
+    assert found.leads[0]
+
+
+def test_each_link_of_a_page_is_joined_with_its_own():
+    rows = np.array([evidence(1.0), evidence(1.0), evidence(1.0)])
+    waiting = [Waiting(tuple(evidence(2.0))), None, Waiting(tuple(evidence(-2.0)))]
+    found = join(rows.copy(), waiting)
+    assert found.rows[:, COLUMN["parent"]].tolist() == [2.0, 1.0, 1.0]
+    assert found.rows[:, COLUMN["in_links"]].tolist() == [2.0, 1.0, 2.0]
+    assert found.leads.tolist() == [False, True, True]
+
+
+def test_after_many_pages_only_a_more_relevant_one_tells_anything_new():
+    many = [evidence(0.0)] * MAX_IN_LINKS
+    before, _ = joined(*many)
+    after, led = joined(*many, evidence(-4.0, anchor=4.0))
+    assert np.array_equal(after, before)
+    assert led[-1] is False
+    risen, led = joined(*many, evidence(4.0, anchor=4.0))
+    assert told(risen, "parent", "anchor") == [4.0, 4.0]
+    assert led[-1] is True
+
+
+@given(many_pages, pages)
+def test_more_evidence_never_lowers_the_best_nor_raises_the_least(before, page):
+    old, _ = joined(*before)
+    new, _ = joined(*before, page)
+    assert all(n >= o for n, o in zip(told(new, *HIGHEST), told(old, *HIGHEST), strict=True))
+    assert all(n <= o for n, o in zip(told(new, *LOWEST), told(old, *LOWEST), strict=True))
+
+
+@given(many_pages)
+def test_in_links_are_bounded_and_the_mean_stays_between_its_pages(rows):
+    row, _ = joined(*rows)
+    parents = [float(each[COLUMN["parent"]]) for each in rows]
+    assert told(row, "in_links") == [float(min(len(rows), MAX_IN_LINKS))]
+    assert told(row, "parent") == [max(parents)]
+    (mean,) = told(row, "parents")
+    assert min(parents) - 1e-9 <= mean <= max(parents) + 1e-9
+
+
+@given(some_pages, st.randoms(use_true_random=False))
+def test_the_order_of_few_pages_does_not_matter_but_to_ties(rows, rng):
+    one, _ = joined(*rows)
+    shuffled = list(rows)
+    rng.shuffle(shuffled)
+    other, _ = joined(*shuffled)
+    # Of pages equally relevant the first one's number of links counts.
+    free = [COLUMN[name] for name in FEATURE_NAMES if name != "out_degree"]
+    assert other[free] == pytest.approx(one[free])
+
+
+@given(some_pages)
+def test_joining_leaves_what_the_address_and_the_crawl_tell_alone(rows):
+    others = ("url", "anchor_words", "url_words", "page_words", "siblings", "tag_path")
+    for row in rows:
+        for name in others:
+            row[COLUMN[name]] = 0.25
+    row, _ = joined(*rows)
+    assert told(row, *others) == [0.25] * len(others)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_relevance_in_nats_rises_with_it_within_bounds(one, other):
+    low, high = sorted((one, other))
+    assert log_odds_within(low) <= log_odds_within(high)
+    assert abs(log_odds_within(one)) <= MAX_PARENT_LOG_ODDS + 1e-9
+
+
+@pytest.mark.parametrize(("relevance", "expected"), [(0.0, -4.0), (1.0, 4.0), (0.5, 0.0)])
+def test_the_parents_relevance_is_told_in_nats(relevance, expected):
+    assert parent_log_odds(Judgement(relevance, on_topic=False)) == pytest.approx(expected)
+
+
+def test_links_since_the_last_page_on_topic_are_counted():
+    page = Page("http://a.test/")
+    far = Visit(page, Judgement(0.1, False), evidence=tuple(evidence(since=2.0)))
+    found = Visit(page, Judgement(0.9, True), evidence=tuple(evidence(since=2.0)))
+    lost = Visit(page, Judgement(0.1, False), evidence=tuple(evidence(since=MAX_SINCE)))
+    seed = Visit(page, Judgement(0.1, False))
+    assert [since_relevant(each) for each in (far, found, lost, seed)] == [3.0, 0.0, MAX_SINCE, 0.0]
