@@ -62,6 +62,7 @@ class Referee:
         labelled = pages & web.labels.keys() - self._samples
         self.relevant = relevant_urls(web.labels, good) & labelled
         self._irrelevant = labelled - self.relevant
+        self._labelled = labelled
         self.to_find = len(self.relevant if graph is None else self._contents(self.relevant))
         self.countable = len(pages - self._samples)
         if not self.relevant:
@@ -78,6 +79,11 @@ class Referee:
     def is_relevant(self, url: str) -> bool:
         """Whether fetching ``url`` brings a page that counts as on topic."""
         return self.end_of(url) in self.relevant
+
+    def verdict_of(self, url: str) -> bool | None:
+        """Whether ``url`` ends at a page on topic; None of training pages and unlabelled ones."""
+        end = self.end_of(url)
+        return end in self.relevant if end in self._labelled else None
 
     def verdicts(self, pages: pd.DataFrame) -> NDArray[np.bool_]:
         """On topic or not, for each page that counts, in order; content counts once."""

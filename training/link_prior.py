@@ -1,0 +1,218 @@
+"""Fit the link priors that the library ships: ``python training/link_prior.py``.
+
+Builds the four recorded webs where they are missing, trains the shipped topics'
+classifiers where they must be, logs the links of noised crawls, fits a prior on
+all webs and one without each, and writes their files and their card. A topic
+belongs to the web that its ``training.link_prior`` leaves out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from focused.cli import main as focused
+from focused.evaluation.examination.candidate import Candidate
+from focused.evaluation.examination.link_log import log_links
+from focused.evaluation.examination.plan import Wish, make_plan
+from focused.evaluation.examination.starts import parse_seeds
+from focused.evaluation.examination.terms import Terms
+from focused.evaluation.examination.webs import ExaminedWeb
+from focused.evaluation.prior_card import render_prior_card
+from focused.evaluation.prior_quality import by_web, web_quality
+from focused.learning.apprentice import Apprentice
+from focused.learning.evidence import FEATURE_NAMES
+from focused.learning.link_prior import DEFAULT_PRIOR, LinkPrior, PriorFile, load_prior
+from focused.learning.prior_fitting import LoggedRun, fit_prior
+from focused.scrapy_addon.guide import guide_for
+from focused.scrapy_addon.session import Guide
+from focused.topic import Topic
+from focused.topic_file import load_topic
+from focused.whole_file import write_json, write_whole
+
+ROOT = Path(__file__).parents[1]
+PRIORS = Path("focused/learning/priors")
+CARD = Path("models/link-prior.md")
+SEEDS = ("on-topic:5", "off-topic:5")
+
+# What the first round's crawls follow: round numbers, set before anything was fitted.
+_BY_HAND = {
+    "parent": 0.25,
+    "parents": 0.15,
+    "anchor": 0.2,
+    "context": 0.1,
+    "url": 0.3,
+    "anchor_words": 0.25,
+    "url_words": 0.25,
+}
+FIRST_GUESS = LinkPrior(
+    "by-hand",
+    (),
+    -2.0,
+    np.array([_BY_HAND.get(name, 0.0) for name in FEATURE_NAMES]),
+    np.ones(len(FEATURE_NAMES)),
+)
+
+
+@dataclass(frozen=True)
+class Web:
+    """A recorded web to log crawls of, and how it is built; ``host_caps`` in pages."""
+
+    name: str
+    folder: Path
+    build: tuple[str, ...] = ()
+    host_caps: tuple[int | None, ...] = (None,)
+
+
+WEBS = (
+    Web("foldoc", Path("webs/foldoc"), ("foldoc",)),
+    # A cap leads crawls over more hosts; the other webs have three at most.
+    Web("docweb", Path("webs/docweb-medium"), ("docweb", "--tier", "medium"), (None, 60)),
+    Web("wordnet", Path("webs/wordnet"), ("wordnet",)),
+    Web("debian", Path("webs/debian"), ("debian",)),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """``pages`` and ``repeat`` are of each topic and kind of seeds, in each of ``rounds``."""
+
+    pages: int = 400
+    repeat: int = 2
+    rounds: int = 2
+    jobs: int = 2
+    seed: int = 1
+    out: Path = PRIORS
+    card: Path = CARD
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Fit, write, and print the card; return the exit status."""
+    options = _options(words)
+    os.chdir(ROOT)
+    for web in WEBS:
+        if not (web.folder / "web.json").is_file():
+            focused(
+                ["web", "build", *web.build, "--folder", str(web.folder)], standalone_mode=False
+            )
+    topics = [load_topic(path) for path in sorted(Path("topics").rglob("*.toml"))]
+    print(make_priors(WEBS, topics, options))
+    return 0
+
+
+def make_priors(webs: Sequence[Web], topics: Sequence[Topic], options: Options) -> str:
+    """Log, fit and write, round by round; return the card."""
+    guides = {
+        topic.name: guide_for(topic, web=str(web.folder), replay=None, say=_say)
+        for web in webs
+        for topic in topics_of(web, topics)
+    }
+    guided_by = dict.fromkeys((web.name for web in webs), FIRST_GUESS)
+    runs: list[LoggedRun] = []
+    for number in range(options.rounds):
+        for web in webs:
+            prior = guided_by[web.name]
+            runs += _logged(web, topics_of(web, topics), guides, prior, options, number)
+        priors = fitted_priors(runs)
+        for name, prior_file in priors.items():
+            write_json(options.out / f"{name}.json", msgspec.to_builtins(prior_file))
+        guided_by = {web: load_prior(options.out / f"{without(web)}.json") for web in guided_by}
+    qualities = [
+        web_quality(own, priors[without(web)], priors[DEFAULT_PRIOR])
+        for web, own in by_web(runs).items()
+    ]
+    card = render_prior_card(priors, qualities, _command(options))
+    write_whole(options.card, card.encode())
+    return card
+
+
+def topics_of(web: Web, topics: Sequence[Topic]) -> list[Topic]:
+    """The topics whose crawls start from the prior that leaves ``web`` out."""
+    return [topic for topic in topics if topic.training.link_prior == without(web.name)]
+
+
+def without(web: str) -> str:
+    """The name of the prior that was not fitted on ``web``."""
+    return f"without-{web}"
+
+
+def fitted_priors(runs: Sequence[LoggedRun]) -> dict[str, PriorFile]:
+    """The prior of all webs, and one without each, by name."""
+    left_out = {
+        without(web): fit_prior([run for run in runs if run.web != web]) for web in by_web(runs)
+    }
+    return {DEFAULT_PRIOR: fit_prior(runs), **left_out}
+
+
+def _logged(
+    web: Web,
+    topics: Sequence[Topic],
+    guides: Mapping[str, Guide],
+    prior: LinkPrior,
+    options: Options,
+    number: int,
+) -> list[LoggedRun]:
+    """The runs of one round on one web; each round begins at seeds of its own."""
+    examined = ExaminedWeb(web.name, web.folder)
+    candidates = {
+        topic.name: Candidate(
+            topic,
+            guide.judge,
+            Apprentice(guide.judge, prior, learns=False, rootward=0.0),
+            guide.training_urls,
+        )
+        for topic in topics
+        for guide in [guides[topic.name]]
+    }
+    terms = Terms(str(options.pages), options.repeat, seed=1_000 * options.seed + number)
+    wish = Wish(("focused",), [parse_seeds(each) for each in SEEDS], web.host_caps, terms)
+    plan = make_plan([examined], topics, candidates, wish, _say)
+    began_s, runs = time.monotonic(), list[LoggedRun]()
+    for logged in log_links(
+        {web.name: examined}, candidates, plan.trials, terms, jobs=options.jobs
+    ):
+        runs += logged
+    _say(f"round {number + 1}, {web.name}: {len(runs)} runs, {time.monotonic() - began_s:.0f} s")
+    return runs
+
+
+def _options(words: Sequence[str] | None) -> Options:
+    default = Options()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pages", type=_count, default=default.pages, help="pages per crawl")
+    parser.add_argument("--repeat", type=_count, default=default.repeat, help="draws of seeds")
+    parser.add_argument("--rounds", type=_count, default=default.rounds)
+    parser.add_argument("--jobs", type=_count, default=default.jobs)
+    parser.add_argument("--seed", type=int, default=default.seed)
+    parser.add_argument("--out", type=Path, default=default.out, help="folder of the priors")
+    parser.add_argument("--card", type=Path, default=default.card)
+    return Options(**vars(parser.parse_args(words)))
+
+
+def _count(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{word} is no number from 1 on")
+    return number
+
+
+def _command(options: Options) -> str:
+    """What makes these priors again, wherever they are written."""
+    words = [f"--{name} {getattr(options, name)}" for name in ("pages", "repeat", "rounds", "seed")]
+    return " ".join(["python training/link_prior.py", *words])
+
+
+def _say(line: str) -> None:
+    print(f"link_prior: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
