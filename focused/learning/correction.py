@@ -1,8 +1,8 @@
 """How far this crawl's own lessons move the prior's weights.
 
 Bayesian logistic regression with the prior's score as a fixed offset: the
-correction starts at zero, a Gaussian around zero holds it there, and Newton
-steps find the likeliest one for the last lessons (Bishop 2006, "Pattern
+correction starts at zero, a Gaussian around zero holds it there, and what is
+likeliest after the last lessons is found anew every so many (Bishop 2006, "Pattern
 Recognition and Machine Learning", 4.5.1). Targets are calibrated relevances,
 never verdicts of 0 or 1, so a judge that knows little teaches little.
 """
@@ -14,19 +14,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from focused.learning.calibration import expit
+from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.link_prior import LinkPrior
 
 MAX_LESSONS = 2_000
 """The last lessons are kept, 8 bytes a feature each; older ones no longer count."""
 
 _EVERY = 25
-_STEPS = 3
 # How many lessons' worth of doubt there is before a weight moves by one standard deviation of
 # its feature; the bias moves freely, for crawls differ in how much of what they meet is good.
 _PRECISION = 30.0
 _BIAS_PRECISION = 1.0
+_HELD = np.append(np.full(len(FEATURE_NAMES), _PRECISION), _BIAS_PRECISION)
 
 
 class Correction:
@@ -36,9 +38,8 @@ class Correction:
         self._prior = prior
         self._lessons: list[tuple[Sequence[float], float]] = []
         self._seen = 0
-        # In standard deviations; the bias comes last.
-        self._moved = np.zeros(len(prior.weights) + 1)
-        self._set()
+        self.weights: NDArray[np.float64] = np.zeros(len(prior.weights))
+        self.bias = 0.0
 
     def learn(self, evidence: Sequence[float], relevance: float) -> None:
         """A link with this evidence led to a page of ``relevance`` in [0, 1]."""
@@ -50,30 +51,32 @@ class Correction:
 
     def state(self) -> Any:
         """All that is known, as plain data; see :meth:`restore`."""
-        return [self._seen, self._moved.tolist(), self._lessons]
+        return [self._seen, self.weights.tolist(), self.bias, self._lessons]
 
     def restore(self, state: Any) -> None:
         """Go on where :meth:`state` was taken."""
-        self._seen, moved, lessons = state
-        self._moved = np.array(moved)
+        self._seen, weights, self.bias, lessons = state
+        self.weights = np.array(weights)
         self._lessons = [(tuple(evidence), relevance) for evidence, relevance in lessons]
-        self._set()
-
-    def _set(self) -> None:
-        self.weights: NDArray[np.float64] = self._moved[:-1] / self._prior.scales
-        self.bias = float(self._moved[-1])
 
     def _fit(self) -> None:
         prior = self._prior
         rows = np.array([evidence for evidence, _ in self._lessons])
         target = np.array([relevance for _, relevance in self._lessons])
         offset = prior.bias + rows @ prior.weights
-        design = np.column_stack([rows / prior.scales, np.ones(len(rows))])
-        precision = np.full(design.shape[1], _PRECISION)
-        precision[-1] = _BIAS_PRECISION
-        for _ in range(_STEPS):
-            share = expit(offset + design @ self._moved)
-            slope = design.T @ (share - target) + precision * self._moved
-            curve = (design.T * (share * (1.0 - share))) @ design + np.diag(precision)
-            self._moved = self._moved - np.linalg.solve(curve, slope)
-        self._set()
+        # Centred: else a weight that moves would move all scores, and be the bias held firmly.
+        middle = rows.mean(axis=0)
+        design = np.column_stack([(rows - middle) / prior.scales, np.ones(len(rows))])
+
+        def loss(moved: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            log_odds = offset + design @ moved
+            held = _HELD * moved
+            return (
+                float(np.logaddexp(0.0, log_odds).sum() - target @ log_odds + moved @ held / 2),
+                design.T @ (expit(log_odds) - target) + held,
+            )
+
+        start = np.append(self.weights * prior.scales, self.bias + middle @ self.weights)
+        moved = minimize(loss, start, jac=True, method="L-BFGS-B").x
+        self.weights = moved[:-1] / prior.scales
+        self.bias = float(moved[-1] - middle @ self.weights)
