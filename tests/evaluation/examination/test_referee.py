@@ -110,3 +110,19 @@ def test_a_sample_that_is_no_page_has_no_copies(copied: Appoint) -> None:
 def test_a_topic_without_a_page_in_the_web_is_refused(referee: Appoint) -> None:
     with pytest.raises(ConfigurationError, match=r"Top/Stars.*nothing can be found there"):
         referee(good="Top/Stars")
+
+
+def test_of_a_training_page_its_copies_and_unlabelled_pages_there_is_no_verdict(
+    copied: Appoint,
+) -> None:
+    judge = copied("http://a.test/one")
+    for url in ("one", "one-again", "bank", "nowhere"):
+        assert judge.verdict_of(f"http://a.test/{url}") is None
+    assert judge.verdict_of("http://a.test/two") is True
+
+
+def test_a_verdict_is_of_the_page_that_a_redirect_leads_to(referee: Appoint) -> None:
+    judge = referee()
+    assert judge.verdict_of("http://start.test/moved") is True
+    assert judge.verdict_of("http://trade.test/trade-1") is False
+    assert judge.verdict_of("http://start.test/") is None
