@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -30,10 +30,10 @@ from focused.evaluation.prior_card import render_prior_card
 from focused.evaluation.prior_quality import by_web, web_quality
 from focused.learning.apprentice import Apprentice
 from focused.learning.evidence import FEATURE_NAMES
-from focused.learning.link_prior import DEFAULT_PRIOR, LinkPrior, PriorFile, load_prior
+from focused.learning.link_prior import DEFAULT_PRIOR, LinkPrior, PriorFile
+from focused.learning.model_store import load_model, model_is_stale
 from focused.learning.prior_fitting import LoggedRun, fit_prior
-from focused.scrapy_addon.guide import guide_for
-from focused.scrapy_addon.session import Guide
+from focused.scrapy_addon.guide import train_for, training_urls
 from focused.topic import Topic
 from focused.topic_file import load_topic
 from focused.whole_file import write_json, write_whole
@@ -110,26 +110,25 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def make_priors(webs: Sequence[Web], topics: Sequence[Topic], options: Options) -> str:
     """Log, fit and write, round by round; return the card."""
-    guides = {
-        topic.name: guide_for(topic, web=str(web.folder), replay=None, say=_say)
-        for web in webs
-        for topic in topics_of(web, topics)
+    candidates = {
+        topic.name: _candidate(topic, web) for web in webs for topic in topics_of(web, topics)
     }
     guided_by = dict.fromkeys((web.name for web in webs), FIRST_GUESS)
     runs: list[LoggedRun] = []
     for number in range(options.rounds):
         for web in webs:
             prior = guided_by[web.name]
-            runs += _logged(web, topics_of(web, topics), guides, prior, options, number)
+            runs += _logged(web, topics_of(web, topics), candidates, prior, options, number)
         priors = fitted_priors(runs)
-        for name, prior_file in priors.items():
-            write_json(options.out / f"{name}.json", msgspec.to_builtins(prior_file))
-        guided_by = {web: load_prior(options.out / f"{without(web)}.json") for web in guided_by}
+        guided_by = {web: _as_guide(priors[without(web)]) for web in guided_by}
     qualities = [
         web_quality(own, priors[without(web)], priors[DEFAULT_PRIOR])
         for web, own in by_web(runs).items()
     ]
     card = render_prior_card(priors, qualities, _command(options))
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, prior_file in priors.items():
+        write_json(options.out / f"{name}.json", msgspec.to_builtins(prior_file))
     write_whole(options.card, card.encode())
     return card
 
@@ -152,33 +151,47 @@ def fitted_priors(runs: Sequence[LoggedRun]) -> dict[str, PriorFile]:
     return {DEFAULT_PRIOR: fit_prior(runs), **left_out}
 
 
+def _as_guide(fitted: PriorFile) -> LinkPrior:
+    weights, scales = (
+        np.array([values[name] for name in FEATURE_NAMES])
+        for values in (fitted.weights, fitted.scales)
+    )
+    return LinkPrior("between-rounds", fitted.fitted_on, fitted.bias, weights, scales)
+
+
+def _candidate(topic: Topic, web: Web) -> Candidate:
+    # Not as a crawl's guide is made: the shipped priors may be those that no longer fit.
+    stale = model_is_stale(topic)
+    if stale is not None:
+        _say(f"training {topic.training.model}: {stale}")
+        train_for(topic, web.folder, replay=None, say=_say)
+    judge = load_model(topic.training.model).classifier
+    return Candidate(topic, judge, Apprentice(judge, FIRST_GUESS), training_urls(topic))
+
+
 def _logged(
     web: Web,
     topics: Sequence[Topic],
-    guides: Mapping[str, Guide],
+    candidates: Mapping[str, Candidate],
     prior: LinkPrior,
     options: Options,
     number: int,
 ) -> list[LoggedRun]:
     """The runs of one round on one web; each round begins at seeds of its own."""
     examined = ExaminedWeb(web.name, web.folder)
-    candidates = {
-        topic.name: Candidate(
-            topic,
-            guide.judge,
-            Apprentice(guide.judge, prior, learns=False, rootward=0.0),
-            guide.training_urls,
+    guided = {
+        topic.name: replace(
+            candidates[topic.name],
+            # By odds alone: how near its root a link lies is no evidence that could be weighed.
+            apprentice=Apprentice(candidates[topic.name].judge, prior, learns=False, rootward=0.0),
         )
         for topic in topics
-        for guide in [guides[topic.name]]
     }
     terms = Terms(str(options.pages), options.repeat, seed=1_000 * options.seed + number)
     wish = Wish(("focused",), [parse_seeds(each) for each in SEEDS], web.host_caps, terms)
-    plan = make_plan([examined], topics, candidates, wish, _say)
+    plan = make_plan([examined], topics, guided, wish, _say)
     began_s, runs = time.monotonic(), list[LoggedRun]()
-    for logged in log_links(
-        {web.name: examined}, candidates, plan.trials, terms, jobs=options.jobs
-    ):
+    for logged in log_links({web.name: examined}, guided, plan.trials, terms, jobs=options.jobs):
         runs += logged
     _say(f"round {number + 1}, {web.name}: {len(runs)} runs, {time.monotonic() - began_s:.0f} s")
     return runs
@@ -192,8 +205,8 @@ def _options(words: Sequence[str] | None) -> Options:
     parser.add_argument("--rounds", type=_count, default=default.rounds)
     parser.add_argument("--jobs", type=_count, default=default.jobs)
     parser.add_argument("--seed", type=int, default=default.seed)
-    parser.add_argument("--out", type=Path, default=default.out, help="folder of the priors")
-    parser.add_argument("--card", type=Path, default=default.card)
+    parser.add_argument("--out", type=_path, default=default.out, help="folder of the priors")
+    parser.add_argument("--card", type=_path, default=default.card)
     return Options(**vars(parser.parse_args(words)))
 
 
@@ -202,6 +215,11 @@ def _count(word: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{word} is no number from 1 on")
     return number
+
+
+def _path(word: str) -> Path:
+    # From where it was called, before main() goes to the root.
+    return Path(word).absolute()
 
 
 def _command(options: Options) -> str:

@@ -152,15 +152,18 @@ class _Problem:
     ) -> tuple[float, NDArray[np.float64]]:
         """``share_of_run``, shape (runs,), adds up to 1."""
         weights, intercepts = np.split(point, [self.design.shape[1]])
-        log_odds = self.design @ weights + intercepts[self.run_of]
+        # Not by BLAS, whose threads add up in an order of their own, on each machine another.
+        log_odds = np.einsum("ij,j->i", self.design, weights) + intercepts[self.run_of]
         apart = intercepts - share_of_run @ intercepts
         doubt = self.intercept_ridge * len(intercepts) * share_of_run
-        loss = self.share @ (np.logaddexp(0.0, log_odds) - self.on_topic * log_odds)
+        surprise = np.logaddexp(0.0, log_odds) - self.on_topic * log_odds
+        loss = (self.share * surprise).sum()
         loss += 0.5 * self.ridge * (weights @ weights)
         loss += 0.5 * (doubt @ apart**2)
         wrong = self.share * (expit(log_odds) - self.on_topic)
         of_runs = np.bincount(self.run_of, wrong, minlength=len(intercepts))
-        slope = (self.design.T @ wrong + self.ridge * weights, of_runs + doubt * apart)
+        of_weights = np.einsum("ij,i->j", self.design, wrong)
+        slope = (of_weights + self.ridge * weights, of_runs + doubt * apart)
         return float(loss), np.concatenate(slope)
 
 
