@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from focused.evaluation.examination.noised_worth import NoisedWorth
+from focused.frontier.rows import pack
 from focused.learning.apprentice import Apprentice
+from focused.learning.lesson import from_bytes
+from focused.learning.link_prior import load_prior, without_experience
 from focused.learning.own_estimators import EstimatorScorer
-from focused.learning.protocols import LinkScorer, Visit
+from focused.learning.protocols import LearningScorer, LinkScorer, Visit
 from focused.learning.uninformed import UninformedScorer
 from focused.web.page import Judgement, Link, Page
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.queueing import queued
 
 PAGE = Page("http://a.test/")
 
@@ -38,8 +43,16 @@ def own_features() -> LinkScorer:
     )
 
 
-SCORERS: dict[str, Callable[[], LinkScorer]] = {
+LEARNERS: dict[str, Callable[[], LearningScorer]] = {
     "apprentice": lambda: Apprentice(WhaleJudge()),
+    "apprentice without a prior": lambda: Apprentice(
+        WhaleJudge(), without_experience(load_prior())
+    ),
+    "apprentice that does not learn weights": lambda: Apprentice(WhaleJudge(), learns=False),
+    "apprentice with noised worths": lambda: NoisedWorth(Apprentice(WhaleJudge()), seed=1),
+}
+SCORERS: dict[str, Callable[[], LinkScorer]] = {
+    **LEARNERS,
     "own estimator over another's features": boosted,
     "own estimator over own features": own_features,
     "uninformed": UninformedScorer,
@@ -99,3 +112,107 @@ def test_any_anchor_and_context_are_scored(scorers, name, anchors, context):
     odd = [Link(f"http://a.test/{n}", text, context) for n, text in enumerate(anchors)]
     found = scorer.score(visit(scorer), odd)
     assert ((found.scores >= 0.0) & (found.scores <= 1.0)).all()
+
+
+# What every scorer that learns must keep besides.
+
+learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+
+
+def teach(learner: LearningScorer, pages: range) -> None:
+    """Crawl some pages, one link of each: those whose number is even speak of whales."""
+    for n in pages:
+        text = f"whale {n}" if n % 2 == 0 else f"trade {n}"
+        found = Link(f"http://h{n % 3}.test/{text}", text, text, tag_path=f"ul/{n % 4}")
+        (link,) = queued(learner, visit(learner, 0.5), [found])
+        lesson = learner.lesson(link, Page(link.url, text=text), 0.1 if n % 2 else 0.9)
+        learner.learn(from_bytes(pack(lesson)))
+
+
+def answers(learner: LearningScorer) -> tuple[object, ...]:
+    waiting = queued(learner, visit(learner, 0.3), links(20))
+    return waiting, [learner.rescore(each) for each in waiting]
+
+
+@learners
+def test_it_is_known_for_one_that_learns(make):
+    assert isinstance(make(), LearningScorer)
+
+
+@learners
+@pytest.mark.parametrize("count", [0, 1, 50])
+@pytest.mark.parametrize("known", [False, True])
+def test_joined_scores_are_told_for_each_link(make, count, known):
+    learner = make()
+    teach(learner, range(30))
+    before = queued(learner, visit(learner, 0.2), links(count)) if known else [None] * count
+    found = learner.score_joined(visit(learner), links(count), before)
+    assert found.scores.shape == found.worth.shape == found.leads.shape == (count,)
+    assert found.features.shape == (count, len(learner.feature_names))
+    assert len(found.trails) == count
+    assert ((found.scores >= 0.0) & (found.scores <= 1.0)).all()
+    assert np.isfinite(found.features).all()
+    assert np.isfinite(found.worth).all()
+
+
+@learners
+def test_links_that_nobody_else_knows_are_scored_as_the_page_alone_tells(make):
+    learner = make()
+    teach(learner, range(30))
+    alone = learner.score(visit(learner), links(20))
+    joined = learner.score_joined(visit(learner), links(20), [None] * 20)
+    assert np.array_equal(alone.scores, joined.scores)
+    assert np.array_equal(alone.features, joined.features)
+    assert joined.leads.all()
+
+
+@learners
+def test_asked_again_at_once_it_says_the_same(make):
+    learner = make()
+    teach(learner, range(30))
+    for link in queued(learner, visit(learner), links(20)):
+        again = learner.rescore(link)
+        assert again.score == pytest.approx(link.score)
+        assert again.worth == pytest.approx(link.priority)
+        assert again.evidence == pytest.approx(link.evidence)
+
+
+@learners
+def test_a_lesson_is_the_same_after_it_was_written_down(make):
+    learner = make()
+    (link,) = queued(learner, visit(learner), links(1))
+    lesson = learner.lesson(link, Page(link.url, title="A whale", text="whale and sea"), 0.9)
+    assert from_bytes(pack(lesson)) == lesson
+
+
+@learners
+def test_scoring_and_preparing_lessons_teach_nothing(make):
+    learner = make()
+    teach(learner, range(30))
+    before = learner.state()
+    waiting, _ = answers(learner)
+    learner.lesson(waiting[0], Page(waiting[0].url, text="whale"), 0.9)
+    assert learner.state() == before
+
+
+@learners
+@pytest.mark.parametrize("taught", [0, 1, 60])
+def test_restored_it_answers_the_same_and_learns_on_the_same(make, taught):
+    one, other = make(), make()
+    teach(one, range(taught))
+    other.restore(one.state())
+    assert answers(other) == answers(one)
+    for learner in (one, other):
+        teach(learner, range(taught, taught + 40))
+    assert answers(other) == answers(one)
+    assert other.state() == one.state()
+
+
+@learners
+def test_what_led_to_whales_is_worth_more_when_it_was_taught(make):
+    learner = make()
+    like = [Link("http://h9.test/x", anchor) for anchor in ("whale", "trade")]
+    teach(learner, range(60))
+    whale, trade = queued(learner, visit(learner, 0.5), like)
+    untaught = queued(make(), visit(learner, 0.5), like)
+    assert whale.score / trade.score > untaught[0].score / untaught[1].score
