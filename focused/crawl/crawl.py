@@ -122,6 +122,7 @@ class Crawl:
                 evidence=() if found is None else found.evidence,
                 found_at=now,
                 payload=payload,
+                trail=0 if found is None else found.trail,
             ),
             now,
         )

@@ -231,6 +231,7 @@ class Settling:
             found_at=now,
             hops=link.hops + 1,
             payload=link.payload,
+            trail=link.trail,
         )
         self._discovery.push(moved, now)
 

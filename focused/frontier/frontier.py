@@ -235,6 +235,9 @@ class Frontier:
         if raw is None:
             return
         old = from_bytes(raw)
+        # A seed told nothing that could be joined: a page that links to it takes nothing from it.
+        if not rises and (not old.evidence or old.evidence == link.evidence):
+            return
         host = self.hosts.get(old.host)
         better = replace(
             link,
@@ -243,8 +246,6 @@ class Frontier:
             tries=old.tries,
             payload=old.payload,
         )
-        if joined and better.evidence == old.evidence and not rises:
-            return
         moved_key = self._move(queue_key, better, host)
         if rises:
             self.hosts.link_came(host, moved_key, now)

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from focused.web.page import Failed, FailureKind
-from tests.support.keyword_guide import WhaleScorer
-from tests.support.simulated import moved, page, site, topic
+import pytest
+
+from focused.crawl import apprenticeship
+from focused.crawl.apprenticeship import Apprenticeship
+from focused.crawl.policy import Policy
+from focused.crawl.steps import Settled
+from focused.frontier.frontier import Frontier
+from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.store import StateStore
+from focused.learning.apprentice import Apprentice
+from focused.web.page import Failed, FailureKind, Judgement, Page
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.pupil import Pupil
+from tests.support.simulated import Simulation, moved, page, site, topic
 
 A = "http://a.test/"
-
-
-class Pupil(WhaleScorer):
-    """Scores as the whale scorer; afterwards as ``second_thoughts`` says, by URL."""
-
-    def __init__(self, second_thoughts: Mapping[str, float] | None = None) -> None:
-        self.lessons: list[tuple[str, str, float]] = []
-        self.second_thoughts = dict(second_thoughts or {})
-
-    def learn(self, url: str, anchor: str, relevance: float) -> None:
-        self.lessons.append((url, anchor, relevance))
-
-    def rescore(
-        self, url: str, anchor: str, evidence: Sequence[float]
-    ) -> tuple[float, Sequence[float]]:
-        before = 0.6 * evidence[0] + 0.3 * evidence[1]
-        return self.second_thoughts.get(url, before), evidence
 
 
 def web() -> dict[str, Any]:
@@ -41,12 +34,92 @@ def web() -> dict[str, Any]:
     )
 
 
+def wide_web(pages: int = 40) -> dict[str, Any]:
+    """Pages on two hosts; every third speaks of whales, each links to the next and further on."""
+    urls = [f"http://{'ab'[n % 2]}.test/{n}" for n in range(pages)]
+    answers = []
+    for n, url in enumerate(urls):
+        near = [urls[(n * k + 1) % pages] for k in (1, 2, 3)]
+        text = f"whale number {n}" if n % 3 == 0 else f"trade number {n}"
+        answers.append(page(url, *near, text=text))
+    return site(page(A, *urls[:2], text="start"), *answers)
+
+
+# Taught
+
+
 def test_each_judged_page_is_taught_once_and_copies_are_not(simulate, tmp_path):
     pupil = Pupil()
     simulate(topic(tmp_path, A), web(), scorer=pupil).run()
     taught = [url for url, _, _ in pupil.lessons]
     assert sorted(taught) == [A, A + "end", A + "trade", A + "whale"]
     assert {url: relevance for url, _, relevance in pupil.lessons}[A + "whale"] == 0.9
+
+
+def test_pages_are_taught_in_the_order_in_which_they_were_settled(simulate, tmp_path):
+    pupil = Pupil()
+    done = simulate(topic(tmp_path, A), wide_web(), scorer=pupil).run()
+    fetched = [row["url"] for row in done.rows.values() if row["outcome"] == "fetched"]
+    assert [url for url, _, _ in pupil.lessons] == fetched
+
+
+def test_a_page_is_predicted_before_it_is_learned_from(simulate, tmp_path):
+    """Nothing that a page taught is in the score it is on record with."""
+    heard_at_scoring: dict[str, list[str]] = {}
+
+    class Watched(Pupil):
+        def rescore(self, link):
+            heard_at_scoring[link.url] = list(self.heard)
+            return super().rescore(link)
+
+    simulate(topic(tmp_path, A), wide_web(), scorer=Watched()).run()
+    assert len(heard_at_scoring) >= 40
+    assert all(url not in heard for url, heard in heard_at_scoring.items())
+
+
+def test_a_pages_links_are_scored_before_the_page_is_learned_from(simulate, tmp_path):
+    """So that a link's prediction does not depend on whether a crash came between."""
+    heard: list[bool] = []
+
+    class Watched(Pupil):
+        def score_joined(self, visit, links, waiting):
+            heard.append(visit.page.url in self.heard)
+            return super().score_joined(visit, links, waiting)
+
+    simulate(topic(tmp_path, A), wide_web(), scorer=Watched()).run()
+    assert heard
+    assert not any(heard)
+
+
+def test_a_scorer_that_does_not_learn_leaves_no_lessons(simulate, tmp_path):
+    done = simulate(topic(tmp_path, A), web(), scorer=WhaleScorer()).run()
+    assert done.store.count("lessons") == done.store.count("learned") == 0
+
+
+def test_where_a_redirect_led_is_learned_with_what_was_known_of_its_link(simulate, tmp_path):
+    taught: dict[str, Any] = {}
+
+    class Watched(Pupil):
+        def learn(self, lesson):
+            taught[lesson.url] = lesson
+            super().learn(lesson)
+
+    simulate(topic(tmp_path, A), web(), scorer=Watched()).run()
+    led = taught[A + "end"]
+    assert led.anchor == "/moved"
+    assert led.evidence == taught[A + "trade"].evidence
+    assert led.trail == taught[A + "whale"].trail == 7
+
+
+def test_a_link_that_a_driver_queues_keeps_its_place_on_the_page(simulate, tmp_path):
+    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
+    (home,) = begun.settled
+    found, key = home.scored[A + "whale"], link_key("the driver's own")
+    begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
+    assert begun.crawl.frontier.waiting_among([key])[key].trail == 7
+
+
+# Asked again
 
 
 def test_a_link_that_is_worth_less_by_now_gives_way(simulate, tmp_path):
@@ -61,16 +134,77 @@ def test_the_score_on_record_is_the_one_that_it_was_fetched_with(simulate, tmp_p
     assert done.rows[A + "whale"]["score"] == 0.01
 
 
+def test_a_link_that_is_worth_more_by_now_goes_in_its_turn(simulate, tmp_path):
+    pupil = Pupil({A + "whale": 0.99})
+    done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
+    assert done.urls[1] == A + "whale"
+    assert done.rows[A + "whale"]["score"] == 0.99
+
+
 def test_scores_that_fall_again_and_again_do_not_stop_a_crawl(simulate, tmp_path):
     class Melancholic(Pupil):
         asked = 0
 
-        def rescore(self, url, anchor, evidence):
+        def rescore(self, link):
             self.asked += 1
-            return 0.5 - 0.02 * self.asked, evidence
+            self.second_thoughts[link.url] = 0.5 - 0.03 * self.asked
+            return super().rescore(link)
 
     done = simulate(topic(tmp_path, A), web(), scorer=Melancholic()).run()
     assert len(set(done.urls)) == 7
+
+
+def test_a_link_found_under_another_scorer_keeps_its_score(simulate, tmp_path):
+    class OtherFeatures(Pupil):
+        feature_names = ("anchor", "parent", "depth")
+
+    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
+    begun.scorer = OtherFeatures({A + "whale": 0.01})
+    done = begun.restart().run()
+    assert done.rows[A + "whale"]["score"] > 0.5
+
+
+# Told more of a link that waits
+
+
+def test_a_link_that_waits_is_scored_with_what_each_page_told(simulate, tmp_path):
+    answers = site(
+        page(A, "/one", "/other", "/late"),
+        page(A + "one", "/late", text="of a whale"),
+        page(A + "other", text="else"),
+        page(A + "late", text="late"),
+    )
+    pupil = Pupil()
+    done = simulate(topic(tmp_path, A), answers, scorer=pupil).run()
+    assert (A + "late", A) in pupil.joined
+    assert done.rows[A + "late"]["parent"] == A + "one"
+    assert done.rows[A + "late"]["score"] == pytest.approx(0.3 * 0.9)
+    assert done.urls == [A, A + "one", A + "late", A + "other"]
+
+
+def test_a_poorer_page_that_links_later_does_not_stand_for_a_link(simulate, tmp_path):
+    answers = site(
+        page(A, "/one", "/late", text="of a whale"),
+        page(A + "one", "/late"),
+        page(A + "late", text="late"),
+    )
+    pupil = Pupil()
+    done = simulate(topic(tmp_path, A), answers, scorer=pupil).run()
+    assert (A + "late", A) in pupil.joined
+    assert done.rows[A + "late"]["parent"] == A
+
+
+def test_a_seed_that_a_page_links_to_stays_a_seed(simulate, tmp_path):
+    answers = site(
+        page(A, "/seed", "/whale"), page(A + "seed", text="seed"), page(A + "whale", text="whale")
+    )
+    done = simulate(topic(tmp_path, A, A + "seed"), answers, scorer=Pupil()).run()
+    assert done.urls == [A, A + "seed", A + "whale"]
+    assert done.rows[A + "seed"]["depth"] == 0
+    assert done.rows[A + "seed"]["score"] == 1.0
+
+
+# Kept
 
 
 def test_after_a_restart_it_is_taught_again_what_it_knew(simulate, tmp_path):
@@ -85,11 +219,81 @@ def test_after_a_restart_it_is_taught_again_what_it_knew(simulate, tmp_path):
     assert [url for url, _, _ in pupil.lessons].count(A + "whale") == 1
 
 
-def test_a_link_found_under_another_scorer_keeps_its_score(simulate, tmp_path):
-    class OtherFeatures(Pupil):
-        feature_names = ("anchor", "parent", "depth")
+def settled(number: int) -> Settled:
+    url = f"http://a.test/{number}"
+    link = QueuedLink(link_key(url), url, "a.test", 0.5, 0.5, evidence=(0.0, 0.1))
+    return Settled(link, "fetched", page=Page(url), judgement=Judgement(0.9, True))
 
-    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
-    begun.scorer = OtherFeatures({A + "whale": 0.01})
-    done = begun.restart().run()
-    assert done.rows[A + "whale"]["score"] > 0.5
+
+def test_lessons_are_kept_until_the_state_is_every_five_hundred(tmp_path):
+    store = StateStore.open(tmp_path / "state", {"test": "lessons"})
+    kept = Apprenticeship(Policy("pupil", Pupil()), Frontier(store), store)
+    rows = []
+    for number in range(1_203):
+        kept.learn(settled(number))
+        rows.append(store.count("lessons"))
+    assert rows[:500] == [*range(1, 500), 0]
+    assert max(rows) == 499
+    assert rows[-1] == 203
+    again = Pupil()
+    Apprenticeship(Policy("pupil", again), Frontier(store), store)
+    assert [url for url, _, _ in again.lessons] == [f"http://a.test/{n}" for n in range(1_203)]
+    assert len(again.heard) == 203  # the others came with the state
+    store.close()
+
+
+def story(crawl: Simulation) -> list[tuple[Any, ...]]:
+    """What was fetched, in order, by which prediction, and by which evidence."""
+    return [
+        (row["url"], row["outcome"], row["score"], row["parent"], row["evidence"])
+        for row in crawl.rows.values()
+    ]
+
+
+def learner(crawl: Simulation) -> Apprentice:
+    assert isinstance(crawl.scorer, Apprentice)
+    return crawl.scorer
+
+
+@pytest.fixture
+def kept_every_seven(monkeypatch):
+    monkeypatch.setattr(apprenticeship, "_LESSONS_UNTIL_KEPT", 7)
+
+
+@pytest.mark.usefixtures("kept_every_seven")
+@pytest.mark.parametrize("pages", [1, 6, 7, 8, 30])
+def test_a_restarted_crawl_predicts_what_one_without_a_break_would(pages, simulate, tmp_path):
+    whole, halved = (
+        simulate(topic(tmp_path / name, A), wide_web(), scorer=Apprentice(WhaleJudge()))
+        for name in ("whole", "halved")
+    )
+    halved.run(pages=pages)
+    halved.scorer = Apprentice(WhaleJudge())
+    halved.restart().run()
+    assert story(halved) == story(whole.run())
+    assert learner(halved).state() == learner(whole).state()
+
+
+@pytest.mark.usefixtures("kept_every_seven")
+@pytest.mark.parametrize("commit", [2, 5, 9, 10, 11, 25, 40])
+def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
+    commit, simulate, tmp_path
+):
+    whole, crashed = (
+        simulate(topic(tmp_path / name, A), wide_web(), scorer=Apprentice(WhaleJudge()))
+        for name in ("whole", "crashed")
+    )
+    crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleJudge()))
+    crashed.run()
+    assert story(crashed) == story(whole.run())
+    assert learner(crashed).state() == learner(whole).state()
+
+
+def test_lessons_of_odd_text_are_read_back_as_they_were_taught(simulate, tmp_path):
+    odd = A + "odd"
+    answers = site(page(A, odd, text="x"), page(odd, title="&#xd83d; broken &#0; 名前", text="é"))
+    begun = simulate(topic(tmp_path, A), answers, scorer=Apprentice(WhaleJudge())).run()
+    before = learner(begun).state()
+    begun.scorer = Apprentice(WhaleJudge())
+    begun.restart()
+    assert learner(begun).state() == before

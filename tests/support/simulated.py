@@ -158,8 +158,13 @@ class Simulation:
             self.crawl.close(self.now)
             self.closed = True
 
-    def crash_at_commit(self, number: int) -> Simulation:
-        """Crank until the commit of that number (from 1), which does not come to pass."""
+    def crash_at_commit(
+        self, number: int, reborn: Callable[[], LinkScorer] | None = None
+    ) -> Simulation:
+        """Crank until the commit of that number (from 1), which does not come to pass.
+
+        ``reborn`` makes the scorer of the next process; without it the same goes on.
+        """
         commits = 0
         commit = self.store.commit
 
@@ -179,6 +184,7 @@ class Simulation:
             self.store._env.close()
             self.store._lock.close()
             self.crawl.archive.close()
+            self.scorer = self.scorer if reborn is None else reborn()
             self.crawl = self._open()
             self.crawl.seed(self.topic.seeds.urls, self.now)
         return self
