@@ -33,7 +33,7 @@ def web_and_topic(folder: Path, name: str) -> tuple[Web, Topic]:
 def fitted(folder: Path, **options: int) -> tuple[str, dict[str, bytes]]:
     """The card, and the files by name."""
     made = [web_and_topic(folder, name) for name in NAMES]
-    told = {"pages": 15, "repeat": 1, "rounds": 2, "jobs": 1, **options}
+    told = {"pages": 15, "repeat": 2, "jobs": 1, **options}
     out = folder / "priors"
     card = make_priors(
         [web for web, _ in made],
@@ -55,9 +55,9 @@ def test_a_prior_of_all_webs_and_one_without_each_are_written_with_their_card(
         "without-wordnet.json": ("foldoc",),
     }
     assert load_prior(tmp_path / "priors" / "all-webs.json").weights.any()
-    # Two rounds of two kinds of seeds on each web.
+    # Two draws of two kinds of seeds on each web.
     assert "links that 8 crawls followed, of 2 topics on 2 recorded webs" in card
-    assert "python training/link_prior.py --pages 15 --repeat 1 --rounds 2 --seed 1" in card
+    assert "python training/link_prior.py --pages 15 --repeat 2 --seed 1000" in card
 
 
 def test_the_same_webs_and_seed_give_the_same_bytes_and_another_seed_others(
@@ -82,7 +82,7 @@ def test_a_topic_belongs_to_the_web_that_its_prior_leaves_out(tmp_path: Path) ->
     assert topics_of(web, [foreign, topic]) == [topic]
 
 
-@pytest.mark.parametrize("option", ["--pages", "--repeat", "--rounds", "--jobs"])
+@pytest.mark.parametrize("option", ["--pages", "--repeat", "--jobs"])
 def test_counts_begin_at_one(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([option, "0"])

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -43,7 +43,8 @@ PRIORS = Path("focused/learning/priors")
 CARD = Path("models/link-prior.md")
 SEEDS = ("on-topic:5", "off-topic:5")
 
-# What the first round's crawls follow: round numbers, set before anything was fitted.
+# What the crawls follow: round numbers, set before anything was fitted. A fitted prior would bring
+# one web's labels into what is logged on another, and so into the prior that must not know them.
 _BY_HAND = {
     "parent": 0.25,
     "parents": 0.15,
@@ -83,13 +84,12 @@ WEBS = (
 
 @dataclass(frozen=True)
 class Options:
-    """``pages`` and ``repeat`` are of each topic and kind of seeds, in each of ``rounds``."""
+    """``pages`` and ``repeat`` are of each topic and kind of seeds."""
 
     pages: int = 400
     repeat: int = 2
-    rounds: int = 2
     jobs: int = 2
-    seed: int = 1
+    seed: int = 1_000
     out: Path = PRIORS
     card: Path = CARD
 
@@ -109,18 +109,14 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def make_priors(webs: Sequence[Web], topics: Sequence[Topic], options: Options) -> str:
-    """Log, fit and write, round by round; return the card."""
+    """Log, fit and write; return the card."""
     candidates = {
         topic.name: _candidate(topic, web) for web in webs for topic in topics_of(web, topics)
     }
-    guided_by = dict.fromkeys((web.name for web in webs), FIRST_GUESS)
-    runs: list[LoggedRun] = []
-    for number in range(options.rounds):
-        for web in webs:
-            prior = guided_by[web.name]
-            runs += _logged(web, topics_of(web, topics), candidates, prior, options, number)
-        priors = fitted_priors(runs)
-        guided_by = {web: _as_guide(priors[without(web)]) for web in guided_by}
+    runs = [
+        run for web in webs for run in _logged(web, topics_of(web, topics), candidates, options)
+    ]
+    priors = fitted_priors(runs)
     qualities = [
         web_quality(own, priors[without(web)], priors[DEFAULT_PRIOR])
         for web, own in by_web(runs).items()
@@ -151,14 +147,6 @@ def fitted_priors(runs: Sequence[LoggedRun]) -> dict[str, PriorFile]:
     return {DEFAULT_PRIOR: fit_prior(runs), **left_out}
 
 
-def _as_guide(fitted: PriorFile) -> LinkPrior:
-    weights, scales = (
-        np.array([values[name] for name in FEATURE_NAMES])
-        for values in (fitted.weights, fitted.scales)
-    )
-    return LinkPrior("between-rounds", fitted.fitted_on, fitted.bias, weights, scales)
-
-
 def _candidate(topic: Topic, web: Web) -> Candidate:
     # Not as a crawl's guide is made: the shipped priors may be those that no longer fit.
     stale = model_is_stale(topic)
@@ -166,34 +154,28 @@ def _candidate(topic: Topic, web: Web) -> Candidate:
         _say(f"training {topic.training.model}: {stale}")
         train_for(topic, web.folder, replay=None, say=_say)
     judge = load_model(topic.training.model).classifier
-    return Candidate(topic, judge, Apprentice(judge, FIRST_GUESS), training_urls(topic))
+    # By odds alone: how near its root a link lies is no evidence that could be weighed.
+    apprentice = Apprentice(judge, FIRST_GUESS, learns=False, rootward=0.0)
+    return Candidate(topic, judge, apprentice, training_urls(topic))
 
 
 def _logged(
     web: Web,
     topics: Sequence[Topic],
     candidates: Mapping[str, Candidate],
-    prior: LinkPrior,
     options: Options,
-    number: int,
 ) -> list[LoggedRun]:
-    """The runs of one round on one web; each round begins at seeds of its own."""
+    """The runs on one web."""
     examined = ExaminedWeb(web.name, web.folder)
-    guided = {
-        topic.name: replace(
-            candidates[topic.name],
-            # By odds alone: how near its root a link lies is no evidence that could be weighed.
-            apprentice=Apprentice(candidates[topic.name].judge, prior, learns=False, rootward=0.0),
-        )
-        for topic in topics
-    }
-    terms = Terms(str(options.pages), options.repeat, seed=1_000 * options.seed + number)
+    terms = Terms(str(options.pages), options.repeat, seed=options.seed)
     wish = Wish(("focused",), [parse_seeds(each) for each in SEEDS], web.host_caps, terms)
-    plan = make_plan([examined], topics, guided, wish, _say)
+    plan = make_plan([examined], topics, candidates, wish, _say)
     began_s, runs = time.monotonic(), list[LoggedRun]()
-    for logged in log_links({web.name: examined}, guided, plan.trials, terms, jobs=options.jobs):
+    for logged in log_links(
+        {web.name: examined}, candidates, plan.trials, terms, jobs=options.jobs
+    ):
         runs += logged
-    _say(f"round {number + 1}, {web.name}: {len(runs)} runs, {time.monotonic() - began_s:.0f} s")
+    _say(f"{web.name}: {len(runs)} runs, {time.monotonic() - began_s:.0f} s")
     return runs
 
 
@@ -202,7 +184,6 @@ def _options(words: Sequence[str] | None) -> Options:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=_count, default=default.pages, help="pages per crawl")
     parser.add_argument("--repeat", type=_count, default=default.repeat, help="draws of seeds")
-    parser.add_argument("--rounds", type=_count, default=default.rounds)
     parser.add_argument("--jobs", type=_count, default=default.jobs)
     parser.add_argument("--seed", type=int, default=default.seed)
     parser.add_argument("--out", type=_path, default=default.out, help="folder of the priors")
@@ -224,7 +205,7 @@ def _path(word: str) -> Path:
 
 def _command(options: Options) -> str:
     """What makes these priors again, wherever they are written."""
-    words = [f"--{name} {getattr(options, name)}" for name in ("pages", "repeat", "rounds", "seed")]
+    words = [f"--{name} {getattr(options, name)}" for name in ("pages", "repeat", "seed")]
     return " ".join(["python training/link_prior.py", *words])
 
 

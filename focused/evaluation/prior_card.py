@@ -21,11 +21,10 @@ shipped topics do: the guide must not have seen the judge's labels."""
 
 _FITTED = """\
 The crawls are simulated, with the crawler's own objects, from five pages on topic and from five
-off topic. They follow a prior fitted on the other webs (in the first round: weights set by
-hand), but draw links in proportion to their odds, one in five of them blindly: otherwise the
-log would hold nothing but what its prior likes. Logged is a link's evidence when its turn came,
-and what it led to by the web's labels. Seeds, training pages, copies and pages without a label
-are left out.
+off topic. They follow weights set by hand before anything was fitted, but draw links in
+proportion to their odds, one in five of them blindly: otherwise the log would hold nothing but
+what those weights like. Logged is a link's evidence when its turn came, and what it led to by
+the web's labels. Seeds, training pages, copies and pages without a label are left out.
 
 The fit is a logistic regression with an intercept of its own for each run, signs held, a ridge
 of 20 examples; each web counts alike, and each run of a web. Seed draws differ from the
