@@ -13,7 +13,7 @@ from types import MappingProxyType
 from focused.crawl.policy import Policy
 from focused.learning.apprentice import Apprentice
 from focused.learning.link_prior import without_experience
-from focused.learning.protocols import LinkScorer
+from focused.learning.protocols import LearningScorer, LinkScorer
 from focused.policies.policy import Aids, PolicyMaker
 
 EXPLORATION = 6.0
@@ -36,7 +36,13 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def policy(aids: Aids) -> Policy:
-    """Make the policy from the live crawl's own link scorer."""
+    """Make the policy from the live crawl's own link scorer.
+
+    A user's own that does not learn orders by its scores, which are no nats:
+    nothing is added for hosts that are little known.
+    """
+    if not isinstance(aids.apprentice, LearningScorer):
+        return Policy("focused", aids.apprentice)
     return _policy("focused", aids.apprentice)
 
 
