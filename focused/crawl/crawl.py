@@ -15,6 +15,7 @@ from focused.crawl.robots_gate import MAX_REDIRECTS
 from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
+from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
@@ -239,6 +240,8 @@ class Crawl:
             self.frontier.retry(offer, pace, now)
             return settled
         offer.host.fetched += settled.outcome == "fetched"
+        if settled.judgement is not None:
+            offer.host.barren = barren_after(offer.host.barren, settled.judgement.relevance)
         self.frontier.settle(offer, pace, now)
         self._apprenticeship.learn(settled)
         self._steer(settled, now)

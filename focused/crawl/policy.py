@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from focused.crawl.steps import Settled
+from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.ordering import Ordering, most_promising_first
 from focused.learning.protocols import LinkScorer
 
@@ -35,9 +36,8 @@ class Policy:
     real numbers. ``patient`` policies may wait for a clearly better link
     whose host is not due yet, as long as the topic's politeness.patience
     says; better by ``worth_waiting_for`` in priority: waiting for what is hardly
-    better costs time and brings nothing. ``exploration``, in priority, is what a
-    host's best link is worth more before the host was asked at all; with n
-    pages fetched there, that over the root of 1 + n. A scorer that learns
+    better costs time and brings nothing. ``exploration``, in priority, is what is hoped
+    of little known hosts, and of dry ones not. A scorer that learns
     (``LearningScorer`` in :mod:`focused.learning.protocols`) is taught each
     judged page, and asked again for a link's score when the link's turn comes;
     what it calls the link's worth takes the place of the score in ``ordering``.
@@ -48,5 +48,5 @@ class Policy:
     ordering: Ordering = most_promising_first
     patient: bool = True
     worth_waiting_for: float = 0.1
-    exploration: float = 0.0
+    exploration: Exploration = NONE
     steering: Steering | None = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.hosts import Host, HostTable
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import (
@@ -59,7 +60,11 @@ class Frontier:
     """
 
     def __init__(
-        self, store: StateStore, *, worth_waiting_for: float = 0.1, exploration: float = 0.0
+        self,
+        store: StateStore,
+        *,
+        worth_waiting_for: float = 0.1,
+        exploration: Exploration = NONE,
     ) -> None:
         """Both in priority: see :meth:`offer`, :meth:`HostTable.worth`."""
         self._store = store

@@ -9,18 +9,18 @@ host's newest.
 from __future__ import annotations
 
 import heapq
-import math
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import priority_of
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 
-_HOST_ROW = struct.Struct(">QdId")
-"""Pages fetched, due at, failures in a row, crawl delay in seconds."""
+_HOST_ROW = struct.Struct(">QddId")
+"""Pages fetched, barren pages, due at, failures in a row, crawl delay in seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +28,8 @@ class Host:
     """One host's state.
 
     ``best`` is the priority of its best link that is not under way, None when
-    there is none; ``leased`` is the queue key of the link under way, since ``leased_at``.
+    there is none; ``hope`` is what is added to that. ``barren`` pages came since
+    the last one on topic. ``leased`` is the queue key of the link under way, since ``leased_at``.
     ``robots`` is the state of its robots.txt rules by scheme, opaque here.
     """
 
@@ -36,8 +37,10 @@ class Host:
     number: int
     pace: HostPace = field(default_factory=HostPace)
     fetched: int = 0
+    barren: float = 0.0
     robots: dict[str, Any] = field(default_factory=dict)
     best: float | None = None
+    hope: float = 0.0
     leased: bytes | None = None
     leased_at: float = 0.0
     stamp: int = 0
@@ -53,7 +56,7 @@ class Host:
 class HostTable:
     """All hosts of a crawl, and the order in which they may be asked."""
 
-    def __init__(self, store: StateStore, exploration: float = 0.0) -> None:
+    def __init__(self, store: StateStore, exploration: Exploration = NONE) -> None:
         """``exploration``: see :meth:`worth`."""
         self._store = store
         self._exploration = exploration
@@ -75,15 +78,8 @@ class HostTable:
         return len(self._busy)
 
     def worth(self, host: Host) -> float:
-        """The priority of the host's best link, and what is hoped of a host that is little known.
-
-        The bonus falls with the root of the pages fetched there, as confidence
-        bounds of bandits do (Auer, Cesa-Bianchi, Fischer 2002, UCB1): with n
-        pages fetched it is ``exploration`` / sqrt(1 + n), so it outweighs a
-        difference of d for at most (``exploration`` / d)^2 pages a host.
-        """
-        best = float("-inf") if host.best is None else host.best
-        return best + self._exploration / math.sqrt(1.0 + host.fetched)
+        """The priority of the host's best link, and what is hoped of the host."""
+        return float("-inf") if host.best is None else host.best + host.hope
 
     def get(self, name: str) -> Host:
         """Return the host, a new one when it was unknown."""
@@ -132,7 +128,9 @@ class HostTable:
     def save(self, host: Host) -> None:
         """Write the host's state into the open transaction."""
         pace = host.pace
-        row = _HOST_ROW.pack(host.fetched, pace.due_at, pace.failures, pace.crawl_delay_s)
+        row = _HOST_ROW.pack(
+            host.fetched, host.barren, pace.due_at, pace.failures, pace.crawl_delay_s
+        )
         self._store.put("hosts", host.prefix, row)
         # Rules are as long as the site wants, and change once a day.
         if host.robots != host.robots_saved:
@@ -198,6 +196,7 @@ class HostTable:
         host.stamp = 0 if host.leased or host.best is None else self._stamps
         if not host.stamp or host.best is None:
             return
+        host.hope = self._exploration.hope(host.fetched, host.barren)
         if host.pace.due_at > now:
             heapq.heappush(self._waiting, (host.pace.due_at, host.stamp, host))
         else:
@@ -209,7 +208,7 @@ class HostTable:
         host = Host(name, number, robots={} if robots is None else unpack(robots))
         raw = self._store.get("hosts", prefix)
         if raw is not None:
-            host.fetched, due_at, failures, crawl_delay_s = _HOST_ROW.unpack(raw)
+            host.fetched, host.barren, due_at, failures, crawl_delay_s = _HOST_ROW.unpack(raw)
             host.pace = HostPace(due_at, failures, crawl_delay_s)
         self._by_name[name] = host
         self.refresh(host, now=float("-inf"))

@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import unquote
+
+_SHORT_CHARS = 500
 
 MAX_WORD_CHARS = 40
 """Longer runs of letters (base64, minified names) are dropped: nobody writes them."""
@@ -64,6 +66,16 @@ def words(text: str) -> list[str]:
     Text in compatibility forms (full width, ligatures) gives the same words
     as its plain form.
     """
+    # The contexts and anchors of a page are asked for by judge and apprentice.
+    return list(_remembered(text)) if len(text) <= _SHORT_CHARS else _words(text)
+
+
+@lru_cache(1_024)
+def _remembered(text: str) -> tuple[str, ...]:
+    return tuple(_words(text))
+
+
+def _words(text: str) -> list[str]:
     odd = "".join(set(_NOT_ASCII.findall(text)))
     if not any(unicodedata.category(char)[0] in "LM" for char in odd):
         return _ASCII_WORD.findall(text.lower())

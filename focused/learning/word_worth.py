@@ -9,7 +9,7 @@ topic model was taught. Only judged relevance comes in here, never a label.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 MAX_WORDS = 200_000
 """Words remembered, some 200 bytes each; beyond it those met once are forgotten."""
@@ -35,6 +35,8 @@ class WordWorth:
         self._relevance: dict[str, float] = {}
         self._all_cases = 0
         self._all_relevance = 0.0
+        # A page's links share most of their words; each lesson moves the worth of all words.
+        self._worth = _Remembered(self._worth_of)
 
     def __len__(self) -> int:
         return len(self._cases)
@@ -52,6 +54,7 @@ class WordWorth:
             sums[word] = sums.get(word, 0.0) + relevance
         self._all_cases += 1
         self._all_relevance += relevance
+        self._worth.clear()
         if len(cases) > self._max_words:
             self._forget()
 
@@ -61,21 +64,11 @@ class WordWorth:
         The sum over known words of their share's log-odds less the crawl's,
         over the root of their number: words of one text repeat each other.
         """
-        mean = self.rate
-        log_odds = math.log(mean / (1.0 - mean))
-        most = _MEAN_RELEVANCE / mean
-        total, known = 0.0, 0
-        for word in words:
-            cases = self._cases.get(word)
-            if cases is None:
-                continue
-            share = (self._relevance[word] + _MEAN_RELEVANCE) / (cases + most)
-            share = min(max(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
-            total += math.log(share / (1.0 - share)) - log_odds
-            known += 1
+        known = [worth for worth in map(self._worth.__getitem__, words) if worth is not None]
         if not known:
             return 0.0
-        return max(-MAX_WORDS_NATS, min(MAX_WORDS_NATS, total / math.sqrt(known)))
+        total = sum(known) / math.sqrt(len(known))
+        return max(-MAX_WORDS_NATS, min(MAX_WORDS_NATS, total))
 
     def rows(self) -> WordRows:
         """All that is known, to be kept; see :meth:`restored`."""
@@ -91,8 +84,30 @@ class WordWorth:
         worth._relevance = {word: relevance for word, _, relevance in of_words}
         return worth
 
+    def _worth_of(self, word: str) -> float | None:
+        """What one word speaks for, in nats; None: it was not met."""
+        cases = self._cases.get(word)
+        if cases is None:
+            return None
+        mean = self.rate
+        share = (self._relevance[word] + _MEAN_RELEVANCE) / (cases + _MEAN_RELEVANCE / mean)
+        share = min(max(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
+        return math.log(share / (1.0 - share)) - math.log(mean / (1.0 - mean))
+
     def _forget(self) -> None:
         """Make room: words met once go, and when that is too little, the longest known stay."""
         kept = [word for word, cases in self._cases.items() if cases > 1][: self._max_words // 2]
         self._cases = {word: self._cases[word] for word in kept}
         self._relevance = {word: self._relevance[word] for word in kept}
+
+
+class _Remembered(dict[str, float | None]):
+    """What a function says of words, each asked for once until cleared."""
+
+    def __init__(self, of_word: Callable[[str], float | None]) -> None:
+        super().__init__()
+        self._of_word = of_word
+
+    def __missing__(self, word: str) -> float | None:
+        worth = self[word] = self._of_word(word)
+        return worth

@@ -14,6 +14,7 @@ from typing import Any
 from focused.archive import page_rows
 from focused.crawl import Crawl, Done, Fetch, Settled, Wait
 from focused.crawl.policy import Policy, Steering
+from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.ordering import breadth_first, most_promising_first
 from focused.frontier.store import StateStore
 from focused.learning.protocols import LinkScorer, TopicJudge
@@ -78,7 +79,7 @@ class Simulation:
     web: Mapping[str, Answer]
     policy: str = "focused"
     steering: Steering | None = None
-    exploration: float = 0.0
+    exploration: Exploration = NONE
     judge: TopicJudge = field(default_factory=WhaleJudge)
     scorer: LinkScorer = field(default_factory=WhaleScorer)
     training_urls: frozenset[str] = frozenset()

@@ -1,0 +1,141 @@
+"""What the apprentice costs a crawl: CPU time of scoring links, and memory.
+
+    python benchmarks/scoring.py WEB --topic TOPIC.toml [--pages N]
+
+Crawls a recorded web as a lone crawl does and times the apprentice at work:
+scoring of the links of pages that have 40 to 60 to be scored, scoring again
+when a link's turn comes, and learning. Then what it knows, in bytes of its
+state and in memory. One process, one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+
+from focused.evaluation.simulation.network import drawn_latency
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.evaluation.simulation.simulator import simulate
+from focused.learning.apprentice import Apprentice
+from focused.learning.lesson import Lesson
+from focused.learning.protocols import (
+    JoinedScores,
+    Rescored,
+    ScoredLinks,
+    Visit,
+    WaitingLink,
+)
+from focused.policies import Aids, policy_named
+from focused.recorded.store import RecordedWeb
+from focused.scrapy_addon.guide import guide_for
+from focused.topic_file import load_topic
+from focused.web.page import Link, Page
+
+LINKS = range(40, 61)
+
+
+class Timed:
+    """An apprentice whose every answer is timed, in seconds of CPU."""
+
+    def __init__(self, apprentice: Apprentice) -> None:
+        self._apprentice = apprentice
+        self.feature_names = apprentice.feature_names
+        self.score_s: list[float] = []
+        self.rescore_s: list[float] = []
+        self.learn_s: list[float] = []
+
+    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
+        """Not asked by a crawl whose scorer learns."""
+        return self._apprentice.score(visit, links)
+
+    def score_joined(
+        self, visit: Visit, links: Sequence[Link], waiting: Sequence[WaitingLink | None]
+    ) -> JoinedScores:
+        """Timed where the page has some fifty links."""
+        began = time.process_time()
+        answer = self._apprentice.score_joined(visit, links, waiting)
+        if len(links) in LINKS:
+            self.score_s.append((time.process_time() - began) * 50 / len(links))
+        return answer
+
+    def rescore(self, link: WaitingLink) -> Rescored:
+        """Timed."""
+        began = time.process_time()
+        answer = self._apprentice.rescore(link)
+        self.rescore_s.append(time.process_time() - began)
+        return answer
+
+    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
+        """Told with the learning."""
+        began = time.process_time()
+        lesson = self._apprentice.lesson(link, page, relevance)
+        self.learn_s.append(time.process_time() - began)
+        return lesson
+
+    def learn(self, lesson: Lesson) -> None:
+        """Timed together with the making of the lesson."""
+        began = time.process_time()
+        self._apprentice.learn(lesson)
+        self.learn_s[-1] += time.process_time() - began
+
+    def state(self) -> bytes:
+        """The apprentice's."""
+        return self._apprentice.state()
+
+    def restore(self, state: bytes) -> None:
+        """The apprentice's."""
+        self._apprentice.restore(state)
+
+
+def main(words: Sequence[str]) -> None:
+    """Crawl and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("web", type=Path, help="folder of a recorded web")
+    parser.add_argument("--topic", type=Path, required=True, help="topic file")
+    parser.add_argument("--pages", type=int, default=1_000, help="pages that count")
+    options = parser.parse_args(words)
+    topic = load_topic(options.topic)
+    guide = guide_for(topic, web=str(options.web), replay=None, say=print)
+    if not isinstance(guide.scorer, Apprentice):
+        raise SystemExit(f"{options.topic}: its link scorer is not the apprentice")
+    timed = Timed(guide.scorer)
+    with ParsedWeb(RecordedWeb.open(options.web)) as network:
+        for scorer in (guide.scorer.variant(), timed):  # the first fills the caches of pages
+            simulate(
+                topic,
+                guide.judge,
+                network,
+                policy_named("focused")(Aids(guide.judge, scorer)),
+                latency=drawn_latency(0.2, 0),
+                training_urls=guide.training_urls,
+                pages=options.pages,
+            )
+    _tell("score 50 links", timed.score_s)
+    _tell("score a link again", timed.rescore_s)
+    _tell("learn from a page", timed.learn_s)
+    _tell_memory(guide.scorer.variant(), timed.state())
+
+
+def _tell(what: str, spent_s: Sequence[float]) -> None:
+    spent_ms = sorted(second * 1000 for second in spent_s)
+    print(
+        f"{what:<20} {statistics.median(spent_ms):7.3f} ms median {statistics.fmean(spent_ms):7.3f}"
+        f" mean {spent_ms[len(spent_ms) * 9 // 10]:7.3f} nine in ten ({len(spent_ms):,} times)"
+    )
+
+
+def _tell_memory(fresh: Apprentice, state: bytes) -> None:
+    tracemalloc.start()
+    fresh.restore(state)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    print(f"what it knows        {len(state) / 1e6:.1f} MB kept, {held / 1e6:.1f} MB in memory")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
