@@ -1,7 +1,7 @@
 # make crawl   sets everything up and runs a focused crawl to its end
 # make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    sets everything up and runs the tests
-# make benchmark-harvest  the standing benchmark: policies on two webs and sixteen topics
+# make benchmark-harvest  the standing benchmark: policies on four webs and 28 topics
 # make check   what CI runs: linters, types, import contracts, tests
 
 PYTHON ?= python3
