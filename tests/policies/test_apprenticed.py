@@ -10,6 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from focused.crawl.policy import Policy
+from focused.frontier.exploration import NONE
+from focused.frontier.exploration import NONE
 from focused.learning.apprentice import Apprentice
 from focused.learning.calibration import expit
 from focused.learning.evidence import COLUMN, FEATURE_NAMES
@@ -90,13 +92,13 @@ def test_ours_is_scored_by_the_live_crawls_own_apprentice():
 def test_a_scorer_of_ones_own_that_learns_is_explored_with_as_ours_is():
     own = POLICIES["focused"](Aids(WhaleJudge(), Pupil()))
     assert not differing(own, made("focused"))
-    assert own.exploration > 0.0
+    assert own.exploration.unknown > 0.0
 
 
 def test_one_that_does_not_learn_orders_by_its_scores_alone():
     """Its scores lie in [0, 1]: a bonus in nats would drown them."""
     own = POLICIES["focused"](Aids(WhaleJudge(), WhaleScorer()))
-    assert own.exploration == 0.0
+    assert own.exploration == NONE
     assert own.worth_waiting_for < 0.5
 
 
@@ -122,7 +124,7 @@ def test_but_for_exploration_an_ablation_is_another_scorer_and_no_more(name):
 
 
 def test_without_exploration_nothing_is_hoped_of_unknown_hosts():
-    assert made("focused-without-exploration").exploration == 0.0
+    assert made("focused-without-exploration").exploration == NONE
     one, other = told(taught("focused-without-exploration")), told(taught("focused"))
     assert np.array_equal(one.scores, other.scores)
     assert np.array_equal(one.worth, other.worth)
