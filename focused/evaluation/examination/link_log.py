@@ -9,6 +9,8 @@ page it led to has a good label. No label reaches a crawl under way.
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby
@@ -27,7 +29,7 @@ from focused.evaluation.simulation.network import drawn_latency
 from focused.evaluation.simulation.simulator import simulate
 from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.prior_fitting import LoggedRun
-from focused.learning.protocols import LearningScorer
+from focused.learning.protocols import LearningScorer, LinkScorer
 from focused.policies.apprenticed import EXPLORATION, WORTH_WAITING_FOR
 
 
@@ -61,20 +63,12 @@ class LinkLogger:
             if verdict is not None and len(link.evidence) == len(FEATURE_NAMES):
                 followed.append((tuple(link.evidence), verdict))
 
-        apprentice = desk.apprentice()
-        if not isinstance(apprentice, LearningScorer):
-            raise TypeError(f"{trial.topic}: its link scorer does not learn: there is no evidence")
         lots = self._terms.seed * 1_000_003 + trial.repeat
         simulate(
             on_terms(desk.candidate.topic, trial),
             desk.judge,
             desk.network,
-            Policy(
-                trial.policy,
-                NoisedWorth(apprentice, lots),
-                worth_waiting_for=WORTH_WAITING_FOR,
-                exploration=EXPLORATION,
-            ),
+            _noised(trial, desk.apprentice(), lots),
             latency=drawn_latency(self._terms.latency_s, lots),
             training_urls=desk.referee.training_urls,
             seeds=trial.start,
@@ -97,6 +91,17 @@ class LinkLogger:
             self._desk = Desk(self._webs[trial.web])
         self._desk.lay_out(self._candidates[trial.topic])
         return self._desk
+
+
+def _noised(trial: Trial, apprentice: LinkScorer, lots: int) -> Policy:
+    if not isinstance(apprentice, LearningScorer):
+        raise TypeError(f"{trial.topic}: its link scorer does not learn: there is no evidence")
+    return Policy(
+        trial.policy,
+        NoisedWorth(apprentice, lots),
+        worth_waiting_for=WORTH_WAITING_FOR,
+        exploration=EXPLORATION,
+    )
 
 
 def log_links(
@@ -123,8 +128,11 @@ def log_links(
         return
     # An open LMDB environment must not be taken into a child: each opens its own web.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, _start_worker, (webs, candidates, terms)) as pool:
+    pool = ProcessPoolExecutor(jobs, context, _start_worker, (webs, candidates, terms))
+    try:
         yield from pool.map(_log_in_worker, topics)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 _worker: list[LinkLogger] = []
@@ -133,7 +141,16 @@ _worker: list[LinkLogger] = []
 def _start_worker(
     webs: Mapping[str, ExaminedWeb], candidates: Mapping[str, Candidate], terms: Terms
 ) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker.append(LinkLogger(webs, candidates, terms))
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed told nobody: its workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this is a worker
+    parent.join()
+    os._exit(1)
 
 
 def _log_in_worker(trials: Sequence[Trial]) -> list[LoggedRun]:
