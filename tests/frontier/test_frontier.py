@@ -42,6 +42,13 @@ def finish(frontier: Frontier, offer: Offer, now: float, delay_s: float = 1.0) -
     frontier.settle(offer, HostPace(now + delay_s), now)
 
 
+def url_of_next(frontier: Frontier, now: float = 0.0) -> str:
+    """Fetch the best link, from a host that needs no rest."""
+    offer = take(frontier, now)
+    finish(frontier, offer, now, delay_s=0.0)
+    return offer.link.url
+
+
 def test_the_best_link_of_all_hosts_comes_first(frontier: Frontier) -> None:
     frontier.push(link("http://a/1", 0.2), 0)
     frontier.push(link("http://b/1", 0.9), 0)
@@ -88,6 +95,108 @@ def test_a_better_in_link_leaves_a_link_under_way_alone(frontier: Frontier) -> N
     finish(frontier, offer, 0)
     assert len(frontier) == 0
     assert frontier.offer(10) is None
+
+
+def joined(url: str, score: float, told: float, **fields) -> QueuedLink:
+    """A link with evidence of all pages that link there."""
+    return link(url, score, evidence=(told,), **fields)
+
+
+def test_evidence_of_another_page_may_move_a_waiting_link_down(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.8, 1.0), 0)
+    frontier.push(joined("http://a/2", 0.5, 1.0), 0)
+    assert not frontier.push(joined("http://a/1", 0.3, 2.0), 0, joined=True)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://a/2", "http://a/1"]
+
+
+def test_or_move_it_up(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.3, 1.0), 0)
+    frontier.push(joined("http://a/2", 0.5, 1.0), 0)
+    frontier.push(joined("http://a/1", 0.8, 2.0), 0, joined=True)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://a/1", "http://a/2"]
+
+
+def test_down_on_one_host_lets_another_host_go_first(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.8, 1.0), 0)
+    frontier.push(joined("http://b/1", 0.5, 1.0), 0)
+    frontier.push(joined("http://a/1", 0.3, 2.0), 0, joined=True)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
+
+
+def test_unless_its_evidence_is_joined_a_poorer_link_changes_nothing(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.8, 1.0), 0)
+    frontier.push(joined("http://a/1", 0.3, 2.0), 0)
+    assert take(frontier).link == joined("http://a/1", 0.8, 1.0)
+
+
+@pytest.mark.parametrize("score", [0.3, 0.8])
+def test_a_joined_link_keeps_the_shorter_way_and_what_befell_it(
+    frontier: Frontier, score: float
+) -> None:
+    old = joined("http://a/1", 0.5, 1.0, depth=2, found_at=1.0, tries=1, payload="own")
+    new = joined("http://a/1", score, 2.0, depth=7, found_at=9.0, parent="http://b/", anchor="x")
+    frontier.push(old, 0)
+    frontier.push(new, 0, joined=True)
+    found = take(frontier).link
+    assert (found.depth, found.found_at, found.tries, found.payload) == (2, 1.0, 1, "own")
+    assert (found.score, found.evidence) == (score, (2.0,))
+    assert (found.parent, found.anchor) == ("http://b/", "x")
+
+
+def test_a_joined_link_keeps_its_place_in_the_order_of_discovery(frontier: Frontier) -> None:
+    for name in "xyz":
+        frontier.push(joined(f"http://a/{name}", 0.5, 1.0), 0)
+    frontier.push(joined("http://a/x", 0.4, 2.0), 0, joined=True)
+    frontier.push(joined("http://a/x", 0.5, 3.0), 0, joined=True)
+    assert [url_of_next(frontier)[-1] for _ in range(3)] == ["x", "y", "z"]
+    assert frontier.found == 3
+
+
+def test_a_page_that_links_to_a_waiting_seed_takes_nothing_from_it(frontier: Frontier) -> None:
+    frontier.push(link("http://a/seed", 1.0), 0)
+    frontier.push(joined("http://a/seed", 0.2, 1.0, depth=3), 0, joined=True)
+    assert take(frontier).link == link("http://a/seed", 1.0)
+
+
+def test_joined_evidence_leaves_a_link_under_way_alone(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.5, 1.0), 0)
+    offer = take(frontier)
+    frontier.push(joined("http://a/1", 0.1, 2.0), 0, joined=True)
+    frontier.put_back(offer, HostPace(), 0)
+    assert take(frontier).link == joined("http://a/1", 0.5, 1.0)
+
+
+def test_the_links_that_wait_are_told_as_they_wait(frontier: Frontier) -> None:
+    for name in ("done", "waiting", "moved", "dropped"):
+        frontier.push(joined(f"http://{name}/1", 0.5, 1.0), 0)
+    finish(frontier, take(frontier), 0)
+    frontier.push(joined("http://moved/1", 0.2, 2.0), 0, joined=True)
+    frontier.drop(link("http://dropped/1"), 0)
+    names = ("done", "waiting", "moved", "dropped", "unknown")
+    keys = {name: link_key(f"http://{name}/1") for name in names}
+    found = frontier.waiting_among(list(keys.values()))
+    assert found == {
+        keys["waiting"]: joined("http://waiting/1", 0.5, 1.0),
+        keys["moved"]: joined("http://moved/1", 0.2, 2.0),
+    }
+    assert frontier.settled_among(list(keys.values())) == {keys["done"], keys["dropped"]}
+    assert frontier.waiting_among([]) == {}
+
+
+def test_a_link_under_way_does_not_wait_until_it_comes_back(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1"), 0)
+    key = link_key("http://a/1")
+    offer = take(frontier)
+    assert not frontier.waiting_among([key])
+    frontier.retry(offer, HostPace(), 0)
+    assert frontier.waiting_among([key])[key].tries == 1
+
+
+def test_an_offered_link_can_go_back_for_less(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1", 0.9), 0)
+    frontier.push(link("http://b/1", 0.5), 0)
+    frontier.requeue(take(frontier), link("http://a/1", 0.2), 0)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
 
 
 def test_a_host_is_asked_by_one_fetch_at_a_time(frontier: Frontier) -> None:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from focused.crawl.policy import Policy
 from focused.frontier.exploration import NONE
-from focused.frontier.exploration import NONE
 from focused.learning.apprentice import Apprentice
 from focused.learning.calibration import expit
 from focused.learning.evidence import COLUMN, FEATURE_NAMES
