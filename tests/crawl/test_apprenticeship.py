@@ -10,6 +10,7 @@ from focused.crawl import apprenticeship
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
+from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
@@ -202,6 +203,17 @@ def test_a_seed_that_a_page_links_to_stays_a_seed(simulate, tmp_path):
     assert done.urls == [A, A + "seed", A + "whale"]
     assert done.rows[A + "seed"]["depth"] == 0
     assert done.rows[A + "seed"]["score"] == 1.0
+
+
+def test_a_hosts_pages_are_counted_as_they_were_judged(simulate, tmp_path):
+    done = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run()
+    barren = 0.0
+    for row in done.rows.values():
+        if row["outcome"] == "fetched":
+            barren = barren_after(barren, row["relevance"])
+    host = done.crawl.frontier.hosts.get("a.test")
+    assert (host.fetched, host.barren) == (5, pytest.approx(barren))
+    assert barren > 0.5
 
 
 # Kept
