@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from focused.learning.apprentice import Apprentice
 from focused.learning.protocols import ScoredLinks, Visit
 from focused.scrapy_addon.session import Guide
 from focused.topic import Topic
@@ -34,3 +35,7 @@ class WhaleScorer:
 
 def guide(topic: Topic) -> Guide:
     return Guide(WhaleJudge(), WhaleScorer(), frozenset({"http://a.test/trained"}))
+
+
+def learning_guide(topic: Topic) -> Guide:
+    return Guide(WhaleJudge(), Apprentice(WhaleJudge()), frozenset({"http://a.test/trained"}))
