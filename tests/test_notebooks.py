@@ -34,7 +34,9 @@ def sea() -> MemoryWeb:
 def finished_crawl(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("crawl")
     with served(sea()) as site:
-        done = crawl(write_topic(folder, "http://a.test/", budget="pages = 60"), site.address)
+        topic = write_topic(folder, "http://a.test/", budget="pages = 60")
+        guide = "tests.support.keyword_guide.learning_guide"
+        done = crawl(topic, site.address, FOCUSED_GUIDE=guide)
     assert done.status == 0, done.said
     return str(done.folder)
 
@@ -63,6 +65,7 @@ def test_a_finished_crawl_is_looked_into(finished_crawl: str) -> None:
         "whale" in shown['found = pages[pages.on_topic].sort_values("relevance", ascending=False)']
     )
     assert "a.test" in shown["hosts = pd.DataFrame(hosts_by_harvest(crawl.pages))"]
+    assert "Figure" in shown["from focused.learning.evidence import FEATURE_NAMES"]
 
 
 def test_a_comparison_is_walked_through(tmp_path: Path) -> None:
