@@ -309,6 +309,23 @@ def test_the_estimator_can_be_chosen(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        ("", "all-webs"),
+        ('link_prior = "without-docweb"\n', "without-docweb"),
+        ('link_prior = "priors/own.json"\n', "{folder}/priors/own.json"),
+        ('link_prior = "/elsewhere/own.json"\n', "/elsewhere/own.json"),
+    ],
+)
+def test_a_prior_is_named_or_a_file_found_from_the_topic_file(
+    folder: Path, told: str, meant: str
+) -> None:
+    chosen = SMALLEST.replace(TRAINING, TRAINING + told)
+    found = load_topic(write(folder, chosen)).training.link_prior
+    assert found == meant.format(folder=folder)
+
+
+@pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("svm-linear", "did you mean linear-svm?"),

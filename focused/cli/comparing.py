@@ -221,7 +221,8 @@ def _samples_in(topic: Topic, examined: ExaminedWeb) -> int:
 def _candidate(topic: Topic, web: ExaminedWeb) -> Candidate:
     guide = guide_for(topic, web=str(web.folder), replay=None, say=_say)
     digest = hashlib.sha256(samples_digest(topic).encode())
-    for path in (topic.path, topic.training.model):
+    prior = Path(topic.training.link_prior)  # a shipped one's name is in the topic file
+    for path in (topic.path, topic.training.model, *([prior] if prior.is_file() else [])):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     digest.update("\n".join(sorted(guide.training_urls)).encode())
     return Candidate(topic, guide.judge, guide.scorer, guide.training_urls, digest.hexdigest())

@@ -36,14 +36,13 @@ Say = Callable[[str], None]
 
 def guide_for(topic: Topic, *, web: str | None, replay: str | None, say: Say) -> Guide:
     """Load the topic's judge, after training it when it is missing or out of date."""
+    prior = load_prior(topic.training.link_prior)  # a wrong one is told before a long training
     stale = model_is_stale(topic)
     if stale is not None:
         say(f"training {topic.training.model}: {stale}")
         train_for(topic, Path(web) if web else None, replay=replay, say=say)
     judge = load_model(topic.training.model).classifier
-    return Guide(
-        judge, Apprentice(judge, load_prior(topic.training.link_prior)), training_urls(topic)
-    )
+    return Guide(judge, Apprentice(judge, prior), training_urls(topic))
 
 
 def training_urls(topic: Topic) -> frozenset[str]:

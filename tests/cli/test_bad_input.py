@@ -109,6 +109,13 @@ def test_a_value_of_the_wrong_type_is_named_with_its_key(command, topic):
     command(topic).complains(str(topic), "politeness.timeout_s")
 
 
+def test_a_prior_that_is_not_there_is_named_before_anything_is_fetched(topic):
+    rewrite(topic, "[training]", '[training]\nlink_prior = "nonesuch"')
+    done = crawl(topic)
+    done.complains("training.link_prior", "nonesuch", "all-webs")
+    assert "directory's pages" not in done.said
+
+
 def test_a_file_that_is_no_toml_is_named(command, topic):
     topic.write_text("name = ")
     command(topic).complains(str(topic))

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from focused.cli import main
 from focused.evaluation.examination.journal import JOURNAL_FILE, Journal
+from focused.learning.link_prior import shipped_priors
 from focused.learning.protocols import Visit
 from focused.policies import POLICIES, Aids
 from focused.web.page import Judgement, Link, Page
@@ -101,13 +102,21 @@ def test_more_policies_run_only_what_is_new(sides: Path) -> None:
     assert [run["policy"] for run in document(sides)["runs"]] == ["dfs", "bfs", "dfs", "bfs"]
 
 
-@pytest.mark.parametrize("changed", ["topic", "labels", "budget", "samples"])
+@pytest.mark.parametrize("changed", ["topic", "labels", "budget", "samples", "prior"])
 def test_runs_of_other_terms_are_kept_but_not_used(sides: Path, changed: str) -> None:
+    prior = sides / "own.json"
+    if changed == "prior":
+        prior.write_bytes(shipped_priors()["all-webs"].read_bytes())
+        topic_file = sides / "whales.toml"
+        told = topic_file.read_text().replace("[training]", '[training]\nlink_prior = "own.json"')
+        topic_file.write_text(told)
     compare(sides, "--policies", "bfs", "--budget", "5")
     options = ["--policies", "bfs", "--budget", "6" if changed == "budget" else "5"]
     if changed == "topic":
         with (sides / "whales.toml").open("a") as topic:
             topic.write("# changed\n")
+    if changed == "prior":
+        prior.write_bytes(shipped_priors()["without-foldoc"].read_bytes())
     if changed == "samples":
         lines = (sides / "directory.tsv").read_text().splitlines(keepends=True)
         (sides / "directory.tsv").write_text("".join(lines[1:]))
