@@ -99,3 +99,13 @@ def test_restored_from_its_rows_it_goes_on_as_if_nothing_had_been(before, after)
     assert list(again.rows()) == list(worth.rows())
     assert again.rate == worth.rate
     assert again.evidence("abcdefgh") == worth.evidence("abcdefgh")
+
+
+@given(lessons)
+def test_each_lesson_counts_at_once_and_asking_in_between_changes_nothing(cases):
+    asked, silent = WordWorth(), WordWorth()
+    for words, relevance in cases:
+        for worth in (asked, silent):
+            worth.learn(words, relevance)
+        told = [asked.evidence([word]) for word in "abcdefgh"]
+        assert told == [WordWorth.restored(silent.rows()).evidence([w]) for w in "abcdefgh"]

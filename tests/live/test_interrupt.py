@@ -68,11 +68,15 @@ def test_a_second_crawl_on_the_same_folder_is_refused_and_the_first_goes_on(
     tmp_path: Path,
 ) -> None:
     topic = write_topic(tmp_path, SEED)
-    with served(wide_web(), FaultPlan((parse_fault("*:kind=latency,latency_s=0.2"),))) as site:
+    with served(wide_web(), FaultPlan((parse_fault("*:kind=latency,latency_s=0.1"),))) as site:
         first = start(topic, site.address)
         wait_for_answers(site, 2, first)
-        second = crawl(topic, site.address)
-        assert first.poll() is None
+        # Held meanwhile: it must not be done before the second has started, however slowly.
+        first.send_signal(signal.SIGSTOP)
+        try:
+            second = crawl(topic, site.address)
+        finally:
+            first.send_signal(signal.SIGCONT)
         done = finish(first, topic)
     assert second.status != 0
     assert "Traceback" not in second.said
