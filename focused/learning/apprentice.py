@@ -56,7 +56,7 @@ _PAGE_CHARS = 5_000
 
 # Measured on recorded webs from seeds off topic (docs/classifier.md).
 _ROOTWARD = 0.5
-_FOUND_ENOUGH = 10.0
+_FOUND_ENOUGH = 3.0
 
 _MAX_LOG_ODDS = 12.0
 _MAX_REMEMBERED = 40_000
