@@ -243,7 +243,7 @@ class Crawl:
         if settled.judgement is not None:
             offer.host.barren = barren_after(offer.host.barren, settled.judgement.relevance)
         self.frontier.settle(offer, pace, now)
-        self._apprenticeship.learn(settled)
+        self._apprenticeship.learn(settled, offer.host, now)
         self._steer(settled, now)
         return settled
 

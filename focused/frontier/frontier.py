@@ -8,8 +8,9 @@ link of a host is the first row under its number.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -201,6 +202,24 @@ class Frontier:
         for host in touched:
             self.hosts.refresh(host, now)
         return moved
+
+    def score_best_again(
+        self, host: Host, again: Callable[[QueuedLink, int], QueuedLink], at_most: int, now: float
+    ) -> None:
+        """Move the host's best links, ``at_most`` so many, to where ``again`` puts them.
+
+        ``again`` is given a link and its place in the order of discovery, and
+        returns the link with what is known of it now.
+        """
+        best = list(islice(self._store.scan("queue", host.prefix), at_most))
+        for queue_key, raw in best:
+            link = from_bytes(raw)
+            if link.key in self._leased:
+                continue
+            moved = again(link, _found_of(queue_key))
+            if moved.priority != link.priority:
+                self._move(queue_key, moved, host)
+        self.hosts.refresh(host, now)
 
     def save(self) -> None:
         """Write the counters that are kept in memory into the open transaction."""

@@ -142,6 +142,22 @@ def test_a_link_that_is_worth_more_by_now_goes_in_its_turn(simulate, tmp_path):
     assert done.rows[A + "whale"]["score"] == 0.99
 
 
+def test_a_link_that_is_worth_more_by_now_comes_up_with_its_hosts_next_refreshment(
+    simulate, tmp_path, monkeypatch
+):
+    """Its turn would not come: at the top of the queue nobody asks for it."""
+    monkeypatch.setattr(apprenticeship, "_PAGES_UNTIL_SCORED_AGAIN", 3)
+    answers = site(
+        page(A, *"12345678", "last"), *(page(A + name) for name in (*"12345678", "last"))
+    )
+    plain = simulate(topic(tmp_path / "plain", A), answers, scorer=Pupil()).run()
+    assert plain.urls[-1] == A + "last"
+    done = simulate(topic(tmp_path / "risen", A), answers, scorer=Pupil({A + "last": 0.99})).run()
+    assert done.urls[:3] == plain.urls[:3]
+    assert done.urls[3] == A + "last"
+    assert done.rows[A + "last"]["score"] == 0.99
+
+
 def test_scores_that_fall_again_and_again_do_not_stop_a_crawl(simulate, tmp_path):
     class Melancholic(Pupil):
         asked = 0
@@ -239,10 +255,11 @@ def settled(number: int) -> Settled:
 
 def test_lessons_are_kept_until_the_state_is_every_five_hundred(tmp_path):
     store = StateStore.open(tmp_path / "state", {"test": "lessons"})
-    kept = Apprenticeship(Policy("pupil", Pupil()), Frontier(store), store)
+    frontier = Frontier(store)
+    kept = Apprenticeship(Policy("pupil", Pupil()), frontier, store)
     rows = []
     for number in range(1_203):
-        kept.learn(settled(number))
+        kept.learn(settled(number), frontier.hosts.get("a.test"), now=0.0)
         rows.append(store.count("lessons"))
     assert rows[:500] == [*range(1, 500), 0]
     assert max(rows) == 499

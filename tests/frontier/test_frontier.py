@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from focused.errors import StateError
 from focused.frontier.frontier import Frontier, NotYet, Offer
@@ -197,6 +198,30 @@ def test_an_offered_link_can_go_back_for_less(frontier: Frontier) -> None:
     frontier.push(link("http://b/1", 0.5), 0)
     frontier.requeue(take(frontier), link("http://a/1", 0.2), 0)
     assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
+
+
+def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier: Frontier) -> None:
+    for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6)):
+        frontier.push(link(f"http://one.test/{name}", score), now=0)
+    frontier.push(link("http://other.test/", 0.85), now=0)
+    under_way = take(frontier)
+    assert under_way.link.url == "http://one.test/a"
+    now_worth = {"b": 0.1, "c": 0.95, "d": 2.0}
+    asked: list[str] = []
+
+    def again(waiting: QueuedLink, found: int) -> QueuedLink:
+        asked.append(waiting.url[-1])
+        return replace(waiting, priority=now_worth[waiting.url[-1]], evidence=(1.0, float(found)))
+
+    frontier.score_best_again(under_way.host, again, at_most=3, now=0)
+    assert asked == ["b", "c"]  # the one under way is the host's best, and left alone
+    finish(frontier, under_way, now=0, delay_s=0)
+    best = take(frontier)
+    assert best.link.url == "http://one.test/c"
+    assert best.link.evidence == (1.0, 2.0)
+    assert take(frontier).link.url == "http://other.test/"
+    finish(frontier, best, now=0, delay_s=0)
+    assert [url_of_next(frontier) for _ in "db"] == ["http://one.test/d", "http://one.test/b"]
 
 
 def test_a_host_is_asked_by_one_fetch_at_a_time(frontier: Frontier) -> None:
