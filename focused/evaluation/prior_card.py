@@ -27,7 +27,7 @@ what those weights like. Logged is a link's evidence when its turn came, and wha
 the web's labels. Seeds, training pages, copies and pages without a label are left out.
 
 The fit is a logistic regression with an intercept of its own for each run, signs held, a ridge
-of 20 examples; each web counts alike, and each run of a web. Seed draws differ from the
+of 2,000 examples; each web counts alike, and each run of a web. Seed draws differ from the
 benchmark's."""
 
 _QUALITY = """\

@@ -45,7 +45,7 @@ def run_of(on_topic: Sequence[bool], web: str = "one") -> LoggedRun:
 
 def test_the_weights_of_a_logistic_world_are_found_again():
     truth = {"parent": 0.8, "url": 1.2, "since": -0.5, "tag_path": 0.3}
-    prior = fit_prior(many(truth))
+    prior = fit_prior(many(truth), ridge=20.0)
     assert prior.weights == pytest.approx(dict.fromkeys(FEATURE_NAMES, 0.0) | truth, abs=0.08)
     assert prior.bias == pytest.approx(-1.0, abs=0.08)
     assert (prior.format, prior.fitted_on, prior.examples) == (FORMAT, ("one",), 12_000)
@@ -94,18 +94,18 @@ def test_what_only_tells_one_run_from_another_gets_no_weight():
         logged({}, seed=n, bias=-2.0 + 2.0 * (n % 2), means={"context": 3.0 * (n % 2)})
         for n in range(8)
     ]
-    assert fit_prior(runs).weights["context"] < 0.05
+    assert fit_prior(runs, ridge=20.0).weights["context"] < 0.05
     pooled = LoggedRun(
         "one",
         "whales",
         np.concatenate([run.rows for run in runs]),
         np.concatenate([run.on_topic for run in runs]),
     )
-    assert fit_prior([pooled]).weights["context"] > 0.3
+    assert fit_prior([pooled], ridge=20.0).weights["context"] > 0.3
 
 
 def test_little_was_seen_so_little_is_said():
-    few, more = (fit_prior([logged({"url": 2.0}, links=links)]) for links in (40, 4_000))
+    few, more = (fit_prior([logged({"url": 2.0}, links=links)]) for links in (400, 40_000))
     assert 0.0 < few.weights["url"] < 1.0 < more.weights["url"]
 
 
