@@ -58,6 +58,9 @@ _PAGE_CHARS = 5_000
 _ROOTWARD = 0.5
 _FOUND_ENOUGH = 3.0
 
+_BY_CRAWL = [
+    COLUMN[name] for name in ("anchor_words", "url_words", "page_words", "siblings", "tag_path")
+]
 _MAX_LOG_ODDS = 12.0
 _MAX_REMEMBERED = 40_000
 
@@ -68,6 +71,7 @@ class _Told(NamedTuple):
     verdict: float
     words: tuple[str, ...]
     levels: int
+    host: str
 
 
 class Apprentice:
@@ -132,23 +136,25 @@ class Apprentice:
         """Score links of one judged page together with what is known of those that wait."""
         rows = self._told_by_page(visit, links)
         joined = join(rows, waiting)
-        trails = np.array([trail_of(link) for link in links], dtype=object)
-        for i, (link, before) in enumerate(zip(links, waiting, strict=True)):
-            if joined.leads[i] or before is None:
-                self._told_by_crawl(rows[i], link.url, link.anchor, visit.page.url, trails[i])
+        here = place_of(visit.page.url)
+        trails, by_crawl = [], []
+        for link, before, leads in zip(links, waiting, joined.leads.tolist(), strict=True):
+            if leads or before is None:
+                trails.append(self._trail(link))
+                by_crawl.append(self._told_by_crawl(link.url, link.anchor, here, trails[-1]))
             else:
-                trails[i] = before.trail
-                self._told_by_crawl(
-                    rows[i], before.url, before.anchor, before.parent or "", before.trail
-                )
+                trails.append(before.trail)
+                by_crawl.append(self._told_of_waiting(before))
+        if links:
+            rows[:, _BY_CRAWL] = by_crawl
         log_odds = self._log_odds(rows)
         worth = log_odds - self._detour(np.array([self._url(link.url).levels for link in links]))
-        return JoinedScores(expit(log_odds), rows, worth, joined.leads, trails.tolist())
+        return JoinedScores(expit(log_odds), rows, worth, joined.leads, trails)
 
     def rescore(self, link: WaitingLink) -> Rescored:
         """Score a queued link by what is known now."""
         row = np.array(link.evidence)
-        self._told_by_crawl(row, link.url, link.anchor, link.parent or "", link.trail)
+        row[_BY_CRAWL] = self._told_of_waiting(link)
         log_odds = self._log_odds(row[None, :])
         worth = log_odds - self._detour(np.array([self._url(link.url).levels]))
         return Rescored(float(expit(log_odds)[0]), float(worth[0]), tuple(row.tolist()))
@@ -232,17 +238,21 @@ class Apprentice:
         ]
         return rows
 
-    def _told_by_crawl(
-        self, row: NDArray[np.float64], url: str, anchor: str, parent: str, trail: int
-    ) -> None:
+    def _told_of_waiting(self, link: WaitingLink) -> tuple[float, ...]:
+        return self._told_by_crawl(link.url, link.anchor, place_of(link.parent or ""), link.trail)
+
+    def _told_by_crawl(self, url: str, anchor: str, parent: int, trail: int) -> tuple[float, ...]:
+        """The features of :data:`_BY_CRAWL`; ``parent`` is the linking page's place."""
         known = self._anchors.get(anchor)
         of_anchor = known[1] if known else _anchor_words(anchor)
         rate = self._link_words.rate
-        row[COLUMN["anchor_words"]] = self._link_words.evidence(of_anchor)
-        row[COLUMN["url_words"]] = self._link_words.evidence(self._url(url).words)
-        row[COLUMN["page_words"]] = self._page_words.evidence(of_anchor)
-        row[COLUMN["siblings"]] = self._siblings.evidence(place_of(parent), rate)
-        row[COLUMN["tag_path"]] = self._tag_paths.evidence(trail, rate)
+        return (
+            self._link_words.evidence(of_anchor),
+            self._link_words.evidence(self._url(url).words),
+            self._page_words.evidence(of_anchor),
+            self._siblings.evidence(parent, rate),
+            self._tag_paths.evidence(trail, rate),
+        )
 
     def _meet(self, links: Sequence[Link]) -> None:
         """Ask the topic model about addresses and anchors that were not met of late."""
@@ -254,21 +264,20 @@ class Apprentice:
         anchors = dict.fromkeys(link.anchor for link in links if link.anchor not in self._anchors)
         verdicts = self._judge.verdicts([*of_urls, *anchors]).tolist()
         for url, text, verdict in zip(new, of_urls, verdicts, strict=False):
-            self._urls[url] = _Told(verdict, tuple(words(text)[:_URL_WORDS]), levels_of(url))
+            self._urls[url] = _told(verdict, url, text)
         for anchor, verdict in zip(anchors, verdicts[len(new) :], strict=True):
             self._anchors[anchor] = (verdict, _anchor_words(anchor))
+
+    def _trail(self, link: Link) -> int:
+        """A link's place in its site's pages: host and path of tags, as a number."""
+        return place_of(self._url(link.url).host, link.tag_path)
 
     def _url(self, url: str) -> _Told:
         told = self._urls.get(url)
         if told is None:
             # Its verdict is in the link's evidence already.
-            told = _Told(0.0, tuple(words(url_words(url))[:_URL_WORDS]), levels_of(url))
+            told = _told(0.0, url, url_words(url))
         return told
-
-
-def trail_of(link: Link) -> int:
-    """The place of a link in its site's pages: host and path of tags, as a number."""
-    return place_of(host_of(link.url), link.tag_path)
 
 
 def levels_of(url: str) -> int:
@@ -277,6 +286,10 @@ def levels_of(url: str) -> int:
     if segments and segments[-1].startswith("index."):
         segments.pop()
     return len(segments)
+
+
+def _told(verdict: float, url: str, text: str) -> _Told:
+    return _Told(verdict, tuple(words(text)[:_URL_WORDS]), levels_of(url), host_of(url))
 
 
 def _anchor_words(anchor: str) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ class WordWorth:
         self._all_relevance = 0.0
         # A page's links share most of their words; each lesson moves the worth of all words.
         self._worth = _Remembered(self._worth_of)
+        self._set_mean()
 
     def __len__(self) -> int:
         return len(self._cases)
@@ -54,7 +55,7 @@ class WordWorth:
             sums[word] = sums.get(word, 0.0) + relevance
         self._all_cases += 1
         self._all_relevance += relevance
-        self._worth.clear()
+        self._set_mean()
         if len(cases) > self._max_words:
             self._forget()
 
@@ -82,17 +83,23 @@ class WordWorth:
         (_, worth._all_cases, worth._all_relevance), *of_words = rows
         worth._cases = {word: cases for word, cases, _ in of_words}
         worth._relevance = {word: relevance for word, _, relevance in of_words}
+        worth._set_mean()
         return worth
+
+    def _set_mean(self) -> None:
+        mean = self.rate
+        self._mean_log_odds = math.log(mean / (1.0 - mean))
+        self._mean_cases = _MEAN_RELEVANCE / mean
+        self._worth.clear()
 
     def _worth_of(self, word: str) -> float | None:
         """What one word speaks for, in nats; None: it was not met."""
         cases = self._cases.get(word)
         if cases is None:
             return None
-        mean = self.rate
-        share = (self._relevance[word] + _MEAN_RELEVANCE) / (cases + _MEAN_RELEVANCE / mean)
+        share = (self._relevance[word] + _MEAN_RELEVANCE) / (cases + self._mean_cases)
         share = min(max(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
-        return math.log(share / (1.0 - share)) - math.log(mean / (1.0 - mean))
+        return math.log(share / (1.0 - share)) - self._mean_log_odds
 
     def _forget(self) -> None:
         """Make room: words met once go, and when that is too little, the longest known stay."""
