@@ -304,12 +304,13 @@ def test_a_restarted_crawl_predicts_what_one_without_a_break_would(pages, simula
 
 
 @pytest.mark.usefixtures("kept_every_seven")
-@pytest.mark.parametrize("commit", [2, 5, 9, 10, 11, 25, 40])
+@pytest.mark.parametrize("commit", range(1, 44))
 def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
     commit, simulate, tmp_path
 ):
+    # Without delays: after a crash a host may be asked at another time, and so in another order.
     whole, crashed = (
-        simulate(topic(tmp_path / name, A), wide_web(), scorer=Apprentice(WhaleJudge()))
+        simulate(topic(tmp_path / name, A, delay_s=0), wide_web(), scorer=Apprentice(WhaleJudge()))
         for name in ("whole", "crashed")
     )
     crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleJudge()))
