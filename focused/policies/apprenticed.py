@@ -17,7 +17,7 @@ from focused.learning.link_prior import without_experience
 from focused.learning.protocols import LearningScorer, LinkScorer
 from focused.policies.policy import Aids, PolicyMaker
 
-EXPLORATION = Exploration(unknown=3.0, dry=1.0)
+EXPLORATION = Exploration(unknown=3.0, dry=2.0)
 """In nats. Measured on recorded webs from seeds off topic (docs/classifier.md)."""
 
 WORTH_WAITING_FOR = 0.5
