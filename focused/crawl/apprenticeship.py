@@ -57,8 +57,8 @@ class Apprenticeship:
         if self._learner is not None:
             self._remember(self._learner)
 
-    def learn(self, settled: Settled, host: Host, now: float) -> None:
-        """Learn from a judged page of ``host``; copies of one page teach once."""
+    def learn(self, settled: Settled) -> None:
+        """Learn from a judged page; copies of one page teach once."""
         judged, page = settled.judgement, settled.page
         if self._learner is None or judged is None or page is None:
             return
@@ -71,7 +71,10 @@ class Apprenticeship:
         self._lessons += 1
         if self._lessons % _LESSONS_UNTIL_KEPT == 0:
             self._keep(self._learner)
-        if host.fetched % _PAGES_UNTIL_SCORED_AGAIN == 0:
+
+    def refresh(self, host: Host, now: float) -> None:
+        """Score the best links of a host again, when so many more of its pages were fetched."""
+        if self._learner is not None and host.fetched % _PAGES_UNTIL_SCORED_AGAIN == 0:
             again = partial(self._moved, self._learner)
             self._frontier.score_best_again(host, again, _BEST_SCORED_AGAIN, now)
 

@@ -240,10 +240,13 @@ class Crawl:
             self.frontier.retry(offer, pace, now)
             return settled
         offer.host.fetched += settled.outcome == "fetched"
-        if settled.judgement is not None:
-            offer.host.barren = barren_after(offer.host.barren, settled.judgement.relevance)
+        if settled.outcome != "redirected":
+            offer.host.asked += 1
+            offer.host.barren = barren_after(offer.host.barren, _brought(settled))
         self.frontier.settle(offer, pace, now)
-        self._apprenticeship.learn(settled, offer.host, now)
+        self._apprenticeship.learn(settled)
+        if settled.outcome == "fetched":
+            self._apprenticeship.refresh(offer.host, now)
         self._steer(settled, now)
         return settled
 
@@ -285,3 +288,10 @@ class Crawl:
         self._store.put_meta("counters", self.counters)
         self.frontier.save()
         self._store.commit()
+
+
+def _brought(settled: Settled) -> float:
+    """The relevance of what came, in [0, 1]; a failed fetch and a copy bring nothing."""
+    if settled.judgement is None or settled.duplicate_of is not None:
+        return 0.0
+    return settled.judgement.relevance

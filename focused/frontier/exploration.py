@@ -1,7 +1,7 @@
 """How much is hoped of a host, beside its best link: new hosts are tried, dry ones left.
 
 A bandit's trade of knowing for finding. What is hoped of a host falls with
-the root of the pages fetched there, as confidence bounds do (Auer,
+the root of the pages asked for there, as confidence bounds do (Auer,
 Cesa-Bianchi, Fischer 2002, "Finite-time analysis of the multiarmed bandit
 problem", UCB1), and with the logarithm of those that brought nothing since the
 last good one. Both are bounded: see :meth:`Exploration.hope`.
@@ -20,17 +20,17 @@ class Exploration:
     unknown: float = 0.0
     dry: float = 0.0
 
-    def hope(self, fetched: int, barren: float) -> float:
+    def hope(self, asked: int, barren: float) -> float:
         """What is added to the priority of a host's best link.
 
-        ``fetched`` pages of the host were judged; ``barren`` of them came since the last
-        one on topic. A host that was never asked gets ``unknown``, which
+        ``asked`` pages of the host were settled; ``barren`` of them came, or failed, since
+        the last one on topic. A host that was never asked gets ``unknown``, which
         outweighs a difference of d for at most (``unknown`` / d)^2 pages a host.
         One that brings nothing loses ``dry`` each time its barren pages are e
         times as many; its links wait for no more pages of another host than it
         had barren ones itself, if theirs are not better.
         """
-        return self.unknown / math.sqrt(1.0 + fetched) - self.dry * math.log1p(barren)
+        return self.unknown / math.sqrt(1.0 + asked) - self.dry * math.log1p(barren)
 
 
 NONE = Exploration()

@@ -150,7 +150,9 @@ class Frontier:
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The fetch failed for now: the link stays queued, one try older."""
-        older = replace(offer.link, tries=offer.link.tries + 1)
+        # A link that was scored again at its turn has another priority than its row's key.
+        priority = priority_of(offer.queue_key)
+        older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
         self._store.put("queue", offer.queue_key, to_bytes(older))
         self._release(offer, pace, now, still_queued=True)
 

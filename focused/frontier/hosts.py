@@ -19,8 +19,8 @@ from focused.frontier.queued import priority_of
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 
-_HOST_ROW = struct.Struct(">QddId")
-"""Pages fetched, barren pages, due at, failures in a row, crawl delay in seconds."""
+_HOST_ROW = struct.Struct(">QQddId")
+"""Pages asked for, pages fetched, barren pages, due at, failures in a row, crawl delay in seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,14 +28,15 @@ class Host:
     """One host's state.
 
     ``best`` is the priority of its best link that is not under way, None when
-    there is none; ``hope`` is what is added to that. ``barren`` pages came since
-    the last one on topic. ``leased`` is the queue key of the link under way, since ``leased_at``.
+    there is none; ``hope`` is what is added to that. Of ``asked`` pages, those that failed
+    included, ``fetched`` came, and ``barren`` since the last one on topic. ``leased`` is the queue key of the link under way, since ``leased_at``.
     ``robots`` is the state of its robots.txt rules by scheme, opaque here.
     """
 
     name: str
     number: int
     pace: HostPace = field(default_factory=HostPace)
+    asked: int = 0
     fetched: int = 0
     barren: float = 0.0
     robots: dict[str, Any] = field(default_factory=dict)
@@ -129,7 +130,12 @@ class HostTable:
         """Write the host's state into the open transaction."""
         pace = host.pace
         row = _HOST_ROW.pack(
-            host.fetched, host.barren, pace.due_at, pace.failures, pace.crawl_delay_s
+            host.asked,
+            host.fetched,
+            host.barren,
+            pace.due_at,
+            pace.failures,
+            pace.crawl_delay_s,
         )
         self._store.put("hosts", host.prefix, row)
         # Rules are as long as the site wants, and change once a day.
@@ -196,7 +202,7 @@ class HostTable:
         host.stamp = 0 if host.leased or host.best is None else self._stamps
         if not host.stamp or host.best is None:
             return
-        host.hope = self._exploration.hope(host.fetched, host.barren)
+        host.hope = self._exploration.hope(host.asked, host.barren)
         if host.pace.due_at > now:
             heapq.heappush(self._waiting, (host.pace.due_at, host.stamp, host))
         else:
@@ -208,8 +214,8 @@ class HostTable:
         host = Host(name, number, robots={} if robots is None else unpack(robots))
         raw = self._store.get("hosts", prefix)
         if raw is not None:
-            host.fetched, host.barren, due_at, failures, crawl_delay_s = _HOST_ROW.unpack(raw)
-            host.pace = HostPace(due_at, failures, crawl_delay_s)
+            host.asked, host.fetched, host.barren, *pace = _HOST_ROW.unpack(raw)
+            host.pace = HostPace(*pace)
         self._by_name[name] = host
         self.refresh(host, now=float("-inf"))
 

@@ -10,12 +10,13 @@ from focused.crawl import apprenticeship
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
-from focused.frontier.exploration import barren_after
+from focused.frontier.exploration import Exploration, barren_after
 from focused.frontier.frontier import Frontier
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
 from focused.web.page import Failed, FailureKind, Judgement, Page
+from focused.web.url import host_of
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.simulated import Simulation, moved, page, site, topic
@@ -222,14 +223,31 @@ def test_a_seed_that_a_page_links_to_stays_a_seed(simulate, tmp_path):
 
 
 def test_a_hosts_pages_are_counted_as_they_were_judged(simulate, tmp_path):
+    """Copies and failures bring nothing, whatever the judge says of them; a redirect is no page."""
     done = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run()
     barren = 0.0
     for row in done.rows.values():
-        if row["outcome"] == "fetched":
-            barren = barren_after(barren, row["relevance"])
+        if row["outcome"] != "redirected":
+            brings = row["outcome"] == "fetched" and row["duplicate_of"] is None
+            barren = barren_after(barren, row["relevance"] if brings else 0.0)
     host = done.crawl.frontier.hosts.get("a.test")
     assert (host.fetched, host.barren) == (5, pytest.approx(barren))
     assert barren > 0.5
+
+
+def test_a_host_that_answers_nothing_but_errors_is_left_for_another(simulate, tmp_path):
+    gone = [f"http://gone.test/{n}" for n in range(30)]
+    there = [f"http://there.test/{n}" for n in range(30)]
+    answers = site(
+        page(A, *gone, *there),
+        *(Failed(url, FailureKind.GONE, 404) for url in gone),
+        *(page(url, text=url) for url in there),
+    )
+    done = simulate(
+        topic(tmp_path, A), answers, scorer=Pupil(), exploration=Exploration(3.0, 1.0)
+    ).run()
+    asked = [host_of(url) for url in done.urls[1:21]]
+    assert 5 <= asked.count("gone.test") <= 15
 
 
 # Kept
@@ -255,11 +273,10 @@ def settled(number: int) -> Settled:
 
 def test_lessons_are_kept_until_the_state_is_every_five_hundred(tmp_path):
     store = StateStore.open(tmp_path / "state", {"test": "lessons"})
-    frontier = Frontier(store)
-    kept = Apprenticeship(Policy("pupil", Pupil()), frontier, store)
+    kept = Apprenticeship(Policy("pupil", Pupil()), Frontier(store), store)
     rows = []
     for number in range(1_203):
-        kept.learn(settled(number), frontier.hosts.get("a.test"), now=0.0)
+        kept.learn(settled(number))
         rows.append(store.count("lessons"))
     assert rows[:500] == [*range(1, 500), 0]
     assert max(rows) == 499

@@ -42,13 +42,13 @@ def fetch(
     """Fetch the best link, as the crawl does; its URL."""
     offer = frontier.offer(now)
     assert isinstance(offer, Offer)
-    offer.host.fetched += 1
+    offer.host.asked += 1
     offer.host.barren = barren_after(offer.host.barren, relevance)
     frontier.settle(offer, HostPace(now + delay_s), now)
     return offer.link.url
 
 
-def fetched_before(frontier: Frontier, host: str, pages: int) -> None:
+def asked_before(frontier: Frontier, host: str, pages: int) -> None:
     """The host has been asked for so many pages; nothing else was queued meanwhile."""
     for number in range(pages):
         frontier.push(link(f"http://{host}/before-{number}", 0.0), 0)
@@ -56,8 +56,8 @@ def fetched_before(frontier: Frontier, host: str, pages: int) -> None:
 
 
 @pytest.mark.parametrize("pages", [0, 1, 3, 10])
-def test_the_hope_falls_with_the_root_of_the_pages_fetched(frontier: Frontier, pages: int) -> None:
-    fetched_before(frontier, "a", pages)
+def test_the_hope_falls_with_the_root_of_the_pages_asked_for(frontier: Frontier, pages: int) -> None:
+    asked_before(frontier, "a", pages)
     frontier.push(link("http://a/1", 1.5), 0)
     host = frontier.hosts.get("a")
     assert frontier.hosts.worth(host) == 1.5 + UNKNOWN / math.sqrt(1 + pages)
@@ -68,14 +68,14 @@ def test_a_host_without_links_is_worth_nothing_however_new(frontier: Frontier) -
 
 
 def test_a_new_host_is_tried_before_a_known_one_with_better_links(frontier: Frontier) -> None:
-    fetched_before(frontier, "known", 3)  # is hoped 2 of
+    asked_before(frontier, "known", 3)  # is hoped 2 of
     frontier.push(link("http://known/1", 1.0), 0)
     frontier.push(link("http://new/1", -0.9), 0)
     assert fetch(frontier) == "http://new/1"
 
 
 def test_a_clearly_better_link_of_a_known_host_comes_first_all_the_same(frontier: Frontier) -> None:
-    fetched_before(frontier, "known", 3)
+    asked_before(frontier, "known", 3)
     frontier.push(link("http://known/1", 1.0), 0)
     frontier.push(link("http://new/1", -1.1), 0)
     assert fetch(frontier) == "http://known/1"
@@ -109,7 +109,7 @@ def test_what_is_hoped_of_a_host_survives_a_restart(tmp_path: Path) -> None:
     for pages in (3, 0):
         store = StateStore.open(tmp_path / "kept", {"topic": "test"})
         frontier = Frontier(store, exploration=EXPLORATION)
-        fetched_before(frontier, "a", pages)
+        asked_before(frontier, "a", pages)
         frontier.push(link("http://a/1", 1.0), 0)
         worths.append(frontier.hosts.worth(frontier.hosts.get("a")))
         frontier.save()
@@ -118,7 +118,7 @@ def test_what_is_hoped_of_a_host_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_with_patience_a_link_waits_for_a_host_that_more_is_hoped_of(frontier: Frontier) -> None:
-    fetched_before(frontier, "known", 3)
+    asked_before(frontier, "known", 3)
     frontier.push(link("http://new/1", -0.5), 0)
     frontier.push(link("http://new/2", -0.5), 0)
     assert fetch(frontier, delay_s=1.0) == "http://new/1"  # hoped of: 4 / sqrt(2), 2.83
@@ -179,13 +179,13 @@ def fetch_one_barren(frontier: Frontier) -> None:
 
 @given(st.integers(0, 10_000), st.floats(0, 10_000))
 def test_with_each_page_less_is_hoped_and_with_each_barren_one_less_again(
-    fetched: int, barren: float
+    asked: int, barren: float
 ) -> None:
     exploration = Exploration(unknown=3.0, dry=1.0)
-    hope = exploration.hope(fetched, barren)
-    assert exploration.hope(fetched + 1, barren) < hope <= 3.0
-    assert exploration.hope(fetched, barren + 1.0) < hope
-    assert NONE.hope(fetched, barren) == 0.0
+    hope = exploration.hope(asked, barren)
+    assert exploration.hope(asked + 1, barren) < hope <= 3.0
+    assert exploration.hope(asked, barren + 1.0) < hope
+    assert NONE.hope(asked, barren) == 0.0
 
 
 @given(st.floats(0, 10_000), st.floats(0, 1), st.floats(0, 1))

@@ -31,7 +31,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.waiting: dict[str, float] = {}
         self.evidence: dict[str, float] = {}
-        self.fetched: dict[str, int] = {}
+        self.asked: dict[str, int] = {}
         self.barren: dict[str, float] = {}
         self.done: set[str] = set()
         self.due: dict[str, float] = {}
@@ -46,7 +46,7 @@ class FrontierMachine(RuleBasedStateMachine):
         return any(offer.link.url == url for offer in self.under_way)
 
     def _worth(self, host: str, best: float) -> float:
-        return best + EXPLORATION.hope(self.fetched.get(host, 0), self.barren.get(host, 0.0))
+        return best + EXPLORATION.hope(self.asked.get(host, 0), self.barren.get(host, 0.0))
 
     @rule(host=hosts, page=pages, score=scores, told=st.integers(1, 3), joined=st.booleans())
     def push(self, host: int, page: int, score: float, told: int, joined: bool) -> None:
@@ -105,7 +105,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.due[offer.host.name] = pace.due_at
         if fate == "settle":
             host = offer.host
-            host.fetched = self.fetched[host.name] = host.fetched + 1
+            host.asked = self.asked[host.name] = host.asked + 1
             host.barren = self.barren[host.name] = barren_after(host.barren, relevance)
             self.frontier.settle(offer, pace, self.now)
             del self.waiting[offer.link.url]
