@@ -20,7 +20,7 @@ from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 
 _HOST_ROW = struct.Struct(">QQddId")
-"""Pages asked for, pages fetched, barren pages, due at, failures in a row, crawl delay in seconds."""
+"""Pages asked for, fetched, barren; due at, failures in a row, crawl delay in seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,9 +28,11 @@ class Host:
     """One host's state.
 
     ``best`` is the priority of its best link that is not under way, None when
-    there is none; ``hope`` is what is added to that. Of ``asked`` pages, those that failed
-    included, ``fetched`` came, and ``barren`` since the last one on topic. ``leased`` is the queue key of the link under way, since ``leased_at``.
-    ``robots`` is the state of its robots.txt rules by scheme, opaque here.
+    there is none; ``hope`` is what is added to that. Of ``asked`` pages, those
+    that failed included, ``fetched`` came, and ``barren`` of them since the last one on
+    topic. ``leased`` is the queue key of the link under way, since
+    ``leased_at``. ``robots`` is the state of its robots.txt rules by scheme,
+    opaque here.
     """
 
     name: str

@@ -56,7 +56,7 @@ def asked_before(frontier: Frontier, host: str, pages: int) -> None:
 
 
 @pytest.mark.parametrize("pages", [0, 1, 3, 10])
-def test_the_hope_falls_with_the_root_of_the_pages_asked_for(frontier: Frontier, pages: int) -> None:
+def test_the_hope_falls_with_the_root_of_the_pages_asked(frontier: Frontier, pages: int) -> None:
     asked_before(frontier, "a", pages)
     frontier.push(link("http://a/1", 1.5), 0)
     host = frontier.hosts.get("a")
