@@ -41,9 +41,11 @@ from focused.evaluation.findings.tables import all_tables
 from focused.evaluation.simulation.link_graph import LinkGraph, open_link_graph
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.wording import plain
+from focused.learning.apprentice import Apprentice
 from focused.learning.directory import read_directory
 from focused.learning.training import samples_digest
 from focused.policies import Aids, policy_named
+from focused.recorded.store import read_details
 from focused.scrapy_addon.guide import guide_for
 from focused.topic import Topic
 from focused.topic_file import load_topic
@@ -90,6 +92,7 @@ def compare_policies(options: CompareOptions) -> int:
             webs = webs_of(options.webs, options.labels, options.folder / "webs", _say)
             candidates = _candidates(topics, webs)
             plan = make_plan(webs, list(topics.values()), candidates, wish, _say, _read_whole)
+            _tell_of_seen_labels(plan, webs, candidates)
             if plan.terms.live:
                 _check_live(plan, candidates)
             work = _Work(
@@ -175,6 +178,24 @@ class _Work:
             return examine(webs, candidates, left, terms, jobs=jobs, under_way=under_way)
         folder = self._journal.path.with_name("live")
         return examine_live(webs, candidates, left, terms, folder, jobs=jobs, under_way=under_way)
+
+
+def _tell_of_seen_labels(
+    plan: Plan, webs: Sequence[ExaminedWeb], candidates: Mapping[str, Candidate]
+) -> None:
+    """Say where a topic's link prior was fitted on the labels that are to judge its crawls."""
+    builder = {each.name: str(read_details(each.folder).get("builder", "")) for each in webs}
+    for web, topic in dict.fromkeys((trial.web, trial.topic) for trial in plan.trials):
+        apprentice = candidates[topic].apprentice
+        if not isinstance(apprentice, Apprentice):
+            continue
+        seen = set(builder[web].split()) & set(apprentice.prior.fitted_on)
+        if seen:
+            _say(
+                f"{topic} on {web}: the link prior {apprentice.prior.name!r} was fitted on this "
+                "web's labels, so its harvest flatters; let training.link_prior name one that was "
+                f"not, such as 'without-{seen.pop()}'"
+            )
 
 
 def _check_live(plan: Plan, candidates: Mapping[str, Candidate]) -> None:

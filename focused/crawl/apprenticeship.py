@@ -34,7 +34,7 @@ from focused.learning.protocols import LearningScorer
 _RESCORED_A_TURN = 50
 # A link that fell or rose by less, in priority, stays where it is: a move costs three writes.
 _MOVED = 0.02
-# Measured on recorded webs (docs/classifier.md): all links of all hosts are hardly worth more.
+# Measured on recorded webs (docs/apprentice.md): all links of all hosts are hardly worth more.
 _PAGES_UNTIL_SCORED_AGAIN = 25
 _BEST_SCORED_AGAIN = 500
 _LESSONS_UNTIL_KEPT = 500

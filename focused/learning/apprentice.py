@@ -54,7 +54,7 @@ _CONTEXT_WORDS = 40
 _PAGE_WORDS = 400
 _PAGE_CHARS = 5_000
 
-# Measured on recorded webs from seeds off topic (docs/classifier.md).
+# Measured on recorded webs from seeds off topic (docs/apprentice.md).
 _ROOTWARD = 0.5
 _FOUND_ENOUGH = 3.0
 

@@ -11,6 +11,7 @@ from functools import partial
 from types import MappingProxyType
 
 from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
 from focused.frontier.exploration import NONE, Exploration
 from focused.learning.apprentice import Apprentice
 from focused.learning.link_prior import without_experience
@@ -18,7 +19,7 @@ from focused.learning.protocols import LearningScorer, LinkScorer
 from focused.policies.policy import Aids, PolicyMaker
 
 EXPLORATION = Exploration(unknown=3.0, dry=2.0)
-"""In nats. Measured on recorded webs from seeds off topic (docs/classifier.md)."""
+"""In nats. Measured on recorded webs from seeds off topic (docs/apprentice.md)."""
 
 WORTH_WAITING_FOR = 0.5
 """In nats: half as likely again to be on topic."""
@@ -94,5 +95,13 @@ def _policy(name: str, scorer: LinkScorer, exploration: Exploration = EXPLORATIO
 
 
 def _apprentice_of(aids: Aids) -> Apprentice:
-    """The live crawl's apprentice, or one of ours where a user's own scorer stands in for it."""
-    return aids.apprentice if isinstance(aids.apprentice, Apprentice) else Apprentice(aids.judge)
+    """The live crawl's apprentice. Raises ConfigurationError when a user's own scorer guides.
+
+    One of ours in its stead would not know which prior the topic asks for.
+    """
+    if isinstance(aids.apprentice, Apprentice):
+        return aids.apprentice
+    raise ConfigurationError(
+        "focused-without-... take the built-in apprentice apart, but "
+        f"{type(aids.apprentice).__name__} scores this crawl's links: choose another policy"
+    )

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
 from focused.frontier.exploration import NONE
 from focused.learning.apprentice import Apprentice
 from focused.learning.calibration import expit
@@ -111,9 +112,9 @@ def test_an_ablation_goes_by_its_name_and_learns_on_its_own(name):
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
-def test_where_a_users_own_scorer_guides_the_crawl_ablations_are_of_ours(name):
-    policy = POLICIES[name](Aids(WhaleJudge(), WhaleScorer()))
-    assert isinstance(policy.scorer, Apprentice)
+def test_where_a_users_own_scorer_guides_the_crawl_there_is_nothing_to_take_apart(name):
+    with pytest.raises(ConfigurationError, match="WhaleScorer"):
+        POLICIES[name](Aids(WhaleJudge(), WhaleScorer()))
 
 
 @pytest.mark.parametrize("name", ABLATIONS)

@@ -85,6 +85,14 @@ def test_it_trains_compares_and_writes(sides: Path) -> None:
     assert "Harvest by topic" in done.output
 
 
+def test_a_prior_that_has_seen_the_labels_that_judge_is_told(sides: Path) -> None:
+    details = json.loads((sides / "web" / "web.json").read_text())
+    assert "fitted" not in compare(sides, "--policies", "focused", "--budget", "5").stderr
+    (sides / "web" / "web.json").write_text(json.dumps(details | {"builder": "focused foldoc 1"}))
+    done = compare(sides, "--policies", "focused", "--budget", "5")
+    goes_on_but_tells(done, "whales", "'all-webs' was fitted on", "without-foldoc")
+
+
 def test_the_same_command_again_makes_no_run_again(sides: Path) -> None:
     options = ("--policies", "bfs,dfs", "--budget", "5")
     compare(sides, *options)
