@@ -14,8 +14,10 @@ from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
 from focused.evaluation.simulation.network import RecordedNetwork, drawn_latency
 from focused.evaluation.simulation.simulator import SimulatedRun, simulate
+from focused.learning.apprentice import Apprentice
 from focused.learning.protocols import ScoredLinks, Visit
 from focused.policies import POLICIES, Aids, policy_named
+from focused.policies.apprenticed import ABLATIONS
 from focused.topic_file import load_topic
 from focused.web.page import Judgement, Link, Page
 from tests.support.crawling import write_topic
@@ -77,7 +79,8 @@ def made(name: str, folder: Path, seed: int = 0) -> Policy:
         run_of(policy, folder / "rehearsal", settled)
         return settled
 
-    return POLICIES[name](Aids(WhaleJudge(), WhaleScorer(), seed, rehearse))
+    scorer = Apprentice(WhaleJudge()) if name in ABLATIONS else WhaleScorer()
+    return POLICIES[name](Aids(WhaleJudge(), scorer, seed, rehearse))
 
 
 def run_of(policy: Policy, folder: Path, settled: list[Settled] | None = None) -> SimulatedRun:
