@@ -14,6 +14,7 @@ many more of its pages were fetched. No scan of the frontier, ever.
 
 from __future__ import annotations
 
+import logging
 import struct
 from dataclasses import replace
 from functools import partial
@@ -38,6 +39,8 @@ _MOVED = 0.02
 _PAGES_UNTIL_SCORED_AGAIN = 25
 _BEST_SCORED_AGAIN = 500
 _LESSONS_UNTIL_KEPT = 500
+logger = logging.getLogger(__name__)
+
 _NUMBER = struct.Struct(">Q")
 _STATE = b"state"
 
@@ -58,15 +61,20 @@ class Apprenticeship:
             self._remember(self._learner)
 
     def learn(self, settled: Settled) -> None:
-        """Learn from a judged page; copies of one page teach once."""
+        """Learn from a judged page; copies teach once, pages too short to be judged never."""
         judged, page = settled.judgement, settled.page
-        if self._learner is None or judged is None or page is None:
+        if self._learner is None or judged is None or page is None or not judged.known:
             return
         if settled.outcome != "fetched" or settled.duplicate_of is not None:
             return
         # Through the row it is kept as: what is taught again must be what was taught.
-        row = pack(self._learner.lesson(settled.link, page, judged.relevance))
-        self._learner.learn(from_bytes(row))
+        try:
+            row = pack(self._learner.lesson(settled.link, page, judged.relevance))
+            self._learner.learn(from_bytes(row))
+        except Exception:
+            # A scorer of the user's own may break over a page; that is no end of the crawl.
+            logger.exception("%s could not be learned from", settled.link.url)
+            return
         self._store.put("lessons", _NUMBER.pack(self._lessons), row)
         self._lessons += 1
         if self._lessons % _LESSONS_UNTIL_KEPT == 0:
@@ -97,7 +105,11 @@ class Apprenticeship:
         # Seeds, and a driver's own requests, were not scored on a page.
         if len(link.evidence) != self._features:
             return link
-        again = learner.rescore(link)
+        try:
+            again = learner.rescore(link)
+        except Exception:
+            logger.exception("%s could not be scored again", link.url)
+            return link
         priority = self._ordering(again.worth, found)
         return structs.replace(link, score=again.score, evidence=again.evidence, priority=priority)
 

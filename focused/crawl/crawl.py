@@ -126,6 +126,7 @@ class Crawl:
                 trail=0 if found is None else found.trail,
             ),
             now,
+            worth=None if found is None else found.worth,
         )
 
     def next(self, now: float) -> Step:
@@ -240,8 +241,8 @@ class Crawl:
             self.frontier.retry(offer, pace, now)
             return settled
         offer.host.fetched += settled.outcome == "fetched"
+        offer.host.asked += 1
         if settled.outcome != "redirected":
-            offer.host.asked += 1
             offer.host.barren = barren_after(offer.host.barren, _brought(settled))
         self.frontier.settle(offer, pace, now)
         self._apprenticeship.learn(settled)
@@ -291,7 +292,8 @@ class Crawl:
 
 
 def _brought(settled: Settled) -> float:
-    """The relevance of what came, in [0, 1]; a failed fetch and a copy bring nothing."""
-    if settled.judgement is None or settled.duplicate_of is not None:
+    """The relevance of what came, in [0, 1]; failures, copies and what none could judge bring 0."""
+    judged = settled.judgement
+    if judged is None or not judged.known or settled.duplicate_of is not None:
         return 0.0
-    return settled.judgement.relevance
+    return judged.relevance

@@ -25,6 +25,7 @@ from focused.web.scope import ScopeFilter
 from focused.web.url import host_of
 
 _MAX_ANCHOR_CHARS = 200
+_SURE_NATS = 14.0
 
 
 class Discovery:
@@ -113,10 +114,11 @@ class Discovery:
                 joined=self._learns,
             )
 
-    def push(self, link: QueuedLink, now: float) -> bool:
-        """Queue one link at the place its score gives it; True when it is new."""
-        # In the same unit as what the scorer calls worth.
-        worth = log_odds_within(link.score) if self._learns else link.score
+    def push(self, link: QueuedLink, now: float, worth: float | None = None) -> bool:
+        """Queue one link by its ``worth``, or where its score puts it; True when it is new."""
+        if worth is None:
+            # In the same unit as what a scorer that learns calls worth; a seed comes before all.
+            worth = log_odds_within(link.score, _SURE_NATS) if self._learns else link.score
         priority = self._ordering(worth, self._frontier.found)
         return self._frontier.push(replace(link, priority=priority), now)
 

@@ -4,7 +4,8 @@ A bandit's trade of knowing for finding. What is hoped of a host falls with
 the root of the pages asked for there, as confidence bounds do (Auer,
 Cesa-Bianchi, Fischer 2002, "Finite-time analysis of the multiarmed bandit
 problem", UCB1), and with the logarithm of those that brought nothing since the
-last good one. Both are bounded: see :meth:`Exploration.hope`.
+last good one. The bound is a host's; a site with names
+without end is for the scope to hold (``deny``, ``max_depth``).
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ class Exploration:
     def hope(self, asked: int, barren: float) -> float:
         """What is added to the priority of a host's best link.
 
-        ``asked`` pages of the host were settled; ``barren`` of them came, or failed, since
-        the last one on topic. A host that was never asked gets ``unknown``, which
+        ``asked`` pages of the host were settled; ``barren`` of them brought nothing
+        (:func:`barren_after`). A host that was never asked gets ``unknown``, which
         outweighs a difference of d for at most (``unknown`` / d)^2 pages a host.
         One that brings nothing loses ``dry`` each time its barren pages are e
-        times as many; its links wait for no more pages of another host than it
-        had barren ones itself, if theirs are not better.
+        times as many: of two hosts that bring nothing the one with the better links,
+        by d, is asked for at most exp(d / ``dry``) times as many pages, and a
+        few for ``unknown``.
         """
         return self.unknown / math.sqrt(1.0 + asked) - self.dry * math.log1p(barren)
 

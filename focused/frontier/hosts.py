@@ -29,10 +29,10 @@ class Host:
 
     ``best`` is the priority of its best link that is not under way, None when
     there is none; ``hope`` is what is added to that. Of ``asked`` pages, those
-    that failed included, ``fetched`` came, and ``barren`` of them since the last one on
-    topic. ``leased`` is the queue key of the link under way, since
-    ``leased_at``. ``robots`` is the state of its robots.txt rules by scheme,
-    opaque here.
+    that failed included, ``fetched`` came; ``barren`` of late brought nothing
+    (:func:`focused.frontier.exploration.barren_after`). ``leased`` is the queue
+    key of the link under way, since ``leased_at``. ``robots`` is the state of
+    its robots.txt rules by scheme, opaque here.
     """
 
     name: str

@@ -16,6 +16,7 @@ its score, which stays a probability.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -78,7 +79,7 @@ class Apprentice:
     """A :class:`focused.learning.protocols.LearningScorer`; one crawl's own.
 
     Memory: at most two tables of words, two of places and the last lessons,
-    some 150 MB when all are full; a crawl of a thousand pages needs a few.
+    some 200 MB when all are full; a crawl of a thousand pages needs a few.
     """
 
     feature_names = FEATURE_NAMES
@@ -103,7 +104,8 @@ class Apprentice:
         self._used = np.array([float(name not in without) for name in FEATURE_NAMES])
         self._learns = learns
         self._rootward = rootward
-        self._correction = Correction(self.prior)
+        used = replace(self.prior, weights=self.prior.weights * self._used)
+        self._correction = Correction(used)
         self._link_words = WordWorth()
         self._page_words = WordWorth()
         self._siblings = Places()
@@ -184,7 +186,7 @@ class Apprentice:
         self._siblings.learn(place_of(lesson.parent), relevance)
         self._tag_paths.learn(lesson.trail, relevance)
         if self._learns:
-            self._correction.learn(lesson.evidence, relevance)
+            self._correction.learn(np.array(lesson.evidence) * self._used, relevance)
 
     def state(self) -> bytes:
         """All that was learned, as plain data; see :meth:`restore`."""
@@ -269,7 +271,7 @@ class Apprentice:
             self._anchors[anchor] = (verdict, _anchor_words(anchor))
 
     def _trail(self, link: Link) -> int:
-        """A link's place in its site's pages: host and path of tags, as a number."""
+        """The place of a link to its host: host and path of tags, as a number."""
         return place_of(self._url(link.url).host, link.tag_path)
 
     def _url(self, url: str) -> _Told:

@@ -21,7 +21,7 @@ from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.link_prior import LinkPrior
 
 MAX_LESSONS = 2_000
-"""The last lessons are kept, 8 bytes a feature each; older ones no longer count."""
+"""The last lessons are kept, some 32 bytes a feature each; older ones no longer count."""
 
 _EVERY = 25
 # How many lessons' worth of doubt there is before a weight moves by one standard deviation of
@@ -43,7 +43,7 @@ class Correction:
 
     def learn(self, evidence: Sequence[float], relevance: float) -> None:
         """A link with this evidence led to a page of ``relevance`` in [0, 1]."""
-        self._lessons.append((tuple(evidence), relevance))
+        self._lessons.append((tuple(map(float, evidence)), relevance))
         self._seen += 1
         if self._seen % _EVERY == 0:
             del self._lessons[:-MAX_LESSONS]

@@ -50,7 +50,7 @@ Told by the crawl, and asked again when the link's turn comes: what the words
 of the anchor (``anchor_words``) and of the address (``url_words``) were worth
 as words of followed links, and the anchor's as words of pages
 (``page_words``); how links of the same page (``siblings``) and in the same
-place on pages of the same host (``tag_path``) fared.
+path of tags to the same host (``tag_path``) fared.
 """
 
 COLUMN = {name: place for place, name in enumerate(FEATURE_NAMES)}
@@ -109,7 +109,7 @@ def _has_evidence(link: WaitingLink | None) -> bool:
 
 
 def since_relevant(visit: Visit) -> float:
-    """Links between the page and the last one on topic on the way to it; 0: it is on topic."""
+    """Links between the page and the last one on topic on the way to it; 0: on topic, or a seed."""
     if visit.judgement.on_topic or len(visit.evidence) != len(FEATURE_NAMES):
         return 0.0
     return min(visit.evidence[COLUMN["since"]] + 1.0, MAX_SINCE)
@@ -120,8 +120,8 @@ def parent_log_odds(judgement: Judgement) -> float:
     return log_odds_within(judgement.relevance)
 
 
-def log_odds_within(relevance: float) -> float:
-    """A relevance in nats, within ±:data:`MAX_PARENT_LOG_ODDS`."""
-    edge = 1.0 / (1.0 + math.exp(MAX_PARENT_LOG_ODDS))
+def log_odds_within(relevance: float, nats: float = MAX_PARENT_LOG_ODDS) -> float:
+    """A relevance in nats, within ±``nats``."""
+    edge = 1.0 / (1.0 + math.exp(nats))
     clipped = min(max(relevance, edge), 1.0 - edge)
     return math.log(clipped / (1.0 - clipped))

@@ -1,4 +1,4 @@
-"""Where links that paid stood: on which page, in which tag path, to which directory.
+"""Where links that paid stood: on which page, in which path of tags, to which host.
 
 A place is known by a 64-bit hash of its name. What came of the links at a
 place is held against the mean of the crawl.
@@ -38,6 +38,7 @@ class Places:
         found = self._found.get(place)
         if found is None:
             return 0.0
+        mean = min(max(mean, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
         share = (found[1] + _MEAN_LINKS * mean) / (found[0] + _MEAN_LINKS)
         share = min(max(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
         return math.log(share / (1.0 - share)) - math.log(mean / (1.0 - mean))

@@ -33,7 +33,7 @@ class WaitingLink(Protocol):
 
     @property
     def trail(self) -> int:
-        """The number of its place in its page's tree of tags."""
+        """The number of its path of tags to its host."""
 
     @property
     def evidence(self) -> Sequence[float]:

@@ -87,7 +87,7 @@ class WordWorth:
         return worth
 
     def _set_mean(self) -> None:
-        mean = self.rate
+        mean = min(max(self.rate, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
         self._mean_log_odds = math.log(mean / (1.0 - mean))
         self._mean_cases = _MEAN_RELEVANCE / mean
         self._worth.clear()

@@ -30,7 +30,7 @@ from focused.evaluation.simulation.simulator import simulate
 from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.prior_fitting import LoggedRun
 from focused.learning.protocols import LearningScorer, LinkScorer
-from focused.policies.apprenticed import EXPLORATION, WORTH_WAITING_FOR
+from focused.policies.apprenticed import WORTH_WAITING_FOR
 
 
 class LinkLogger:
@@ -100,7 +100,6 @@ def _noised(trial: Trial, apprentice: LinkScorer, lots: int) -> Policy:
         trial.policy,
         NoisedWorth(apprentice, lots),
         worth_waiting_for=WORTH_WAITING_FOR,
-        exploration=EXPLORATION,
     )
 
 
