@@ -21,6 +21,8 @@ from focused.evaluation.crawl_folder import (
 )
 from focused.evaluation.reliability import Reliability, reliability
 from focused.evaluation.report import policy_of
+from focused.learning.evidence import FEATURE_NAMES
+from focused.learning.link_prior import load_prior
 from focused.policies.probabilities import predicts_probabilities
 from focused.topic import Scope
 from focused.web.scope import ScopeFilter
@@ -45,7 +47,7 @@ class Step:
     """One URL on the path from a seed.
 
     ``score`` in [0, 1] was predicted before the fetch (None for a seed),
-    ``evidence`` are the features that made it, weightiest first;
+    ``evidence`` are the features that made it, weightiest first, by the prior's weights;
     ``relevance`` in [0, 1] was judged after it (None without a page).
     """
 
@@ -114,7 +116,7 @@ def _explain(crawl: CrawlFolder, url: str) -> Explanation:
     spellings = _spellings(url)
     for spelling in spellings:
         if spelling in pages.index:
-            steps, broken = _path(crawl.path, pages, spelling)
+            steps, broken = _path(crawl, pages, spelling)
             return Explanation(spelling, Fate(steps[-1].outcome), steps, broken=broken)
     for spelling in spellings:
         mentions = _mentions(crawl.path, spelling)
@@ -128,7 +130,7 @@ def _explain_unfetched(
 ) -> Explanation:
     source = mentions[0].source
     steps, broken = (
-        _path(crawl.path, pages, source)
+        _path(crawl, pages, source)
         if source in pages.index
         else ((), f"{source} has no row in pages.parquet")
     )
@@ -152,7 +154,7 @@ def _spellings(url: str) -> list[str]:
     return list(dict.fromkeys(spelling for spelling in tried if spelling))
 
 
-def _path(folder: Path, pages: pd.DataFrame, url: str) -> tuple[tuple[Step, ...], str]:
+def _path(crawl: CrawlFolder, pages: pd.DataFrame, url: str) -> tuple[tuple[Step, ...], str]:
     """The steps from the seed to ``url``, and why they begin at no seed if they do not."""
     chain, broken = [url], ""
     while isinstance(parent := pages.at[chain[-1], "parent"], str):
@@ -165,19 +167,37 @@ def _path(folder: Path, pages: pd.DataFrame, url: str) -> tuple[tuple[Step, ...]
         if broken:
             break
         chain.append(parent)
-    evidence = read_evidence(folder, chain)
+    evidence, weights = read_evidence(crawl.path, chain), _prior_weights(crawl)
     rows = pages.loc[chain].to_dict("index")
-    return tuple(_step(str(u), rows[u], evidence.get(u, {})) for u in reversed(chain)), broken
+    steps = (_step(str(u), rows[u], evidence.get(u, {}), weights) for u in reversed(chain))
+    return tuple(steps), broken
 
 
-def _step(url: str, row: Mapping[Any, Any], evidence: Mapping[str, float]) -> Step:
+def _prior_weights(crawl: CrawlFolder) -> Mapping[str, float]:
+    """What the crawl's link prior gives each feature; empty when it is not to be had."""
+    training = crawl.topic.get("training")
+    try:
+        prior = load_prior(str(training["link_prior"])) if isinstance(training, dict) else None
+    except (ConfigurationError, KeyError):
+        prior = None
+    return {} if prior is None else dict(zip(FEATURE_NAMES, prior.weights.tolist(), strict=True))
+
+
+def _step(
+    url: str,
+    row: Mapping[Any, Any],
+    evidence: Mapping[str, float],
+    weights: Mapping[str, float],
+) -> Step:
+    # Another scorer's features have no weights of ours: the largest come first.
+    told = {name: abs(value * weights.get(name, 1.0)) for name, value in evidence.items()}
     seed = not isinstance(row["parent"], str)
     return Step(
         url=url,
         title=_text(row["title"]),
         anchor=_text(row["anchor"]),
         score=None if seed else _number(row["score"]),
-        evidence=() if seed else tuple(sorted(evidence.items(), key=lambda item: -abs(item[1]))),
+        evidence=() if seed else tuple(sorted(evidence.items(), key=lambda item: -told[item[0]])),
         outcome=str(row["outcome"]),
         failure=_text(row["failure"]),
         status=int(_number(row["status"]) or 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -93,6 +94,42 @@ def test_a_pages_links_are_scored_before_the_page_is_learned_from(simulate, tmp_
     assert not any(heard)
 
 
+def test_a_page_that_could_not_be_judged_teaches_nothing(simulate, tmp_path):
+    """Its relevance is the topic's prior: nobody has read it."""
+
+    class Shortsighted(WhaleJudge):
+        def judge(self, page):
+            judged = super().judge(page)
+            return dataclasses.replace(judged, known="whale" in page.url)
+
+    pupil = Pupil()
+    done = simulate(topic(tmp_path, A), web(), judge=Shortsighted(), scorer=pupil).run()
+    assert [url for url, _, _ in pupil.lessons] == [A + "whale"]
+    assert done.crawl.frontier.hosts.get("a.test").barren > 2.0
+
+
+def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp_path, caplog):
+    class Brittle(Pupil):
+        def learn(self, lesson):
+            if lesson.url.endswith("trade"):
+                raise ValueError("no trade")
+            super().learn(lesson)
+
+        def rescore(self, link):
+            if link.url.endswith("whale"):
+                raise ValueError("no whale")
+            return super().rescore(link)
+
+    pupil = Brittle()
+    done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
+    assert len(set(done.urls)) == 7
+    assert A + "whale" in [url for url, _, _ in pupil.lessons]
+    assert A + "trade" not in [url for url, _, _ in pupil.lessons]
+    assert done.store.count("lessons") == len(pupil.lessons)
+    assert "could not be learned from" in caplog.text
+    assert "could not be scored again" in caplog.text
+
+
 def test_a_scorer_that_does_not_learn_leaves_no_lessons(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), web(), scorer=WhaleScorer()).run()
     assert done.store.count("lessons") == done.store.count("learned") == 0
@@ -119,6 +156,34 @@ def test_a_link_that_a_driver_queues_keeps_its_place_on_the_page(simulate, tmp_p
     found, key = home.scored[A + "whale"], link_key("the driver's own")
     begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
     assert begun.crawl.frontier.waiting_among([key])[key].trail == 7
+
+
+def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
+    """Hopeless links are told apart by their worth, where their scores are next to nothing."""
+    begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
+    (home,) = begun.settled
+    found = dataclasses.replace(home.scored[A + "whale"], worth=-9.0, score=0.0001)
+    key = link_key("the driver's own")
+    begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
+    assert begun.crawl.frontier.waiting_among([key])[key].priority == -9.0
+
+
+def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
+    class Sure(Pupil):
+        def score_joined(self, visit, links, waiting):
+            told = super().score_joined(visit, links, waiting)
+            return dataclasses.replace(told, worth=told.worth + 8.0)
+
+    answers = site(page(A, "/whale"), page(A + "whale"), page(A + "seed"))
+    done = simulate(topic(tmp_path, A, A + "seed"), answers, scorer=Sure()).run()
+    assert done.urls == [A, A + "seed", A + "whale"]
+
+
+def test_a_host_that_only_redirects_uses_its_hope_up(simulate, tmp_path):
+    answers = site(page(A, "/moved"), moved(A + "moved", "http://b.test/"), page("http://b.test/"))
+    done = simulate(topic(tmp_path, A), answers, scorer=Pupil()).run()
+    host = done.crawl.frontier.hosts.get("a.test")
+    assert (host.asked, host.fetched) == (2, 1)
 
 
 # Asked again

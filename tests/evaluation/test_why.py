@@ -79,6 +79,17 @@ def test_the_weightiest_feature_comes_first(crawl: Path) -> None:
     assert step.evidence == (("anchor", 2.5), ("parent", -0.7), ("depth", -0.1))
 
 
+def test_evidence_that_the_crawls_prior_gives_no_weight_comes_last(tmp_path: Path) -> None:
+    told = {"in_links": 8.0, "siblings": 1.5, "parents": -2.0}
+    rows = [{**row, "evidence": told} if row["url"] == GOOD else row for row in ROWS]
+    settings = {"topic": {"scope": SCOPE, "training": {"link_prior": "all-webs"}}}
+    step = explain(write_crawl(tmp_path, rows, settings=settings), GOOD).steps[-1]
+    assert step.evidence[-1] == ("in_links", 8.0)
+    gone = {"topic": {"scope": SCOPE, "training": {"link_prior": "no/such.json"}}}
+    step = explain(write_crawl(tmp_path / "gone", rows, settings=gone), GOOD).steps[-1]
+    assert step.evidence[0] == ("in_links", 8.0)
+
+
 def test_a_seed_has_no_score_and_no_features(crawl: Path) -> None:
     told = explain(crawl, SEED)
     assert [(step.score, step.evidence) for step in told.steps] == [(None, ())]

@@ -162,6 +162,29 @@ def test_a_family_that_is_left_out_does_not_come_back_by_learning(family):
     assert before != after
 
 
+def test_what_is_left_learns_to_stand_in_for_a_family_that_is_left_out():
+    """The correction must not explain by the family what is then scored without it."""
+    scorer = made("focused-without-parents").scorer
+    assert isinstance(scorer, Apprentice)
+    rng = random.Random(2)
+    for _ in range(400):
+        strength = rng.choice([-3.0, 3.0])
+        evidence = np.zeros(len(FEATURE_NAMES))
+        evidence[[COLUMN["parent"], COLUMN["parents"], COLUMN["context"]]] = strength
+        (link,) = queued(scorer, visit(), LINKS[:1])
+        link = replace(link, evidence=tuple(evidence.tolist()))
+        scorer.learn(scorer.lesson(link, Page(link.url), 0.95 if strength > 0 else 0.05))
+
+    def score(strength: float) -> float:
+        evidence = np.zeros(len(FEATURE_NAMES))
+        evidence[COLUMN["context"]] = strength
+        (link,) = queued(scorer, visit(), LINKS[:1])
+        return scorer.rescore(replace(link, evidence=tuple(evidence.tolist()))).score
+
+    assert score(3.0) > 0.8
+    assert score(-3.0) < 0.2
+
+
 def test_without_a_prior_all_links_are_alike_until_the_crawl_teaches():
     assert len(set(told(taught("focused-without-prior", lessons=0)).scores.tolist())) == 1
     assert len(set(told(taught("focused-without-prior")).scores.tolist())) > 10
