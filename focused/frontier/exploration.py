@@ -5,7 +5,7 @@ the root of the pages asked for there, as confidence bounds do (Auer,
 Cesa-Bianchi, Fischer 2002, "Finite-time analysis of the multiarmed bandit
 problem", UCB1), and with the logarithm of those that brought nothing since the
 last good one. The bound is a host's; a site with names
-without end is for the scope to hold (``deny``, ``max_depth``).
+without end is for the scope to hold (``deny_hosts``, ``max_depth``).
 """
 
 from __future__ import annotations
