@@ -8,6 +8,7 @@ fetched, or was settled already; one that waits is, for it may move up.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 from msgspec.structs import replace
 
@@ -56,11 +57,12 @@ class Discovery:
         allowed = [link for link in page.links if self._may_follow(page, link, depth)]
         keys = [link_key(link.url) for link in allowed]
         settled = self._frontier.settled_among(keys)
-        followed = [link for link, key in zip(allowed, keys, strict=True) if key not in settled]
+        left = [key not in settled for key in keys]
+        followed = list(compress(allowed, left))
         if not followed:
             return {}
         if isinstance(self._scorer, LearningScorer):
-            return self._scored_jointly(self._scorer, visit, followed)
+            return self._scored_jointly(self._scorer, visit, followed, list(compress(keys, left)))
         answer = self._scorer.score(visit, followed)
         rows = zip(followed, answer.scores.tolist(), answer.features.tolist(), strict=True)
         return {
@@ -69,10 +71,9 @@ class Discovery:
         }
 
     def _scored_jointly(
-        self, scorer: LearningScorer, visit: Visit, links: Sequence[Link]
+        self, scorer: LearningScorer, visit: Visit, links: Sequence[Link], keys: Sequence[bytes]
     ) -> dict[str, ScoredLink]:
         """Scores of all in-links together: of this page's and of those that were found earlier."""
-        keys = [link_key(link.url) for link in links]
         queued = self._frontier.waiting_among(keys)
         waiting = [queued.get(key) for key in keys]
         answer = scorer.score_joined(visit, links, waiting)

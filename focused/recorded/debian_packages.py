@@ -10,7 +10,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -74,6 +75,19 @@ def unpack(deb: Path, folder: Path) -> None:
         raise RecordedWebError(
             f"{deb} cannot be unpacked ({last_line(done.stderr)}): remove it and build again"
         )
+
+
+@contextmanager
+def unpacked(deb: Path, folder: Path) -> Iterator[Path]:
+    """The files of a package in ``folder``, removed when they are no longer needed.
+
+    Raises RecordedWebError as :func:`unpack` does.
+    """
+    try:
+        unpack(deb, folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def parse_stanzas(text: str) -> dict[str, DebianPackage]:

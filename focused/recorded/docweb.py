@@ -10,13 +10,12 @@ medium adds come in full alone, because they would swamp the rest.
 from __future__ import annotations
 
 import hashlib
-import shutil
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from focused.errors import RecordedWebError
-from focused.recorded.debian_packages import Progress, fetch_packages, unpack
+from focused.recorded.debian_packages import Progress, fetch_packages, unpacked
 from focused.recorded.docmap import DATA_FILES, TIERS, doc_packages
 from focused.recorded.docrecorder import DocRecorder
 from focused.recorded.page_topics import RULES_FILE
@@ -62,12 +61,9 @@ def build_docweb(folder: Path, tier: str, cache: Path, progress: Progress) -> Bu
         chosen = [package for package in wanted if package.package in debs]
         recorder = DocRecorder(writer, chosen)
         for number, package in enumerate(chosen, start=1):
-            unpacked = cache / "unpacked" / package.package
-            try:
-                unpack(debs[package.package], unpacked)
-                count = recorder.record(package, unpacked)
-            finally:
-                shutil.rmtree(unpacked, ignore_errors=True)
+            folder_of = cache / "unpacked" / package.package
+            with unpacked(debs[package.package], folder_of) as files:
+                count = recorder.record(package, files)
             progress(f"{number}/{len(chosen)} {package.package}: {count} pages")
         redirects = recorder.finish()
         built = BuiltWeb(

@@ -16,14 +16,13 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote_plus
 
-from focused.recorded.debian_packages import Progress, fetch_packages, unpack
+from focused.recorded.debian_packages import Progress, fetch_packages, unpacked
 from focused.recorded.dictd import DictEntry, read_entries
 from focused.recorded.docpages import modified_at
 from focused.recorded.docweb import BuiltWeb, built_details, standing_web
@@ -71,14 +70,10 @@ def build_foldoc(folder: Path, cache: Path, progress: Progress) -> BuiltWeb:
         return standing
     with RecordedWebWriter(folder, "foldoc", BUILDER) as writer:
         deb = fetch_packages([_PACKAGE], cache / "debs", progress)[_PACKAGE]
-        unpacked = cache / "unpacked" / _PACKAGE
-        try:
-            unpack(deb, unpacked)
-            data = unpacked / "usr/share/dictd/foldoc.dict.dz"
+        with unpacked(deb, cache / "unpacked" / _PACKAGE) as files:
+            data = files / "usr/share/dictd/foldoc.dict.dz"
             entries = parse_entries(read_entries(data.with_name("foldoc.index"), data))
             written_at = modified_at(data)
-        finally:
-            shutil.rmtree(unpacked, ignore_errors=True)
         pages = record_foldoc(writer, entries, written_at)
         progress(f"{pages} pages")
         built = BuiltWeb(folder, True, pages, 0, 1, deb.stat().st_size)

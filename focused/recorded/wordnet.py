@@ -22,12 +22,11 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from focused.recorded.debian_packages import Progress, fetch_packages, unpack
+from focused.recorded.debian_packages import Progress, fetch_packages, unpacked
 from focused.recorded.docpages import modified_at
 from focused.recorded.docweb import BuiltWeb, built_details, standing_web
 from focused.recorded.reference_site import (
@@ -80,14 +79,10 @@ def build_wordnet(folder: Path, cache: Path, progress: Progress) -> BuiltWeb:
         return standing
     with RecordedWebWriter(folder, "wordnet", BUILDER) as writer:
         deb = fetch_packages([_PACKAGE], cache / "debs", progress)[_PACKAGE]
-        unpacked = cache / "unpacked" / _PACKAGE
-        try:
-            unpack(deb, unpacked)
-            data = unpacked / "usr/share/wordnet"
+        with unpacked(deb, cache / "unpacked" / _PACKAGE) as files:
+            data = files / "usr/share/wordnet"
             synsets = read_synsets(data)
             written_at = modified_at(data / "data.noun")
-        finally:
-            shutil.rmtree(unpacked, ignore_errors=True)
         domains = domains_by_synset(synsets)
         chosen = choose_synsets(synsets, domains)
         pages = record_site(writer, wordnet_pages(chosen, domains), written_at)

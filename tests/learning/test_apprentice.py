@@ -28,11 +28,6 @@ from tests.learning.pupils import (
 from tests.support.queueing import queued
 
 
-@pytest.fixture
-def apprentice() -> Apprentice:
-    return new_pupil()
-
-
 def evidence(link: Link, visit: Visit | None = None) -> dict[str, float]:
     return told(new_pupil().score(visit or seen(), [link]).features[0])
 

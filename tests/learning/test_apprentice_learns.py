@@ -35,11 +35,6 @@ from tests.learning.pupils import (
 from tests.support.queueing import queued
 
 
-@pytest.fixture
-def apprentice() -> Apprentice:
-    return new_pupil()
-
-
 def asked(pupil: Apprentice, link: Link, visit: Visit | None = None) -> dict[str, float]:
     return told(pupil.score(visit or seen(), [link]).features[0])
 

@@ -23,6 +23,7 @@ from focused.recorded.debian_site import (
 from focused.recorded.reference_site import record_site
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
 from tests.support.fake_debian import FakeDebian
+from tests.support.recorded_web import body
 
 WRITTEN_AT = datetime(2023, 1, 19, tzinfo=UTC)
 TEAM = "Board Team <boards@example.org>"
@@ -61,12 +62,6 @@ def web(tmp_path: Path) -> Iterator[RecordedWeb]:
         writer.finish()
     with RecordedWeb.open(tmp_path / "web") as opened:
         yield opened
-
-
-def body(web: RecordedWeb, url: str) -> str:
-    response = web.get(url)
-    assert response is not None, url
-    return response.body.decode()
 
 
 def test_a_stanza_becomes_a_package() -> None:

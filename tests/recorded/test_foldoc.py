@@ -22,6 +22,7 @@ from focused.recorded.foldoc import (
 )
 from focused.recorded.store import RecordedWeb, RecordedWebWriter
 from tests.support.fake_debian import FakeDebian
+from tests.support.recorded_web import body
 
 DIGITS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 WRITTEN_AT = datetime(2023, 1, 19, tzinfo=UTC)
@@ -67,12 +68,6 @@ def web(tmp_path: Path) -> Iterator[RecordedWeb]:
         writer.finish()
     with RecordedWeb.open(tmp_path / "web") as opened:
         yield opened
-
-
-def body(web: RecordedWeb, url: str) -> str:
-    response = web.get(url)
-    assert response is not None, url
-    return response.body.decode()
 
 
 @given(number=st.integers(min_value=0, max_value=2**40))

@@ -29,6 +29,7 @@ from focused.recorded.wordnet_database import (
     read_synsets,
 )
 from tests.support.fake_debian import FakeDebian
+from tests.support.recorded_web import body
 
 WRITTEN_AT = datetime(2023, 1, 19, tzinfo=UTC)
 LICENCE = "  1 This software and database is being provided to you\n"
@@ -76,12 +77,6 @@ def web(tmp_path: Path, synsets: dict[str, Synset]) -> Iterator[RecordedWeb]:
         writer.finish()
     with RecordedWeb.open(tmp_path / "web") as opened:
         yield opened
-
-
-def body(web: RecordedWeb, url: str) -> str:
-    response = web.get(url)
-    assert response is not None, url
-    return response.body.decode()
 
 
 def test_a_line_is_read_as_the_manual_has_it() -> None:

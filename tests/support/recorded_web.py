@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from focused.recorded.faults import FaultPlan
 from focused.recorded.serve import Access, ReplayServer
-from focused.recorded.store import RecordedResponse
+from focused.recorded.store import RecordedResponse, RecordedWeb
 
 
 def html(title: str = "", *links: str, text: str = "") -> bytes:
@@ -63,6 +63,13 @@ class Served:
     @property
     def accesses(self) -> list[Access]:
         return [Access(**json.loads(line)) for line in self.log.getvalue().splitlines()]
+
+
+def body(web: RecordedWeb, url: str) -> str:
+    """The text of the page that is recorded for ``url``."""
+    response = web.get(url)
+    assert response is not None, url
+    return response.body.decode()
 
 
 @contextmanager
