@@ -8,7 +8,7 @@ link of a host is the first row under its number.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -176,6 +176,38 @@ class Frontier:
         self._store.delete("queue", state[1:])
         self._store.put("seen", link.key, _DONE)
         self.hosts.refresh(host, now)
+
+    def drop_host(self, name: str, now: float) -> int:
+        """Take all queued links of a host out without a fetch; return how many.
+
+        They stay seen; a link under way is left alone.
+        """
+        host = self.hosts.known(name)
+        if host is None:
+            return 0
+        links = list(self.waiting(host))
+        for link in links:
+            self.drop(link, now)
+        return len(links)
+
+    def forget(self, key: bytes) -> bool:
+        """A link that left the queue may come in again, as if it was never seen.
+
+        For pages that vanished, and links that were dropped by mistake. False
+        when the link is queued, or was never seen.
+        """
+        return self._store.get("seen", key) == _DONE and self._store.delete("seen", key)
+
+    def count(self, host: Host) -> int:
+        """How many links of the host are queued, one under way included."""
+        return sum(1 for _ in self._store.scan("queue", host.prefix))
+
+    def waiting(self, host: Host) -> Iterator[QueuedLink]:
+        """Yield the host's queued links, best first, but for one under way; do not write meanwhile."""
+        for _, raw in self._store.scan("queue", host.prefix):
+            link = from_bytes(raw)
+            if link.key not in self._leased:
+                yield link
 
     def reprioritise(self, priorities: Mapping[str, float], now: float) -> int:
         """Move queued links, by normalised URL, up or down; return how many were moved.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +75,9 @@ class HostTable:
 
     def __len__(self) -> int:
         return len(self._by_name)
+
+    def __iter__(self) -> Iterator[Host]:
+        return iter(self._by_name.values())
 
     @property
     def busy(self) -> int:

@@ -305,3 +305,43 @@ def test_a_damaged_folder_is_refused_in_plain_words(tmp_path: Path) -> None:
     (folder / "data.mdb").write_bytes(b"not a database" * 1000)
     with pytest.raises(StateError, match="damaged or not ours"):
         StateStore.open(folder, IDENTITY)
+
+
+def test_the_links_of_a_host_are_told_best_first_but_for_the_one_under_way(
+    frontier: Frontier,
+) -> None:
+    for page, score in enumerate((0.1, 0.9, 0.5)):
+        frontier.push(link(f"http://a/{page}", score), 0)
+    frontier.push(link("http://b/1", 0.2), 0)
+    host = frontier.hosts.get("a")
+    assert [each.url for each in frontier.waiting(host)] == [
+        "http://a/1",
+        "http://a/2",
+        "http://a/0",
+    ]
+    take(frontier)
+    assert [each.url for each in frontier.waiting(host)] == ["http://a/2", "http://a/0"]
+    assert frontier.count(host) == 3
+    assert {each.name for each in frontier.hosts} == {"a", "b"}
+
+
+def test_a_host_is_dropped_with_its_links_but_for_the_one_under_way(frontier: Frontier) -> None:
+    for page in range(3):
+        frontier.push(link(f"http://a/{page}"), 0)
+    frontier.push(link("http://b/1", 0.1), 0)
+    under_way = take(frontier)
+    assert frontier.drop_host("a", 0) == 2
+    assert frontier.drop_host("unknown", 0) == 0
+    finish(frontier, under_way, 0)
+    assert url_of_next(frontier, 1) == "http://b/1"
+    assert not frontier.push(link("http://a/2"), 1)
+
+
+def test_a_link_that_is_forgotten_may_come_in_again(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1"), 0)
+    assert not frontier.forget(link_key("http://a/1"))  # it waits
+    url_of_next(frontier)
+    assert not frontier.push(link("http://a/1"), 1)
+    assert frontier.forget(link_key("http://a/1"))
+    assert not frontier.forget(link_key("http://a/1"))
+    assert frontier.push(link("http://a/1"), 2)
