@@ -24,7 +24,7 @@ from msgspec import structs
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
 from focused.frontier.frontier import Frontier, NotYet, Offer
-from focused.frontier.hosts import Host
+from focused.frontier.host import Host
 from focused.frontier.queued import QueuedLink
 from focused.frontier.rows import pack
 from focused.frontier.store import StateStore

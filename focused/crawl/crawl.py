@@ -72,7 +72,7 @@ class Crawl:
             follow_links=follow_links,
             parse=parse,
         )
-        self._care = HostCare(topic, self.counters)
+        self._care = HostCare(topic, self.counters, self.frontier.hosts)
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
         self._steering = policy.steering
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
@@ -240,7 +240,8 @@ class Crawl:
         if settled.will_retry:
             self.frontier.retry(offer, pace, now)
             return settled
-        offer.host.fetched += settled.outcome == "fetched"
+        if settled.outcome == "fetched":
+            self.frontier.hosts.count_fetched(offer.host)
         offer.host.asked += 1
         if settled.outcome != "redirected":
             offer.host.barren = barren_after(offer.host.barren, _brought(settled))

@@ -56,13 +56,15 @@ class Discovery:
         page = visit.page
         allowed = [link for link in page.links if self._may_follow(page, link, depth)]
         keys = [link_key(link.url) for link in allowed]
-        settled = self._frontier.settled_among(keys)
-        left = [key not in settled for key in keys]
+        hosts = [host_of(link.url) for link in allowed]
+        known = self._frontier.known_among(list(zip(hosts, keys, strict=True)))
+        left = [key not in known.settled for key in keys]
         followed = list(compress(allowed, left))
         if not followed:
             return {}
         if isinstance(self._scorer, LearningScorer):
-            return self._scored_jointly(self._scorer, visit, followed, list(compress(keys, left)))
+            waiting = [known.waiting.get(key) for key in compress(keys, left)]
+            return self._scored_jointly(self._scorer, visit, followed, waiting)
         answer = self._scorer.score(visit, followed)
         rows = zip(followed, answer.scores.tolist(), answer.features.tolist(), strict=True)
         return {
@@ -71,11 +73,13 @@ class Discovery:
         }
 
     def _scored_jointly(
-        self, scorer: LearningScorer, visit: Visit, links: Sequence[Link], keys: Sequence[bytes]
+        self,
+        scorer: LearningScorer,
+        visit: Visit,
+        links: Sequence[Link],
+        waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
         """Scores of all in-links together: of this page's and of those that were found earlier."""
-        queued = self._frontier.waiting_among(keys)
-        waiting = [queued.get(key) for key in keys]
         answer = scorer.score_joined(visit, links, waiting)
         columns = zip(
             links,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from focused.crawl.steps import Fetch, Purpose
 from focused.frontier.frontier import Offer
-from focused.frontier.hosts import Host, HostTable
+from focused.frontier.host import Host
+from focused.frontier.hosts import HostTable
 from focused.web.url import host_of
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from focused.frontier.hosts import Host
+from focused.frontier.host import Host
+from focused.frontier.hosts import HostTable
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.robots import UNAVAILABLE, RobotsRules, rules_from_fetch
 
@@ -23,7 +24,8 @@ MAX_REDIRECTS = 5
 class RobotsGate:
     """Decides per host and URL; ``obey`` False lets everything through."""
 
-    def __init__(self, user_agent: str, *, obey: bool) -> None:
+    def __init__(self, hosts: HostTable, user_agent: str, *, obey: bool) -> None:
+        self._hosts = hosts
         self._user_agent = user_agent
         self._obey = obey
         self._parsed: OrderedDict[tuple[str, str], RobotsRules] = OrderedDict()
@@ -45,7 +47,7 @@ class RobotsGate:
     def learn(self, host: Host, url: str, outcome: Outcome, now: float) -> RobotsRules:
         """Take in what the request for the robots.txt of ``url``'s site brought."""
         rules = rules_from_fetch(outcome, now)
-        host.robots[_scheme(url)] = rules.to_state()
+        self._hosts.keep_robots(host, _scheme(url), rules.to_state())
         self._remember((host.name, _scheme(url)), rules)
         return rules
 
@@ -55,9 +57,13 @@ class RobotsGate:
 
     def _rules(self, host: Host, scheme: str) -> RobotsRules | None:
         rules = self._parsed.get((host.name, scheme))
-        if rules is None and scheme in host.robots:
-            rules = RobotsRules.from_state(host.robots[scheme])
-            self._remember((host.name, scheme), rules)
+        if rules is not None:
+            return rules
+        kept = self._hosts.robots(host).get(scheme)
+        if kept is None:
+            return None
+        rules = RobotsRules.from_state(kept)
+        self._remember((host.name, scheme), rules)
         return rules
 
     def _remember(self, site: tuple[str, str], rules: RobotsRules) -> None:

@@ -1,13 +1,14 @@
 """The frontier: links come in once, and leave when their host may be asked.
 
-See the package docstring for the flow. The store's queue holds one row per
-link under ``host number | descending priority | order found``, so the best
-link of a host is the first row under its number.
+See the package docstring for the flow. On disk a link is three things: a row
+under its number in the order of discovery, a place in its host's queue that
+ends in that number, and a member of its host's set of seen links that ends
+in it too. A link whose row is gone was settled. What is of one host lies
+together, for most links of a page stay on its host.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
@@ -15,21 +16,19 @@ from itertools import islice
 from msgspec.structs import replace
 
 from focused.frontier.exploration import NONE, Exploration
-from focused.frontier.hosts import Host, HostTable
+from focused.frontier.host import Host
+from focused.frontier.hosts import HostTable
+from focused.frontier.leases import LeaseRows
+from focused.frontier.link_rows import Sources, from_row, to_row
+from focused.frontier.places import NUMBER_BYTES, number_bytes, number_of, place, priority_of
 from focused.frontier.politeness import HostPace
-from focused.frontier.queued import (
-    QueuedLink,
-    descending,
-    from_bytes,
-    link_key,
-    priority_of,
-    to_bytes,
-)
+from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
+from focused.frontier.turns import HostLimits
+from focused.web.url import host_of
 
-_DONE = b"d"
-_QUEUED = b"q"
-_FOUND = struct.Struct(">Q")
+_SEEN_BYTES = 10
+"""Of a link's key, within its host: of 10^9 links of one host two are alike once in a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,12 @@ class Offer:
 
     link: QueuedLink
     host: Host
-    queue_key: bytes
+    place: bytes
 
     @property
     def found(self) -> int:
         """The link's place in the order of discovery."""
-        return _found_of(self.queue_key)
+        return number_of(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +52,19 @@ class NotYet:
     until: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a frontier knows of some links, by key; those under way and new ones are in neither."""
+
+    settled: Set[bytes]
+    waiting: Mapping[bytes, QueuedLink]
+
+
 class Frontier:
     """Two-level queue over a :class:`StateStore`; one owner, no threads.
 
     The caller commits the store; every method leaves it in a state that may
-    be committed.
+    be committed, once :meth:`save` was called.
     """
 
     def __init__(
@@ -66,11 +73,15 @@ class Frontier:
         *,
         worth_waiting_for: float = 0.1,
         exploration: Exploration = NONE,
+        limits: HostLimits | None = None,
+        address_delay_s: float = 0.0,
     ) -> None:
-        """Both in priority: see :meth:`offer`, :meth:`HostTable.worth`."""
+        """The first two in priority: see :meth:`offer`, :meth:`HostTable.worth`."""
         self._store = store
         self._worth_waiting_for = worth_waiting_for
-        self.hosts = HostTable(store, exploration)
+        self.hosts = HostTable(store, exploration, limits, address_delay_s)
+        self._sources = Sources(store)
+        self._lease_rows = LeaseRows(store)
         self._found = int(store.get_meta("found") or 0)
         self._found_saved = self._found
         self._leased: set[bytes] = set()
@@ -83,6 +94,14 @@ class Frontier:
         """How many links ever came in: the next link's place in the order of discovery."""
         return self._found
 
+    @property
+    def interrupted(self) -> Sequence[tuple[Host, float]]:
+        """Hosts that were being asked when an earlier process died, and since when."""
+        since = self._lease_rows.kept()
+        if not since:
+            return []
+        return [(host, since[host.prefix]) for host in self.hosts if host.prefix in since]
+
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue a link; True when it is new (the URL-seen test, exact).
 
@@ -91,30 +110,39 @@ class Frontier:
         ``link`` holds what the waiting one told, it takes its place whatever
         the priority.
         """
-        state = self._store.get("seen", link.key)
-        if state is not None:
-            self._found_again(link, state, now, joined)
-            return False
         host = self.hosts.get(link.host)
-        queue_key = self._queue_key(host, link.priority, self._found)
-        self._write(link, queue_key)
+        number = self._number_of(host, link.key)
+        if number is not None:
+            self._found_again(link, host, number, now, joined)
+            return False
+        number = number_bytes(self._found)
+        at = place(link.priority, self._found)
+        self._store.put("links", number, to_row(link, self._sources), last=True)
+        self._store.add("queue", host.prefix, at)
+        self._store.add("seen", host.prefix, link.key[:_SEEN_BYTES] + number)
         self._found += 1
-        self.hosts.link_came(host, queue_key, now)
+        self.hosts.link_came(host, at, now)
         return True
 
-    def settled_among(self, keys: Sequence[bytes]) -> Set[bytes]:
-        """Those of the keys whose links came in and left again: they come in no more."""
-        return {key for key, state in self._store.get_many("seen", keys) if state == _DONE}
-
-    def waiting_among(self, keys: Sequence[bytes]) -> Mapping[bytes, QueuedLink]:
-        """Those of the keys' links that are queued and not under way, by key."""
-        queued = {
-            state[1:]: key
-            for key, state in self._store.get_many("seen", keys)
-            if state.startswith(_QUEUED) and key not in self._leased
-        }
-        rows = self._store.get_many("queue", list(queued))
-        return {queued[queue_key]: from_bytes(raw) for queue_key, raw in rows}
+    def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:
+        """What is known of links, each given by its host's name and its key."""
+        numbers: dict[bytes, tuple[Host, bytes]] = {}
+        for name, key in links:
+            host = self.hosts.known(name)
+            if host is None:
+                continue
+            number = self._number_of(host, key)
+            if number is not None:
+                numbers[number] = (host, key)
+        rows = dict(self._store.get_many("links", list(numbers)))
+        return Known(
+            {key for number, (_, key) in numbers.items() if number not in rows},
+            {
+                key: from_row(rows[number], host.name, self._sources)
+                for number, (host, key) in numbers.items()
+                if number in rows and key not in self._leased
+            },
+        )
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
         """Return the best link that may be asked for now; None when none is left.
@@ -124,36 +152,35 @@ class Frontier:
         is taken until :meth:`settle`, :meth:`retry` or :meth:`put_back`.
         """
         host = self.hosts.best_due(now)
-        if host is not None and patience_s > 0 and host.best is not None:
+        if host is not None and patience_s > 0:
             enough = self.hosts.worth(host) + self._worth_waiting_for
-            better_at = self.hosts.better_soon(enough, now, patience_s)
+            better_at = self.hosts.turns.better_soon(enough, now, patience_s)
             if better_at is not None:
                 return NotYet(better_at)
         if host is None:
             if not self.hosts.with_links and not self.hosts.busy:
                 return None
             return NotYet(self.hosts.next_due_at())
-        row = self._store.first("queue", host.prefix)
-        if row is None:
+        at, following = self._store.first_two("queue", host.prefix)
+        if at is None:
             raise AssertionError(f"host {host.name} is due without a link")
-        queue_key, value, following = row
-        link = from_bytes(value)
-        self.hosts.take(host, queue_key, following, now)
+        link = self._read(at, host)
+        self.hosts.take(host, at, following, now)
+        self._lease_rows.changed(host)
         self._leased.add(link.key)
-        return Offer(link, host, queue_key)
+        return Offer(link, host, at)
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link is done with, whatever came of it; its host goes on at ``pace``."""
-        self._store.delete("queue", offer.queue_key)
-        self._store.put("seen", offer.link.key, _DONE)
+        self._take_out(offer.host, offer.place)
         self._release(offer, pace, now, still_queued=False)
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The fetch failed for now: the link stays queued, one try older."""
-        # A link that was scored again at its turn has another priority than its row's key.
-        priority = priority_of(offer.queue_key)
+        # A link that was scored again at its turn has another priority than its place.
+        priority = priority_of(offer.place)
         older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
-        self._store.put("queue", offer.queue_key, to_bytes(older))
+        self._store.put("links", offer.place[-NUMBER_BYTES:], to_row(older, self._sources))
         self._release(offer, pace, now, still_queued=True)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -162,20 +189,21 @@ class Frontier:
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back under another priority: ``link``'s."""
-        queue_key = self._move(offer.queue_key, link, offer.host)
+        at = self._move(offer.place, link, offer.host)
         self._leased.discard(link.key)
+        self._lease_rows.changed(offer.host)
         self.hosts.give_back(offer.host, now, still_queued=False)
-        self.hosts.link_came(offer.host, queue_key, now)
+        self.hosts.link_came(offer.host, at, now)
 
-    def drop(self, link: QueuedLink, now: float) -> None:
-        """Take a queued link out without a fetch; it stays seen."""
-        state = self._store.get("seen", link.key)
-        if state is None or not state.startswith(_QUEUED) or link.key in self._leased:
-            return
-        host = self.hosts.get(link.host)
-        self._store.delete("queue", state[1:])
-        self._store.put("seen", link.key, _DONE)
+    def drop(self, link: QueuedLink, now: float) -> bool:
+        """Take a queued link out without a fetch; it stays seen. False when it does not wait."""
+        waiting = self._waiting_row(link.host, link.key)
+        if waiting is None:
+            return False
+        host, old, number = waiting
+        self._take_out(host, place(old.priority, int.from_bytes(number, "big")))
         self.hosts.refresh(host, now)
+        return True
 
     def drop_host(self, name: str, now: float) -> int:
         """Take all queued links of a host out without a fetch; return how many.
@@ -185,29 +213,36 @@ class Frontier:
         host = self.hosts.known(name)
         if host is None:
             return 0
-        links = list(self.waiting(host))
-        for link in links:
-            self.drop(link, now)
-        return len(links)
+        places = [at for at in self._store.members("queue", host.prefix) if at != host.leased]
+        for at in places:
+            self._take_out(host, at)
+        self.hosts.refresh(host, now)
+        return len(places)
 
-    def forget(self, key: bytes) -> bool:
+    def forget(self, host_name: str, key: bytes) -> bool:
         """A link that left the queue may come in again, as if it was never seen.
 
         For pages that vanished, and links that were dropped by mistake. False
         when the link is queued, or was never seen.
         """
-        return self._store.get("seen", key) == _DONE and self._store.delete("seen", key)
+        host = self.hosts.known(host_name)
+        number = None if host is None else self._number_of(host, key)
+        if host is None or number is None or self._store.get("links", number) is not None:
+            return False
+        return self._store.discard("seen", host.prefix, key[:_SEEN_BYTES] + number)
 
     def count(self, host: Host) -> int:
         """How many links of the host are queued, one under way included."""
-        return sum(1 for _ in self._store.scan("queue", host.prefix))
+        return self._store.size_of("queue", host.prefix)
 
     def waiting(self, host: Host) -> Iterator[QueuedLink]:
-        """Yield the host's queued links, best first, but for one under way; do not write meanwhile."""
-        for _, raw in self._store.scan("queue", host.prefix):
-            link = from_bytes(raw)
-            if link.key not in self._leased:
-                yield link
+        """Yield the host's queued links, best first, but for one under way.
+
+        Do not write meanwhile.
+        """
+        for at in self._store.members("queue", host.prefix):
+            if at != host.leased:
+                yield self._read(at, host)
 
     def reprioritise(self, priorities: Mapping[str, float], now: float) -> int:
         """Move queued links, by normalised URL, up or down; return how many were moved.
@@ -218,19 +253,14 @@ class Frontier:
         touched: dict[Host, None] = {}
         moved = 0
         for url, priority in priorities.items():
-            key = link_key(url)
-            state = self._store.get("seen", key)
-            if state is None or not state.startswith(_QUEUED) or key in self._leased:
+            waiting = self._waiting_row(host_of(url), link_key(url))
+            if waiting is None:
                 continue
-            old_key = state[1:]
-            if priority_of(old_key) == priority:
+            host, link, number = waiting
+            if link.priority == priority:
                 continue
-            raw = self._store.get("queue", old_key)
-            if raw is None:
-                continue
-            link = replace(from_bytes(raw), priority=priority)
-            host = self.hosts.get(link.host)
-            self._move(old_key, link, host)
+            old_place = place(link.priority, int.from_bytes(number, "big"))
+            self._move(old_place, replace(link, priority=priority), host)
             touched[host] = None
             moved += 1
         for host in touched:
@@ -245,58 +275,80 @@ class Frontier:
         ``again`` is given a link and its place in the order of discovery, and
         returns the link with what is known of it now.
         """
-        best = list(islice(self._store.scan("queue", host.prefix), at_most))
-        for queue_key, raw in best:
-            link = from_bytes(raw)
-            if link.key in self._leased:
+        for at in list(islice(self._store.members("queue", host.prefix), at_most)):
+            if at == host.leased:
                 continue
-            moved = again(link, _found_of(queue_key))
+            link = self._read(at, host)
+            moved = again(link, number_of(at))
             if moved.priority != link.priority:
-                self._move(queue_key, moved, host)
+                self._move(at, moved, host)
         self.hosts.refresh(host, now)
 
     def save(self) -> None:
-        """Write the counters that are kept in memory into the open transaction."""
+        """Write what is kept in memory into the open transaction: counters, leases."""
+        self._lease_rows.save()
         if self._found != self._found_saved:
             self._store.put_meta("found", self._found)
             self._found_saved = self._found
 
     def _release(self, offer: Offer, pace: HostPace, now: float, *, still_queued: bool) -> None:
         self._leased.discard(offer.link.key)
+        self._lease_rows.changed(offer.host)
         offer.host.pace = pace
         self.hosts.save(offer.host)
         self.hosts.give_back(offer.host, now, still_queued=still_queued)
 
-    def _queue_key(self, host: Host, priority: float, found: int) -> bytes:
-        return host.prefix + descending(priority) + _FOUND.pack(found)
+    def _number_of(self, host: Host, key: bytes) -> bytes | None:
+        """The number of the host's link with that key, None when it was never seen."""
+        member = self._store.member_with("seen", host.prefix, key[:_SEEN_BYTES])
+        return None if member is None else member[_SEEN_BYTES:]
 
-    def _move(self, queue_key: bytes, link: QueuedLink, host: Host) -> bytes:
-        """Put a queued link's row where its priority belongs now; return its new key."""
-        moved_key = self._queue_key(host, link.priority, _found_of(queue_key))
-        self._store.delete("queue", queue_key)
-        self._write(link, moved_key)
-        return moved_key
+    def _read(self, at: bytes, host: Host) -> QueuedLink:
+        row = self._store.get("links", at[-NUMBER_BYTES:])
+        if row is None:
+            raise AssertionError(f"a link in the queue of host {host.name} has no row")
+        return from_row(row, host.name, self._sources)
 
-    def _write(self, link: QueuedLink, queue_key: bytes) -> None:
-        self._store.put("queue", queue_key, to_bytes(link))
-        self._store.put("seen", link.key, _QUEUED + queue_key)
+    def _waiting_row(self, host_name: str, key: bytes) -> tuple[Host, QueuedLink, bytes] | None:
+        """The link with that key, its host and its number; None unless it waits."""
+        host = self.hosts.known(host_name)
+        if host is None or key in self._leased:
+            return None
+        number = self._number_of(host, key)
+        row = None if number is None else self._store.get("links", number)
+        if number is None or row is None:
+            return None
+        return host, from_row(row, host.name, self._sources), number
 
-    def _found_again(self, link: QueuedLink, state: bytes, now: float, joined: bool) -> None:
-        # A link under way keeps its row: settling it must find the key it was offered with.
-        if not state.startswith(_QUEUED) or link.key in self._leased:
+    def _take_out(self, host: Host, at: bytes) -> None:
+        self._store.discard("queue", host.prefix, at)
+        self._store.delete("links", at[-NUMBER_BYTES:])
+
+    def _move(self, at: bytes, link: QueuedLink, host: Host) -> bytes:
+        """Write a queued link anew, where its priority belongs now; return its new place."""
+        moved = place(link.priority, number_of(at))
+        self._store.put("links", at[-NUMBER_BYTES:], to_row(link, self._sources))
+        if moved != at:
+            self._store.discard("queue", host.prefix, at)
+            self._store.add("queue", host.prefix, moved)
+        return moved
+
+    def _found_again(
+        self, link: QueuedLink, host: Host, number: bytes, now: float, joined: bool
+    ) -> None:
+        # A link under way keeps its row: settling it must find the place it was offered with.
+        if link.key in self._leased:
             return
-        rises = descending(link.priority) < state[5:13]  # the queue key's own priority
+        row = self._store.get("links", number)
+        if row is None:
+            return
+        old = from_row(row, host.name, self._sources)
+        rises = link.priority > old.priority
         if not rises and not joined:
             return
-        queue_key = state[1:]
-        raw = self._store.get("queue", queue_key)
-        if raw is None:
-            return
-        old = from_bytes(raw)
         # A seed told nothing that could be joined: a page that links to it takes nothing from it.
         if not rises and (not old.evidence or old.evidence == link.evidence):
             return
-        host = self.hosts.get(old.host)
         better = replace(
             link,
             depth=min(link.depth, old.depth),
@@ -304,13 +356,8 @@ class Frontier:
             tries=old.tries,
             payload=old.payload,
         )
-        moved_key = self._move(queue_key, better, host)
+        moved = self._move(place(old.priority, int.from_bytes(number, "big")), better, host)
         if rises:
-            self.hosts.link_came(host, moved_key, now)
+            self.hosts.link_came(host, moved, now)
         else:
             self.hosts.refresh(host, now)
-
-
-def _found_of(queue_key: bytes) -> int:
-    (found,) = _FOUND.unpack(queue_key[12:])
-    return int(found)

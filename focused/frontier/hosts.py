@@ -1,77 +1,39 @@
-"""The hosts of a frontier: which may be asked now, and whose best link is best.
+"""The hosts of a frontier: what is known of each, and the turn of each.
 
-Held in memory (a host is a few hundred bytes), written through to the store.
-Two heaps with lazy deletion: hosts that wait for their time, and hosts that
-are due, by their best link. An entry counts only while its stamp is the
-host's newest.
+Held in memory, some hundred bytes each, and written through to the store; what may be long,
+the rules of their robots.txt, is on disk alone.
 """
 
 from __future__ import annotations
 
-import heapq
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from focused.frontier.exploration import NONE, Exploration
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import priority_of
+from focused.frontier.host import Host, Server, restore, to_row
+from focused.frontier.places import priority_of
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
-
-_HOST_ROW = struct.Struct(">QQddId")
-"""Pages asked for, fetched, barren; due at, failures in a row, crawl delay in seconds."""
-
-
-@dataclass(slots=True, eq=False)
-class Host:
-    """One host's state.
-
-    ``best`` is the priority of its best link that is not under way, None when
-    there is none; ``hope`` is what is added to that. Of ``asked`` pages, those
-    that failed included, ``fetched`` came; ``barren`` of late brought nothing
-    (:func:`focused.frontier.exploration.barren_after`). ``leased`` is the queue
-    key of the link under way, since ``leased_at``. ``robots`` is the state of
-    its robots.txt rules by scheme, opaque here.
-    """
-
-    name: str
-    number: int
-    pace: HostPace = field(default_factory=HostPace)
-    asked: int = 0
-    fetched: int = 0
-    barren: float = 0.0
-    robots: dict[str, Any] = field(default_factory=dict)
-    best: float | None = None
-    hope: float = 0.0
-    leased: bytes | None = None
-    leased_at: float = 0.0
-    stamp: int = 0
-    prefix: bytes = field(init=False)
-    """Of the queue keys of its links."""
-    robots_saved: dict[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.prefix = struct.pack(">I", self.number)
-        self.robots_saved = dict(self.robots)
+from focused.frontier.turns import HostLimits, Turns
 
 
 class HostTable:
     """All hosts of a crawl, and the order in which they may be asked."""
 
-    def __init__(self, store: StateStore, exploration: Exploration = NONE) -> None:
-        """``exploration``: see :meth:`worth`."""
+    def __init__(
+        self,
+        store: StateStore,
+        exploration: Exploration = NONE,
+        limits: HostLimits | None = None,
+        address_delay_s: float = 0.0,
+    ) -> None:
+        """``address_delay_s``: the pause between fetches from hosts at one address."""
         self._store = store
-        self._exploration = exploration
+        self._address_delay_s = address_delay_s
         self._by_name: dict[str, Host] = {}
-        self._waiting: list[tuple[float, int, Host]] = []
-        self._due: list[tuple[float, float, int, Host]] = []
-        self._stamps = 0
-        self.with_links = 0
-        self._busy: set[Host] = set()
-        for name, raw in store.scan("host_ids"):
-            self._load(name.decode(), raw)
+        self._servers: dict[str, Server] = {}
+        self.turns = Turns(exploration, limits)
+        self._load()
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -80,20 +42,24 @@ class HostTable:
         return iter(self._by_name.values())
 
     @property
+    def with_links(self) -> int:
+        """How many hosts have links that may be asked for, now or later."""
+        return self.turns.in_turn
+
+    @property
     def busy(self) -> int:
         """How many hosts are being asked."""
-        return len(self._busy)
+        return self.turns.busy
 
     def worth(self, host: Host) -> float:
         """The priority of the host's best link, and what is hoped of the host."""
-        return float("-inf") if host.best is None else host.best + host.hope
+        return self.turns.worth(host)
 
     def get(self, name: str) -> Host:
         """Return the host, a new one when it was unknown."""
         host = self._by_name.get(name)
         if host is None:
-            host = Host(name, len(self._by_name))
-            self._by_name[name] = host
+            host = self._by_name[name] = Host(name, len(self._by_name))
             self._store.put("host_ids", name.encode(), host.prefix)
         return host
 
@@ -101,130 +67,97 @@ class HostTable:
         """Return the host, or None."""
         return self._by_name.get(name)
 
+    def full(self) -> Iterator[Host]:
+        """Yield the hosts that have links, but whose budget of pages is spent."""
+        return (host for host in self if host.best is not None and not host.in_turn)
+
+    def stands_at(self, host: Host, address: str) -> None:
+        """The host was found at that address: it shares its server's turn from now on."""
+        if not address or host.address == address:
+            return
+        under_way = host.leased is not None
+        if host.server is not None:
+            host.server.fetched -= host.fetched
+            host.server.busy -= under_way
+        host.server = self._servers.setdefault(address, Server(address))
+        host.server.fetched += host.fetched
+        host.server.busy += under_way
+
+    def count_fetched(self, host: Host) -> None:
+        """A page came from the host."""
+        host.fetched += 1
+        if host.server is not None:
+            host.server.fetched += 1
+
+    def robots(self, host: Host) -> Mapping[str, Any]:
+        """The state of the host's robots.txt rules by scheme, as :meth:`keep_robots` was given."""
+        raw = self._store.get("robots", host.prefix)
+        found: Mapping[str, Any] = {} if raw is None else unpack(raw)
+        return found
+
+    def keep_robots(self, host: Host, scheme: str, rules: Any) -> None:
+        """Keep the state of the host's rules for a scheme."""
+        self._store.put("robots", host.prefix, pack({**self.robots(host), scheme: rules}))
+
     def refresh(self, host: Host, now: float) -> None:
         """Give the host its place again after its time changed, or links left its queue."""
-        keys = (key for key, _ in self._store.scan("queue", host.prefix) if key != host.leased)
-        self._set_best(host, next(keys, None))
-        self._place(host, now)
+        first, second = self._store.first_two("queue", host.prefix)
+        self._set_best(host, second if first == host.leased else first)
+        self.turns.place(host, now)
 
-    def link_came(self, host: Host, queue_key: bytes, now: float) -> None:
+    def link_came(self, host: Host, place: bytes, now: float) -> None:
         """A link came into the host's queue, or moved up in it."""
-        if _comes_before(queue_key, host):
-            self._set_best(host, queue_key)
-            self._place(host, now)
+        if _comes_before(place, host):
+            self._set_best(host, place)
+            self.turns.place(host, now)
 
-    def take(self, host: Host, queue_key: bytes, following: bytes | None, now: float) -> None:
+    def take(self, host: Host, place: bytes, following: bytes | None, now: float) -> None:
         """The best link is under way: its host is offered to nobody else.
 
-        ``following`` is the queue key of the host's next best, if there is one.
+        ``following`` is the place of the host's next best, if there is one.
         """
-        host.leased = queue_key
+        host.leased = place
         host.leased_at = now
-        self._busy.add(host)
+        self.turns.take(host)
         self._set_best(host, following)
-        self._place(host, now)
+        self.turns.place(host, now)
 
     def give_back(self, host: Host, now: float, *, still_queued: bool) -> None:
         """The fetch is over; its link left the queue, or not."""
         leased, host.leased = host.leased, None
-        self._busy.discard(host)
+        self.turns.release(host, now + self._address_delay_s)
         if still_queued and leased is not None and _comes_before(leased, host):
             self._set_best(host, leased)
-        self._place(host, now)
+        self.turns.place(host, now)
 
     def save(self, host: Host) -> None:
         """Write the host's state into the open transaction."""
-        pace = host.pace
-        row = _HOST_ROW.pack(
-            host.asked,
-            host.fetched,
-            host.barren,
-            pace.due_at,
-            pace.failures,
-            pace.crawl_delay_s,
-        )
-        self._store.put("hosts", host.prefix, row)
-        # Rules are as long as the site wants, and change once a day.
-        if host.robots != host.robots_saved:
-            self._store.put("robots", host.prefix, pack(host.robots))
-            host.robots_saved = dict(host.robots)
+        self._store.put("hosts", host.prefix, to_row(host))
 
     def best_due(self, now: float) -> Host | None:
         """Return the free host that may be asked now and has the best link, or None."""
-        while self._waiting and self._waiting[0][0] <= now:
-            _, stamp, host = heapq.heappop(self._waiting)
-            if host.stamp == stamp:
-                self._place(host, now)
-        while self._due:
-            _, _, stamp, host = self._due[0]
-            if host.stamp == stamp:
-                return host
-            heapq.heappop(self._due)
-        return None
+        return self.turns.best_due(now)
 
     def next_due_at(self) -> float | None:
         """Return when the first waiting host falls due; None when none waits."""
-        while self._waiting:
-            due_at, stamp, host = self._waiting[0]
-            if host.stamp == stamp:
-                return due_at
-            heapq.heappop(self._waiting)
-        return None
+        return self.turns.next_due_at()
 
-    def better_soon(self, priority: float, now: float, patience_s: float) -> float | None:
-        """Return when to look again for a host worth more than ``priority``; None: do not wait.
+    def _set_best(self, host: Host, place: bytes | None) -> None:
+        host.best = None if place is None else priority_of(place)
 
-        Counts hosts that fall due within ``patience_s``, and busy ones that
-        were asked less than that ago: a slow host holds up nobody for longer.
-        Linear in waiting and busy hosts.
-        """
-        until = now + patience_s
-        # Written out, for it is asked of every waiting host at every offer. A host in trouble
-        # is nothing to wait for.
-        soon = [
-            due_at
-            for due_at, stamp, host in self._waiting
-            if due_at <= until
-            and host.stamp == stamp
-            and self.worth(host) > priority
-            and not host.pace.failures
-        ]
-        soon += [
-            host.leased_at + patience_s
-            for host in self._busy
-            if host.leased_at + patience_s > now
-            and self.worth(host) > priority
-            and not host.pace.failures
-        ]
-        return min(soon, default=None)
-
-    def _set_best(self, host: Host, queue_key: bytes | None) -> None:
-        had = host.best is not None
-        host.best = None if queue_key is None else priority_of(queue_key)
-        self.with_links += (host.best is not None) - had
-
-    def _place(self, host: Host, now: float) -> None:
-        self._stamps += 1
-        host.stamp = 0 if host.leased or host.best is None else self._stamps
-        if not host.stamp or host.best is None:
-            return
-        host.hope = self._exploration.hope(host.asked, host.barren)
-        if host.pace.due_at > now:
-            heapq.heappush(self._waiting, (host.pace.due_at, host.stamp, host))
-        else:
-            heapq.heappush(self._due, (-self.worth(host), host.pace.due_at, host.stamp, host))
-
-    def _load(self, name: str, prefix: bytes) -> None:
-        (number,) = struct.unpack(">I", prefix)
-        robots = self._store.get("robots", prefix)
-        host = Host(name, number, robots={} if robots is None else unpack(robots))
-        raw = self._store.get("hosts", prefix)
-        if raw is not None:
-            host.asked, host.fetched, host.barren, *pace = _HOST_ROW.unpack(raw)
-            host.pace = HostPace(*pace)
-        self._by_name[name] = host
-        self.refresh(host, now=float("-inf"))
+    def _load(self) -> None:
+        by_prefix = {}
+        for name, prefix in self._store.scan("host_ids"):
+            host = Host(name.decode(), int.from_bytes(prefix, "big"))
+            self._by_name[host.name] = by_prefix[prefix] = host
+        for prefix, row in self._store.scan("hosts"):
+            host = by_prefix[prefix]
+            self.stands_at(host, restore(host, row))
+        for prefix, place in self._store.firsts("queue"):
+            host = by_prefix[prefix]
+            self._set_best(host, place)
+            self.turns.place(host, float("-inf"))
 
 
-def _comes_before(queue_key: bytes, host: Host) -> bool:
-    return host.best is None or priority_of(queue_key) > host.best
+def _comes_before(place: bytes, host: Host) -> bool:
+    return host.best is None or priority_of(place) > host.best

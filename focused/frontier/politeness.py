@@ -16,11 +16,15 @@ _FIRST_BACKOFF_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HostPace:
-    """One host's clock. ``failures`` counts consecutive troubles of the host."""
+    """One host's clock. ``failures`` counts consecutive troubles of the host.
+
+    ``times_aside`` counts how often in a row it was set aside for them.
+    """
 
     due_at: float = 0.0
     failures: int = 0
     crawl_delay_s: float = 0.0
+    times_aside: int = 0
 
 
 def after_answer(pace: HostPace, now: float, delay_s: float) -> HostPace:

@@ -1,9 +1,11 @@
-"""The durable rows of a crawl: one LMDB environment, one transaction at a time.
+"""The durable rows of a crawl: tables, sets, and one transaction at a time.
 
 Frontier and archive write into the same transaction, so that "this page is
 archived" and "this link is no longer queued" become true together. A commit
-survives the death of the process (``kill -9``); surviving a power failure
-takes :meth:`StateStore.sync`, which the driver calls about once a second.
+survives the death of the process (``kill -9``), and the failure of power once
+:meth:`StateStore.sync` has come, which the driver calls about once a second:
+a commit is an append to a journal, from which the tables are brought up to
+date when they are opened next (:mod:`focused.frontier.journal`).
 """
 
 from __future__ import annotations
@@ -19,31 +21,41 @@ import lmdb
 import msgspec
 
 from focused.errors import StateError
+from focused.frontier import environment
+from focused.frontier.environment import SETS, TABLES
+from focused.frontier.journal import Journal, Step
 
-FORMAT_VERSION = 3
-_MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
-_TABLES = (
-    "meta", "seen", "queue", "host_ids", "hosts", "robots", "pages", "page_links", "content",
-    "lessons", "learned",
-)  # fmt: skip
+FORMAT_VERSION = 4
+_PUT, _DELETE, _ADD, _DISCARD = range(4)
+# Of journal. More: fewer writes in all, longer pauses, more of memory until then.
+_CHECKPOINT_BYTES = 2_000_000
+_SYNCS_PER_CHECKPOINT = 10
+_NUMBER = {name: number for number, name in enumerate((*TABLES, *SETS))}
 
 
 class StateStore:
-    """Named tables of byte keys and values, in key order, with group commit.
+    """Named tables of byte keys and values, and sets of byte members by key; all in order.
 
     Use :meth:`open`. Not thread-safe: one owner, the crawl.
     """
 
     def __init__(
-        self, env: lmdb.Environment, lock: TextIO, folder: Path, commit_every: int = 1
+        self, env: lmdb.Environment, lock: TextIO | None, folder: Path, commit_every: int = 1
     ) -> None:
         self._env = env
         self._lock = lock
         self._folder = folder
-        self._tables = {name: env.open_db(name.encode()) for name in _TABLES}
-        self._txn = env.begin(write=True)
+        self._dbs = environment.databases(env, create=lock is not None)
         self._commit_every = commit_every
         self._commits = 0
+        self._syncs = 0
+        self._steps: list[Step] = []
+        durable = lock is not None and commit_every == 1
+        self._journal = Journal(folder / "journal") if durable else None
+        self._broken = False
+        self._closed = False
+        self._txn = env.begin(write=lock is not None)
+        self._cursors: dict[str, Any] = {}
 
     @classmethod
     def open(
@@ -53,8 +65,8 @@ class StateStore:
 
         ``identity`` says whose state it is (topic, policy); it is written at
         creation and must be equal ever after. ``commit_every`` above 1 makes
-        only each so manieth commit true, and those between with it: for state
-        that nobody needs after a crash.
+        only each so manieth commit true, and those between with it, and
+        never waits for the disk: for state that nobody needs after a crash.
 
         Raises StateError when another process holds the folder, when the
         files are damaged or of another program, or belong to another crawl.
@@ -67,16 +79,17 @@ class StateStore:
                 f"{folder} cannot be written to: {error.strerror}. "
                 "Choose another output.folder, or mend this one."
             ) from error
-        try:
-            store = cls(_open_environment(folder), lock, folder, commit_every)
-        except BaseException:
-            lock.close()
-            raise
-        try:
-            store._check_identity(identity)
-        except StateError:
-            store.close()
-            raise
+        with contextlib.ExitStack() as undo:
+            undo.callback(lock.close)
+            env = environment.opened(folder, durable=commit_every == 1)
+            undo.callback(env.close)
+            try:
+                environment.claim(env, folder, {"format": FORMAT_VERSION, **identity})
+                store = cls(env, lock, folder, commit_every)
+                store._catch_up()
+            except (lmdb.Error, OSError, msgspec.MsgspecError) as error:
+                raise environment.damaged(folder, error) from error
+            undo.pop_all()
         return store
 
     @classmethod
@@ -85,54 +98,118 @@ class StateStore:
 
         Raises StateError when there is none, or as :meth:`open` does.
         """
-        if not (folder / "data.mdb").is_file():
-            raise StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
+        environment.must_hold_state(folder)
         return cls.open(folder, {})
+
+    @classmethod
+    def view(cls, folder: Path) -> StateStore:
+        """A snapshot of the state, to read only, even while a crawl runs on it.
+
+        Of a running crawl it is at most some ten seconds old. Of one that was
+        killed it may lack the last seconds, which :meth:`open` brings back.
+        Raises StateError when there is none, or it is damaged or of another format.
+        """
+        environment.must_hold_state(folder)
+        env = environment.opened(folder, durable=True, read_only=True)
+        with contextlib.ExitStack() as undo:
+            undo.callback(env.close)
+            try:
+                environment.check(env, folder, {"format": FORMAT_VERSION})
+                store = cls(env, None, folder)
+            except lmdb.Error as error:
+                raise environment.damaged(folder, error) from error
+            undo.pop_all()
+        return store
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """Return the value, or None."""
-        value: bytes | None = self._txn.get(key, db=self._tables[table])
+        value: bytes | None = self._txn.get(key, db=self._dbs[table])
         return value
 
     def get_many(self, table: str, keys: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
         """Return the rows that are there, in one go: a quarter of the time of one by one."""
-        cursor = self._txn.cursor(db=self._tables[table])
-        rows: Sequence[tuple[bytes, bytes]] = cursor.getmulti(keys)
+        rows: Sequence[tuple[bytes, bytes]] = self._cursor(table).getmulti(keys)
         return rows
 
-    def put(self, table: str, key: bytes, value: bytes) -> None:
-        """Write or replace a row. Raises StateError when the disk is full."""
-        try:
-            self._txn.put(key, value, db=self._tables[table])
-        except (lmdb.DiskError, lmdb.MapFullError, OSError) as error:
-            raise self._unwritable(error) from error
+    def put(self, table: str, key: bytes, value: bytes, *, last: bool = False) -> None:
+        """Write or replace a row; ``last`` tells that no key of the table is as large or larger.
+
+        Rows that come in order fill their pages wholly, where others leave a third free.
+        Raises StateError when the disk is full.
+        """
+        with self._writing():
+            self._txn.put(key, value, append=last, db=self._dbs[table])
+        self._note(_PUT, table, key, value)
 
     def delete(self, table: str, key: bytes) -> bool:
-        """Remove a row; False when it was not there."""
-        return bool(self._txn.delete(key, db=self._tables[table]))
+        """Remove a row, or a set with all its members; False when it was not there."""
+        with self._writing():
+            gone = bool(self._txn.delete(key, db=self._dbs[table]))
+        self._note(_DELETE, table, key, b"")
+        return gone
 
     def count(self, table: str) -> int:
-        """Return the number of rows."""
-        return int(self._txn.stat(self._tables[table])["entries"])
-
-    def first(self, table: str, prefix: bytes) -> tuple[bytes, bytes, bytes | None] | None:
-        """Return the row with the smallest key under ``prefix``, and the next such key if any."""
-        cursor = self._txn.cursor(db=self._tables[table])
-        if not cursor.set_range(prefix):
-            return None
-        key, value = cursor.item()
-        if not key.startswith(prefix):
-            return None
-        following = cursor.key() if cursor.next() else b""
-        return key, value, following if following.startswith(prefix) else None
+        """Return the number of rows, or of members of all sets together."""
+        return int(self._txn.stat(self._dbs[table])["entries"])
 
     def scan(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield the rows under ``prefix`` in key order; do not write meanwhile."""
-        with self._txn.cursor(db=self._tables[table]) as cursor:
+        with self._txn.cursor(db=self._dbs[table]) as cursor:
             found = cursor.set_range(prefix) if prefix else cursor.first()
             while found and cursor.key().startswith(prefix):
                 yield cursor.key(), cursor.value()
                 found = cursor.next()
+
+    def last_key(self, table: str) -> bytes | None:
+        """Return the largest key, or None."""
+        cursor = self._cursor(table)
+        return bytes(cursor.key()) if cursor.last() else None
+
+    def add(self, sets: str, key: bytes, member: bytes) -> None:
+        """Put a member into the set of that key. All of one table are of one length."""
+        with self._writing():
+            self._txn.put(key, member, db=self._dbs[sets])
+        self._note(_ADD, sets, key, member)
+
+    def discard(self, sets: str, key: bytes, member: bytes) -> bool:
+        """Take a member out of the set of that key; False when it was not in."""
+        with self._writing():
+            gone = bool(self._txn.delete(key, member, db=self._dbs[sets]))
+        self._note(_DISCARD, sets, key, member)
+        return gone
+
+    def first_two(self, sets: str, key: bytes) -> tuple[bytes | None, bytes | None]:
+        """Return the smallest members of the set of that key, None where there are fewer."""
+        cursor = self._cursor(sets)
+        if not cursor.set_key(key):
+            return None, None
+        first = bytes(cursor.value())
+        return first, bytes(cursor.value()) if cursor.next_dup() else None
+
+    def member_with(self, sets: str, key: bytes, prefix: bytes) -> bytes | None:
+        """Return the first member that begins with ``prefix``, or None."""
+        cursor = self._cursor(sets)
+        if not cursor.set_range_dup(key, prefix):
+            return None
+        member = bytes(cursor.value())
+        return member if member.startswith(prefix) else None
+
+    def members(self, sets: str, key: bytes) -> Iterator[bytes]:
+        """Yield the members of the set of that key in order; do not write meanwhile."""
+        with self._txn.cursor(db=self._dbs[sets]) as cursor:
+            if cursor.set_key(key):
+                yield from cursor.iternext_dup()
+
+    def size_of(self, sets: str, key: bytes) -> int:
+        """Return the number of members of the set of that key."""
+        cursor = self._cursor(sets)
+        return int(cursor.count()) if cursor.set_key(key) else 0
+
+    def firsts(self, sets: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yield each set's key with its smallest member, in key order; do not write meanwhile."""
+        with self._txn.cursor(db=self._dbs[sets]) as cursor:
+            if cursor.first():
+                yield from cursor.iternext_nodup(keys=True, values=True)
 
     def get_meta(self, key: str) -> Any:
         """Return a JSON value of the crawl's own bookkeeping, or None."""
@@ -144,50 +221,116 @@ class StateStore:
         self.put("meta", key.encode(), msgspec.json.encode(value))
 
     def commit(self) -> None:
-        """Make everything since the last commit true at once."""
+        """Make everything since the last commit true at once. Raises StateError: disk full."""
         self._commits += 1
-        if self._commits % self._commit_every:
+        if self._journal is None:
+            if self._commits % self._commit_every == 0:
+                self._renew()
             return
+        if not self._steps:
+            return
+        with self._writing():
+            self._journal.append(self._steps)
+        self._steps.clear()
+        if self._journal.bytes >= _CHECKPOINT_BYTES:
+            self._checkpoint()
+
+    def sync(self) -> None:
+        """Force what is committed to the disk, against power failure.
+
+        Now and then the tables, too, so that :meth:`view` does not lag behind for long.
+        """
+        if self._journal is None:
+            return
+        self._syncs += 1
+        with self._writing():
+            self._journal.sync()
+        if self._journal.bytes and self._syncs % _SYNCS_PER_CHECKPOINT == 0:
+            self._checkpoint()
+
+    def close(self) -> None:
+        """Commit, sync and let the folder go; twice is harmless.
+
+        After an error of writing nothing is written any more: what was committed
+        before is what counts.
+        """
+        if not self._closed and not self._broken and self._lock is not None:
+            with contextlib.suppress(StateError):
+                if self._journal is not None:
+                    self.commit()
+                    self._checkpoint()
+                else:
+                    self._renew()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let the folder go as the death of the process would: nothing is written any more."""
+        if self._closed:
+            return
+        self._closed = True
+        self._cursors.clear()
+        self._txn.abort()
+        self._env.close()
+        if self._journal is not None:
+            self._journal.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _cursor(self, name: str) -> Any:
+        cursor = self._cursors.get(name)
+        if cursor is None:
+            cursor = self._cursors[name] = self._txn.cursor(db=self._dbs[name])
+        return cursor
+
+    def _note(self, operation: int, table: str, key: bytes, value: bytes) -> None:
+        if self._journal is not None:
+            self._steps.append((operation, _NUMBER[table], key, value))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self._broken:
+            raise StateError(f"{self._folder}: writing failed before; start the command again")
         try:
-            self._txn.commit()
+            yield
         except (lmdb.DiskError, lmdb.MapFullError, OSError) as error:
-            raise self._unwritable(error) from error
+            # Tables and journal may differ now: only what is on the disk can be believed.
+            self._broken = True
+            raise StateError(
+                f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
+                "free some disk and start the same command again."
+            ) from error
+
+    def _renew(self) -> None:
+        self._cursors.clear()
+        try:
+            with self._writing():
+                self._txn.commit()
         finally:
             self._txn = self._env.begin(write=True)
 
-    def sync(self) -> None:
-        """Force what is committed to the disk, against power failure."""
-        self._env.sync(True)
+    def _checkpoint(self) -> None:
+        """Bring the tables on the disk up to date, and begin the journal anew."""
+        assert self._journal is not None
+        number = int(self.get_meta("checkpoint") or 0) + 1
+        self.put_meta("checkpoint", number)
+        self._steps.clear()
+        self._renew()
+        with self._writing():
+            self._journal.begin(number)
 
-    def close(self) -> None:
-        """Commit, sync and let the folder go; twice is harmless."""
-        if self._lock.closed:
+    def _catch_up(self) -> None:
+        """Do again what was committed after the last checkpoint."""
+        if self._journal is None:
             return
-        with contextlib.suppress(lmdb.Error):
-            self._txn.commit()
-            self._env.sync(True)
-        self._env.close()
-        self._lock.close()
-
-    def _check_identity(self, identity: Mapping[str, str]) -> None:
-        wanted = {"format": FORMAT_VERSION, **identity}
-        found = self.get_meta("identity")
-        if found is None:
-            self.put_meta("identity", wanted)
-            self.commit()
-            return
-        for key, value in wanted.items():
-            if found.get(key) != value:
-                raise StateError(
-                    f"{self._folder} holds another crawl: its {key} is {found.get(key)!r}, "
-                    f"not {value!r}. Choose another output.folder, or move this one away."
-                )
-
-    def _unwritable(self, error: Exception) -> StateError:
-        return StateError(
-            f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
-            "free some disk and start the same command again."
-        )
+        number = int(self.get_meta("checkpoint") or 0)
+        by_number = {number: self._dbs[name] for name, number in _NUMBER.items()}
+        for batch in self._journal.since(number):
+            for operation, table, key, value in batch:
+                if operation in (_PUT, _ADD):
+                    self._txn.put(key, value, db=by_number[table])
+                else:
+                    self._txn.delete(key, value, db=by_number[table])
+        self._checkpoint()
 
 
 def _take_lock(folder: Path) -> TextIO:
@@ -206,21 +349,3 @@ def _take_lock(folder: Path) -> TextIO:
     lock.write(str(os.getpid()))
     lock.flush()
     return lock
-
-
-def _open_environment(folder: Path) -> lmdb.Environment:
-    try:
-        return lmdb.open(
-            str(folder),
-            map_size=_MAP_SIZE_BYTES,
-            max_dbs=len(_TABLES),
-            # A dead process loses nothing without fsync; see the module docstring.
-            sync=False,
-            metasync=False,
-            lock=False,  # ours is stricter: one process at all
-        )
-    except lmdb.Error as error:
-        raise StateError(
-            f"{folder} is damaged or not ours: {error}. Move it away to start afresh; "
-            "the WARC and Parquet files beside it stay readable."
-        ) from error

@@ -155,7 +155,7 @@ def test_a_link_that_a_driver_queues_keeps_its_place_on_the_page(simulate, tmp_p
     (home,) = begun.settled
     found, key = home.scored[A + "whale"], link_key("the driver's own")
     begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
-    assert begun.crawl.frontier.waiting_among([key])[key].trail == 7
+    assert begun.crawl.frontier.known_among([("a.test", key)]).waiting[key].trail == 7
 
 
 def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
@@ -165,7 +165,7 @@ def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
     found = dataclasses.replace(home.scored[A + "whale"], worth=-9.0, score=0.0001)
     key = link_key("the driver's own")
     begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
-    assert begun.crawl.frontier.waiting_among([key])[key].priority == -9.0
+    assert begun.crawl.frontier.known_among([("a.test", key)]).waiting[key].priority == -9.0
 
 
 def test_seeds_come_before_the_best_of_links(simulate, tmp_path):

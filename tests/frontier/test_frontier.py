@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from focused.errors import StateError
-from focused.frontier.frontier import Frontier, NotYet, Offer
+from focused.frontier.frontier import Frontier, Known, NotYet, Offer
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
@@ -175,22 +175,22 @@ def test_the_links_that_wait_are_told_as_they_wait(frontier: Frontier) -> None:
     frontier.drop(link("http://dropped/1"), 0)
     names = ("done", "waiting", "moved", "dropped", "unknown")
     keys = {name: link_key(f"http://{name}/1") for name in names}
-    found = frontier.waiting_among(list(keys.values()))
-    assert found == {
+    known = frontier.known_among(list(keys.items()))
+    assert known.waiting == {
         keys["waiting"]: joined("http://waiting/1", 0.5, 1.0),
         keys["moved"]: joined("http://moved/1", 0.2, 2.0),
     }
-    assert frontier.settled_among(list(keys.values())) == {keys["done"], keys["dropped"]}
-    assert frontier.waiting_among([]) == {}
+    assert known.settled == {keys["done"], keys["dropped"]}
+    assert frontier.known_among([]) == Known(set(), {})
 
 
 def test_a_link_under_way_does_not_wait_until_it_comes_back(frontier: Frontier) -> None:
     frontier.push(link("http://a/1"), 0)
     key = link_key("http://a/1")
     offer = take(frontier)
-    assert not frontier.waiting_among([key])
+    assert frontier.known_among([("a", key)]) == Known(set(), {})
     frontier.retry(offer, HostPace(), 0)
-    assert frontier.waiting_among([key])[key].tries == 1
+    assert frontier.known_among([("a", key)]).waiting[key].tries == 1
 
 
 def test_an_offered_link_can_go_back_for_less(frontier: Frontier) -> None:
@@ -339,9 +339,9 @@ def test_a_host_is_dropped_with_its_links_but_for_the_one_under_way(frontier: Fr
 
 def test_a_link_that_is_forgotten_may_come_in_again(frontier: Frontier) -> None:
     frontier.push(link("http://a/1"), 0)
-    assert not frontier.forget(link_key("http://a/1"))  # it waits
+    assert not frontier.forget("a", link_key("http://a/1"))  # it waits
     url_of_next(frontier)
     assert not frontier.push(link("http://a/1"), 1)
-    assert frontier.forget(link_key("http://a/1"))
-    assert not frontier.forget(link_key("http://a/1"))
+    assert frontier.forget("a", link_key("http://a/1"))
+    assert not frontier.forget("a", link_key("http://a/1"))
     assert frontier.push(link("http://a/1"), 2)

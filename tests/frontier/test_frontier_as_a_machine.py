@@ -149,7 +149,9 @@ class FrontierMachine(RuleBasedStateMachine):
     @invariant()
     def what_waits_is_told_with_its_evidence(self) -> None:
         urls = [f"http://{host}/{page}" for host in range(4) for page in range(10)]
-        found = self.frontier.waiting_among([link_key(url) for url in urls])
+        known = self.frontier.known_among([(url.split("/")[2], link_key(url)) for url in urls])
+        assert known.settled == {link_key(url) for url in self.done}
+        found = known.waiting
         assert {link.url: link.priority for link in found.values()} == {
             url: score for url, score in self.waiting.items() if not self._is_under_way(url)
         }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.frontier.queued import QueuedLink, from_bytes, link_key, to_bytes
 from focused.frontier.rows import pack, unpack
 
 leaves = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False)
@@ -24,9 +23,3 @@ def test_a_row_read_back_is_the_row_written(value) -> None:
 def test_lone_surrogates_become_question_marks_and_the_rest_stays() -> None:
     row = pack([b"\xff\x00", "a\ud800b", {"\udfffkey": ["ok \u2028", 1.5, None, True]}])
     assert unpack(row) == [b"\xff\x00", "a?b", {"?key": ["ok \u2028", 1.5, None, True]}]
-
-
-def test_a_link_with_an_unwritable_anchor_is_queued_all_the_same() -> None:
-    link = QueuedLink(link_key("u"), "u", "h", 0.5, 0.25, anchor="x\ud800", evidence=(1.0, -2.5))
-    back = from_bytes(to_bytes(link))
-    assert (back.key, back.anchor, back.evidence) == (link.key, "x?", link.evidence)

@@ -19,13 +19,13 @@ def rows_after_a_crash(store: StateStore, folder: Path) -> int:
     shutil.copytree(folder, copy)
     with_them = StateStore.reopen(copy)
     try:
-        return with_them.count("seen")
+        return with_them.count("content")
     finally:
         with_them.close()
 
 
 def write_and_commit(store: StateStore, number: int) -> None:
-    store.put("seen", number.to_bytes(4, "big"), b"d")
+    store.put("content", number.to_bytes(4, "big"), b"d")
     store.commit()
 
 
@@ -43,20 +43,38 @@ def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path:
     for number in range(7):
         write_and_commit(store, number)
         found.append(rows_after_a_crash(store, tmp_path / "state"))
-    # Writing down whose state it is was the first commit.
-    assert found == [0, 2, 2, 2, 5, 5, 5]
+    assert found == [0, 0, 3, 3, 3, 6, 6]
     store.close()
     assert rows_after_a_crash(store, tmp_path / "state") == 7
 
 
-def test_the_first_row_of_a_prefix_comes_with_the_next_key(tmp_path: Path) -> None:
+def test_the_first_members_of_a_set_are_its_smallest(tmp_path: Path) -> None:
     store = StateStore.open(tmp_path / "state", {})
-    for key in (b"a1", b"b2", b"b1", b"c1"):
-        store.put("queue", key, key + b"!")
-    assert store.first("queue", b"a") == (b"a1", b"a1!", None)
-    assert store.first("queue", b"b") == (b"b1", b"b1!", b"b2")
-    assert store.first("queue", b"c") == (b"c1", b"c1!", None)
-    assert store.first("queue", b"d") is None
+    for key, member in ((b"a", b"1"), (b"b", b"2"), (b"b", b"1"), (b"b", b"3"), (b"b", b"1")):
+        store.add("queue", key, member)
+    assert store.first_two("queue", b"a") == (b"1", None)
+    assert store.first_two("queue", b"b") == (b"1", b"2")
+    assert store.first_two("queue", b"c") == (None, None)
+    assert [store.size_of("queue", key) for key in (b"a", b"b", b"c")] == [1, 3, 0]
+    assert store.count("queue") == 4
+    assert list(store.members("queue", b"b")) == [b"1", b"2", b"3"]
+    assert list(store.members("queue", b"c")) == []
+    assert list(store.firsts("queue")) == [(b"a", b"1"), (b"b", b"1")]
+    assert store.discard("queue", b"b", b"1") and not store.discard("queue", b"b", b"1")
+    assert store.first_two("queue", b"b") == (b"2", b"3")
+    assert store.delete("queue", b"b")
+    assert store.first_two("queue", b"b") == (None, None)
+    store.close()
+
+
+def test_a_member_is_found_by_how_it_begins(tmp_path: Path) -> None:
+    store = StateStore.open(tmp_path / "state", {})
+    for member in (b"abc1", b"abd2"):
+        store.add("seen", b"k", member)
+    assert store.member_with("seen", b"k", b"abd") == b"abd2"
+    assert store.member_with("seen", b"k", b"abe") is None
+    assert store.member_with("seen", b"k", b"aaa") is None
+    assert store.member_with("seen", b"other", b"abd") is None
     store.close()
 
 

@@ -180,10 +180,7 @@ class Simulation:
         try:
             self.run()
         except Crashed:
-            # What the death of the process does: no transaction, no lock, open files gone.
-            self.store._txn.abort()
-            self.store._env.close()
-            self.store._lock.close()
+            self.store.abandon()
             self.crawl.archive.close()
             self.scorer = self.scorer if reborn is None else reborn()
             self.crawl = self._open()

@@ -1,0 +1,100 @@
+"""The files below a state folder's tables: one LMDB environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgspec
+
+from focused.errors import StateError
+
+TABLES = (
+    "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
+    "pages", "page_links", "content", "lessons", "learned",
+)  # fmt: skip
+"""Tables of rows."""
+SETS = ("queue", "seen")
+"""Tables of sets, whose members are of one length: they lie side by side, without heads."""
+_META, _IDENTITY = b"meta", b"identity"
+_MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
+
+
+def opened(folder: Path, *, durable: bool, read_only: bool = False) -> lmdb.Environment:
+    """Open or create the environment.
+
+    ``durable`` waits for the disk at each commit. Raises StateError.
+    """
+    try:
+        env = lmdb.open(
+            str(folder),
+            map_size=_MAP_SIZE_BYTES,
+            max_dbs=len(TABLES) + len(SETS),
+            readonly=read_only,
+            sync=durable,
+            metasync=durable,
+            # Pages of the queue lie anywhere: what is read ahead is not what comes next.
+            readahead=False,
+        )
+        env.reader_check()
+    except (lmdb.Error, OSError) as error:
+        raise damaged(folder, error) from error
+    return env
+
+
+def databases(env: lmdb.Environment, *, create: bool) -> Mapping[str, Any]:
+    """Open all tables. Raises lmdb.Error."""
+    tables = {name: env.open_db(name.encode(), create=create) for name in TABLES}
+    sets = {
+        name: env.open_db(name.encode(), create=create, dupsort=True, dupfixed=True)
+        for name in SETS
+    }
+    return tables | sets
+
+
+def claim(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> None:
+    """Write ``identity`` into a new environment; of one that is there, :func:`check` it."""
+    if _identity(env) is None and not env.stat()["entries"]:
+        with env.begin(write=True, db=env.open_db(_META)) as txn:
+            txn.put(_IDENTITY, msgspec.json.encode(identity))
+    check(env, folder, identity)
+
+
+def check(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> None:
+    """Raise StateError when the environment is not of ``identity``: nothing was changed then."""
+    found = _identity(env)
+    if found is None:
+        raise damaged(folder, ValueError("it holds another program's tables"))
+    for key, value in identity.items():
+        if found.get(key) != value:
+            raise StateError(
+                f"{folder} holds another crawl: its {key} is {found.get(key)!r}, "
+                f"not {value!r}. Choose another output.folder, or move this one away."
+            )
+
+
+def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
+    try:
+        meta = env.open_db(_META, create=False)
+    except lmdb.NotFoundError:
+        return None
+    with env.begin(db=meta) as txn:
+        raw = txn.get(_IDENTITY)
+    found: Mapping[str, Any] | None = None if raw is None else msgspec.json.decode(raw)
+    return found
+
+
+def must_hold_state(folder: Path) -> None:
+    """Raise StateError when there is no state in ``folder``."""
+    if not (folder / "data.mdb").is_file():
+        raise StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
+
+
+def damaged(folder: Path, error: Exception) -> StateError:
+    """The error that tells that the files cannot be read."""
+    return StateError(
+        f"{folder} is damaged or not ours: {error}. Move it away to start afresh; "
+        "the WARC and Parquet files beside it stay readable."
+    )

@@ -1,0 +1,123 @@
+"""A redo journal: what was committed since the tables were last forced to the disk.
+
+The tables (LMDB) are crash-safe by themselves only when each commit waits for
+the disk, and a commit there rewrites a page of every tree it touched. So a
+commit of the crawl is one append here, and the tables follow every few
+megabytes (a checkpoint; Gray and Reuter 1993, "Transaction processing",
+chapter 9). What outlives what:
+
+- the process dies: every commit is in the file, for the system has its bytes;
+- the power fails: every commit before the last :meth:`Journal.sync` is. Later
+  ones are not believed, be they there: the files that they speak of may not be.
+
+A batch counts if its checksum holds, and only for the checkpoint it follows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+_MAGIC = b"focused journal 1\n"
+_HEAD = struct.Struct(">18s36sQ")
+"""Magic, the machine's boot, the number of the checkpoint it follows."""
+_BATCH = struct.Struct(">II")
+"""Length in bytes, checksum; a length of 0 marks that all before is on the disk."""
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+Step = tuple[int, int, bytes, bytes]
+"""An operation's number, a table's number, key and value."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Step]).decode
+
+
+class Journal:
+    """The journal of one state folder; one owner."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file. Raises OSError."""
+        # Written at once: what is buffered here would die with the process.
+        self._file: BinaryIO = path.open("r+b" if path.exists() else "w+b", buffering=0)
+        self._marked = True
+        self.bytes = 0
+
+    def since(self, checkpoint: int) -> Iterator[Sequence[Step]]:
+        """Yield the batches that were committed after ``checkpoint``, oldest first."""
+        self._file.seek(0)
+        raw = self._file.read()
+        if len(raw) < _HEAD.size:
+            return
+        magic, boot, follows = _HEAD.unpack_from(raw)
+        if magic != _MAGIC or follows != checkpoint:
+            return
+        batches: list[Sequence[Step]] = []
+        trusted = 0
+        at = _HEAD.size
+        while at + _BATCH.size <= len(raw):
+            length, checksum = _BATCH.unpack_from(raw, at)
+            at += _BATCH.size
+            body = raw[at : at + length]
+            if len(body) < length or zlib.crc32(body) != checksum:
+                break
+            at += length
+            if length:
+                batches.append(_decode(body))
+            else:
+                trusted = len(batches)
+        yield from batches if boot == _this_boot() else batches[:trusted]
+
+    def begin(self, checkpoint: int) -> None:
+        """Forget all batches: the tables hold them as of ``checkpoint``. Raises OSError."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._write(_HEAD.pack(_MAGIC, _this_boot(), checkpoint))
+        os.fsync(self._file.fileno())
+        self.bytes = 0
+        self._marked = True
+
+    def append(self, steps: Sequence[Step]) -> None:
+        """Commit a batch. Raises OSError; then it is as if it was never tried."""
+        body = _encode(steps)
+        self._write(_BATCH.pack(len(body), zlib.crc32(body)) + body)
+        self.bytes += len(body)
+        self._marked = False
+
+    def sync(self) -> None:
+        """Force all batches to the disk, against power failure. Raises OSError."""
+        if self._marked:
+            return
+        self._write(_BATCH.pack(0, 0))
+        os.fsync(self._file.fileno())
+        self._marked = True
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        start = self._file.tell()
+        try:
+            # A full disk takes what it can: a write may be short before one fails.
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)
+                self._file.seek(start)
+            raise
+
+
+def _this_boot() -> bytes:
+    """36 bytes that change when the machine starts anew; zeros where nothing tells."""
+    try:
+        return _BOOT_ID.read_bytes().strip()[:36].ljust(36, b"\0")
+    except OSError:
+        return bytes(36)

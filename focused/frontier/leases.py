@@ -1,0 +1,42 @@
+"""Which hosts are being asked, on disk: what a process that died was about.
+
+Written once a commit, so a link that is offered, scored again and put back
+within one costs nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from focused.frontier.host import Host
+from focused.frontier.places import NUMBER_BYTES
+from focused.frontier.store import StateStore
+
+_ROW = struct.Struct(">d")
+
+
+class LeaseRows:
+    """Under each host's number: since when it is asked, and the number of the link."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._changed: dict[Host, None] = {}
+
+    def changed(self, host: Host) -> None:
+        """A fetch of the host began or ended: its row is due."""
+        self._changed[host] = None
+
+    def save(self) -> None:
+        """Write the rows that are due."""
+        for host in self._changed:
+            if host.leased is None:
+                self._store.delete("leased", host.prefix)
+            else:
+                row = _ROW.pack(host.leased_at) + host.leased[-NUMBER_BYTES:]
+                self._store.put("leased", host.prefix, row)
+        self._changed.clear()
+
+    def kept(self) -> Mapping[bytes, float]:
+        """Since when hosts were asked, by the prefix of the host, as it was written last."""
+        return {prefix: _ROW.unpack_from(row)[0] for prefix, row in self._store.scan("leased")}

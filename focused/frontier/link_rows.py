@@ -1,0 +1,174 @@
+"""A queued link as a row: some hundred bytes, for most of the frontier is on disk.
+
+What many links share is written once: the host's name is not in the URL
+again, and the page that links, with the time at which it was read, is one
+row of its own (:class:`Sources`). Numbers are as short as they are exact:
+evidence in half precision when that loses nothing (the apprentice rounds its
+own so), else in double.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cache
+
+from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.rows import pack, unpack
+from focused.frontier.store import StateStore
+
+_HEAD = struct.Struct(">BdIHBBQBHH")
+"""Flags, priority, source, depth, tries, hops, trail, values of evidence, bytes of URL, anchor."""
+_HTTP, _HTTPS, _OWN_KEY, _OWN_PAYLOAD, _OWN_TIME, _EXACT_SCORE, _EXACT_EVIDENCE = (
+    1 << bit for bit in range(7)
+)
+_SINGLE, _DOUBLE = struct.Struct(">f"), struct.Struct(">d")
+_MOST, _MOST_TRIES = 0xFFFF, 0xFF
+_KEY_BYTES = 16
+_REMEMBERED = 4_096
+
+
+class Sources:
+    """The pages that link, by number: URL, and when it was read."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        last = store.last_key("sources")
+        self._next = 0 if last is None else int.from_bytes(last, "big") + 1
+        self._numbers: OrderedDict[str | None, tuple[int, float]] = OrderedDict()
+        self._read: OrderedDict[int, tuple[str | None, float]] = OrderedDict()
+
+    def number_of(self, parent: str | None, found_at: float) -> tuple[int, float]:
+        """A source's number, and when it was read: at ``found_at`` unless it is known already."""
+        known = self._numbers.get(parent)
+        if known is None:
+            key = self._next.to_bytes(4, "big")
+            self._store.put("sources", key, pack((parent, found_at)), last=True)
+            known = (self._next, found_at)
+            self._next += 1
+            self._remember(parent, known)
+        return known
+
+    def get(self, number: int) -> tuple[str | None, float]:
+        """The source of that number."""
+        source = self._read.get(number)
+        if source is None:
+            raw = self._store.get("sources", number.to_bytes(4, "big"))
+            parent, found_at = (None, 0.0) if raw is None else unpack(raw)
+            source = self._read[number] = (parent, found_at)
+            if len(self._read) > _REMEMBERED:
+                self._read.popitem(last=False)
+            # A link that is read is often written again: then its source need not be.
+            self._remember(parent, (number, found_at))
+        return source
+
+    def _remember(self, parent: str | None, known: tuple[int, float]) -> None:
+        self._numbers[parent] = known
+        if len(self._numbers) > _REMEMBERED:
+            self._numbers.popitem(last=False)
+
+
+def to_row(link: QueuedLink, sources: Sources) -> bytes:
+    """Write a link; what is longer than 65,535 bytes is cut, but for the payload."""
+    flags = 0
+    url = link.url
+    for flag, scheme in ((_HTTP, "http://"), (_HTTPS, "https://")):
+        origin = scheme + link.host
+        if url.startswith(origin) and url[len(origin) : len(origin) + 1] == "/":
+            flags |= flag
+            url = url[len(origin) :]
+            break
+    path, anchor = _utf8(url)[:_MOST], _utf8(link.anchor)[:_MOST]
+    score, exact_score = _short(_SINGLE, _DOUBLE, (link.score,))
+    count = len(link.evidence)
+    evidence, exact_evidence = _short(_halves(count), _doubles(count), link.evidence)
+    flags |= _EXACT_SCORE * exact_score | _EXACT_EVIDENCE * exact_evidence
+    source, read_at = sources.number_of(link.parent, link.found_at)
+    tail = b""
+    if read_at != link.found_at:
+        flags |= _OWN_TIME
+        tail += _DOUBLE.pack(link.found_at)
+    if link.key != link_key(link.url):
+        flags |= _OWN_KEY
+        tail += link.key
+    if link.payload is not None:
+        flags |= _OWN_PAYLOAD
+        tail += pack(link.payload)
+    head = _HEAD.pack(
+        flags,
+        link.priority,
+        source,
+        min(link.depth, _MOST),
+        min(link.tries, _MOST_TRIES),
+        min(link.hops, _MOST_TRIES),
+        link.trail,
+        count,
+        len(path),
+        len(anchor),
+    )
+    return b"".join((head, score, evidence, path, anchor, tail))
+
+
+def from_row(row: bytes, host: str, sources: Sources) -> QueuedLink:
+    """Read a link of that host."""
+    flags, priority, source, depth, tries, hops, trail, count, path_bytes, anchor_bytes = (
+        _HEAD.unpack_from(row)
+    )
+    at = _HEAD.size
+    number = _DOUBLE if flags & _EXACT_SCORE else _SINGLE
+    (score,) = number.unpack_from(row, at)
+    at += number.size
+    numbers = _doubles(count) if flags & _EXACT_EVIDENCE else _halves(count)
+    evidence = numbers.unpack_from(row, at)
+    at += numbers.size
+    url = row[at : at + path_bytes].decode("utf-8", "ignore")
+    at += path_bytes
+    anchor = row[at : at + anchor_bytes].decode("utf-8", "ignore")
+    at += anchor_bytes
+    if flags & _HTTP:
+        url = f"http://{host}{url}"
+    elif flags & _HTTPS:
+        url = f"https://{host}{url}"
+    parent, found_at = sources.get(source)
+    if flags & _OWN_TIME:
+        (found_at,) = _DOUBLE.unpack_from(row, at)
+        at += _DOUBLE.size
+    key = row[at : at + _KEY_BYTES] if flags & _OWN_KEY else link_key(url)
+    at += _KEY_BYTES * bool(flags & _OWN_KEY)
+    payload = unpack(row[at:]) if flags & _OWN_PAYLOAD else None
+    return QueuedLink(
+        key, url, host, priority, score, depth, parent, anchor, evidence, found_at,
+        tries, hops, payload, trail,
+    )  # fmt: skip
+
+
+def _short(
+    short: struct.Struct, exact: struct.Struct, numbers: Sequence[float]
+) -> tuple[bytes, bool]:
+    """The numbers in few bytes when that loses nothing, else exactly, and then True."""
+    try:
+        row = short.pack(*numbers)
+    except OverflowError:
+        return exact.pack(*numbers), True
+    if short.unpack(row) == tuple(numbers):
+        return row, False
+    return exact.pack(*numbers), True
+
+
+@cache
+def _halves(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}e")
+
+
+@cache
+def _doubles(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}d")
+
+
+def _utf8(text: str) -> bytes:
+    """Text of the web may hold lone surrogates, which no UTF-8 can write."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")

@@ -1,0 +1,219 @@
+"""Whose turn it is: hosts by the time at which they may be asked, and those that may by worth.
+
+Two heaps with lazy deletion: an entry counts only while its stamp is the
+newest of its host. A host whose server is busy, or was asked just now, is put
+aside with the server when it comes to the top, and the best of those aside is
+called back when the server may be asked again; so a thousand hosts at one
+address cost no more than one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from focused.frontier.exploration import NONE, Exploration
+from focused.frontier.host import Host, Server
+
+_Due = tuple[float, float, int, Host]
+"""-worth, due at, stamp, host."""
+_Waiting = tuple[float, int, Host | Server]
+"""Due at, stamp, who waits."""
+_SLACK = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """Pages that may come from one host, and from all hosts at one address; None: no limit."""
+
+    pages_per_host: int | None = None
+    pages_per_address: int | None = None
+
+    def reached(self, host: Host) -> bool:
+        """Whether no further page may come from the host."""
+        if self.pages_per_host is not None and host.fetched >= self.pages_per_host:
+            return True
+        most, server = self.pages_per_address, host.server
+        return most is not None and server is not None and server.fetched >= most
+
+
+class Turns:
+    """The order in which hosts may be asked."""
+
+    def __init__(self, exploration: Exploration = NONE, limits: HostLimits | None = None) -> None:
+        self._exploration = exploration
+        self._limits = limits or HostLimits()
+        self._waiting: list[_Waiting] = []
+        self._due: list[_Due] = []
+        self._stamps = 0
+        self.in_turn = 0
+        """How many hosts have links that may be asked for, now or later."""
+        self._busy: set[Host] = set()
+
+    @property
+    def busy(self) -> int:
+        """How many hosts are being asked."""
+        return len(self._busy)
+
+    def worth(self, host: Host) -> float:
+        """The priority of the host's best link, and what is hoped of the host."""
+        return float("-inf") if host.best is None else host.best + host.hope
+
+    def place(self, host: Host, now: float) -> None:
+        """Give the host its place after its time, its best link or its counts changed."""
+        in_turn = host.best is not None and not self._limits.reached(host)
+        self.in_turn += in_turn - host.in_turn
+        host.in_turn = in_turn
+        host.stamp = self._stamp() if in_turn and not host.leased else 0
+        if not host.stamp:
+            return
+        host.hope = self._exploration.hope(host.asked, host.barren)
+        if host.pace.due_at > now:
+            self._wait(host.pace.due_at, host)
+        else:
+            heapq.heappush(self._due, (-self.worth(host), host.pace.due_at, host.stamp, host))
+            if len(self._due) > _SLACK + 2 * self.in_turn:
+                self._tidy_due(now)
+
+    def take(self, host: Host) -> None:
+        """The host is asked now: neither it nor its server is offered to anybody else."""
+        self._busy.add(host)
+        if host.server is not None:
+            host.server.busy += 1
+
+    def release(self, host: Host, server_due_at: float) -> None:
+        """The host's fetch is over; its server may be asked again at ``server_due_at``."""
+        self._busy.discard(host)
+        server = host.server
+        if server is None:
+            return
+        server.busy -= 1
+        server.due_at = max(server.due_at, server_due_at)
+        if server.aside and not server.busy and not server.stamp:
+            self._await_server(server)
+
+    def best_due(self, now: float) -> Host | None:
+        """Return the free host that may be asked now and has the best link, or None."""
+        while self._waiting and self._waiting[0][0] <= now:
+            _, stamp, waits = heapq.heappop(self._waiting)
+            if waits.stamp != stamp:
+                continue
+            if isinstance(waits, Server):
+                self._call(waits)
+            else:
+                self.place(waits, now)
+        while self._due:
+            entry = self._due[0]
+            _, _, stamp, host = entry
+            if host.stamp == stamp and self._may_be_asked(host, now):
+                return host
+            heapq.heappop(self._due)
+            self._leaves(entry, now)
+        return None
+
+    def next_due_at(self) -> float | None:
+        """Return when the first waiting host falls due; None when none waits."""
+        while self._waiting:
+            due_at, stamp, waits = self._waiting[0]
+            if waits.stamp == stamp:
+                return due_at
+            heapq.heappop(self._waiting)
+        return None
+
+    def better_soon(self, priority: float, now: float, patience_s: float) -> float | None:
+        """Return when to look again for a host worth more than ``priority``; None: do not wait.
+
+        Counts hosts that fall due within ``patience_s``, and busy ones that
+        were asked less than that ago: a slow host holds up nobody for longer.
+        Linear in these. A host in trouble is nothing to wait for.
+        """
+        soon = [
+            due_at for due_at, host in self._within(now + patience_s) if self._beats(host, priority)
+        ]
+        soon += [
+            host.leased_at + patience_s
+            for host in self._busy
+            if host.leased_at + patience_s > now and self._beats(host, priority)
+        ]
+        return min(soon, default=None)
+
+    def waiting_hosts(self) -> Iterator[Host]:
+        """Yield the hosts with links that may not be asked yet, in no order."""
+        for _, stamp, waits in self._waiting:
+            if isinstance(waits, Host) and waits.stamp == stamp:
+                yield waits
+
+    def _stamp(self) -> int:
+        self._stamps += 1
+        return self._stamps
+
+    def _wait(self, due_at: float, who: Host | Server) -> None:
+        heapq.heappush(self._waiting, (due_at, who.stamp, who))
+        if len(self._waiting) > _SLACK + 2 * self.in_turn:
+            self._waiting = [entry for entry in self._waiting if entry[2].stamp == entry[1]]
+            heapq.heapify(self._waiting)
+
+    def _tidy_due(self, now: float) -> None:
+        stale = [entry for entry in self._due if entry[3].stamp != entry[2]]
+        self._due = [entry for entry in self._due if entry[3].stamp == entry[2]]
+        heapq.heapify(self._due)
+        for entry in stale:
+            self._leaves(entry, now)
+
+    def _may_be_asked(self, host: Host, now: float) -> bool:
+        server = host.server
+        if server is None:
+            return True
+        return not server.busy and server.due_at <= now and not self._limits.reached(host)
+
+    def _leaves(self, entry: _Due, now: float) -> None:
+        """An entry left the top of those due without being asked."""
+        _, _, stamp, host = entry
+        server = host.server
+        if server is None:
+            return
+        if host.stamp == stamp:
+            if self._limits.reached(host):
+                self.place(host, now)
+            else:
+                heapq.heappush(server.aside, entry)
+                if not server.busy and not server.stamp:
+                    self._await_server(server)
+        elif server.envoy == stamp:
+            self._call(server)
+
+    def _await_server(self, server: Server) -> None:
+        server.stamp = self._stamp()
+        self._wait(server.due_at, server)
+
+    def _call(self, server: Server) -> None:
+        """The best of the hosts aside comes back among those that are due."""
+        server.stamp = server.envoy = 0
+        while server.aside:
+            entry = heapq.heappop(server.aside)
+            if entry[3].stamp == entry[2]:
+                server.envoy = entry[2]
+                heapq.heappush(self._due, entry)
+                return
+
+    def _within(self, until: float) -> Iterator[tuple[float, Host]]:
+        """Hosts that fall due by ``until``: the heap from its top, no further than that."""
+        waiting, places = self._waiting, [0]
+        while places:
+            place = places.pop()
+            if place >= len(waiting):
+                continue
+            due_at, stamp, waits = waiting[place]
+            if due_at > until:
+                continue
+            places += (2 * place + 1, 2 * place + 2)
+            if waits.stamp != stamp:
+                continue
+            if isinstance(waits, Server):
+                yield from ((due_at, entry[3]) for entry in waits.aside[:1])
+            else:
+                yield due_at, waits
+
+    def _beats(self, host: Host, priority: float) -> bool:
+        return self.worth(host) > priority and not host.pace.failures
