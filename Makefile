@@ -2,6 +2,7 @@
 # make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    sets everything up and runs the tests
 # make benchmark-harvest  the standing benchmark: policies on four webs and 28 topics
+# make benchmark-frontier  the frontier at up to ten million links, beside Scrapy's queues
 # make check   what CI runs: linters, types, import contracts, tests
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest
+.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest benchmark-frontier
 
 setup: $(READY)
 
@@ -46,6 +47,9 @@ compare: $(READY) web
 
 benchmark-harvest: $(READY)
 	$(BIN)/python benchmarks/harvest.py
+
+benchmark-frontier: $(READY)
+	$(BIN)/python benchmarks/frontier.py
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -1,0 +1,185 @@
+"""Pages of links for a frontier, as many as wanted, drawn from what a real crawl pushed.
+
+A page takes 50 consecutive rows of the recording from a random place on: so its links' scores,
+evidence, anchors and tag paths belong together as a real page's do, and as large a share of them
+goes to the page's own host, or waits already. Hosts are modelled each after a recorded one, drawn
+by its links, and take that one's paths in order of discovery; when they are used up, once more
+below a numbered folder. Of the hosts that were met those whose pages come take turns, as a polite
+crawl has it; the hosts that they link to are drawn by Zipf's law, as steep as recorded, those that
+were met first being the largest. A link that waits already is drawn from its host's by the
+recorded place in the order of discovery.
+
+Hosts are met as links are: a new one for so many links. So a frontier of a hundredth of the links
+has a hundredth of the hosts, each of its pages meets as many links that wait already, and hosts
+grow by as much as links do.
+
+A link is told by its host's number and its own number on its host; nothing is kept but how many
+links each host has.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from bisect import bisect
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from frontier_recording import Recording, steepness
+
+from focused.frontier.queued import QueuedLink, link_key
+
+PAGE_LINKS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLink:
+    """A link of a page, and the recorded row that it takes the rest from."""
+
+    key: bytes
+    url: str
+    host: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPage:
+    """A page's URL and its distinct links."""
+
+    url: str
+    links: Sequence[DrawnLink]
+
+    def keys(self) -> Sequence[bytes]:
+        """The links' keys, in order."""
+        return [link.key for link in self.links]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How far a source has come; what another needs to go on there."""
+
+    pages: int
+    links: int
+    hosts: int
+    links_by_host: bytes
+
+
+class LinkSource:
+    """Draws pages; the same recording, hosts and seed give the same pages."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        hosts: int,
+        links_a_host: int,
+        seed: int = 0,
+        drawn: Drawn | None = None,
+    ) -> None:
+        """``hosts`` at most are met, a new one for ``links_a_host`` links."""
+        self._recording = recording
+        self._links_a_host = links_a_host
+        # Packed, and unpacked for each link anew: no string or float of a frontier is shared with
+        # what was there before it, or its memory would be told too small.
+        self._anchors = [anchor.encode("utf-8", "replace") for anchor in recording.anchor]
+        self._tails = [
+            [tail.encode("utf-8", "replace") for tail in site.tails] for site in recording.sites
+        ]
+        self._evidence = recording.evidence_rows()
+        self._domains = [site.name.partition(".")[2] or "org" for site in recording.sites]
+        by_links = np.array([len(tails) for tails in self._tails], dtype=np.float64)
+        models = np.random.default_rng(seed).choice(
+            len(by_links), hosts, p=by_links / by_links.sum()
+        )
+        self._model = array("I", models.tolist())
+        zipf = steepness(recording.pages_linking)
+        self._popularity = array("d", accumulate(rank**-zipf for rank in range(1, hosts + 1)))
+        start = Drawn(0, 0, 1, bytes(4 * hosts)) if drawn is None else drawn
+        self._pages, self._found, self.hosts_met = start.pages, start.links, start.hosts
+        self._counts = array("I", start.links_by_host)
+        self._lots = random.Random(f"{seed} {start.pages}")
+
+    def drawn(self) -> Drawn:
+        """How far this source has come."""
+        return Drawn(self._pages, self._found, self.hosts_met, self._counts.tobytes())
+
+    def page(self) -> DrawnPage:
+        """Draw the next page."""
+        own = self._pages % self.hosts_met
+        hosts: dict[tuple[int, int], int] = {}
+        links: dict[tuple[int, int], DrawnLink] = {}
+        pages, ordinals = self._recording.page, self._recording.ordinal
+        row = self._lots.randrange(len(pages))
+        while len(links) < PAGE_LINKS:
+            place = pages[row], ordinals[row]
+            if place not in hosts:
+                hosts[place] = own if place[1] == 0 else self._another()
+            host = hosts[place]
+            number = self._number(host, row, links)
+            if number is not None:
+                url, name = self._address(host, number)
+                links[host, number] = DrawnLink(link_key(url), url, name, row)
+            row = (row + 1) % len(pages)
+        self._pages += 1
+        page_url, _ = self._address(own, self._lots.randrange(self._counts[own]))
+        return DrawnPage(page_url, list(links.values()))
+
+    def queued(
+        self, page: DrawnPage, waiting: Mapping[bytes, QueuedLink], now: float
+    ) -> list[QueuedLink]:
+        """A page's links as the crawl pushes them; ``waiting`` are those that wait already."""
+        queued = []
+        for link in page.links:
+            before = waiting.get(link.key)
+            if before is not None and self._recording.leads[link.row]:
+                before = None
+            queued.append(self._queued(link, page.url, before, now))
+        return queued
+
+    def _queued(
+        self, link: DrawnLink, parent: str, before: QueuedLink | None, now: float
+    ) -> QueuedLink:
+        row, recording = link.row, self._recording
+        return QueuedLink(
+            key=link.key,
+            url=link.url,
+            host=link.host,
+            priority=recording.worth[row],
+            score=recording.score[row],
+            depth=recording.depth[row],
+            parent=before.parent if before else parent,
+            anchor=before.anchor if before else self._anchors[row].decode(),
+            evidence=tuple(self._evidence[row].tolist()),
+            found_at=now,
+            trail=before.trail if before else recording.trail[row],
+        )
+
+    def _another(self) -> int:
+        """The number of a host that a page links to: the next new one, or one that was met."""
+        new = self.hosts_met
+        if new < len(self._counts) and self._found >= new * self._links_a_host:
+            self.hosts_met += 1
+            return new
+        largest = self._lots.random() * self._popularity[new - 1]
+        return bisect(self._popularity, largest, hi=new - 1)
+
+    def _number(self, host: int, row: int, taken: Container[tuple[int, int]]) -> int | None:
+        """The number, on its host, of a link that the page does not have; None: it has them all."""
+        known = self._counts[host]
+        if not known or not self._recording.waited[row]:
+            self._counts[host] += 1
+            self._found += 1
+            return known
+        first = int(known * self._recording.place[row])
+        numbers = ((first + step) % known for step in range(min(known, PAGE_LINKS)))
+        return next((number for number in numbers if (host, number) not in taken), None)
+
+    def _address(self, host: int, number: int) -> tuple[str, str]:
+        """The URL of a host's link, and the host's name."""
+        model = self._model[host]
+        name = f"{host:x}.{self._domains[model]}"
+        tails = self._tails[model]
+        lap, index = divmod(number, len(tails))
+        tail = tails[index].decode()
+        return f"https://{name}/{lap}{tail}" if lap else f"https://{name}{tail}", name

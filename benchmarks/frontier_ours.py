@@ -1,0 +1,350 @@
+"""Our frontier, measured: it grows to a size, is popped from, and is killed with work under way."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from frontier_links import Drawn, LinkSource
+from frontier_machine import Spent, allocated_bytes, anonymous_mb, spent
+from frontier_recording import Recording
+
+from focused.frontier.exploration import Exploration
+from focused.frontier.frontier import Frontier, NotYet, Offer
+from focused.frontier.politeness import after_answer
+from focused.frontier.store import StateStore
+
+DELAY_S = 1.0
+PATIENCE_S = 2.0
+UNDER_WAY = 16
+TURN_S = 1 / 300  # of the crawl's clock: 300 pages a second
+WINDOW_PAGES = 1_000
+POPS = 10_000
+PATIENT_POPS = 2_000
+TURNS = 1_000
+PAGES_TIMED_BY_LINK = 200
+ORDER_SAMPLES = 50
+WARM_UP_PAGES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Grow the frontier in ``folder`` to ``links`` queued links, going on from ``drawn``."""
+
+    folder: Path
+    recording: Recording
+    links: int
+    hosts: int
+    links_a_host: int
+    seed: int = 0
+    drawn: Drawn | None = None
+    now: float = 0.0
+
+    def source(self) -> LinkSource:
+        """The pages to push."""
+        return LinkSource(self.recording, self.hosts, self.links_a_host, self.seed, self.drawn)
+
+    def open(self) -> tuple[StateStore, Frontier]:
+        """Open the frontier as a crawl does."""
+        store = StateStore.open(self.folder, {"benchmark": "frontier"})
+        return store, Frontier(
+            store,
+            worth_waiting_for=self.recording.worth_waiting_for,
+            exploration=self.exploration(),
+        )
+
+    def exploration(self) -> Exploration:
+        """The recorded policy's."""
+        return Exploration(*self.recording.exploration)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How far offers were from the best that was due, in priority; 0 is exact.
+
+    ``among_hosts``: another host was due with a better link. ``in_host``: the host had a better
+    link. Each the worst of ``samples``.
+    """
+
+    samples: int
+    among_hosts: float
+    in_host: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One size of the frontier. ``push`` and ``look_up`` are per link, means of a page's each.
+
+    ``push`` includes the commit, which comes once a page; ``push_new`` and ``push_again`` are
+    single calls without it. ``turn`` is what a crawl does for a page: offer, look up and push its
+    links, settle, commit. ``pushed_links_per_s`` counts no time but the frontier's.
+    ``anonymous_mb`` is the frontier's own, ``anonymous_in_all_mb`` with interpreter and benchmark.
+    """
+
+    links: int
+    hosts: int
+    share_waited: float
+    push: Spent
+    push_new: Spent
+    push_again: Spent
+    look_up: Spent
+    pop: Spent
+    pop_patient: Spent
+    turn: Spent
+    sync_ms_median: float
+    sync_ms_most: float
+    pushed_links_per_s: float
+    order: Order
+    disk_bytes: int
+    anonymous_mb: float
+    anonymous_most_mb: float
+    anonymous_in_all_mb: float
+    drawn: Drawn
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """A frontier opened in a fresh process: seconds until its first offer, links that are there."""
+
+    to_first_offer_s: float
+    links: int
+    anonymous_mb: float
+
+
+def grow_and_measure(connection: Connection, job: Job) -> None:
+    """Send a :class:`Stage`; then leave work under way, tell how many links are committed, wait."""
+    run = _Run(job)
+    connection.send(run.stage())
+    committed = run.leave_under_way()
+    connection.send(committed)
+    connection.recv()
+
+
+def reopen(connection: Connection, job: Job) -> None:
+    """Send a :class:`Reopened`; wait."""
+    gc.collect()
+    before_mb = anonymous_mb()
+    began = time.perf_counter()
+    _, frontier = job.open()
+    offer = frontier.offer(job.now)
+    passed_s = time.perf_counter() - began
+    if not isinstance(offer, Offer):
+        raise AssertionError(f"nothing is offered after reopening: {offer}")
+    connection.send(Reopened(passed_s, len(frontier), anonymous_mb() - before_mb))
+    connection.recv()
+
+
+class _Run:
+    """One process's work on a frontier."""
+
+    def __init__(self, job: Job) -> None:
+        self._source = job.source()
+        self._exploration = job.exploration()
+        warm_up = job.source()  # what Python needs to draw links is no memory of the frontier's
+        for _ in range(WARM_UP_PAGES):
+            warm_up.queued(warm_up.page(), {}, 0.0)
+        del warm_up
+        gc.collect()
+        self._before_mb = anonymous_mb()
+        self._most_mb = 0.0
+        self._job = job
+        self._now = job.now
+        self._store, self._frontier = job.open()
+        self._leased: deque[Offer] = deque()
+        self._push_s: deque[float] = deque(maxlen=WINDOW_PAGES)
+        self._look_up_s: deque[float] = deque(maxlen=WINDOW_PAGES)
+        self._spent_s = 0.0
+        self._pushed = self._new = 0
+        self._sync_s: list[float] = []
+        self._synced_at = time.monotonic()
+
+    def stage(self) -> Stage:
+        """Grow, then measure."""
+        while len(self._frontier) < self._job.links:
+            self._push_page()
+        links, rate = len(self._frontier), self._pushed / self._spent_s
+        self._sync()
+        disk_bytes = allocated_bytes(self._job.folder)
+        push, look_up = spent(self._push_s), spent(self._look_up_s)
+        waited = 1 - self._new / self._pushed
+        pops = min(POPS, links // 10)
+        pop = spent([self._pop(0.0) for _ in range(pops)])
+        order = self._order()
+        patient = spent([self._pop(PATIENCE_S) for _ in range(min(PATIENT_POPS, pops))])
+        turn = spent([self._turn() for _ in range(min(TURNS, links // 100))])
+        new, again = self._push_by_link(min(PAGES_TIMED_BY_LINK, links // 500))
+        self._sync()
+        sync_ms = sorted(second * 1000 for second in self._sync_s)
+        mine_mb = anonymous_mb()
+        return Stage(
+            links=links,
+            hosts=len(self._frontier.hosts),
+            share_waited=waited,
+            push=push,
+            push_new=new,
+            push_again=again,
+            look_up=look_up,
+            pop=pop,
+            pop_patient=patient,
+            turn=turn,
+            sync_ms_median=sync_ms[len(sync_ms) // 2],
+            sync_ms_most=sync_ms[-1],
+            pushed_links_per_s=rate,
+            order=order,
+            disk_bytes=disk_bytes,
+            anonymous_mb=mine_mb - self._before_mb,
+            anonymous_most_mb=max(self._most_mb, mine_mb) - self._before_mb,
+            anonymous_in_all_mb=mine_mb,
+            drawn=self._source.drawn(),
+            now=self._now,
+        )
+
+    def leave_under_way(self) -> int:
+        """Commit; then hand out links and push a page without a commit."""
+        while self._leased:
+            self._settle(self._leased.popleft())
+        self._frontier.save()
+        self._store.commit()
+        committed = len(self._frontier)
+        for _ in range(UNDER_WAY):
+            self._offer(0.0)
+        page = self._source.page()
+        for link in self._source.queued(page, {}, self._now):
+            self._frontier.push(link, self._now, joined=True)
+        return committed
+
+    def _push_page(self) -> None:
+        page = self._source.page()
+        keys = page.keys()
+        began = time.perf_counter()
+        settled = self._frontier.settled_among(keys)
+        waiting = self._frontier.waiting_among(keys)
+        looked_up = time.perf_counter()
+        links = [
+            link
+            for link in self._source.queued(page, waiting, self._now)
+            if link.key not in settled
+        ]
+        before = len(self._frontier)
+        ready = time.perf_counter()
+        for link in links:
+            self._frontier.push(link, self._now, joined=True)
+        self._frontier.save()
+        self._store.commit()
+        done = time.perf_counter()
+        self._push_s.append((done - ready) / len(links))
+        self._look_up_s.append((looked_up - began) / len(keys))
+        self._spent_s += done - ready
+        self._pushed += len(links)
+        self._new += len(self._frontier) - before
+        self._sync_when_due()
+
+    def _push_by_link(self, pages: int) -> tuple[Spent, Spent]:
+        """Times of calls that found the link new, and of calls that found it waiting."""
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for _ in range(pages):
+            page = self._source.page()
+            waiting = self._frontier.waiting_among(page.keys())
+            for link in self._source.queued(page, waiting, self._now):
+                began = time.perf_counter()
+                new = self._frontier.push(link, self._now, joined=True)
+                times[new].append(time.perf_counter() - began)
+            self._frontier.save()
+            self._store.commit()
+        return spent(times[True]), spent(times[False])
+
+    def _pop(self, patience_s: float) -> float:
+        """Offer a link, settle the one that was offered longest ago, commit; return the seconds."""
+        began = time.perf_counter()
+        self._offer(patience_s)
+        if len(self._leased) > UNDER_WAY:
+            self._settle(self._leased.popleft())
+        self._frontier.save()
+        self._store.commit()
+        passed = time.perf_counter() - began
+        self._now += TURN_S
+        self._sync_when_due()
+        return passed
+
+    def _turn(self) -> float:
+        """What a crawl does for a page, fetching, parsing and scoring left out."""
+        page = self._source.page()
+        keys = page.keys()
+        began = time.perf_counter()
+        self._offer(0.0)
+        settled = self._frontier.settled_among(keys)
+        waiting = self._frontier.waiting_among(keys)
+        looked_up = time.perf_counter()
+        links = self._source.queued(page, waiting, self._now)
+        ready = time.perf_counter()
+        for link in links:
+            if link.key not in settled:
+                self._frontier.push(link, self._now, joined=True)
+        if len(self._leased) > UNDER_WAY:
+            self._settle(self._leased.popleft())
+        self._frontier.save()
+        self._store.commit()
+        passed = time.perf_counter() - ready + looked_up - began
+        self._now += TURN_S
+        self._sync_when_due()
+        return passed
+
+    def _offer(self, patience_s: float) -> Offer:
+        while True:
+            offer = self._frontier.offer(self._now, patience_s)
+            if isinstance(offer, Offer):
+                self._leased.append(offer)
+                return offer
+            if self._leased:
+                self._settle(self._leased.popleft())
+            elif isinstance(offer, NotYet) and offer.until is not None:
+                self._now = max(self._now, offer.until)
+            else:
+                raise AssertionError("the frontier is empty, or waits for what is not under way")
+
+    def _settle(self, offer: Offer) -> None:
+        offer.host.asked += 1
+        offer.host.fetched += 1
+        self._frontier.settle(offer, after_answer(offer.host.pace, self._now, DELAY_S), self._now)
+
+    def _order(self) -> Order:
+        """Look for something better than what is offered, in all hosts and in the host."""
+        among_hosts = in_host = 0.0
+        hosts = self._frontier.hosts
+        for _ in range(ORDER_SAMPLES):
+            offer = self._offer(0.0)
+            host = offer.host
+            worth = offer.link.priority + self._exploration.hope(host.asked, host.barren)
+            best = max(
+                (hosts.worth(h) for h in hosts if not h.leased and h.pace.due_at <= self._now),
+                default=worth,
+            )
+            among_hosts = max(among_hosts, best - worth)
+            for link in islice(self._frontier.waiting(host), 1):
+                in_host = max(in_host, link.priority - offer.link.priority)
+            self._settle(self._leased.popleft())
+            self._now += TURN_S
+        return Order(ORDER_SAMPLES, among_hosts, in_host)
+
+    def _sync_when_due(self) -> None:
+        if time.monotonic() - self._synced_at >= 1.0:  # as the driver of a crawl does
+            self._sync()
+
+    def _sync(self) -> None:
+        self._most_mb = max(self._most_mb, anonymous_mb())
+        began = time.perf_counter()
+        self._store.sync()
+        self._sync_s.append(time.perf_counter() - began)
+        self._synced_at = time.monotonic()
+
+
+def sizes_up_to(links: int) -> Sequence[int]:
+    """Where a frontier that grows to ``links`` is measured: at a hundredth, a tenth, all."""
+    return [max(1, links // part) for part in (100, 10, 1)]

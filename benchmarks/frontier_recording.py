@@ -1,0 +1,251 @@
+"""What a real crawl pushed into its frontier, kept as columns to draw from.
+
+A crawl of a recorded web by the ``focused`` policy, with the live crawl's own apprentice, is
+watched: for each link that was pushed its place on its page, whether it waited already, and what
+a queue row is made of. Nothing is invented here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from focused.crawl.steps import ScoredLink, Settled
+from focused.evaluation.simulation.network import drawn_latency
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.evaluation.simulation.simulator import simulate
+from focused.policies import Aids, policy_named
+from focused.recorded.store import RecordedWeb
+from focused.scrapy_addon.guide import guide_for
+from focused.topic import Budget
+from focused.topic_file import load_topic
+from focused.web.url import host_of
+from focused.whole_file import write_whole
+
+_MAX_ANCHOR_CHARS = 200  # as focused.crawl.discovery cuts them
+_FORMAT = 4
+
+
+class Site(msgspec.Struct, frozen=True):
+    """A host of the web: its name, and what follows it in its links' URLs, as they were found."""
+
+    name: str
+    tails: list[str]
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """Pushed links, row i of each column for link i, in the order of pushing.
+
+    ``page`` numbers the pages; ``ordinal`` the hosts that a page links to, 0 being its own.
+    ``waited`` tells links that were queued already, ``place`` where such a one stood among the
+    links found on its host until then, in [0, 1); ``leads`` those whose anchor stays. ``evidence``
+    is flat, ``features`` to a row. ``settled_share`` is the share of all links that may be
+    followed whose targets had left the queue: those are never pushed. ``exploration`` and
+    ``worth_waiting_for`` are the policy's, in nats. ``pages_linking`` counts, for each host that
+    others' pages link to, those pages.
+    """
+
+    made_from: str
+    features: tuple[str, ...]
+    pages: int
+    settled_share: float
+    worth_waiting_for: float
+    exploration: tuple[float, float]
+    pages_linking: list[int]
+    sites: list[Site]
+    page: list[int]
+    ordinal: list[int]
+    waited: list[bool]
+    leads: list[bool]
+    place: list[float]
+    worth: list[float]
+    score: list[float]
+    depth: list[int]
+    trail: list[int]
+    anchor: list[str]
+    evidence: bytes
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    def evidence_rows(self) -> NDArray[np.float64]:
+        """Shape (n, len(features))."""
+        return np.frombuffer(self.evidence).reshape(len(self), len(self.features))
+
+
+class _Watch:
+    """Takes in what a crawl settles."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[Any]] = {
+            name: []
+            for name in (
+                *("page", "ordinal", "waited", "leads", "place", "worth"),
+                *("score", "depth", "trail", "anchor", "evidence"),
+            )
+        }
+        self.sites: dict[str, dict[str, int]] = {}
+        self.linking: Counter[str] = Counter()
+        self.pages = 0
+        self.settled = 0
+
+    def __call__(self, settled: Settled) -> None:
+        if settled.page is None:
+            return
+        own = host_of(settled.page.url)
+        ordinals = {own: 0}
+        for link in settled.page.links:
+            gone = link.url not in settled.scored and link.url in self.sites.get(
+                host_of(link.url), ()
+            )
+            self.settled += gone
+        for url, found in settled.scored.items():
+            host = host_of(url)
+            self._take(url, found, ordinals.setdefault(host, len(ordinals)), host)
+            self.columns["depth"].append(settled.link.depth + 1)
+        self.linking.update(host for host in ordinals if host != own)
+        self.pages += bool(settled.scored)
+
+    def _take(self, url: str, found: ScoredLink, ordinal: int, host: str) -> None:
+        known = self.sites.setdefault(host, {})
+        waited = url in known
+        place = known[url] / len(known) if waited else 0.0
+        known.setdefault(url, len(known))
+        row = {
+            "page": self.pages,
+            "ordinal": ordinal,
+            "waited": waited,
+            "leads": waited and found.before is None,
+            "place": place,
+            "worth": found.worth,
+            "score": found.score,
+            "trail": found.trail,
+            "anchor": found.link.anchor[:_MAX_ANCHOR_CHARS],
+            "evidence": found.evidence,
+        }
+        for name, value in row.items():
+            self.columns[name].append(value)
+
+
+def recorded(web: Path, topic_file: Path, pages: int, kept: Path) -> Recording:
+    """The pushes of a crawl of ``pages`` pages, kept in the folder ``kept`` for the next time."""
+    made_from = f"{_FORMAT} {web.name} {topic_file.stem} {pages}"
+    file = kept / f"links-{web.name}-{topic_file.stem}-{pages}.msgpack"
+    if file.is_file():
+        try:
+            recording = msgspec.msgpack.decode(file.read_bytes(), type=Recording)
+        except msgspec.DecodeError:
+            recording = None
+        if recording is not None and recording.made_from == made_from:
+            return recording
+    print(f"crawling {web} for {pages:,} pages, to know what real links are like ...", flush=True)
+    recording = _record(web, topic_file, pages, made_from)
+    kept.mkdir(parents=True, exist_ok=True)
+    write_whole(file, msgspec.msgpack.encode(recording))
+    return recording
+
+
+def _record(web: Path, topic_file: Path, pages: int, made_from: str) -> Recording:
+    topic = replace(load_topic(topic_file), budget=Budget())
+    guide = guide_for(topic, web=str(web), replay=None, say=print)
+    policy = policy_named("focused")(Aids(guide.judge, guide.scorer))
+    watch = _Watch()
+    with ParsedWeb(RecordedWeb.open(web)) as network:
+        simulate(
+            topic,
+            guide.judge,
+            network,
+            policy,
+            latency=drawn_latency(0.2, 0),
+            training_urls=guide.training_urls,
+            pages=pages,
+            watch=watch,
+        )
+    columns = watch.columns
+    evidence = np.array(columns.pop("evidence"), dtype=np.float64)
+    return Recording(
+        made_from=made_from,
+        features=tuple(policy.scorer.feature_names),
+        pages=watch.pages,
+        settled_share=watch.settled / (watch.settled + len(evidence)),
+        worth_waiting_for=policy.worth_waiting_for,
+        exploration=(policy.exploration.unknown, policy.exploration.dry),
+        pages_linking=list(watch.linking.values()),
+        sites=[Site(name, [_tail(url) for url in urls]) for name, urls in watch.sites.items()],
+        evidence=evidence.tobytes(),
+        **columns,
+    )
+
+
+def _tail(url: str) -> str:
+    parts = urlsplit(url)
+    return url[len(parts.scheme) + 3 + len(parts.netloc) :]
+
+
+def steepness(counts: Sequence[int]) -> float:
+    """The exponent s of Zipf's law, the r-th largest ~ r**-s, most likely for ``counts``."""
+    by_size = np.sort(np.asarray(counts, dtype=np.float64))[::-1]
+    logs = np.log(np.arange(1, len(by_size) + 1))
+
+    def unlikely(s: float) -> float:
+        return float(s * (by_size @ logs) + by_size.sum() * np.log(np.exp(-s * logs).sum()))
+
+    return float(minimize_scalar(unlikely, bounds=(0.0, 4.0), method="bounded").x)
+
+
+def facts(recording: Recording) -> Mapping[str, Any]:
+    """Shares and sizes of the real links: what the drawn ones are made after."""
+    waited, own = np.array(recording.waited), np.array(recording.ordinal) == 0
+    tails = [len(tail.encode()) for site in recording.sites for tail in site.tails]
+    names = [len(site.name) for site in recording.sites for _ in site.tails]
+    anchors = [len(anchor.encode()) for anchor in recording.anchor]
+    worth = np.array(recording.worth)
+    elsewhere = sorted(
+        {(p, o) for p, o in zip(recording.page, recording.ordinal, strict=True) if o}
+    )
+    rows = recording.evidence_rows()
+    return {
+        "made_from": recording.made_from,
+        "pages": recording.pages,
+        "pushed": len(recording),
+        "pushed_a_page": len(recording) / recording.pages,
+        "links": len(tails),
+        "hosts": len(recording.sites),
+        "share_waited": float(waited.mean()),
+        "share_settled_of_all": recording.settled_share,
+        "share_own_host": float(own.mean()),
+        "share_own_host_of_new": float(own[~waited].mean()),
+        "other_hosts_a_page": len(elsewhere) / recording.pages,
+        "links_leading_of_waited": float(np.array(recording.leads)[waited].mean()),
+        "zipf_of_links_by_host": steepness([len(site.tails) for site in recording.sites]),
+        "zipf_of_pages_linking_to_a_host": steepness(recording.pages_linking),
+        "path_bytes": _spread(tails),
+        "host_bytes": _spread(names),
+        "anchor_bytes": _spread(anchors),
+        "anchors_empty": float(np.mean(np.array(anchors) == 0)),
+        "worth_nats": _spread(worth.tolist()),
+        "worth_distinct": len(np.unique(worth)) / len(worth),
+        "evidence_distinct_rows": len(np.unique(rows, axis=0)) / len(rows),
+        "evidence": {
+            name: {
+                "zeros": float((column == 0.0).mean()),
+                "distinct": len(np.unique(column)),
+                **_spread(column.tolist()),
+            }
+            for name, column in zip(recording.features, rows.T, strict=True)
+        },
+    }
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    low, middle, high, most = np.quantile(values, (0.0, 0.5, 0.99, 1.0)).tolist()
+    return {"mean": float(np.mean(values)), "min": low, "median": middle, "p99": high, "max": most}

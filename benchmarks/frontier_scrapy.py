@@ -1,0 +1,206 @@
+"""Scrapy's stock scheduler with its disk queues, measured with the same links.
+
+All settings are Scrapy's own but ``JOBDIR``. Priorities are whole numbers there, and each number
+of each host has a file of its own that stays open: links' scores are told in so many steps as
+``steps`` says. What the crawl needs to know of a link beside its URL goes into the request's meta.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from frontier_links import LinkSource
+from frontier_machine import Spent, allocated_bytes, anonymous_mb, spent
+from frontier_ours import UNDER_WAY, WARM_UP_PAGES, WINDOW_PAGES
+from frontier_recording import Recording
+from scrapy import Request, Spider
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.test import get_crawler
+
+from focused.frontier.queued import QueuedLink
+
+POPS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class StockJob:
+    """Grow a job folder to ``links`` queued requests of ``hosts``, priorities in ``steps`` steps.
+
+    ``closes``: end in order, as the queues reach the disk whole only then; else be killed.
+    """
+
+    folder: Path
+    recording: Recording
+    links: int
+    hosts: int
+    steps: int
+    closes: bool
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StockStage:
+    """What Scrapy's scheduler spent; fields as those of :class:`frontier_ours.Stage`.
+
+    ``left`` links were queued at the end; ``disk_bytes`` is what they took, where it closed.
+    """
+
+    links: int
+    hosts: int
+    steps: int
+    push: Spent
+    pop: Spent
+    pushed_links_per_s: float
+    anonymous_mb: float
+    left: int
+    disk_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The scheduler could go no further: how many links and hosts it had, and why."""
+
+    links: int
+    hosts: int
+    steps: int
+    why: str
+
+
+class _Slot:
+    """As much of a downloader's slot as the priority queue looks at."""
+
+    def __init__(self) -> None:
+        self.active: set[Request] = set()
+
+
+class _Downloader:
+    """As much of a downloader as the priority queue looks at: what is active on which host."""
+
+    def __init__(self) -> None:
+        self.slots: dict[str, _Slot] = {}
+
+    def get_slot_key(self, request: Request) -> str:
+        """The host, as Scrapy's own downloader has it."""
+        return urlparse_cached(request).hostname or ""
+
+
+class _Engine:
+    """Holds the downloader where the priority queue looks for it."""
+
+    def __init__(self) -> None:
+        self.downloader = _Downloader()
+
+
+def stock_grow_and_measure(connection: Connection, job: StockJob) -> None:
+    """Send a :class:`StockStage` or :class:`Died`; wait to be killed."""
+    connection.send(_measured(job))
+    connection.recv()
+
+
+def stock_reopen(connection: Connection, job: StockJob) -> None:
+    """Send how many requests come back in a fresh process."""
+    scheduler, _ = _opened(job.folder)
+    connection.send(len(scheduler))
+    connection.recv()
+
+
+def _opened(folder: Path) -> tuple[Scheduler, _Downloader]:
+    crawler = get_crawler(Spider, {"JOBDIR": str(folder)})
+    engine: Any = _Engine()
+    crawler.engine = engine
+    crawler.spider = Spider.from_crawler(crawler, name="benchmark")
+    scheduler = Scheduler.from_crawler(crawler)
+    scheduler.open(crawler.spider)
+    return scheduler, engine.downloader
+
+
+def _measured(job: StockJob) -> StockStage | Died:
+    source, warm_up = (
+        LinkSource(job.recording, job.hosts, job.links // job.hosts, job.seed) for _ in range(2)
+    )
+    for _ in range(WARM_UP_PAGES):
+        _requests(warm_up, job.steps)
+    del warm_up
+    gc.collect()
+    before_mb = anonymous_mb()
+    scheduler, downloader = _opened(job.folder)
+    try:
+        push_s, rate = _grow(scheduler, source, job)
+        links = len(scheduler)
+        pop_s = _popped(scheduler, downloader)
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+        return Died(len(scheduler), source.hosts_met, job.steps, str(error.strerror))
+    own_mb, left = anonymous_mb() - before_mb, len(scheduler)
+    if job.closes:
+        scheduler.close("finished")
+    return StockStage(
+        links=links,
+        hosts=source.hosts_met,
+        steps=job.steps,
+        push=spent(push_s),
+        pop=spent(pop_s),
+        pushed_links_per_s=rate,
+        anonymous_mb=own_mb,
+        left=left,
+        disk_bytes=allocated_bytes(job.folder) if job.closes else None,
+    )
+
+
+def _grow(scheduler: Scheduler, source: LinkSource, job: StockJob) -> tuple[Sequence[float], float]:
+    window: deque[float] = deque(maxlen=WINDOW_PAGES)
+    spent_s, pushed, queued = 0.0, 0, 0
+    while queued < job.links:
+        requests = _requests(source, job.steps)
+        began = time.perf_counter()
+        for request in requests:
+            queued += scheduler.enqueue_request(request)
+        passed = time.perf_counter() - began
+        window.append(passed / len(requests))
+        spent_s += passed
+        pushed += len(requests)
+    return window, pushed / spent_s
+
+
+def _requests(source: LinkSource, steps: int) -> Sequence[Request]:
+    return [_request(link, steps) for link in source.queued(source.page(), {}, 0.0)]
+
+
+def _request(link: QueuedLink, steps: int) -> Request:
+    meta = {
+        "depth": link.depth,
+        "score": link.score,
+        "parent": link.parent,
+        "anchor": link.anchor,
+        "evidence": link.evidence,
+        "trail": link.trail,
+    }
+    return Request(link.url, priority=round(link.score * steps), meta=meta)
+
+
+def _popped(scheduler: Scheduler, downloader: _Downloader) -> Sequence[float]:
+    """Seconds of each pop, with as many requests under way as a crawl has."""
+    times = []
+    under_way: deque[Request] = deque()
+    for _ in range(min(POPS, len(scheduler) // 10)):
+        began = time.perf_counter()
+        request = scheduler.next_request()
+        times.append(time.perf_counter() - began)
+        if request is None:
+            raise AssertionError("the scheduler has requests and gives none")
+        downloader.slots.setdefault(downloader.get_slot_key(request), _Slot()).active.add(request)
+        under_way.append(request)
+        if len(under_way) > UNDER_WAY:
+            done = under_way.popleft()
+            downloader.slots.pop(downloader.get_slot_key(done), None)
+    return times
