@@ -24,10 +24,11 @@ from typing import Any
 
 import frontier_ours as ours
 from frontier_machine import forget_cached, is_in_memory, killed_at_last, machine
-from frontier_ours import Job, Reopened, Stage, grow_and_measure, reopen, sizes_up_to
+from frontier_ours import grow_and_measure, reopen
 from frontier_recording import Recording, facts, recorded
 from frontier_report import print_beside, print_growth
 from frontier_scrapy import Died, StockJob, StockStage, stock_grow_and_measure, stock_reopen
+from frontier_stages import Job, Reopened, Stage, sizes_up_to
 from harvest import ROOT, Part, build
 
 from focused.whole_file import write_json

@@ -51,9 +51,9 @@ class DrawnPage:
     url: str
     links: Sequence[DrawnLink]
 
-    def keys(self) -> Sequence[bytes]:
-        """The links' keys, in order."""
-        return [link.key for link in self.links]
+    def names(self) -> Sequence[tuple[str, bytes]]:
+        """The links, in order, as a frontier is asked for them: host and key."""
+        return [(link.host, link.key) for link in self.links]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,14 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import Connection
-from pathlib import Path
 
-from frontier_links import Drawn, LinkSource
 from frontier_machine import Spent, allocated_bytes, anonymous_mb, spent
-from frontier_recording import Recording
+from frontier_stages import Job, Order, Reopened, Stage
 
-from focused.frontier.exploration import Exploration
-from focused.frontier.frontier import Frontier, NotYet, Offer
+from focused.frontier.frontier import NotYet, Offer
 from focused.frontier.politeness import after_answer
-from focused.frontier.store import StateStore
 
 DELAY_S = 1.0
 PATIENCE_S = 2.0
@@ -31,91 +25,6 @@ TURNS = 1_000
 PAGES_TIMED_BY_LINK = 200
 ORDER_SAMPLES = 50
 WARM_UP_PAGES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """Grow the frontier in ``folder`` to ``links`` queued links, going on from ``drawn``."""
-
-    folder: Path
-    recording: Recording
-    links: int
-    hosts: int
-    links_a_host: int
-    seed: int = 0
-    drawn: Drawn | None = None
-    now: float = 0.0
-
-    def source(self) -> LinkSource:
-        """The pages to push."""
-        return LinkSource(self.recording, self.hosts, self.links_a_host, self.seed, self.drawn)
-
-    def open(self) -> tuple[StateStore, Frontier]:
-        """Open the frontier as a crawl does."""
-        store = StateStore.open(self.folder, {"benchmark": "frontier"})
-        return store, Frontier(
-            store,
-            worth_waiting_for=self.recording.worth_waiting_for,
-            exploration=self.exploration(),
-        )
-
-    def exploration(self) -> Exploration:
-        """The recorded policy's."""
-        return Exploration(*self.recording.exploration)
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """How far offers were from the best that was due, in priority; 0 is exact.
-
-    ``among_hosts``: another host was due with a better link. ``in_host``: the host had a better
-    link. Each the worst of ``samples``.
-    """
-
-    samples: int
-    among_hosts: float
-    in_host: float
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One size of the frontier. ``push`` and ``look_up`` are per link, means of a page's each.
-
-    ``push`` includes the commit, which comes once a page; ``push_new`` and ``push_again`` are
-    single calls without it. ``turn`` is what a crawl does for a page: offer, look up and push its
-    links, settle, commit. ``pushed_links_per_s`` counts no time but the frontier's.
-    ``anonymous_mb`` is the frontier's own, ``anonymous_in_all_mb`` with interpreter and benchmark.
-    """
-
-    links: int
-    hosts: int
-    share_waited: float
-    push: Spent
-    push_new: Spent
-    push_again: Spent
-    look_up: Spent
-    pop: Spent
-    pop_patient: Spent
-    turn: Spent
-    sync_ms_median: float
-    sync_ms_most: float
-    pushed_links_per_s: float
-    order: Order
-    disk_bytes: int
-    anonymous_mb: float
-    anonymous_most_mb: float
-    anonymous_in_all_mb: float
-    drawn: Drawn
-    now: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reopened:
-    """A frontier opened in a fresh process: seconds until its first offer, links that are there."""
-
-    to_first_offer_s: float
-    links: int
-    anonymous_mb: float
 
 
 def grow_and_measure(connection: Connection, job: Job) -> None:
@@ -222,15 +131,14 @@ class _Run:
 
     def _push_page(self) -> None:
         page = self._source.page()
-        keys = page.keys()
+        names = page.names()
         began = time.perf_counter()
-        settled = self._frontier.settled_among(keys)
-        waiting = self._frontier.waiting_among(keys)
+        known = self._frontier.known_among(names)
         looked_up = time.perf_counter()
         links = [
             link
-            for link in self._source.queued(page, waiting, self._now)
-            if link.key not in settled
+            for link in self._source.queued(page, known.waiting, self._now)
+            if link.key not in known.settled
         ]
         before = len(self._frontier)
         ready = time.perf_counter()
@@ -240,7 +148,7 @@ class _Run:
         self._store.commit()
         done = time.perf_counter()
         self._push_s.append((done - ready) / len(links))
-        self._look_up_s.append((looked_up - began) / len(keys))
+        self._look_up_s.append((looked_up - began) / len(names))
         self._spent_s += done - ready
         self._pushed += len(links)
         self._new += len(self._frontier) - before
@@ -251,8 +159,8 @@ class _Run:
         times: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(pages):
             page = self._source.page()
-            waiting = self._frontier.waiting_among(page.keys())
-            for link in self._source.queued(page, waiting, self._now):
+            known = self._frontier.known_among(page.names())
+            for link in self._source.queued(page, known.waiting, self._now):
                 began = time.perf_counter()
                 new = self._frontier.push(link, self._now, joined=True)
                 times[new].append(time.perf_counter() - began)
@@ -276,16 +184,15 @@ class _Run:
     def _turn(self) -> float:
         """What a crawl does for a page, fetching, parsing and scoring left out."""
         page = self._source.page()
-        keys = page.keys()
+        names = page.names()
         began = time.perf_counter()
         self._offer(0.0)
-        settled = self._frontier.settled_among(keys)
-        waiting = self._frontier.waiting_among(keys)
+        known = self._frontier.known_among(names)
         looked_up = time.perf_counter()
-        links = self._source.queued(page, waiting, self._now)
+        links = self._source.queued(page, known.waiting, self._now)
         ready = time.perf_counter()
         for link in links:
-            if link.key not in settled:
+            if link.key not in known.settled:
                 self._frontier.push(link, self._now, joined=True)
         if len(self._leased) > UNDER_WAY:
             self._settle(self._leased.popleft())
@@ -311,7 +218,7 @@ class _Run:
 
     def _settle(self, offer: Offer) -> None:
         offer.host.asked += 1
-        offer.host.fetched += 1
+        self._frontier.hosts.count_fetched(offer.host)
         self._frontier.settle(offer, after_answer(offer.host.pace, self._now, DELAY_S), self._now)
 
     def _order(self) -> Order:
@@ -343,8 +250,3 @@ class _Run:
         self._store.sync()
         self._sync_s.append(time.perf_counter() - began)
         self._synced_at = time.monotonic()
-
-
-def sizes_up_to(links: int) -> Sequence[int]:
-    """Where a frontier that grows to ``links`` is measured: at a hundredth, a tenth, all."""
-    return [max(1, links // part) for part in (100, 10, 1)]

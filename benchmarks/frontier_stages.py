@@ -1,0 +1,105 @@
+"""What is done to our frontier, and what is measured on it: data that goes between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from frontier_links import Drawn, LinkSource
+from frontier_machine import Spent
+from frontier_recording import Recording
+
+from focused.frontier.exploration import Exploration
+from focused.frontier.frontier import Frontier
+from focused.frontier.store import StateStore
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Grow the frontier in ``folder`` to ``links`` queued links, going on from ``drawn``."""
+
+    folder: Path
+    recording: Recording
+    links: int
+    hosts: int
+    links_a_host: int
+    seed: int = 0
+    drawn: Drawn | None = None
+    now: float = 0.0
+
+    def source(self) -> LinkSource:
+        """The pages to push."""
+        return LinkSource(self.recording, self.hosts, self.links_a_host, self.seed, self.drawn)
+
+    def open(self) -> tuple[StateStore, Frontier]:
+        """Open the frontier as a crawl does."""
+        store = StateStore.open(self.folder, {"benchmark": "frontier"})
+        return store, Frontier(
+            store,
+            worth_waiting_for=self.recording.worth_waiting_for,
+            exploration=self.exploration(),
+        )
+
+    def exploration(self) -> Exploration:
+        """The recorded policy's."""
+        return Exploration(*self.recording.exploration)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How far offers were from the best that was due, in priority; 0 is exact.
+
+    ``among_hosts``: another host was due with a better link. ``in_host``: the host had a better
+    link. Each the worst of ``samples``.
+    """
+
+    samples: int
+    among_hosts: float
+    in_host: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One size of the frontier. ``push`` and ``look_up`` are per link, means of a page's each.
+
+    ``push`` includes the commit, which comes once a page; ``push_new`` and ``push_again`` are
+    single calls without it. ``turn`` is what a crawl does for a page: offer, look up and push its
+    links, settle, commit. ``pushed_links_per_s`` counts no time but the frontier's.
+    ``anonymous_mb`` is the frontier's own, ``anonymous_in_all_mb`` with interpreter and benchmark.
+    """
+
+    links: int
+    hosts: int
+    share_waited: float
+    push: Spent
+    push_new: Spent
+    push_again: Spent
+    look_up: Spent
+    pop: Spent
+    pop_patient: Spent
+    turn: Spent
+    sync_ms_median: float
+    sync_ms_most: float
+    pushed_links_per_s: float
+    order: Order
+    disk_bytes: int
+    anonymous_mb: float
+    anonymous_most_mb: float
+    anonymous_in_all_mb: float
+    drawn: Drawn
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """A frontier opened in a fresh process: seconds until its first offer, links that are there."""
+
+    to_first_offer_s: float
+    links: int
+    anonymous_mb: float
+
+
+def sizes_up_to(links: int) -> Sequence[int]:
+    """Where a frontier that grows to ``links`` is measured: at a hundredth, a tenth, all."""
+    return [max(1, links // part) for part in (100, 10, 1)]
