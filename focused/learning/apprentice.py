@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
@@ -31,6 +30,7 @@ from focused.learning.evidence import (
     FEATURE_NAMES,
     join,
     parent_log_odds,
+    rounded,
     since_relevant,
 )
 from focused.learning.lesson import Lesson
@@ -47,7 +47,7 @@ from focused.learning.protocols import (
 from focused.learning.tokens import url_words, words
 from focused.learning.word_worth import WordWorth
 from focused.web.page import Link, Page
-from focused.web.url import host_of
+from focused.web.url import host_of, levels_of
 
 _ANCHOR_WORDS = 12
 _URL_WORDS = 16
@@ -149,17 +149,21 @@ class Apprentice:
                 by_crawl.append(self._told_of_waiting(before))
         if links:
             rows[:, _BY_CRAWL] = by_crawl
+        rows = rounded(rows, np.float16)
         log_odds = self._log_odds(rows)
         worth = log_odds - self._detour(np.array([self._url(link.url).levels for link in links]))
-        return JoinedScores(expit(log_odds), rows, worth, joined.leads, trails)
+        scores = rounded(expit(log_odds), np.float32)
+        return JoinedScores(scores, rows, worth, joined.leads, trails)
 
     def rescore(self, link: WaitingLink) -> Rescored:
         """Score a queued link by what is known now."""
         row = np.array(link.evidence)
         row[_BY_CRAWL] = self._told_of_waiting(link)
+        row = rounded(row, np.float16)
         log_odds = self._log_odds(row[None, :])
         worth = log_odds - self._detour(np.array([self._url(link.url).levels]))
-        return Rescored(float(expit(log_odds)[0]), float(worth[0]), tuple(row.tolist()))
+        score = rounded(expit(log_odds), np.float32)[0]
+        return Rescored(float(score), float(worth[0]), tuple(row.tolist()))
 
     def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
         """What a fetched page teaches; ``relevance`` in [0, 1] is the judge's."""
@@ -280,14 +284,6 @@ class Apprentice:
             # Its verdict is in the link's evidence already.
             told = _told(0.0, url, url_words(url))
         return told
-
-
-def levels_of(url: str) -> int:
-    """How many levels a URL lies below its host's root; a folder's index is the folder."""
-    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
-    if segments and segments[-1].startswith("index."):
-        segments.pop()
-    return len(segments)
 
 
 def _told(verdict: float, url: str, text: str) -> _Told:

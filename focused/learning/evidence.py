@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,14 @@ def join(rows: NDArray[np.float64], waiting: Sequence[WaitingLink | None]) -> Jo
     rows[places] = joined
     leads[places] = better
     return Joined(rows, leads)
+
+
+def rounded(numbers: NDArray[np.float64], to: type[np.floating[Any]]) -> NDArray[np.float64]:
+    """Numbers that a queued link can keep in fewer bytes; what is scored is what is kept.
+
+    Half precision holds evidence to a thousandth of itself.
+    """
+    return numbers.astype(to).astype(np.float64)
 
 
 def _has_evidence(link: WaitingLink | None) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 from ada_url import join_url, normalize_url
 
@@ -181,6 +182,14 @@ def _is_noise(parameter: str) -> bool:
 def host_of(url: str) -> str:
     """Return the host of a normalised URL, with its port unless it is the scheme's own."""
     return url.split("/", 3)[2]
+
+
+def levels_of(url: str) -> int:
+    """How many levels a URL lies below its host's root; a folder's index is the folder."""
+    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    if segments and segments[-1].startswith("index."):
+        segments.pop()
+    return len(segments)
 
 
 def robots_url(url: str) -> str:

@@ -18,6 +18,7 @@ from focused.learning.evidence import (
     join,
     log_odds_within,
     parent_log_odds,
+    rounded,
     since_relevant,
 )
 from focused.learning.protocols import Visit
@@ -197,3 +198,10 @@ def test_links_since_the_last_page_on_topic_are_counted():
     lost = Visit(page, Judgement(0.1, False), evidence=tuple(evidence(since=MAX_SINCE)))
     seed = Visit(page, Judgement(0.1, False))
     assert [since_relevant(each) for each in (far, found, lost, seed)] == [3.0, 0.0, MAX_SINCE, 0.0]
+
+
+@given(st.lists(st.floats(-60, 60), min_size=1))
+def test_evidence_is_rounded_by_a_thousandth_at_most_and_only_once(values: list[float]) -> None:
+    once = rounded(np.array(values), np.float16)
+    assert np.allclose(once, values, rtol=1e-3, atol=1e-7)
+    assert np.array_equal(rounded(once, np.float16), once)
