@@ -26,6 +26,7 @@ from focused.frontier.environment import SETS, TABLES
 from focused.frontier.journal import Journal, Step
 
 FORMAT_VERSION = 4
+_DISK_ERRORS = (lmdb.DiskError, lmdb.MapFullError, OSError)
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
 # Of journal. More: fewer writes in all, longer pauses, more of memory until then.
 _CHECKPOINT_BYTES = 2_000_000
@@ -137,14 +138,18 @@ class StateStore:
         Rows that come in order fill their pages wholly, where others leave a third free.
         Raises StateError when the disk is full.
         """
-        with self._writing():
+        try:
             self._txn.put(key, value, append=last, db=self._dbs[table])
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
         self._note(_PUT, table, key, value)
 
     def delete(self, table: str, key: bytes) -> bool:
         """Remove a row, or a set with all its members; False when it was not there."""
-        with self._writing():
+        try:
             gone = bool(self._txn.delete(key, db=self._dbs[table]))
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
         self._note(_DELETE, table, key, b"")
         return gone
 
@@ -167,14 +172,18 @@ class StateStore:
 
     def add(self, sets: str, key: bytes, member: bytes) -> None:
         """Put a member into the set of that key. All of one table are of one length."""
-        with self._writing():
+        try:
             self._txn.put(key, member, db=self._dbs[sets])
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
         self._note(_ADD, sets, key, member)
 
     def discard(self, sets: str, key: bytes, member: bytes) -> bool:
         """Take a member out of the set of that key; False when it was not in."""
-        with self._writing():
+        try:
             gone = bool(self._txn.delete(key, member, db=self._dbs[sets]))
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
         self._note(_DISCARD, sets, key, member)
         return gone
 
@@ -292,13 +301,16 @@ class StateStore:
             raise StateError(f"{self._folder}: writing failed before; start the command again")
         try:
             yield
-        except (lmdb.DiskError, lmdb.MapFullError, OSError) as error:
-            # Tables and journal may differ now: only what is on the disk can be believed.
-            self._broken = True
-            raise StateError(
-                f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
-                "free some disk and start the same command again."
-            ) from error
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: Exception) -> StateError:
+        # Tables and journal may differ now: only what is on the disk can be believed.
+        self._broken = True
+        return StateError(
+            f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
+            "free some disk and start the same command again."
+        )
 
     def _renew(self) -> None:
         self._cursors.clear()
