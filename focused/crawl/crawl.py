@@ -15,6 +15,7 @@ from focused.crawl.robots_gate import MAX_REDIRECTS
 from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.queued import QueuedLink, link_key
@@ -51,7 +52,7 @@ class Crawl:
         """
         self.topic = topic
         self.counters = Counters.from_state(store.get_meta("counters"))
-        self.frontier = Frontier(
+        self.frontier: Frontier = DiskFrontier(
             store, worth_waiting_for=policy.worth_waiting_for, exploration=policy.exploration
         )
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)

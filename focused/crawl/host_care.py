@@ -5,8 +5,8 @@ from __future__ import annotations
 from focused.crawl.counters import Counters
 from focused.crawl.failures import RULES, HostsGivenUp
 from focused.crawl.robots_gate import RobotsGate, host_is_unreachable
+from focused.frontier.frontier import Hosts
 from focused.frontier.host import Host
-from focused.frontier.hosts import HostTable
 from focused.frontier.politeness import HostPace, after_answer, after_trouble
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Outcome
@@ -17,7 +17,7 @@ _TROUBLES_UNTIL_SET_ASIDE = 8
 class HostCare:
     """Decides when and whether a host is asked again; writes nothing but the host's state."""
 
-    def __init__(self, topic: Topic, counters: Counters, hosts: HostTable) -> None:
+    def __init__(self, topic: Topic, counters: Counters, hosts: Hosts) -> None:
         self._politeness = topic.politeness
         self._max_pages = topic.scope.max_pages_per_host
         self._counters = counters

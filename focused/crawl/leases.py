@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from focused.crawl.steps import Fetch, Purpose
-from focused.frontier.frontier import Offer
+from focused.frontier.frontier import Hosts, Offer
 from focused.frontier.host import Host
-from focused.frontier.hosts import HostTable
 from focused.web.url import host_of
 
 
@@ -57,7 +56,7 @@ class Leases:
 class RobotsHops:
     """robots.txt requests that were redirected and wait until their target may be asked."""
 
-    def __init__(self, hosts: HostTable) -> None:
+    def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
         self._waiting: list[tuple[float, Lease]] = []
 

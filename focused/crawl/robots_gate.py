@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from focused.frontier.frontier import Hosts
 from focused.frontier.host import Host
-from focused.frontier.hosts import HostTable
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.robots import UNAVAILABLE, RobotsRules, rules_from_fetch
 
@@ -24,7 +24,7 @@ MAX_REDIRECTS = 5
 class RobotsGate:
     """Decides per host and URL; ``obey`` False lets everything through."""
 
-    def __init__(self, hosts: HostTable, user_agent: str, *, obey: bool) -> None:
+    def __init__(self, hosts: Hosts, user_agent: str, *, obey: bool) -> None:
         self._hosts = hosts
         self._user_agent = user_agent
         self._obey = obey

@@ -3,8 +3,8 @@
 What many links share is written once: the host's name is not in the URL
 again, and the page that links, with the time at which it was read, is one
 row of its own (:class:`Sources`). Numbers are as short as they are exact:
-evidence in half precision when that loses nothing (the apprentice rounds its
-own so), else in double.
+evidence in half precision when that loses nothing, priority and score in
+single (the apprentice rounds its own so), else in double.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 
-_HEAD = struct.Struct(">BdIHBBQBHH")
-"""Flags, priority, source, depth, tries, hops, trail, values of evidence, bytes of URL, anchor."""
-_HTTP, _HTTPS, _OWN_KEY, _OWN_PAYLOAD, _OWN_TIME, _EXACT_SCORE, _EXACT_EVIDENCE = (
+_HEAD = struct.Struct(">BIHBBQBHH")
+"""Flags, source, depth, tries, hops, trail, values of evidence, bytes of URL, anchor."""
+_HTTP, _HTTPS, _OWN_KEY, _OWN_PAYLOAD, _OWN_TIME, _EXACT, _EXACT_EVIDENCE = (
     1 << bit for bit in range(7)
 )
-_SINGLE, _DOUBLE = struct.Struct(">f"), struct.Struct(">d")
+_SINGLES, _DOUBLES, _DOUBLE = struct.Struct(">2f"), struct.Struct(">2d"), struct.Struct(">d")
 _MOST, _MOST_TRIES = 0xFFFF, 0xFF
 _KEY_BYTES = 16
 _REMEMBERED = 4_096
@@ -80,10 +80,10 @@ def to_row(link: QueuedLink, sources: Sources) -> bytes:
             url = url[len(origin) :]
             break
     path, anchor = _utf8(url)[:_MOST], _utf8(link.anchor)[:_MOST]
-    score, exact_score = _short(_SINGLE, _DOUBLE, (link.score,))
+    orders, exact = _short(_SINGLES, _DOUBLES, (link.priority, link.score))
     count = len(link.evidence)
     evidence, exact_evidence = _short(_halves(count), _doubles(count), link.evidence)
-    flags |= _EXACT_SCORE * exact_score | _EXACT_EVIDENCE * exact_evidence
+    flags |= _EXACT * exact | _EXACT_EVIDENCE * exact_evidence
     source, read_at = sources.number_of(link.parent, link.found_at)
     tail = b""
     if read_at != link.found_at:
@@ -97,7 +97,6 @@ def to_row(link: QueuedLink, sources: Sources) -> bytes:
         tail += pack(link.payload)
     head = _HEAD.pack(
         flags,
-        link.priority,
         source,
         min(link.depth, _MOST),
         min(link.tries, _MOST_TRIES),
@@ -107,18 +106,18 @@ def to_row(link: QueuedLink, sources: Sources) -> bytes:
         len(path),
         len(anchor),
     )
-    return b"".join((head, score, evidence, path, anchor, tail))
+    return b"".join((head, orders, evidence, path, anchor, tail))
 
 
 def from_row(row: bytes, host: str, sources: Sources) -> QueuedLink:
     """Read a link of that host."""
-    flags, priority, source, depth, tries, hops, trail, count, path_bytes, anchor_bytes = (
-        _HEAD.unpack_from(row)
+    flags, source, depth, tries, hops, trail, count, path_bytes, anchor_bytes = _HEAD.unpack_from(
+        row
     )
     at = _HEAD.size
-    number = _DOUBLE if flags & _EXACT_SCORE else _SINGLE
-    (score,) = number.unpack_from(row, at)
-    at += number.size
+    numbers = _DOUBLES if flags & _EXACT else _SINGLES
+    priority, score = numbers.unpack_from(row, at)
+    at += numbers.size
     numbers = _doubles(count) if flags & _EXACT_EVIDENCE else _halves(count)
     evidence = numbers.unpack_from(row, at)
     at += numbers.size

@@ -151,7 +151,8 @@ class Apprentice:
             rows[:, _BY_CRAWL] = by_crawl
         rows = rounded(rows, np.float16)
         log_odds = self._log_odds(rows)
-        worth = log_odds - self._detour(np.array([self._url(link.url).levels for link in links]))
+        detour = self._detour(np.array([self._url(link.url).levels for link in links]))
+        worth = rounded(log_odds - detour, np.float32)
         scores = rounded(expit(log_odds), np.float32)
         return JoinedScores(scores, rows, worth, joined.leads, trails)
 
@@ -161,9 +162,10 @@ class Apprentice:
         row[_BY_CRAWL] = self._told_of_waiting(link)
         row = rounded(row, np.float16)
         log_odds = self._log_odds(row[None, :])
-        worth = log_odds - self._detour(np.array([self._url(link.url).levels]))
-        score = rounded(expit(log_odds), np.float32)[0]
-        return Rescored(float(score), float(worth[0]), tuple(row.tolist()))
+        detour = self._detour(np.array([self._url(link.url).levels]))
+        told = np.concatenate([expit(log_odds), log_odds - detour])
+        score, worth = rounded(told, np.float32).tolist()
+        return Rescored(score, worth, tuple(row.tolist()))
 
     def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
         """What a fetched page teaches; ``relevance`` in [0, 1] is the judge's."""

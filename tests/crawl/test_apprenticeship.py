@@ -11,8 +11,8 @@ from focused.crawl import apprenticeship
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import Exploration, barren_after
-from focused.frontier.frontier import Frontier
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
@@ -338,7 +338,7 @@ def settled(number: int) -> Settled:
 
 def test_lessons_are_kept_until_the_state_is_every_five_hundred(tmp_path):
     store = StateStore.open(tmp_path / "state", {"test": "lessons"})
-    kept = Apprenticeship(Policy("pupil", Pupil()), Frontier(store), store)
+    kept = Apprenticeship(Policy("pupil", Pupil()), DiskFrontier(store), store)
     rows = []
     for number in range(1_203):
         kept.learn(settled(number))
@@ -347,7 +347,7 @@ def test_lessons_are_kept_until_the_state_is_every_five_hundred(tmp_path):
     assert max(rows) == 499
     assert rows[-1] == 203
     again = Pupil()
-    Apprenticeship(Policy("pupil", again), Frontier(store), store)
+    Apprenticeship(Policy("pupil", again), DiskFrontier(store), store)
     assert [url for url, _, _ in again.lessons] == [f"http://a.test/{n}" for n in range(1_203)]
     assert len(again.heard) == 203  # the others came with the state
     store.close()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import NONE, Exploration, barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.politeness import HostPace
@@ -33,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[StateStore]:
 
 @pytest.fixture
 def frontier(store: StateStore) -> Frontier:
-    return Frontier(store, worth_waiting_for=0.5, exploration=EXPLORATION)
+    return DiskFrontier(store, worth_waiting_for=0.5, exploration=EXPLORATION)
 
 
 def fetch(
@@ -99,7 +100,7 @@ def test_links_of_one_host_are_in_no_need_of_hope(frontier: Frontier) -> None:
 
 
 def test_without_exploration_a_host_is_worth_its_best_link(store: StateStore) -> None:
-    frontier = Frontier(store)
+    frontier = DiskFrontier(store)
     frontier.push(link("http://a/1", 0.25), 0)
     assert frontier.hosts.worth(frontier.hosts.get("a")) == 0.25
 
@@ -108,7 +109,7 @@ def test_what_is_hoped_of_a_host_survives_a_restart(tmp_path: Path) -> None:
     worths = []
     for pages in (3, 0):
         store = StateStore.open(tmp_path / "kept", {"topic": "test"})
-        frontier = Frontier(store, exploration=EXPLORATION)
+        frontier = DiskFrontier(store, exploration=EXPLORATION)
         asked_before(frontier, "a", pages)
         frontier.push(link("http://a/1", 1.0), 0)
         worths.append(frontier.hosts.worth(frontier.hosts.get("a")))
@@ -134,7 +135,7 @@ def test_with_patience_a_link_waits_for_a_host_that_more_is_hoped_of(frontier: F
 
 
 def test_links_of_a_host_that_brings_nothing_wait_for_others(store: StateStore) -> None:
-    frontier = Frontier(store, exploration=Exploration(dry=1.0))
+    frontier = DiskFrontier(store, exploration=Exploration(dry=1.0))
     for number in range(6):
         frontier.push(link(f"http://dry/{number}", 2.0), 0)
         frontier.push(link(f"http://else/{number}", 1.0), 0)
@@ -150,7 +151,7 @@ def test_links_of_a_host_that_brings_nothing_wait_for_others(store: StateStore) 
 
 
 def test_a_page_on_topic_makes_up_for_all_barren_ones_before_it(store: StateStore) -> None:
-    frontier = Frontier(store, exploration=Exploration(dry=1.0))
+    frontier = DiskFrontier(store, exploration=Exploration(dry=1.0))
     for number, relevance in enumerate((0.0, 0.0, 0.0, 1.0)):
         frontier.push(link(f"http://a/{number}", 1.0), 0)
         fetch(frontier, relevance=relevance)
@@ -162,7 +163,7 @@ def test_how_dry_a_host_is_survives_a_restart(tmp_path: Path) -> None:
     worths = []
     for _ in range(2):
         store = StateStore.open(tmp_path / "kept", {"topic": "test"})
-        frontier = Frontier(store, exploration=Exploration(dry=2.0))
+        frontier = DiskFrontier(store, exploration=Exploration(dry=2.0))
         if not worths:
             fetch_one_barren(frontier)
         worths.append(frontier.hosts.worth(frontier.hosts.get("a")))

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from focused.errors import StateError
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.frontier import Frontier, Known, NotYet, Offer
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, link_key
@@ -30,7 +31,7 @@ def store(tmp_path: Path):
 
 @pytest.fixture
 def frontier(store: StateStore) -> Frontier:
-    return Frontier(store)
+    return DiskFrontier(store)
 
 
 def take(frontier: Frontier, now: float = 0.0, **options) -> Offer:
@@ -270,7 +271,7 @@ def test_dropped_links_are_never_offered_nor_taken_again(frontier: Frontier) -> 
 
 def test_what_was_under_way_is_queued_after_a_restart(tmp_path: Path) -> None:
     store = StateStore.open(tmp_path / "state", IDENTITY)
-    frontier = Frontier(store)
+    frontier = DiskFrontier(store)
     for name in "123":
         frontier.push(link(f"http://a/{name}"), 0)
     finish(frontier, take(frontier), 0)
@@ -279,7 +280,7 @@ def test_what_was_under_way_is_queued_after_a_restart(tmp_path: Path) -> None:
     store.commit()
     store.close()
     store = StateStore.open(tmp_path / "state", IDENTITY)
-    again = Frontier(store)
+    again = DiskFrontier(store)
     assert again.found == 3
     assert again.offer(0.5) == NotYet(1.0)
     assert len(again) == 2

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import Exploration, barren_after
-from focused.frontier.frontier import Frontier, Offer
+from focused.frontier.frontier import Offer
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
@@ -40,7 +41,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     def _open(self) -> None:
         self.store = StateStore.open(self.folder / "state", IDENTITY)
-        self.frontier = Frontier(self.store, exploration=EXPLORATION)
+        self.frontier = DiskFrontier(self.store, exploration=EXPLORATION)
 
     def _is_under_way(self, url: str) -> bool:
         return any(offer.link.url == url for offer in self.under_way)

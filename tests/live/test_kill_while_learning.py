@@ -12,7 +12,7 @@ import pytest
 from focused.archive import page_rows
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.policy import Policy
-from focused.frontier.frontier import Frontier
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
 from focused.learning.lesson import Lesson, from_bytes
@@ -45,7 +45,7 @@ class Left:
             ]
             lessons = [from_bytes(row) for _, row in store.scan("lessons")]
             apprentice = Apprentice(WhaleJudge())
-            Apprenticeship(Policy("focused", apprentice), Frontier(store), store)
+            Apprenticeship(Policy("focused", apprentice), DiskFrontier(store), store)
             return cls(rows, lessons, apprentice.state())
         finally:
             store.close()
