@@ -4,10 +4,10 @@ A page takes 50 consecutive rows of the recording from a random place on: so its
 evidence, anchors and tag paths belong together as a real page's do, and as large a share of them
 goes to the page's own host, or waits already. Hosts are modelled each after a recorded one, drawn
 by its links, and take that one's paths in order of discovery; when they are used up, once more
-below a numbered folder. Of the hosts that were met those whose pages come take turns, as a polite
-crawl has it; the hosts that they link to are drawn by Zipf's law, as steep as recorded, those that
-were met first being the largest. A link that waits already is drawn from its host's by the
-recorded place in the order of discovery.
+below a numbered folder. A page's own host is any of those that were met, for a polite crawl asks
+one as often as another; the hosts that it links to are drawn by Zipf's law, as steep as recorded,
+those that were met first being the largest. A link that waits already is drawn from its host's by
+the recorded place in the order of discovery.
 
 Hosts are met as links are: a new one for so many links. So a frontier of a hundredth of the links
 has a hundredth of the hosts, each of its pages meets as many links that wait already, and hosts
@@ -106,7 +106,7 @@ class LinkSource:
 
     def page(self) -> DrawnPage:
         """Draw the next page."""
-        own = self._pages % self.hosts_met
+        own = self._lots.randrange(self.hosts_met)
         hosts: dict[tuple[int, int], int] = {}
         links: dict[tuple[int, int], DrawnLink] = {}
         pages, ordinals = self._recording.page, self._recording.ordinal

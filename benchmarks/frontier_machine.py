@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import platform
 import resource
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,25 +21,51 @@ import numpy as np
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's
 
 
+Seconds = tuple[float, float]
+"""Of the clock, and of the process's own on a core."""
+
+
+def began() -> Seconds:
+    """When something begins; give it to :func:`took`."""
+    own = time.process_time()
+    return time.perf_counter(), own
+
+
+def took(since: Seconds) -> Seconds:
+    """How long something took that :func:`began`."""
+    clock = time.perf_counter()
+    return clock - since[0], time.process_time() - since[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Times of one operation, in microseconds."""
+    """Times of one operation, in microseconds: by the clock, and the mean of the process's own.
+
+    The latter is what a busy machine disturbs less; waiting for the disk is not in it.
+    """
 
     median_us: float
     p99_us: float
     mean_us: float
+    cpu_us: float
     times: int
 
 
-def spent(times_s: Sequence[float]) -> Spent:
-    """Sum times up, given in seconds; there must be one at least."""
-    times_us = np.asarray(times_s) * 1e6
+def spent(times: Sequence[Seconds]) -> Spent:
+    """Sum times up; there must be one at least."""
+    clock, own = np.asarray(times).T * 1e6
     return Spent(
-        float(np.median(times_us)),
-        float(np.quantile(times_us, 0.99)),
-        float(times_us.mean()),
-        len(times_us),
+        float(np.median(clock)),
+        float(np.quantile(clock, 0.99)),
+        float(clock.mean()),
+        float(own.mean()),
+        len(clock),
     )
+
+
+def shared(seconds: Seconds, among: int) -> Seconds:
+    """The part of each, where a time was taken for several together."""
+    return seconds[0] / among, seconds[1] / among
 
 
 def anonymous_mb(process: str = "self") -> float:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections import deque
 from itertools import islice
 from multiprocessing.connection import Connection
 
-from frontier_machine import Spent, allocated_bytes, anonymous_mb, spent
+from frontier_machine import (
+    Seconds,
+    Spent,
+    allocated_bytes,
+    anonymous_mb,
+    began,
+    shared,
+    spent,
+    took,
+)
 from frontier_stages import Job, Order, Reopened, Stage
 
 from focused.frontier.frontier import NotYet, Offer
@@ -18,6 +28,7 @@ DELAY_S = 1.0
 PATIENCE_S = 2.0
 UNDER_WAY = 16
 TURN_S = 1 / 300  # of the crawl's clock: 300 pages a second
+ANSWER_S = UNDER_WAY * TURN_S
 WINDOW_PAGES = 1_000
 POPS = 10_000
 PATIENT_POPS = 2_000
@@ -40,10 +51,10 @@ def reopen(connection: Connection, job: Job) -> None:
     """Send a :class:`Reopened`; wait."""
     gc.collect()
     before_mb = anonymous_mb()
-    began = time.perf_counter()
+    since = began()
     _, frontier = job.open()
     offer = frontier.offer(job.now)
-    passed_s = time.perf_counter() - began
+    passed_s, _ = took(since)
     if not isinstance(offer, Offer):
         raise AssertionError(f"nothing is offered after reopening: {offer}")
     connection.send(Reopened(passed_s, len(frontier), anonymous_mb() - before_mb))
@@ -67,8 +78,8 @@ class _Run:
         self._now = job.now
         self._store, self._frontier = job.open()
         self._leased: deque[Offer] = deque()
-        self._push_s: deque[float] = deque(maxlen=WINDOW_PAGES)
-        self._look_up_s: deque[float] = deque(maxlen=WINDOW_PAGES)
+        self._push_s: deque[Seconds] = deque(maxlen=WINDOW_PAGES)
+        self._look_up_s: deque[Seconds] = deque(maxlen=WINDOW_PAGES)
         self._spent_s = 0.0
         self._pushed = self._new = 0
         self._sync_s: list[float] = []
@@ -132,65 +143,65 @@ class _Run:
     def _push_page(self) -> None:
         page = self._source.page()
         names = page.names()
-        began = time.perf_counter()
+        since = began()
         known = self._frontier.known_among(names)
-        looked_up = time.perf_counter()
+        looked_up = took(since)
         links = [
             link
             for link in self._source.queued(page, known.waiting, self._now)
             if link.key not in known.settled
         ]
         before = len(self._frontier)
-        ready = time.perf_counter()
+        since = began()
         for link in links:
             self._frontier.push(link, self._now, joined=True)
         self._frontier.save()
         self._store.commit()
-        done = time.perf_counter()
-        self._push_s.append((done - ready) / len(links))
-        self._look_up_s.append((looked_up - began) / len(names))
-        self._spent_s += done - ready
+        pushed = took(since)
+        self._push_s.append(shared(pushed, len(links)))
+        self._look_up_s.append(shared(looked_up, len(names)))
+        self._spent_s += pushed[0]
         self._pushed += len(links)
         self._new += len(self._frontier) - before
         self._sync_when_due()
 
     def _push_by_link(self, pages: int) -> tuple[Spent, Spent]:
         """Times of calls that found the link new, and of calls that found it waiting."""
-        times: dict[bool, list[float]] = {True: [], False: []}
+        times: dict[bool, list[Seconds]] = {True: [], False: []}
         for _ in range(pages):
             page = self._source.page()
             known = self._frontier.known_among(page.names())
             for link in self._source.queued(page, known.waiting, self._now):
-                began = time.perf_counter()
+                since = began()
                 new = self._frontier.push(link, self._now, joined=True)
-                times[new].append(time.perf_counter() - began)
+                times[new].append(took(since))
             self._frontier.save()
             self._store.commit()
         return spent(times[True]), spent(times[False])
 
-    def _pop(self, patience_s: float) -> float:
-        """Offer a link, settle the one that was offered longest ago, commit; return the seconds."""
-        began = time.perf_counter()
+    def _pop(self, patience_s: float) -> Seconds:
+        """Offer a link, settle the one that was offered longest ago, commit; return the time."""
+        since = began()
         self._offer(patience_s)
         if len(self._leased) > UNDER_WAY:
             self._settle(self._leased.popleft())
         self._frontier.save()
         self._store.commit()
-        passed = time.perf_counter() - began
+        passed = took(since)
         self._now += TURN_S
         self._sync_when_due()
         return passed
 
-    def _turn(self) -> float:
+    def _turn(self) -> Seconds:
         """What a crawl does for a page, fetching, parsing and scoring left out."""
         page = self._source.page()
         names = page.names()
-        began = time.perf_counter()
+        since = began()
         self._offer(0.0)
         known = self._frontier.known_among(names)
-        looked_up = time.perf_counter()
+        looked_up = took(since)
         links = self._source.queued(page, known.waiting, self._now)
-        ready = time.perf_counter()
+        since = began()
         for link in links:
             if link.key not in known.settled:
                 self._frontier.push(link, self._now, joined=True)
@@ -198,10 +209,10 @@ class _Run:
             self._settle(self._leased.popleft())
         self._frontier.save()
         self._store.commit()
-        passed = time.perf_counter() - ready + looked_up - began
+        pushed = took(since)
         self._now += TURN_S
         self._sync_when_due()
-        return passed
+        return looked_up[0] + pushed[0], looked_up[1] + pushed[1]
 
     def _offer(self, patience_s: float) -> Offer:
         while True:
@@ -209,12 +220,19 @@ class _Run:
             if isinstance(offer, Offer):
                 self._leased.append(offer)
                 return offer
-            if self._leased:
-                self._settle(self._leased.popleft())
-            elif isinstance(offer, NotYet) and offer.until is not None:
-                self._now = max(self._now, offer.until)
-            else:
-                raise AssertionError("the frontier is empty, or waits for what is not under way")
+            if offer is None:
+                raise AssertionError("the frontier is empty")
+            self._wait(offer)
+
+    def _wait(self, offer: NotYet) -> None:
+        """Let time pass until something may be asked, or the oldest fetch is answered."""
+        until = math.inf if offer.until is None else offer.until
+        answered_at = self._leased[0].host.leased_at + ANSWER_S if self._leased else math.inf
+        if min(until, answered_at) == math.inf:
+            raise AssertionError("the frontier waits for what is not under way")
+        self._now = max(self._now, min(until, answered_at))
+        if answered_at <= self._now:
+            self._settle(self._leased.popleft())
 
     def _settle(self, offer: Offer) -> None:
         offer.host.asked += 1
@@ -246,7 +264,7 @@ class _Run:
 
     def _sync(self) -> None:
         self._most_mb = max(self._most_mb, anonymous_mb())
-        began = time.perf_counter()
+        since = began()
         self._store.sync()
-        self._sync_s.append(time.perf_counter() - began)
+        self._sync_s.append(took(since)[0])
         self._synced_at = time.monotonic()

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from focused.crawl.policy import Policy
 from focused.crawl.steps import ScoredLink, Settled
 from focused.evaluation.simulation.network import drawn_latency
 from focused.evaluation.simulation.parsed_web import ParsedWeb
@@ -82,8 +83,8 @@ class Recording(msgspec.Struct, frozen=True):
         return np.frombuffer(self.evidence).reshape(len(self), len(self.features))
 
 
-class _Watch:
-    """Takes in what a crawl settles."""
+class Watch:
+    """Takes in what a crawl settles; hand it to the simulator."""
 
     def __init__(self) -> None:
         self.columns: dict[str, list[Any]] = {
@@ -99,6 +100,7 @@ class _Watch:
         self.settled = 0
 
     def __call__(self, settled: Settled) -> None:
+        """Take in what became of one link."""
         if settled.page is None:
             return
         own = host_of(settled.page.url)
@@ -114,6 +116,23 @@ class _Watch:
             self.columns["depth"].append(settled.link.depth + 1)
         self.linking.update(host for host in ordinals if host != own)
         self.pages += bool(settled.scored)
+
+    def recording(self, made_from: str, policy: Policy) -> Recording:
+        """What was watched, of a crawl by ``policy``."""
+        columns = dict(self.columns)
+        evidence = np.array(columns.pop("evidence"), dtype=np.float64)
+        return Recording(
+            made_from=made_from,
+            features=tuple(policy.scorer.feature_names),
+            pages=self.pages,
+            settled_share=self.settled / (self.settled + len(evidence)),
+            worth_waiting_for=policy.worth_waiting_for,
+            exploration=(policy.exploration.unknown, policy.exploration.dry),
+            pages_linking=list(self.linking.values()),
+            sites=[Site(name, [_tail(url) for url in urls]) for name, urls in self.sites.items()],
+            evidence=evidence.tobytes(),
+            **columns,
+        )
 
     def _take(self, url: str, found: ScoredLink, ordinal: int, host: str) -> None:
         known = self.sites.setdefault(host, {})
@@ -158,7 +177,7 @@ def _record(web: Path, topic_file: Path, pages: int, made_from: str) -> Recordin
     topic = replace(load_topic(topic_file), budget=Budget())
     guide = guide_for(topic, web=str(web), replay=None, say=print)
     policy = policy_named("focused")(Aids(guide.judge, guide.scorer))
-    watch = _Watch()
+    watch = Watch()
     with ParsedWeb(RecordedWeb.open(web)) as network:
         simulate(
             topic,
@@ -170,20 +189,7 @@ def _record(web: Path, topic_file: Path, pages: int, made_from: str) -> Recordin
             pages=pages,
             watch=watch,
         )
-    columns = watch.columns
-    evidence = np.array(columns.pop("evidence"), dtype=np.float64)
-    return Recording(
-        made_from=made_from,
-        features=tuple(policy.scorer.feature_names),
-        pages=watch.pages,
-        settled_share=watch.settled / (watch.settled + len(evidence)),
-        worth_waiting_for=policy.worth_waiting_for,
-        exploration=(policy.exploration.unknown, policy.exploration.dry),
-        pages_linking=list(watch.linking.values()),
-        sites=[Site(name, [_tail(url) for url in urls]) for name, urls in watch.sites.items()],
-        evidence=evidence.tobytes(),
-        **columns,
-    )
+    return watch.recording(made_from, policy)
 
 
 def _tail(url: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from frontier_links import LinkSource
-from frontier_machine import Spent, allocated_bytes, anonymous_mb, spent
+from frontier_machine import (
+    Seconds,
+    Spent,
+    allocated_bytes,
+    anonymous_mb,
+    began,
+    shared,
+    spent,
+    took,
+)
 from frontier_ours import UNDER_WAY, WARM_UP_PAGES, WINDOW_PAGES
 from frontier_recording import Recording
 from scrapy import Request, Spider
@@ -157,17 +165,19 @@ def _measured(job: StockJob) -> StockStage | Died:
     )
 
 
-def _grow(scheduler: Scheduler, source: LinkSource, job: StockJob) -> tuple[Sequence[float], float]:
-    window: deque[float] = deque(maxlen=WINDOW_PAGES)
+def _grow(
+    scheduler: Scheduler, source: LinkSource, job: StockJob
+) -> tuple[Sequence[Seconds], float]:
+    window: deque[Seconds] = deque(maxlen=WINDOW_PAGES)
     spent_s, pushed, queued = 0.0, 0, 0
     while queued < job.links:
         requests = _requests(source, job.steps)
-        began = time.perf_counter()
+        since = began()
         for request in requests:
             queued += scheduler.enqueue_request(request)
-        passed = time.perf_counter() - began
-        window.append(passed / len(requests))
-        spent_s += passed
+        passed = took(since)
+        window.append(shared(passed, len(requests)))
+        spent_s += passed[0]
         pushed += len(requests)
     return window, pushed / spent_s
 
@@ -188,14 +198,14 @@ def _request(link: QueuedLink, steps: int) -> Request:
     return Request(link.url, priority=round(link.score * steps), meta=meta)
 
 
-def _popped(scheduler: Scheduler, downloader: _Downloader) -> Sequence[float]:
-    """Seconds of each pop, with as many requests under way as a crawl has."""
+def _popped(scheduler: Scheduler, downloader: _Downloader) -> Sequence[Seconds]:
+    """The time of each pop, with as many requests under way as a crawl has."""
     times = []
     under_way: deque[Request] = deque()
     for _ in range(min(POPS, len(scheduler) // 10)):
-        began = time.perf_counter()
+        since = began()
         request = scheduler.next_request()
-        times.append(time.perf_counter() - began)
+        times.append(took(since))
         if request is None:
             raise AssertionError("the scheduler has requests and gives none")
         downloader.slots.setdefault(downloader.get_slot_key(request), _Slot()).active.add(request)

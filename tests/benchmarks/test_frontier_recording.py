@@ -1,0 +1,70 @@
+"""What a crawl pushed, as columns."""
+
+from __future__ import annotations
+
+import pytest
+from frontier_recording import Watch, facts, steepness
+
+from focused.crawl.policy import Policy
+from tests.support.frontier_recordings import PAGES, recording, settled
+from tests.support.keyword_guide import WhaleScorer
+
+POLICY = Policy("test", WhaleScorer())
+
+
+def test_a_link_waited_when_an_earlier_page_had_it() -> None:
+    watch = Watch()
+    watch(settled("https://a.test/", "https://a.test/1", "https://b.test/"))
+    watch(settled("https://a.test/1", "https://a.test/2", "https://b.test/"))
+    assert watch.recording("test", POLICY).waited == [False, False, False, True]
+
+
+def test_hosts_of_a_page_are_numbered_from_its_own() -> None:
+    watch = Watch()
+    watch(settled("https://a.test/", "https://b.test/1", "https://a.test/1", "https://c.test/"))
+    watch(settled("https://b.test/1", "https://c.test/", "https://b.test/2"))
+    assert watch.recording("test", POLICY).ordinal == [1, 0, 2, 1, 0]
+
+
+def test_the_place_of_a_link_that_waits_is_among_those_found_on_its_host_before() -> None:
+    watch = Watch()
+    watch(settled("https://a.test/", *(f"https://a.test/{n}" for n in range(4))))
+    watch(settled("https://a.test/0", "https://a.test/3", "https://a.test/1"))
+    assert watch.recording("test", POLICY).place[4:] == [0.75, 0.25]
+
+
+def test_a_link_leads_when_it_waited_and_no_other_page_told_more() -> None:
+    watch = Watch()
+    watch(settled("https://a.test/", "https://a.test/1"))
+    watch(settled("https://a.test/2", "https://a.test/1"))
+    watch(settled("https://a.test/3", "https://a.test/1", told=True))
+    assert watch.recording("test", POLICY).leads == [False, True, False]
+
+
+def test_links_whose_turn_was_before_are_counted_and_not_pushed() -> None:
+    watch = Watch()
+    watch(settled("https://a.test/", "https://a.test/1", "https://a.test/2", "https://a.test/3"))
+    watch(settled("https://a.test/1", gone=("https://a.test/1",)))
+    assert watch.recording("test", POLICY).settled_share == 1 / 4
+
+
+def test_sites_keep_what_follows_the_host_in_order_of_discovery() -> None:
+    watch = Watch()
+    watch(settled("https://a.test/", "https://a.test/x/y?z=1", "https://a.test/"))
+    (site,) = watch.recording("test", POLICY).sites
+    assert (site.name, site.tails) == ("a.test", ["/x/y?z=1", "/"])
+
+
+@pytest.mark.parametrize("exponent", [0.6, 1.0, 1.5])
+def test_the_steepness_of_zipfs_law_is_found_again(exponent: float) -> None:
+    counts = [round(1e6 * rank**-exponent) for rank in range(1, 2001)]
+    assert steepness(counts) == pytest.approx(exponent, abs=0.02)
+
+
+def test_facts_tell_shares_of_what_was_pushed() -> None:
+    told = facts(recording())
+    assert told["pages"] == PAGES
+    assert told["share_own_host"] == 0.75
+    # Of four links a page two of its own host and the one elsewhere waited, but at the beginning.
+    assert told["share_waited"] == pytest.approx(0.75, abs=0.03)
+    assert told["evidence"]["anchor"]["zeros"] == 0.0
