@@ -10,8 +10,8 @@ from frontier_links import Drawn, LinkSource
 from frontier_machine import Spent
 from frontier_recording import Recording
 
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import Exploration
-from focused.frontier.frontier import Frontier
 from focused.frontier.store import StateStore
 
 
@@ -32,10 +32,10 @@ class Job:
         """The pages to push."""
         return LinkSource(self.recording, self.hosts, self.links_a_host, self.seed, self.drawn)
 
-    def open(self) -> tuple[StateStore, Frontier]:
+    def open(self) -> tuple[StateStore, DiskFrontier]:
         """Open the frontier as a crawl does."""
         store = StateStore.open(self.folder, {"benchmark": "frontier"})
-        return store, Frontier(
+        return store, DiskFrontier(
             store,
             worth_waiting_for=self.recording.worth_waiting_for,
             exploration=self.exploration(),
