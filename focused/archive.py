@@ -83,6 +83,7 @@ class Archive:
         self._store = store
         self._folder = folder
         self._warc = _open_warc(folder, store) if warc else None
+        store.before_checkpoint(self.sync)
 
     def __len__(self) -> int:
         return self._store.count("pages")
@@ -107,12 +108,13 @@ class Archive:
 
     def sync(self) -> None:
         """Force the WARC to the disk; before the rows that speak of it."""
-        if self._warc is not None:
+        if self._warc is not None and not self._warc.closed:
             os.fsync(self._warc.fileno())
 
     def close(self) -> None:
-        """Close the WARC."""
+        """Force the WARC to the disk, and close it."""
         if self._warc is not None:
+            self.sync()
             self._warc.close()
 
 

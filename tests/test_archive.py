@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from focused.archive import (
 )
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.frontier.store import StateStore
+from focused.web.page import Fetched
 
 
 def row(seq: int, **fields) -> PageRow:
@@ -99,3 +101,20 @@ def test_parquet_files_say_what_the_rows_say(opened: Opened) -> None:
     links = pq.read_table(opened.folder / "links.parquet").to_pylist()
     assert pages == [{**each, "evidence": [("anchor", 0.5)]} for each in page_rows(opened.store)]
     assert links == list(link_rows(opened.store))
+
+
+def test_what_rows_speak_of_is_on_the_disk_before_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[str] = []
+    store = StateStore.open(tmp_path / "state", {})
+    archive = Archive(store, tmp_path, warc=True)
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: forced.append(Path(os.readlink(f"/proc/self/fd/{fd}")).name)
+    )
+    archive.append_response(Fetched("http://a.test/", 200, {}, b"whales"), 0.0)
+    store.commit()
+    assert forced == []
+    store.close()
+    assert forced == ["pages.warc.gz", "journal"]
+    archive.close()

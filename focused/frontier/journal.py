@@ -103,15 +103,16 @@ class Journal:
         self._file.close()
 
     def _write(self, data: bytes) -> None:
-        start = self._file.tell()
+        left = data
         try:
             # A full disk takes what it can: a write may be short before one fails.
-            while data:
-                data = data[self._file.write(data) :]
+            while left:
+                left = left[self._file.write(left) :]
         except OSError:
             with contextlib.suppress(OSError):
-                self._file.truncate(start)
+                start = self._file.tell() - len(data) + len(left)
                 self._file.seek(start)
+                self._file.truncate()
             raise
 
 

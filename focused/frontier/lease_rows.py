@@ -22,6 +22,7 @@ class LeaseRows:
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._changed: dict[Host, None] = {}
+        self._written = {prefix for prefix, _ in store.scan("leased")}
 
     def changed(self, host: Host) -> None:
         """A fetch of the host began or ended: its row is due."""
@@ -30,11 +31,13 @@ class LeaseRows:
     def save(self) -> None:
         """Write the rows that are due."""
         for host in self._changed:
-            if host.leased is None:
-                self._store.delete("leased", host.prefix)
-            else:
+            if host.leased is not None:
                 row = _ROW.pack(host.leased_at) + host.leased[-NUMBER_BYTES:]
                 self._store.put("leased", host.prefix, row)
+                self._written.add(host.prefix)
+            elif host.prefix in self._written:
+                self._store.delete("leased", host.prefix)
+                self._written.discard(host.prefix)
         self._changed.clear()
 
     def kept(self) -> Mapping[bytes, float]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -51,6 +51,7 @@ class StateStore:
         self._commits = 0
         self._syncs = 0
         self._steps: list[Step] = []
+        self._forced_first: list[Callable[[], object]] = []
         durable = lock is not None and commit_every == 1
         self._journal = Journal(folder / "journal") if durable else None
         self._broken = False
@@ -121,6 +122,10 @@ class StateStore:
                 raise environment.damaged(folder, error) from error
             undo.pop_all()
         return store
+
+    def before_checkpoint(self, force: Callable[[], object]) -> None:
+        """Call ``force`` before rows are forced to the disk: what they speak of must be there."""
+        self._forced_first.append(force)
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """Return the value, or None."""
@@ -323,6 +328,9 @@ class StateStore:
     def _checkpoint(self) -> None:
         """Bring the tables on the disk up to date, and begin the journal anew."""
         assert self._journal is not None
+        with self._writing():
+            for force in self._forced_first:
+                force()
         number = int(self.get_meta("checkpoint") or 0) + 1
         self.put_meta("checkpoint", number)
         self._steps.clear()
