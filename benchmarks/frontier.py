@@ -3,9 +3,9 @@
 ``python benchmarks/frontier.py`` (or ``make benchmark-frontier``) grows one frontier to a
 hundredth, a tenth and all of ``--links``, measures it at each size, kills it with ``kill -9`` and
 opens it again; beside it, Scrapy's stock scheduler with its disk queues, at sizes that it can bear.
-The links are drawn from what a real crawl of a recorded web pushed. Prints tables and writes
-``benchmarks/results/frontier/frontier.json``. The state needs a disk, and for ten million links
-some gigabytes of it: the room is looked for first.
+The links are drawn from what a real crawl of a recorded web pushed. Prints tables and writes them
+and ``frontier.json`` to ``benchmarks/results/frontier/``. The state needs a disk, and for ten
+million links some gigabytes of it: the room is looked for first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import frontier_ours as ours
 from frontier_machine import forget_cached, is_in_memory, killed_at_last, machine
 from frontier_ours import grow_and_measure, reopen
 from frontier_recording import Recording, facts, recorded
-from frontier_report import print_beside, print_growth
+from frontier_report import beside_table, growth_table, written
 from frontier_scrapy import Died, StockJob, StockStage, stock_grow_and_measure, stock_reopen
 from frontier_stages import Job, Reopened, Stage, sizes_up_to
 from harvest import ROOT, Part, build
@@ -36,7 +36,7 @@ from focused.whole_file import write_json
 LINKS = 10_000_000
 LEAST_LINKS = 100_000
 LINKS_A_HOST = 100  # ten million links on a hundred thousand hosts
-BYTES_A_LINK_AT_MOST = 1_000  # on disk; to look for room before the start, not after hours
+BYTES_A_LINK_AT_MOST = 500  # on disk; to look for room before the start, not after hours
 BESIDE = ((10_000, 1_000), (100_000, 1_000))
 STEPS = (100, 10)
 RECORDED_PAGES = 2_000
@@ -72,8 +72,8 @@ def main() -> int:
     }
     options.out.mkdir(parents=True, exist_ok=True)
     write_json(options.out / "frontier.json", whole)
-    print_growth(stages)
-    print_beside(beside)
+    tables = [growth_table(stages), *(beside_table(size) for size in beside)]
+    written(tables, options.out / "tables.txt")
     print(f"{options.out / 'frontier.json'}; {whole['minutes']:.1f} minutes")
     return 0
 

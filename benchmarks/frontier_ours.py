@@ -35,7 +35,7 @@ PATIENT_POPS = 2_000
 TURNS = 1_000
 PAGES_TIMED_BY_LINK = 200
 ORDER_SAMPLES = 50
-WARM_UP_PAGES = 50
+WARM_UP_PAGES = 10
 
 
 def grow_and_measure(connection: Connection, job: Job) -> None:
@@ -67,10 +67,9 @@ class _Run:
     def __init__(self, job: Job) -> None:
         self._source = job.source()
         self._exploration = job.exploration()
-        warm_up = job.source()  # what Python needs to draw links is no memory of the frontier's
+        # What Python needs to draw links is no memory of the frontier's.
         for _ in range(WARM_UP_PAGES):
-            warm_up.queued(warm_up.page(), {}, 0.0)
-        del warm_up
+            self._source.queued(self._source.page(), {}, 0.0)
         gc.collect()
         self._before_mb = anonymous_mb()
         self._most_mb = 0.0

@@ -5,10 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from focused.whole_file import write_whole
 
 WIDTH = 110
 GROWTH_AT_MOST = 2.0
@@ -63,7 +66,7 @@ LINES: Sequence[Line] = (
 )
 
 
-def print_growth(stages: Sequence[Figures]) -> None:
+def growth_table(stages: Sequence[Figures]) -> Table:
     """A column for each size, how much the last is of the first, and what is wanted."""
     table = Table(title="Our frontier as it grows", title_justify="left")
     table.add_column("")
@@ -82,36 +85,40 @@ def print_growth(stages: Sequence[Figures]) -> None:
             else _marked(f"{growth:.2f}", line.cost and growth > GROWTH_AT_MOST),
             _wanted(line, values[-1]),
         )
-    Console(width=WIDTH).print(table)
+    return table
 
 
-def print_beside(beside: Sequence[Figures]) -> None:
-    """Ours and Scrapy's at the sizes that it can bear: medians of the rounds, and ratios."""
-    for size in beside:
-        title = f"{size['links']:,} links on {size['hosts']:,} hosts, medians of rounds"
-        table = Table(title=title, title_justify="left", caption_justify="left")
-        for name in ("", "push µs", "p99", "pop µs", "p99", "links/s", "B/link", "MB", "lost"):
-            table.add_column(name, justify="right" if name else "left", no_wrap=True)
-        mine = _row(size["ours"])
-        table.add_row("ours", *_told(mine), f"{max(lost(stage) for stage in size['ours']):,.0f}")
-        ended = []
-        for stock in size["scrapy"]:
-            name = f"Scrapy, {stock['steps'] + 1} priorities"
-            died = [stage["died"] for stage in stock["rounds"] if "died" in stage]
-            if died:
-                ended.append(f"{name}: ended at {died[0]['links']:,} links: {died[0]['why']}")
-                continue
-            theirs = _row(stock["rounds"])
-            gone = [
-                stage["left"] - stage["came_back"]
-                for stage in stock["rounds"]
-                if not stage["closed"]
-            ]
-            table.add_row(name, *_told(theirs), f"{max(gone):,}")
-            ratios = (them / us if us else None for them, us in zip(theirs, mine, strict=True))
-            table.add_row("  times ours", *("" if r is None else f"{r:.2f}" for r in ratios))
-        table.caption = "\n".join(["lost: links that were queued, after kill -9", *ended])
-        Console(width=WIDTH).print(table)
+def beside_table(size: Figures) -> Table:
+    """Ours and Scrapy's at a size that it can bear: medians of the rounds, and ratios."""
+    title = f"{size['links']:,} links on {size['hosts']:,} hosts, medians of rounds"
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    for name in ("", "push µs", "p99", "pop µs", "p99", "links/s", "B/link", "MB", "lost"):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    mine = _row(size["ours"])
+    table.add_row("ours", *_told(mine), f"{max(lost(stage) for stage in size['ours']):,.0f}")
+    ended = []
+    for stock in size["scrapy"]:
+        name = f"Scrapy, {stock['steps'] + 1} priorities"
+        died = [stage["died"] for stage in stock["rounds"] if "died" in stage]
+        if died:
+            ended.append(f"{name}: ended at {died[0]['links']:,} links: {died[0]['why']}")
+            continue
+        theirs = _row(stock["rounds"])
+        killed = [stage for stage in stock["rounds"] if not stage["closed"]]
+        gone = max(stage["left"] - stage["came_back"] for stage in killed)
+        table.add_row(name, *_told(theirs), f"{gone:,}")
+        ratios = (them / us if us else None for them, us in zip(theirs, mine, strict=True))
+        table.add_row("  times ours", *("" if r is None else f"{r:.2f}" for r in ratios))
+    table.caption = "\n".join(["lost: links that were queued, after kill -9", *ended])
+    return table
+
+
+def written(tables: Sequence[Table], file: Path) -> None:
+    """Print tables, and write them to a file as they are printed."""
+    console = Console(width=WIDTH, record=True)
+    for table in tables:
+        console.print(table)
+    write_whole(file, console.export_text().encode())
 
 
 def lost(stage: Figures) -> float:

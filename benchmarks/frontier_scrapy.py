@@ -132,12 +132,9 @@ def _opened(folder: Path) -> tuple[Scheduler, _Downloader]:
 
 
 def _measured(job: StockJob) -> StockStage | Died:
-    source, warm_up = (
-        LinkSource(job.recording, job.hosts, job.links // job.hosts, job.seed) for _ in range(2)
-    )
+    source = LinkSource(job.recording, job.hosts, job.links // job.hosts, job.seed)
     for _ in range(WARM_UP_PAGES):
-        _requests(warm_up, job.steps)
-    del warm_up
+        _requests(source, job.steps)
     gc.collect()
     before_mb = anonymous_mb()
     scheduler, downloader = _opened(job.folder)
