@@ -1,7 +1,8 @@
 """The columns of a crawl's ``pages.parquet`` and ``links.parquet``.
 
 One row of pages for every URL that was asked for and settled, whatever came
-of it; one row of links for every link found on a fetched page.
+of it, for what robots.txt forbids, and for some links of hosts that were given
+up; one row of links for every link found on a fetched page.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
@@ -42,6 +42,8 @@ class Scope:
 
     Hosts match themselves and their subdomains; paths are regular
     expressions searched in path and query; languages are ISO 639-1 codes.
+    A directory is a host and the URL's path up to its last slash; an address
+    is the IP address that a host's answers come from.
     """
 
     allow_hosts: tuple[str, ...] = ()
@@ -52,6 +54,8 @@ class Scope:
     content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml")
     max_depth: int | None = None
     max_pages_per_host: int | None = None
+    max_pages_per_directory: int | None = None
+    max_pages_per_address: int | None = None
     max_page_bytes: int = 10_000_000
 
 
@@ -61,15 +65,21 @@ class Politeness:
 
     ``patience`` is in delays: so long a link waits for a clearly better one
     whose host is not due yet. More of it: fewer pages a second, more of them
-    on topic.
+    on topic. A host is spared ``fetch_time_factor`` times as long as its last
+    answer took. One that only fails is set aside for ``set_aside_s``, and
+    longer each time; with 0 it is given up at once. With ``per_address``
+    hosts at one address are asked as if they were one.
     """
 
     user_agent: str
     delay_s: float = 1.0
+    fetch_time_factor: float = 10.0
+    per_address: bool = True
     robots: bool = True
     concurrency: int = 16
     timeout_s: float = 30.0
     max_tries: int = 3
+    set_aside_s: float = 3600.0
     patience: float = 2.0
 
     @property
@@ -109,6 +119,20 @@ class Topic:
     description: str = ""
     scope: Scope = field(default_factory=Scope)
     budget: Budget = field(default_factory=Budget)
+
+
+def on_a_recorded_web(topic: Topic) -> Topic:
+    """The topic as it runs where a recorded web answers, replayed or simulated.
+
+    There is no server to spare, no host that comes back after an hour, and one
+    address, at most, for all of them.
+    """
+    return replace(
+        topic,
+        politeness=replace(
+            topic.politeness, fetch_time_factor=0.0, set_aside_s=0.0, per_address=False
+        ),
+    )
 
 
 def describe(topic: Topic) -> dict[str, object]:

@@ -53,6 +53,8 @@ def load_topic(path: Path) -> Topic:
         budget=_budget(_section(head, "budget")),
         output=_output(_section(head, "output"), path.parent, name),
     )
+    if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
+        problems.add("scope.max_pages_per_address", "needs politeness.per_address = true")
     if problems.lines:
         raise ConfigurationError("\n".join(f"{path}: {line}" for line in problems.lines))
     return topic
@@ -185,6 +187,8 @@ def _scope(section: Table) -> Scope:
         ),
         max_depth=section.maybe_whole("max_depth", at_least=0),
         max_pages_per_host=section.maybe_whole("max_pages_per_host", at_least=1),
+        max_pages_per_directory=section.maybe_whole("max_pages_per_directory", at_least=1),
+        max_pages_per_address=section.maybe_whole("max_pages_per_address", at_least=1),
         max_page_bytes=section.whole("max_page_bytes", default.max_page_bytes, at_least=1),
     )
 
@@ -251,10 +255,13 @@ def _politeness(section: Table) -> Politeness:
     return Politeness(
         user_agent=user_agent,
         delay_s=section.number("delay_s", default.delay_s, zero=True),
+        fetch_time_factor=section.number("fetch_time_factor", default.fetch_time_factor, zero=True),
+        per_address=section.flag("per_address", default.per_address),
         robots=section.flag("robots", default.robots),
         concurrency=section.whole("concurrency", default.concurrency, at_least=1),
         timeout_s=section.number("timeout_s", default.timeout_s, zero=False),
         max_tries=section.whole("max_tries", default.max_tries, at_least=1),
+        set_aside_s=section.number("set_aside_s", default.set_aside_s, zero=True),
         patience=section.number("patience", default.patience, zero=True),
     )
 

@@ -95,14 +95,19 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         content_types = ["Text/HTML"]
         max_depth = 0
         max_pages_per_host = 7
+        max_pages_per_directory = 6
         max_page_bytes = 1000
         [politeness]
         user_agent = "Bot/1 me@bot.example"
         delay_s = 0
+        fetch_time_factor = 2.5
+        per_address = false
         robots = false
         concurrency = 2
         timeout_s = 1.5
         max_tries = 1
+        set_aside_s = 60
+        patience = 0
         [budget]
         pages = 10
         hours = 0.5
@@ -123,9 +128,21 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         content_types=("text/html",),
         max_depth=0,
         max_pages_per_host=7,
+        max_pages_per_directory=6,
         max_page_bytes=1000,
     )
-    assert topic.politeness == Politeness("Bot/1 me@bot.example", 0.0, False, 2, 1.5, 1)
+    assert topic.politeness == Politeness(
+        user_agent="Bot/1 me@bot.example",
+        delay_s=0.0,
+        fetch_time_factor=2.5,
+        per_address=False,
+        robots=False,
+        concurrency=2,
+        timeout_s=1.5,
+        max_tries=1,
+        set_aside_s=60.0,
+        patience=0.0,
+    )
     assert topic.budget == Budget(pages=10, hours=0.5, bytes=99)
     assert topic.output.folder == folder / "out"
     assert (topic.output.warc, topic.output.parquet) == (False, False)
@@ -384,6 +401,13 @@ def test_a_bad_regular_expression_is_shown_with_its_fault(folder: Path) -> None:
 def test_a_section_that_is_no_section_is_an_error(folder: Path) -> None:
     said = complaint(folder, "scope = 3\n" + SMALLEST)
     assert said == "scope: must be a section: a line [scope] with its keys below"
+
+
+def test_pages_per_address_need_addresses_to_be_told_apart(folder: Path) -> None:
+    scope = "[scope]\nmax_pages_per_address = 8\n"
+    assert load_topic(write(folder, SMALLEST + scope)).scope.max_pages_per_address == 8
+    said = complaint(folder, SMALLEST + "per_address = false\n" + scope)
+    assert said == "scope.max_pages_per_address: needs politeness.per_address = true"
 
 
 def test_a_name_that_cannot_name_files_is_refused(folder: Path) -> None:

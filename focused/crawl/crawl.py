@@ -8,17 +8,18 @@ from focused.archive import Archive, export
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
-from focused.crawl.host_care import HostCare
+from focused.crawl.host_care import HostCare, host_limits
 from focused.crawl.leases import Lease, Leases, RobotsHops
 from focused.crawl.policy import Policy
 from focused.crawl.robots_gate import MAX_REDIRECTS
+from focused.crawl.running_time import RunningTime
 from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
+from focused.crawl.waiting import earlier, hosts_resting, only_resting, why_it_ends
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
-from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
@@ -53,12 +54,22 @@ class Crawl:
         self.topic = topic
         self.counters = Counters.from_state(store.get_meta("counters"))
         self.frontier: Frontier = DiskFrontier(
-            store, worth_waiting_for=policy.worth_waiting_for, exploration=policy.exploration
+            store,
+            worth_waiting_for=policy.worth_waiting_for,
+            exploration=policy.exploration,
+            limits=host_limits(topic.scope),
+            address_delay_s=topic.politeness.delay_s,
         )
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
         self._store = store
+        self._care = HostCare(topic, self.counters, store, self.frontier.hosts)
         self._discovery = Discovery(
-            topic.scope, policy.scorer, policy.ordering, self.frontier, self.counters
+            topic.scope,
+            policy.scorer,
+            policy.ordering,
+            self.frontier,
+            self.counters,
+            self._care.closed,
         )
         self._settling = Settling(
             topic,
@@ -73,13 +84,13 @@ class Crawl:
             follow_links=follow_links,
             parse=parse,
         )
-        self._care = HostCare(topic, self.counters, self.frontier.hosts)
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
         self._steering = policy.steering
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
         self._leases = Leases()
         self._robots_hops = RobotsHops(self.frontier.hosts)
-        self._session_began: float | None = None
+        self._running = RunningTime(self.counters)
+        self._care.resume(self.frontier.interrupted)
 
     @property
     def under_way(self) -> int:
@@ -108,32 +119,18 @@ class Crawl:
         ``key`` tells apart requests that share a URL; ``found`` is the link's
         own prediction on ``parent``'s page.
         """
-        depth = 0 if parent is None else parent.link.depth + 1
-        if self._discovery.refuses(url, depth) is not None:
-            return False
-        return self._discovery.push(
-            QueuedLink(
-                key=key or link_key(url),
-                url=url,
-                host=host_of(url),
-                priority=0.0,
-                score=score if found is None else found.score,
-                depth=depth,
-                parent=None if parent is None else parent.link.url,
-                anchor="" if found is None else found.link.anchor,
-                evidence=() if found is None else found.evidence,
-                found_at=now,
-                payload=payload,
-                trail=0 if found is None else found.trail,
-            ),
-            now,
-            worth=None if found is None else found.worth,
-        )
+        return self._discovery.offer(url, score, now, key, parent, found, payload)
 
     def next(self, now: float) -> Step:
         """Say what to do now: fetch, wait, or stop."""
-        if self._session_began is None:
-            self._session_began = now
+        self._running.begin(now)
+        step = self._next(now)
+        if isinstance(step, Fetch):
+            # After a kill it must be known who was asked, and when.
+            self._commit(now)
+        return step
+
+    def _next(self, now: float) -> Step:
         limit = self._budget_spent(now)
         if limit is not None:
             return Wait(None) if self._leases else Done(limit)
@@ -146,9 +143,9 @@ class Crawl:
         for _ in range(_EXCLUSIONS_PER_CALL):
             offer = self._apprenticeship.offer(now, self._patience_s)
             if offer is None:
-                return Wait(None) if self._leases else Done("frontier is empty")
+                return Wait(None) if self._leases else Done(why_it_ends(self.frontier))
             if isinstance(offer, NotYet):
-                return Wait(self._earlier(offer.until, self._robots_hops.earliest(now)))
+                return self._wait(earlier(offer.until, self._robots_hops.earliest(now)), now)
             fetch = self._fetch(offer, now)
             if fetch is not None:
                 return fetch
@@ -182,6 +179,7 @@ class Crawl:
         """Take in a robots.txt that a driver fetched for a URL not of the frontier."""
         host = self.frontier.hosts.get(host_of(url))
         self._care.note_robots(host, url, outcome, now)
+        self.frontier.hosts.refresh(host, now)
         self._commit(now)
 
     def due_at(self, url: str) -> float:
@@ -204,6 +202,11 @@ class Crawl:
         self.archive.close()
         self._store.close()
 
+    @property
+    def hosts_resting(self) -> int:
+        """How many hosts with links are in back-off or set aside; linear in hosts."""
+        return hosts_resting(self.frontier.hosts)
+
     def is_over(self, now: float) -> bool:
         """Whether nothing is left to do: no fetch under way, and no link or no budget left."""
         if self._leases or self._robots_hops:
@@ -222,30 +225,31 @@ class Crawl:
     def _fetch(self, offer: Offer, now: float) -> Fetch | None:
         """Lease what the offer needs first; None when its link was settled without a fetch."""
         link, host = offer.link, offer.host
-        refusal = self._care.given_up(host, now)
+        refusal = self._care.refusal(host, link.url)
         if refusal is None and self._care.must_ask_robots(host, link.url, now):
             return self._leases.open(Lease(offer, Purpose.ROBOTS, robots_url(link.url)))
-        refusal = refusal or self._care.refusal(host, link.url)
         # A driver's own request is refused by the driver, which tells whoever waits for it.
-        told_by_driver = refusal is FailureKind.ROBOTS and link.payload is not None
-        if refusal is None or told_by_driver:
+        if refusal is None and (link.payload or self._care.robots_allow(host, link.url)):
             return self._leases.open(Lease(offer, Purpose.PAGE, link.url))
-        excluded = self._settling.exclude(link, refusal, now)
+        refusal = refusal or FailureKind.ROBOTS
+        has_row = self._care.has_row(host, refusal)
+        excluded = self._settling.exclude(link, refusal, now, has_row=has_row)
         self.frontier.settle(offer, host.pace, now)
         self._steer(excluded, now)
         return None
 
     def _settle_page(self, offer: Offer, outcome: Outcome, now: float) -> Settled:
         settled = self._settling.settle(offer.link, outcome, now)
+        self._care.answered(offer.link.url, outcome)
         pace = self._care.pace_after(offer.host, outcome, now)
         if settled.will_retry:
             self.frontier.retry(offer, pace, now)
             return settled
         if settled.outcome == "fetched":
-            self.frontier.hosts.count_fetched(offer.host)
+            self._care.fetched(offer.host, offer.link.url)
         offer.host.asked += 1
         if settled.outcome != "redirected":
-            offer.host.barren = barren_after(offer.host.barren, _brought(settled))
+            offer.host.barren = barren_after(offer.host.barren, settled.brought)
         self.frontier.settle(offer, pace, now)
         self._apprenticeship.learn(settled)
         if settled.outcome == "fetched":
@@ -259,6 +263,7 @@ class Crawl:
 
     def _settle_robots(self, lease: Lease, outcome: Outcome, now: float) -> None:
         host = lease.offer.host
+        self._care.answered(lease.url, outcome)
         if isinstance(outcome, Redirected) and lease.hops < MAX_REDIRECTS:
             due_at = now + self.topic.politeness.delay_s
             hop = Lease(lease.offer, Purpose.ROBOTS, outcome.target, lease.hops + 1)
@@ -267,9 +272,9 @@ class Crawl:
         self._care.note_robots(host, lease.offer.link.url, outcome, now)
         self.frontier.put_back(lease.offer, host.pace, now)
 
-    @staticmethod
-    def _earlier(one: float | None, other: float | None) -> float | None:
-        return min((time for time in (one, other) if time is not None), default=None)
+    def _wait(self, until: float | None, now: float) -> Wait:
+        idle = not self._leases and not self._robots_hops
+        return Wait(until, only_resting(self.frontier.hosts, until, now) if idle else 0)
 
     def _budget_spent(self, now: float) -> str | None:
         return spent(
@@ -281,21 +286,10 @@ class Crawl:
 
     def active_s(self, now: float) -> float:
         """Seconds that the crawl has run, all sessions together."""
-        began = now if self._session_began is None else self._session_began
-        return self.counters.active_s + (now - began)
+        return self._running.so_far_s(now)
 
     def _commit(self, now: float) -> None:
-        self.counters.active_s = self.active_s(now)
-        if self._session_began is not None:
-            self._session_began = now
+        self._running.keep(now)
         self._store.put_meta("counters", self.counters)
         self.frontier.save()
         self._store.commit()
-
-
-def _brought(settled: Settled) -> float:
-    """The relevance of what came, in [0, 1]; failures, copies and what none could judge bring 0."""
-    judged = settled.judgement
-    if judged is None or not judged.known or settled.duplicate_of is not None:
-        return 0.0
-    return judged.relevance

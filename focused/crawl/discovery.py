@@ -7,14 +7,14 @@ fetched, or was settled already; one that waits is, for it may move up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 
 from msgspec.structs import replace
 
 from focused.archive import LinkRow
 from focused.crawl.counters import Counters
-from focused.crawl.steps import ScoredLink
+from focused.crawl.steps import ScoredLink, Settled
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
@@ -39,9 +39,11 @@ class Discovery:
         ordering: Ordering,
         frontier: Frontier,
         counters: Counters,
+        closed: Callable[[str], str | None],
     ) -> None:
+        """``closed`` tells why a normalised URL need not be queued though it is in scope."""
         self._filter = ScopeFilter(scope)
-        self._max_per_host = scope.max_pages_per_host
+        self._closed = closed
         self._scorer = scorer
         self._learns = isinstance(scorer, LearningScorer)
         self._ordering = ordering
@@ -119,6 +121,36 @@ class Discovery:
                 joined=self._learns,
             )
 
+    def offer(
+        self,
+        url: str,
+        score: float,
+        now: float,
+        key: bytes | None,
+        parent: Settled | None,
+        found: ScoredLink | None,
+        payload: str | None,
+    ) -> bool:
+        """Queue what a driver offers; see :meth:`focused.crawl.Crawl.offer_link`."""
+        depth = 0 if parent is None else parent.link.depth + 1
+        if self.refuses(url, depth) is not None:
+            return False
+        link = QueuedLink(
+            key=key or link_key(url),
+            url=url,
+            host=host_of(url),
+            priority=0.0,
+            score=score if found is None else found.score,
+            depth=depth,
+            parent=None if parent is None else parent.link.url,
+            anchor="" if found is None else found.link.anchor,
+            evidence=() if found is None else found.evidence,
+            found_at=now,
+            payload=payload,
+            trail=0 if found is None else found.trail,
+        )
+        return self.push(link, now, worth=None if found is None else found.worth)
+
     def push(self, link: QueuedLink, now: float, worth: float | None = None) -> bool:
         """Queue one link by its ``worth``, or where its score puts it; True when it is new."""
         if worth is None:
@@ -128,8 +160,8 @@ class Discovery:
         return self._frontier.push(replace(link, priority=priority), now)
 
     def refuses(self, url: str, depth: int) -> str | None:
-        """Why the scope refuses ``url``, None when it does not; refusals are counted."""
-        reason = self._filter.refuses(url, depth) or self._host_is_full(url)
+        """Why ``url`` is not to be queued, None when it is; refusals are counted."""
+        reason = self._filter.refuses(url, depth) or self._closed(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason
@@ -139,13 +171,6 @@ class Discovery:
             self._counters.nofollow += 1
             return False
         return self.refuses(link.url, depth) is None
-
-    def _host_is_full(self, url: str) -> str | None:
-        if self._max_per_host is None:
-            return None
-        host = self._frontier.hosts.known(host_of(url))
-        full = host is not None and host.fetched >= self._max_per_host
-        return "host budget spent" if full else None
 
 
 def link_rows(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]:

@@ -21,6 +21,7 @@ _THIS_URL_ONLY = FailureRule(again=False, host_trouble=False)
 
 RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.DNS: _TRANSIENT,
+    FailureKind.NO_HOST: _TRANSIENT,
     FailureKind.CONNECT: _TRANSIENT,
     FailureKind.TIMEOUT: _TRANSIENT,
     FailureKind.RESET: _TRANSIENT,
@@ -37,25 +38,6 @@ RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.EMPTY: _THIS_URL_ONLY,
     FailureKind.BAD_REDIRECT: _THIS_URL_ONLY,
     FailureKind.ROBOTS: _THIS_URL_ONLY,
-    FailureKind.HOST_BUDGET: _THIS_URL_ONLY,
+    FailureKind.DIRECTORY_BUDGET: _THIS_URL_ONLY,
     FailureKind.OTHER: FailureRule(again=True, host_trouble=False),
 }
-
-
-SET_ASIDE_S = 3600.0
-
-
-class HostsGivenUp:
-    """Hosts that only fail: their links are settled without a fetch until the time is over."""
-
-    def __init__(self) -> None:
-        self._until: dict[str, tuple[float, FailureKind]] = {}
-
-    def add(self, host: str, kind: FailureKind, now: float) -> None:
-        """Set a host aside for :data:`SET_ASIDE_S`."""
-        self._until[host] = (now + SET_ASIDE_S, kind)
-
-    def get(self, host: str, now: float) -> FailureKind | None:
-        """Why the host is set aside now, or None."""
-        until, kind = self._until.get(host, (0.0, FailureKind.OTHER))
-        return kind if now < until else None

@@ -1,28 +1,49 @@
-"""How hosts are treated after what they answered: pace, robots.txt rules, giving up."""
+"""How hosts are treated after what they answered: pace, robots.txt rules, budgets, giving up."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from focused.crawl.counters import Counters
-from focused.crawl.failures import RULES, HostsGivenUp
+from focused.crawl.failures import RULES
+from focused.crawl.given_up import GivenUpHosts
 from focused.crawl.robots_gate import RobotsGate, host_is_unreachable
+from focused.crawl.spending import DirectoryBudget
 from focused.frontier.frontier import Hosts
 from focused.frontier.host import Host
-from focused.frontier.politeness import HostPace, after_answer, after_trouble
-from focused.topic import Topic
+from focused.frontier.politeness import (
+    HostPace,
+    after_answer,
+    after_interruption,
+    after_trouble,
+    rest_after,
+    set_aside,
+)
+from focused.frontier.store import StateStore
+from focused.frontier.turns import HostLimits
+from focused.topic import Scope, Topic
 from focused.web.page import Failed, FailureKind, Outcome
+from focused.web.url import host_of
 
 _TROUBLES_UNTIL_SET_ASIDE = 8
+# With an hour first, and twice as long each time, an outage of seven hours is outlived.
+_TIMES_ASIDE = 3
+_NO_HOST_AGAIN_S = 60.0
 
 
 class HostCare:
-    """Decides when and whether a host is asked again; writes nothing but the host's state."""
+    """Decides when and whether a host is asked again."""
 
-    def __init__(self, topic: Topic, counters: Counters, hosts: Hosts) -> None:
+    def __init__(self, topic: Topic, counters: Counters, store: StateStore, hosts: Hosts) -> None:
         self._politeness = topic.politeness
-        self._max_pages = topic.scope.max_pages_per_host
+        self._limits = host_limits(topic.scope)
         self._counters = counters
+        self._hosts = hosts
         self._robots = RobotsGate(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
-        self._given_up = HostsGivenUp()
+        self._given_up = GivenUpHosts(store)
+        self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, store)
+        self._missed: set[str] = set()
 
     def must_ask_robots(self, host: Host, url: str, now: float) -> bool:
         """Whether robots.txt has to be fetched before ``url``."""
@@ -32,45 +53,113 @@ class HostCare:
         """Whether the rules known let us fetch ``url``."""
         return self._robots.allows(host, url)
 
-    def given_up(self, host: Host, now: float) -> FailureKind | None:
-        """Why the host is set aside now, or None."""
-        return self._given_up.get(host.name, now)
-
     def refusal(self, host: Host, url: str) -> FailureKind | None:
-        """Why ``url`` may not be asked for though its host may; None when it may."""
-        if self._max_pages is not None and host.fetched >= self._max_pages:
-            return FailureKind.HOST_BUDGET
-        return None if self._robots.allows(host, url) else FailureKind.ROBOTS
+        """Why ``url`` is not to be asked for, nor its robots.txt; None when it may be."""
+        given_up = self._given_up.why(host.name)
+        if given_up is not None:
+            return given_up
+        return FailureKind.DIRECTORY_BUDGET if self._directories.spent(url) else None
+
+    def closed(self, url: str) -> str | None:
+        """Why a link to ``url`` need not be queued: its host or directory is done with."""
+        if not (self._given_up or self._limits != HostLimits() or self._directories.limited):
+            return None
+        host = self._hosts.known(host_of(url))
+        if host is None:
+            return None
+        if self._given_up.why(host.name) is not None:
+            return "host given up"
+        if self._limits.reached(host):
+            return "host or address budget spent"
+        return "directory budget spent" if self._directories.spent(url) else None
+
+    def has_row(self, host: Host, refusal: FailureKind) -> bool:
+        """Whether a link refused without a request is told one by one, or counted only."""
+        if refusal is FailureKind.ROBOTS:
+            return True
+        return refusal is not FailureKind.DIRECTORY_BUDGET and self._given_up.tell(host.name)
+
+    def fetched(self, host: Host, url: str) -> None:
+        """A page of the host came."""
+        self._hosts.count_fetched(host)
+        self._directories.fetched(url)
+
+    def answered(self, url: str, outcome: Outcome) -> None:
+        """Take in the address that the answer to a request for ``url`` came from."""
+        if self._politeness.per_address and outcome.address:
+            self._hosts.stands_at(self._hosts.get(host_of(url)), outcome.address)
 
     def pace_after(self, host: Host, outcome: Outcome, now: float) -> HostPace:
         """When the host may be asked again after ``outcome``; set aside when it only fails."""
-        if not isinstance(outcome, Failed) or not RULES[outcome.kind].host_trouble:
-            return after_answer(host.pace, now, self._politeness.delay_s)
-        pace = after_trouble(host.pace, now, self._politeness.delay_s, outcome.retry_after_s)
-        if pace.failures >= _TROUBLES_UNTIL_SET_ASIDE:
-            self._give_up(host, outcome.kind, now)
-            return host.pace
-        return pace
+        if isinstance(outcome, Failed) and RULES[outcome.kind].host_trouble:
+            trouble = self._own_trouble(host, outcome)
+            return self._after_trouble(host, trouble, now, _TROUBLES_UNTIL_SET_ASIDE)
+        self._missed.discard(host.name)
+        rest = rest_after(outcome.elapsed_s, self._politeness.fetch_time_factor)
+        return after_answer(host.pace, now, self._politeness.delay_s, rest)
+
+    def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
+        """Hosts that were being asked, since when, as the last process died: their delay holds."""
+        for host, asked_at in interrupted:
+            host.pace = after_interruption(host.pace, asked_at, self._politeness.delay_s)
+            self._hosts.refresh(host, asked_at)
 
     def touch(self, host: Host, now: float) -> None:
         """A request that is not the host's own link is sent now: its delay begins anew."""
-        host.pace = after_answer(host.pace, now, self._politeness.delay_s)
+        host.pace = after_interruption(host.pace, now, self._politeness.delay_s)
 
     def note_robots(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
         """Take in what the request for the robots.txt of ``url``'s site brought."""
         self._counters.robots_fetched += 1
-        delay_s = self._politeness.delay_s
-        trouble = host_is_unreachable(outcome)
-        if trouble is not None and isinstance(outcome, Failed):
-            host.pace = after_trouble(host.pace, now, delay_s, outcome.retry_after_s)
-            if host.pace.failures >= self._politeness.max_tries:
-                self._give_up(host, trouble, now)
+        if isinstance(outcome, Failed) and host_is_unreachable(outcome):
+            at_most = self._politeness.max_tries
+            host.pace = self._after_trouble(host, self._own_trouble(host, outcome), now, at_most)
             return
+        self._missed.discard(host.name)
         rules = self._robots.learn(host, url, outcome, now)
-        pace = HostPace(host.pace.due_at, 0, self._robots.crawl_delay_s(rules))
-        host.pace = after_answer(pace, now, delay_s)
+        pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
+        rest = rest_after(outcome.elapsed_s, self._politeness.fetch_time_factor)
+        # That robots.txt comes does not make a host well whose pages do not.
+        host.pace = replace(
+            after_answer(pace, now, self._politeness.delay_s, rest), times_aside=pace.times_aside
+        )
 
-    def _give_up(self, host: Host, trouble: FailureKind, now: float) -> None:
-        self._given_up.add(host.name, trouble, now)
+    def _after_trouble(self, host: Host, failed: Failed, now: float, at_most: int) -> HostPace:
+        """The pace after one trouble more, of which the host is granted ``at_most`` in a row."""
+        politeness = self._politeness
+        rest = rest_after(failed.elapsed_s, politeness.fetch_time_factor)
+        pace = after_trouble(host.pace, now, politeness.delay_s, failed.retry_after_s, rest)
+        if failed.kind is FailureKind.NO_HOST:
+            # Name servers err: such a host is asked once more, and no hours are waited for it.
+            if host.name in self._missed:
+                return self._give_up(host, failed.kind, now)
+            self._missed.add(host.name)
+            again_at = now + min(_NO_HOST_AGAIN_S, politeness.set_aside_s)
+            return replace(pace, due_at=max(pace.due_at, again_at))
+        if pace.failures < at_most:
+            return pace
+        if politeness.set_aside_s == 0 or pace.times_aside >= _TIMES_ASIDE:
+            return self._give_up(host, failed.kind, now)
+        return set_aside(pace, now, politeness.set_aside_s)
+
+    def _give_up(self, host: Host, trouble: FailureKind, now: float) -> HostPace:
+        self._given_up.add(host.name, trouble)
+        self._missed.discard(host.name)
         # Its links are settled without asking it, so nothing is to be waited for.
-        host.pace = HostPace(now, 0, host.pace.crawl_delay_s)
+        return HostPace(now, 0, host.pace.crawl_delay_s)
+
+    def _own_trouble(self, host: Host, failed: Failed) -> Failed:
+        """A host that answered before exists, whatever the name service says of it now.
+
+        So does one whose robots.txt is kept on another host, which does not.
+        """
+        if failed.kind is not FailureKind.NO_HOST:
+            return failed
+        if host_of(failed.url) != host.name or host.fetched or self._hosts.robots(host):
+            return replace(failed, kind=FailureKind.DNS)
+        return failed
+
+
+def host_limits(scope: Scope) -> HostLimits:
+    """The limits of the scope that a frontier keeps."""
+    return HostLimits(scope.max_pages_per_host, scope.max_pages_per_address)

@@ -103,11 +103,17 @@ class Settling:
             return self._failed(link, harvest, now)
         return self._fetched(link, outcome, harvest, now)
 
-    def exclude(self, link: QueuedLink, kind: FailureKind, now: float) -> Settled:
-        """Settle a link that may not be asked for; no request was made."""
+    def exclude(self, link: QueuedLink, kind: FailureKind, now: float, *, has_row: bool) -> Settled:
+        """Settle a link that may not be asked for; no request was made.
+
+        It is counted, and with ``has_row`` archived.
+        """
         if kind is FailureKind.ROBOTS:
             self._counters.robots_excluded += 1
-        return self._give_up(link, Failed(link.url, kind), now)
+        if has_row:
+            return self._give_up(link, Failed(link.url, kind), now)
+        self._counters.count_failure(kind)
+        return Settled(link, "failed", failure=kind)
 
     def _page_in(self, link: QueuedLink, fetched: Fetched) -> Page | Failed:
         scope = self._topic.scope

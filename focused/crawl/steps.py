@@ -29,9 +29,14 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing may be asked before ``until``; None: only when a fetch under way ends."""
+    """Nothing may be asked before ``until``; None: only when a fetch under way ends.
+
+    ``resting`` hosts fail and are left alone, where none but those have links
+    left; 0 where others have.
+    """
 
     until: float | None
+    resting: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +77,11 @@ class Settled:
     judgement: Judgement | None = None
     duplicate_of: str | None = None
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
+
+    @property
+    def brought(self) -> float:
+        """The relevance that came, in [0, 1]; failures, copies, what none could judge bring 0."""
+        judged = self.judgement
+        if judged is None or not judged.known or self.duplicate_of is not None:
+            return 0.0
+        return judged.relevance

@@ -101,7 +101,7 @@ def make_report(
     pages = crawl.pages
     counted = metrics.harvest_pages(pages)
     on_topic = counted["on_topic"].to_numpy(dtype=bool)
-    failures = metrics.failures_by_kind(pages)
+    failures = _failures(crawl)
     duration_s = _duration_s(crawl)
     return CrawlReport(
         folder=str(crawl.path),
@@ -185,6 +185,20 @@ def _thinned(on_topic: NDArray[np.bool_]) -> list[tuple[int, float, float]]:
     so_far, last = metrics.cumulative_harvest(on_topic), metrics.rolling_harvest(on_topic)
     places = metrics.thinned(on_topic.size, _CURVE_POINTS)
     return [(int(i) + 1, round(float(so_far[i]), 4), round(float(last[i]), 4)) for i in places]
+
+
+def _failures(crawl: CrawlFolder) -> dict[str, int]:
+    """URLs that gave no page by kind, most frequent first: as counted, or as the rows have it.
+
+    Links that no request was made for are counted without a row each; the
+    counts of a crawl that was killed are missing or behind its rows.
+    """
+    rows = metrics.failures_by_kind(crawl.pages)
+    found = crawl.stats.get("failures")
+    counted = found.items() if isinstance(found, dict) else ()
+    told = {kind: count for kind, count in counted if isinstance(count, int)}
+    both = {kind: max(rows.get(kind, 0), told.get(kind, 0)) for kind in [*rows, *told]}
+    return dict(sorted(both.items(), key=lambda each: -each[1]))
 
 
 def _duration_s(crawl: CrawlFolder) -> float:

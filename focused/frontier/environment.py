@@ -13,7 +13,7 @@ from focused.errors import StateError
 
 TABLES = (
     "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
-    "pages", "page_links", "content", "lessons", "learned",
+    "given_up", "pages", "page_links", "content", "lessons", "learned",
 )  # fmt: skip
 """Tables of rows."""
 SETS = ("queue", "seen")

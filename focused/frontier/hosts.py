@@ -125,7 +125,8 @@ class HostTable:
     def give_back(self, host: Host, now: float, *, still_queued: bool) -> None:
         """The fetch is over; its link left the queue, or not."""
         leased, host.leased = host.leased, None
-        self.turns.release(host, now + self._address_delay_s)
+        # A host that is due already was not asked: its neighbours need not wait either.
+        self.turns.release(host, min(host.pace.due_at, now + self._address_delay_s))
         if still_queued and leased is not None and _comes_before(leased, host):
             self._set_best(host, leased)
         self.turns.place(host, now)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 import OpenSSL.SSL
 from scrapy.exceptions import (
@@ -22,6 +24,7 @@ from service_identity import VerificationError
 from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
+from focused.scrapy_addon.names import NoSuchHostError, is_missing
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
 
@@ -29,6 +32,9 @@ from focused.web.response import outcome_of
 class RobotsDenied(IgnoreRequest):
     """robots.txt does not let us fetch this URL."""
 
+
+SENT_AT = "focused_sent_at"
+"""Key of a request's meta: when it was sent, in seconds of the crawl's clock."""
 
 _MAX_DETAIL_CHARS = 200
 _TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
@@ -51,15 +57,41 @@ def outcome_of_response(request: Request, response: Response, now: float) -> Out
         name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
         for name, values in response.headers.items()
     }
-    elapsed_s = float(request.meta.get("download_latency", 0.0))
-    return outcome_of(response.status, headers, request.url, response.body, elapsed_s, now)
+    outcome = outcome_of(
+        response.status, headers, request.url, response.body, _elapsed_s(request, now), now
+    )
+    # A proxy's address is not the host's.
+    if response.ip_address is None or request.meta.get("proxy"):
+        return outcome
+    return replace(outcome, address=str(response.ip_address))
 
 
-def outcome_of_exception(request: Request, exception: BaseException) -> Failed:
-    """The failure behind an exception of the download handlers or a middleware."""
+def _elapsed_s(request: Request, now: float) -> float:
+    """Seconds since the request was sent; without :data:`SENT_AT` until the host answered."""
+    sent_at = request.meta.get(SENT_AT)
+    if sent_at is None:
+        return float(request.meta.get("download_latency", 0.0))
+    return max(0.0, now - float(sent_at))
+
+
+async def outcome_of_exception(request: Request, exception: BaseException) -> Failed:
+    """The failure behind an exception of the download handlers or a middleware.
+
+    A failed look-up takes as long again: the system is asked what it meant.
+    """
     kind = kind_of_exception(exception)
+    if kind is FailureKind.DNS and await _no_such_host(request, exception):
+        kind = FailureKind.NO_HOST
     detail = f"{type(exception).__name__}: {exception}"[:_MAX_DETAIL_CHARS]
     return Failed(request.url, kind, detail=detail)
+
+
+async def _no_such_host(request: Request, exception: BaseException) -> bool:
+    if any(isinstance(each, NoSuchHostError) for each in _behind(exception)):
+        return True
+    # Where a proxy looks names up, the one that failed may be the proxy's own.
+    name = urlsplit(request.url).hostname
+    return bool(name) and not request.meta.get("proxy") and await is_missing(str(name))
 
 
 def kind_of_exception(exception: BaseException) -> FailureKind:

@@ -11,6 +11,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import sleep
 
+from focused.scrapy_addon.outcomes import SENT_AT
 from focused.scrapy_addon.scheduler import LEASE
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.url import normalise
@@ -28,11 +29,11 @@ class PolitenessMiddleware:
         return cls(session_of(crawler))
 
     async def process_request(self, request: Request) -> None:
-        """Hold the request until its host is due."""
+        """Hold the request until its host is due; note when it leaves."""
         url = normalise(request.url)
-        if LEASE in request.meta or url is None:
-            return
-        crawl = self._session.crawl
-        while (wait_s := crawl.due_at(url) - self._session.now()) > 0:
-            await sleep(wait_s)
-        crawl.touch_host(url, self._session.now())
+        if LEASE not in request.meta and url is not None:
+            crawl = self._session.crawl
+            while (wait_s := crawl.due_at(url) - self._session.now()) > 0:
+                await sleep(wait_s)
+            crawl.touch_host(url, self._session.now())
+        request.meta[SENT_AT] = self._session.now()

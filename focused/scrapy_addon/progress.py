@@ -71,15 +71,18 @@ class ProgressExtension:
         since = self._last_at if self._last_at is not None else now - self._every_s
         speed = (pages - self._last_fetched) / max(now - since, 1e-3)
         self._last_at, self._last_fetched = now, pages
-        line = progress_line(crawl, now, speed)
+        line = progress_line(crawl, now, speed, self._session.waiting.line)
         if self._terminal:
             print(f"\r\x1b[K{line}", end="", file=self._out, flush=True)
         else:
             print(line, file=self._out, flush=True)
 
 
-def progress_line(crawl: Crawl, now: float, pages_per_s: float) -> str:
-    """Word the state of a crawl in one line; ``pages_per_s`` since the line before."""
+def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "") -> str:
+    """Word the state of a crawl in one line; ``pages_per_s`` since the line before.
+
+    ``waiting`` is for what the crawl waits for, when it does nothing else.
+    """
     counters = crawl.counters
     budget = crawl.topic.budget
     of = f"/{budget.pages}" if budget.pages else ""
@@ -92,6 +95,8 @@ def progress_line(crawl: Crawl, now: float, pages_per_s: float) -> str:
     left_s = seconds_left(budget, counters.fetched, crawl.active_s(now))
     if left_s is not None:
         parts.append(f"{_clock(left_s)} left")
+    if waiting:
+        parts.append(waiting)
     return " | ".join(parts)
 
 

@@ -5,6 +5,7 @@ ever (requests, responses, signals, errors and slots keep their own URLs and
 hosts); only what its connection pool hands out changes: every connection
 goes, as plain HTTP, to that one port. https travels in a header. A host that
 the recorded web lacks gives the DNS error that the live Web would give.
+Responses have no IP address: all hosts have one here, which is none of theirs.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint
-from twisted.internet.error import DNSLookupError
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.web.client import HTTPConnectionPool
 from twisted.web.iweb import IClientRequest, IResponse
 
 from focused.errors import ConfigurationError
 from focused.recorded.serve import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused.scrapy_addon.names import NoSuchHostError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
 
 REPLAY_SETTING = "FOCUSED_REPLAY"
 _HANDLER = "focused.scrapy_addon.replay.ReplayDownloadHandler"
@@ -75,6 +77,12 @@ class ReplayDownloadHandler(HTTP11DownloadHandler):
         self._pool.maxPersistentPerHost = crawler.settings.getint("CONCURRENT_REQUESTS") or 100
         self._pool = cast(HTTPConnectionPool, _OneAddressPool(self._pool, endpoint))
 
+    async def download_request(self, request: Request) -> Response:
+        """The response, without the address of the replay server."""
+        response = await super().download_request(request)
+        response.ip_address = None
+        return response
+
 
 class _OneAddressPool:
     """A connection pool, as agents use it, whose connections all lead to one address."""
@@ -105,7 +113,7 @@ class _ReplayConnection:
         self._connection = connection
 
     def request(self, request: IClientRequest) -> Deferred[IResponse]:
-        """Send the request; fail with DNSLookupError when its host was not recorded."""
+        """Send the request; fail with NoSuchHostError when its host was not recorded."""
         scheme = cast(bytes, request.absoluteURI).partition(b":")[0]
         request.headers.setRawHeaders(SCHEME_HEADER, [scheme])
         answered = cast(Deferred[IResponse], self._connection.request(request))
@@ -118,7 +126,7 @@ def _raise_for_unknown_host(response: IResponse) -> IResponse:
         return response
     # The server sends no body with it, so the connection stays of use.
     host = response.request.headers.getRawHeaders("Host", [""])[0]
-    raise DNSLookupError(f"no such host in the replayed web: {host}")
+    raise NoSuchHostError(f"no such host in the replayed web: {host}")
 
 
 def _parse_address(address: str) -> tuple[str, int]:

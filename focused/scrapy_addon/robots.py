@@ -55,7 +55,7 @@ class RobotsMiddleware:
             try:
                 response = await self._crawler.engine.download_async(request)
             except Exception as error:  # any failure means the same: off limits for now
-                return outcome_of_exception(request, error)
+                return await outcome_of_exception(request, error)
             outcome = outcome_of_response(request, response, self._session.now())
             if not isinstance(outcome, Redirected):
                 return outcome

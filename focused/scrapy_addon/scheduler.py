@@ -88,6 +88,7 @@ class FocusedScheduler(BaseScheduler):
             self._synced_at = now
             self._session.crawl.sync()
         step = self._session.crawl.next(now)
+        self._session.waiting.note(step)
         if isinstance(step, Fetch):
             return self._request(step)
         if isinstance(step, Done):

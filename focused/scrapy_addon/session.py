@@ -19,7 +19,8 @@ from focused.errors import ConfigurationError
 from focused.frontier.store import StateStore
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
-from focused.topic import Budget, Scope, Topic, describe
+from focused.scrapy_addon.waiting import Waiting
+from focused.topic import Budget, Scope, Topic, describe, on_a_recorded_web
 from focused.topic_file import load_topic
 from focused.web.page import Outcome
 from focused.whole_file import write_json
@@ -43,13 +44,14 @@ class Session:
         self, topic: Topic, policy: str, guide: Guide, *, follow_links: bool, replayed: bool
     ) -> None:
         """Raises ConfigurationError for a policy that is unknown or cannot be live."""
-        self.topic = topic
+        self.topic = on_a_recorded_web(topic) if replayed else topic
         self.replayed = replayed
         self.policy = policy
         self.follow_links = follow_links
         self.now: Callable[[], float] = time.time
         self.done_because = ""
         self.trouble = ""  # why the crawl did not end in order; fit for the terminal
+        self.waiting = Waiting()
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
@@ -122,7 +124,7 @@ class Session:
         if self._crawl is None:
             return
         crawl, self._crawl = self._crawl, None
-        left = len(crawl.frontier)
+        left, resting = len(crawl.frontier), crawl.hosts_resting
         if self.follow_links and not left and not crawl.counters.fetched:
             self._tell(_nothing_came(crawl))
         crawl.close(self.now())
@@ -132,6 +134,7 @@ class Session:
             **counters,
             "elapsed_s": counters["active_s"],
             "frontier": left,
+            "hosts_in_back_off": resting,
             "ended_at": self.now(),
             "end_reason": self.done_because,
         }
@@ -209,9 +212,13 @@ def samples_folder(topic: Topic) -> Path:
 
 
 def samples_of(topic: Topic) -> Topic:
-    """The topic as the crawl for its training samples sees it: no scope, no budget."""
+    """The topic as the crawl for its training samples sees it: no scope, no budget.
+
+    A model that could be trained waits no hours for a host that is down.
+    """
     return replace(
         topic,
+        politeness=replace(topic.politeness, set_aside_s=0.0),
         scope=Scope(max_page_bytes=topic.scope.max_page_bytes),
         budget=Budget(),
         output=replace(topic.output, warc=True, parquet=False),

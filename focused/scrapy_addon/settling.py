@@ -49,12 +49,15 @@ class SettlingMiddleware:
         request.meta[SETTLED] = settled
         return response
 
-    def process_exception(self, request: Request, exception: Exception) -> Request | None:
+    async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Settle a request that brought no response."""
         lease = request.meta.get(LEASE)
-        if lease is None or not self._session.is_open or not self._session.crawl.is_open(lease):
+        if lease is None or not self._is_open(lease):
             return None
-        settled = self._session.settle(lease, outcome_of_exception(request, exception))
+        outcome = await outcome_of_exception(request, exception)
+        if not self._is_open(lease):
+            return None
+        settled = self._session.settle(lease, outcome)
         if settled is not None and settled.will_retry:
             return request.replace(meta={**request.meta, HANDLED: True})
         if isinstance(exception, IgnoreRequest):
@@ -63,3 +66,6 @@ class SettlingMiddleware:
         if request.errback is None:
             raise IgnoreRequest(str(exception)) from exception
         return None
+
+    def _is_open(self, lease: int) -> bool:
+        return self._session.is_open and self._session.crawl.is_open(lease)

@@ -129,9 +129,14 @@ class Judgement:
 
 
 class FailureKind(StrEnum):
-    """Why a URL gave no page. The value is what reports print."""
+    """Why a URL gave no page. The value is what reports print.
+
+    ``NO_HOST``: the name service says that there is no such name; ``DNS``:
+    the name service gave no answer.
+    """
 
     DNS = "dns"
+    NO_HOST = "no-such-host"
     CONNECT = "connect"
     TIMEOUT = "timeout"
     RESET = "reset"
@@ -146,7 +151,7 @@ class FailureKind(StrEnum):
     EMPTY = "empty"
     BAD_REDIRECT = "bad-redirect"
     ROBOTS = "robots"
-    HOST_BUDGET = "host-budget"
+    DIRECTORY_BUDGET = "directory-budget"
     DROPPED = "dropped"
     UNDIGESTED = "undigested"
     OTHER = "other"
@@ -157,7 +162,8 @@ class Fetched:
     """A response with a body that may be a page (status 2xx).
 
     ``headers`` has lower-case names; ``elapsed_s`` is the time from request
-    to last byte.
+    to last byte; ``address`` is the IP address that answered, ``""`` when it
+    is not known.
     """
 
     url: str
@@ -165,6 +171,7 @@ class Fetched:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     elapsed_s: float = 0.0
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,7 @@ class Redirected:
     status: int
     target: str
     elapsed_s: float = 0.0
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +195,7 @@ class Failed:
     detail: str = ""
     retry_after_s: float | None = None
     elapsed_s: float = 0.0
+    address: str = ""
 
 
 Outcome = Fetched | Redirected | Failed

@@ -192,6 +192,15 @@ def levels_of(url: str) -> int:
     return len(segments)
 
 
+def directory_of(url: str) -> str:
+    """Return host and path, up to the path's last slash, of a normalised URL.
+
+    http and https are one directory, as they are one host; queries are no part.
+    """
+    _, _, rest = url.partition("?")[0].partition("://")
+    return rest[: rest.rfind("/") + 1]
+
+
 def robots_url(url: str) -> str:
     """Return where the rules for a normalised URL live (RFC 9309, section 2.3)."""
     scheme, _, host, _ = url.split("/", 3)

@@ -175,7 +175,7 @@ def test_unreachable_seeds_end_the_crawl_and_are_told(tmp_path):
     with served(WEB) as site:
         ran = crawl_on(site, topic)
     assert "Traceback" not in ran.said + ran.out
-    assert "focused: no page came from the seeds (http://no.test/): dns (1)" in ran.said
+    assert "focused: no page came from the seeds (http://no.test/): no-such-host (1)" in ran.said
     assert "frontier is empty" in ran.out
 
 

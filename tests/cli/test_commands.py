@@ -118,5 +118,8 @@ def test_a_crawl_that_brings_nothing_says_so_and_fails(home, crawled):
     (home / "lost.toml").write_text(lost.replace("delay_s = 0.0", "delay_s = 0.0\nmax_tries = 1"))
     done = focused(home, "crawl", "lost.toml", "--web", "web", "--folder", "lost")
     assert done.returncode == 1, done.stderr
-    assert "focused: no page came from the seeds (http://nowhere.test/): dns (1)" in done.stderr
+    assert (
+        "focused: no page came from the seeds (http://nowhere.test/): no-such-host (1)"
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr

@@ -72,15 +72,16 @@ def test_with_robots_switched_off_robots_txt_is_not_asked_for(simulate, tmp_path
     "trouble",
     [FailureKind.SERVER_ERROR, FailureKind.TIMEOUT, FailureKind.THROTTLED, FailureKind.DNS],
 )
-def test_an_unreachable_robots_txt_is_backed_off_then_the_host_given_up(
+def test_an_unreachable_robots_txt_is_backed_off_then_the_host_set_aside(
     simulate, tmp_path, trouble
 ):
     web = site(page("http://a.test/", "http://b.test/1"), page("http://b.test/1"))
     web["http://b.test/robots.txt"] = failed("http://b.test/robots.txt", trouble)
     done = simulate(topic(tmp_path, "http://a.test/", "http://b.test/2"), web).run()
-    first, second, third = done.times("http://b.test/robots.txt")
+    first, second, third, an_hour_later, *_ = done.times("http://b.test/robots.txt")
     assert second - first >= 1
     assert third - second >= 2
+    assert an_hour_later - third >= 3_600
     assert done.urls == ["http://a.test/"]
     assert {done.rows[f"http://b.test/{n}"]["failure"] for n in (1, 2)} == {trouble.value}
     assert done.crawl.counters.failures == {trouble.value: 2}

@@ -8,7 +8,7 @@ import pytest
 
 from focused.web.page import FailureKind
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
-from tests.support.simulated import START, failed, page, raw, site, topic
+from tests.support.simulated import failed, page, raw, site, topic
 
 A = "http://a.test/"
 
@@ -61,18 +61,6 @@ def test_tries_are_kept_over_a_restart(simulate, tmp_path):
         crawl.step()
     crawl.restart().run()
     assert len(crawl.times(A)) == 3
-
-
-def test_a_host_that_only_fails_is_set_aside_with_all_its_links(simulate, tmp_path):
-    links = [f"/{n}" for n in range(40)]
-    web = site(page(A, *(f"http://b.test{link}" for link in links)), page("http://c.test/"))
-    for link in links:
-        web[f"http://b.test{link}"] = failed(f"http://b.test{link}", FailureKind.TIMEOUT)
-    done = simulate(topic(tmp_path, A, "http://c.test/"), web).run()
-    assert len([url for url in done.urls if "b.test" in url]) <= 10
-    assert done.crawl.counters.failures == {"timeout": 40}
-    assert done.rows["http://c.test/"]["outcome"] == "fetched"
-    assert done.now - START < 3_600
 
 
 def test_one_slow_host_does_not_keep_another_waiting(simulate, tmp_path):

@@ -58,6 +58,14 @@ def figures(text: str) -> dict[str, list[str]]:
     return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if len(row) > 1}
 
 
+def test_failures_are_those_counted_where_not_each_has_a_row(tmp_path: Path) -> None:
+    rows = [good_page(A), failed(B, "timeout"), failed(C, "gone"), failed(C + "1", "gone")]
+    stats = {"failures": {"timeout": 40, "directory-budget": 7, "gone": 1, "odd": "x"}}
+    folder = write_crawl(tmp_path / "crawl", rows, settings=SETTINGS, stats=stats)
+    found = report_data(folder)["failures"]
+    assert list(found.items()) == [("timeout", 40), ("directory-budget", 7), ("gone", 2)]
+
+
 def test_the_figures_come_from_pages_and_counters(crawl: Path) -> None:
     data = report_data(crawl)
     expected = {

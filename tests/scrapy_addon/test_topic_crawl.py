@@ -177,7 +177,7 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
         "gone": "gone",
         "error": "http-5xx",
         "pdf": "wrong-type",
-        "": "dns",
+        "": "no-such-host",
     }
     assert done.pages.loc["http://a.test/latin", "on_topic"]
     assert done.pages.loc["http://a.test/copy", "duplicate_of"] == "http://a.test/"

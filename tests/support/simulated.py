@@ -67,13 +67,21 @@ def topic(folder: Path, *seeds: str, delay_s: float = 1.0, **sections: Any) -> T
     return replace(base, **sections)
 
 
+def politely(subject: Topic, **options: Any) -> Topic:
+    """The topic with other options of politeness."""
+    return replace(subject, politeness=replace(subject.politeness, **options))
+
+
 def site(*answers: Outcome) -> dict[str, Answer]:
     return {answer.url: answer for answer in answers}
 
 
 @dataclass
 class Simulation:
-    """One crawl on its own clock. ``asked`` has (time, URL) of every fetch in order."""
+    """One crawl on its own clock.
+
+    ``asked`` has (time, URL) of every fetch in order, ``waited`` every wait with when it began.
+    """
 
     topic: Topic
     web: Mapping[str, Answer]
@@ -86,6 +94,7 @@ class Simulation:
     now: float = START
     asked: list[tuple[float, str]] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
+    waited: list[tuple[float, Wait]] = field(default_factory=list)
     ended: str = ""
     closed: bool = False
     crawl: Crawl = field(init=False)
@@ -122,6 +131,7 @@ class Simulation:
         step = self.crawl.next(self.now)
         if isinstance(step, Wait):
             assert step.until is not None, "it waits for a fetch, and none is under way"
+            self.waited.append((self.now, step))
             self.now = max(self.now, step.until)
         elif isinstance(step, Fetch):
             self.asked.append((self.now, step.url))

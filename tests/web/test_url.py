@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from focused.web.url import (
     MAX_URL_CHARS,
     _normalise,
+    directory_of,
     host_of,
     normalise,
     resolver,
@@ -176,6 +177,19 @@ def test_the_short_cut_for_plain_urls_agrees_with_the_parser(url: str) -> None:
 def test_a_host_keeps_a_port_that_is_not_the_default() -> None:
     assert host_of("http://example.com/a/b") == "example.com"
     assert host_of("http://example.com:8080/") == "example.com:8080"
+
+
+@pytest.mark.parametrize(
+    ("url", "directory"),
+    [
+        ("http://example.com/", "example.com/"),
+        ("https://example.com/a", "example.com/"),
+        ("http://example.com:8080/a/b.html", "example.com:8080/a/"),
+        ("http://example.com/a/b/?x=/y/z", "example.com/a/b/"),
+    ],
+)
+def test_a_directory_is_host_and_path_up_to_the_last_slash(url: str, directory: str) -> None:
+    assert directory_of(url) == directory
 
 
 def test_robots_rules_live_at_the_root_of_scheme_host_and_port() -> None:

@@ -1,7 +1,7 @@
 """What a recorded web answers, without a network: outcomes and how long they take.
 
-The same words as the replay server's: a host that the web lacks is a DNS
-failure, a URL that it lacks a 404.
+The same words as the replay server's: a host that the web lacks does not
+exist, a URL that it lacks is a 404.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RecordedNetwork:
         if response is not None:
             return outcome_of(response.status, response.headers, url, response.body, elapsed_s, now)
         if host_of(url) not in self._web.hosts:
-            return Failed(url, FailureKind.DNS, detail="not in the recorded web")
+            return Failed(url, FailureKind.NO_HOST, detail="not in the recorded web")
         return outcome_of(404, {}, url, b"", elapsed_s, now)
 
     def parse(self, fetched: Fetched) -> Page | Failed:

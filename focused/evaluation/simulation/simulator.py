@@ -24,7 +24,7 @@ from focused.crawl.policy import Policy
 from focused.evaluation.simulation.network import Latency, Network
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge
-from focused.topic import Topic
+from focused.topic import Topic, on_a_recorded_web
 from focused.web.page import Outcome
 
 _UNTIL_STUCK = 10_000
@@ -96,7 +96,8 @@ def simulate(
 
 
 def _cheaply(topic: Topic, folder: Path) -> Topic:
-    return replace(topic, output=replace(topic.output, folder=folder, warc=False, parquet=False))
+    output = replace(topic.output, folder=folder, warc=False, parquet=False)
+    return replace(on_a_recorded_web(topic), output=output)
 
 
 def _frame(store: StateStore) -> pd.DataFrame:

@@ -1,0 +1,47 @@
+"""Hosts that are asked no more in this crawl, and why."""
+
+from __future__ import annotations
+
+from focused.frontier.rows import pack, unpack
+from focused.frontier.store import StateStore
+from focused.web.page import FailureKind
+
+_ROWS_A_HOST = 10
+
+
+class GivenUpHosts:
+    """Durable, over a :class:`StateStore`; the caller commits."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._hosts: dict[str, tuple[FailureKind, int]] = {}
+        for name, raw in store.scan("given_up"):
+            kind, rows = unpack(raw)
+            self._hosts[name.decode()] = FailureKind(kind), rows
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def add(self, host: str, kind: FailureKind) -> None:
+        """Give a host up for its last trouble."""
+        self._put(host, kind, 0)
+
+    def why(self, host: str) -> FailureKind | None:
+        """The trouble that a host was given up for, or None."""
+        found = self._hosts.get(host)
+        return None if found is None else found[0]
+
+    def tell(self, host: str) -> bool:
+        """Whether one more of the host's links gets a row of its own in the archive.
+
+        The first few do; a dead host's thousands of links say no more than those.
+        """
+        kind, rows = self._hosts[host]
+        if rows >= _ROWS_A_HOST:
+            return False
+        self._put(host, kind, rows + 1)
+        return True
+
+    def _put(self, host: str, kind: FailureKind, rows: int) -> None:
+        self._hosts[host] = kind, rows
+        self._store.put("given_up", host.encode(), pack([kind.value, rows]))
