@@ -150,6 +150,8 @@ class _Run:
             for link in self._source.queued(page, known.waiting, self._now)
             if link.key not in known.settled
         ]
+        if not links:  # the turn of all of them was before
+            return
         before = len(self._frontier)
         since = began()
         for link in links:
