@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import math
+import statistics
 import time
 from collections import deque
+from collections.abc import Mapping
 from itertools import islice
 from multiprocessing.connection import Connection
+from typing import Any
 
 from frontier_machine import (
     Seconds,
@@ -88,42 +91,52 @@ class _Run:
         """Grow, then measure."""
         while len(self._frontier) < self._job.links:
             self._push_page()
-        links, rate = len(self._frontier), self._pushed / self._spent_s
+        grown = self._as_grown()
+        operations = self._operations(len(self._frontier))
         self._sync()
-        disk_bytes = allocated_bytes(self._job.folder)
-        push, look_up = spent(self._push_s), spent(self._look_up_s)
-        waited = 1 - self._new / self._pushed
-        pops = min(POPS, links // 10)
-        pop = spent([self._pop(0.0) for _ in range(pops)])
-        order = self._order()
-        patient = spent([self._pop(PATIENCE_S) for _ in range(min(PATIENT_POPS, pops))])
-        turn = spent([self._turn() for _ in range(min(TURNS, links // 100))])
-        new, again = self._push_by_link(min(PAGES_TIMED_BY_LINK, links // 500))
-        self._sync()
-        sync_ms = sorted(second * 1000 for second in self._sync_s)
         mine_mb = anonymous_mb()
+        sync_ms = [second * 1000 for second in self._sync_s]
         return Stage(
-            links=links,
-            hosts=len(self._frontier.hosts),
-            share_waited=waited,
-            push=push,
-            push_new=new,
-            push_again=again,
-            look_up=look_up,
-            pop=pop,
-            pop_patient=patient,
-            turn=turn,
-            sync_ms_median=sync_ms[len(sync_ms) // 2],
-            sync_ms_most=sync_ms[-1],
-            pushed_links_per_s=rate,
-            order=order,
-            disk_bytes=disk_bytes,
+            **grown,
+            **operations,
+            sync_ms_median=statistics.median(sync_ms),
+            sync_ms_most=max(sync_ms),
             anonymous_mb=mine_mb - self._before_mb,
             anonymous_most_mb=max(self._most_mb, mine_mb) - self._before_mb,
             anonymous_in_all_mb=mine_mb,
             drawn=self._source.drawn(),
             now=self._now,
         )
+
+    def _as_grown(self) -> Mapping[str, Any]:
+        """What is told by the growth itself."""
+        self._sync()
+        return {
+            "links": len(self._frontier),
+            "hosts": len(self._frontier.hosts),
+            "share_waited": 1 - self._new / self._pushed,
+            "push": spent(self._push_s),
+            "look_up": spent(self._look_up_s),
+            "pushed_links_per_s": self._pushed / self._spent_s,
+            "disk_bytes": allocated_bytes(self._job.folder),
+        }
+
+    def _operations(self, links: int) -> Mapping[str, Any]:
+        """What is done to a frontier of so many links, which it hardly changes."""
+        pops = min(POPS, links // 10)
+        pop = spent([self._pop(0.0) for _ in range(pops)])
+        order = self._order()
+        patient = spent([self._pop(PATIENCE_S) for _ in range(min(PATIENT_POPS, pops))])
+        turn = spent([self._turn() for _ in range(min(TURNS, links // 100))])
+        new, again = self._push_by_link(min(PAGES_TIMED_BY_LINK, links // 500))
+        return {
+            "pop": pop,
+            "order": order,
+            "pop_patient": patient,
+            "turn": turn,
+            "push_new": new,
+            "push_again": again,
+        }
 
     def leave_under_way(self) -> int:
         """Commit; then hand out links and push a page without a commit."""
