@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
 """What may weigh a topic classifier's words; the first is the default."""
@@ -138,6 +140,23 @@ def on_a_recorded_web(topic: Topic) -> Topic:
 def describe(topic: Topic) -> dict[str, object]:
     """The topic as JSON-able data, section by section, for the settings of a crawl that ran."""
     return {key: _as_json(value) for key, value in asdict(topic).items()}
+
+
+def described_scope(described: Mapping[str, Any]) -> Scope | None:
+    """The scope of a topic as :func:`describe` gave it; None when none is told.
+
+    What other versions told besides is passed over.
+    """
+    scope = described.get("scope")
+    if not isinstance(scope, dict):
+        return None
+    known = {each.name for each in fields(Scope)}
+    kept: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in scope.items()
+        if key in known
+    }
+    return Scope(**kept)
 
 
 def _as_json(value: object) -> object:

@@ -111,11 +111,16 @@ def _seeds(section: Table, folder: Path) -> Seeds:
     return Seeds(urls=tuple(urls))
 
 
+def url_of_line(line: str) -> str:
+    """The URL in a line of a file of URLs, without a comment; empty when there is none."""
+    return re.sub(r"(^|\s)#.*", "", line).strip()
+
+
 def _seeds_of_file(section: Table, path: Path) -> list[str]:
     """One URL per line; ``#`` starts a comment on a line of its own or after a blank."""
     urls = []
     for number, line in enumerate(_lines(section, "file", path), start=1):
-        url = re.sub(r"(^|\s)#.*", "", line).strip()
+        url = url_of_line(line)
         if not url:
             continue
         if complaint := _unusable(url):

@@ -13,6 +13,7 @@ import pytest
 import focused
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.cli import main
+from focused.frontier.transfer import SCHEMA
 from focused.recorded.faults import FaultKind
 from focused.scrapy_addon.addon import DEFAULTS
 from focused.web.page import FailureKind
@@ -156,3 +157,9 @@ def test_every_decision_tells_context_decision_and_consequences_in_few_lines() -
         assert text.startswith(f"# {number:04} ")
         assert all(f"**{part}" in text for part in ("Context", "Decision", "Consequences"))
         assert len(text.splitlines()) < 25
+
+
+def test_the_documented_columns_of_an_exported_frontier_are_those_of_its_schema() -> None:
+    told = section((DOCS / "frontier.md").read_text(), "Carrying links")
+    cells = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", told, re.MULTILINE)
+    assert [name for cell in cells for name in re.findall(r"`(\w+)`", cell)] == SCHEMA.names

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from focused.cli.frontier import frontier
 from focused.errors import FocusedError
 
 
@@ -188,6 +189,9 @@ def compare(
         fresh=fresh,
     )
     sys.exit(compare_policies(options))
+
+
+main.add_command(frontier)
 
 
 @main.group()

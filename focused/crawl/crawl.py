@@ -10,6 +10,7 @@ from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
 from focused.crawl.host_care import HostCare, host_limits
 from focused.crawl.leases import Lease, Leases, RobotsHops
+from focused.crawl.order import keep_order, order_of
 from focused.crawl.policy import Policy
 from focused.crawl.robots_gate import MAX_REDIRECTS
 from focused.crawl.running_time import RunningTime
@@ -52,6 +53,7 @@ class Crawl:
         ``keep_links`` False leaves the link rows out of the archive.
         """
         self.topic = topic
+        keep_order(store, order_of(policy))
         self.counters = Counters.from_state(store.get_meta("counters"))
         self.frontier: Frontier = DiskFrontier(
             store,

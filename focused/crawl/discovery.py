@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from focused.archive import LinkRow
 from focused.crawl.counters import Counters
+from focused.crawl.order import worth_of
 from focused.crawl.steps import ScoredLink, Settled
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
-from focused.learning.evidence import log_odds_within
 from focused.learning.protocols import LearningScorer, LinkScorer, Visit
 from focused.topic import Scope
 from focused.web.page import Link, Page
@@ -26,7 +26,6 @@ from focused.web.scope import ScopeFilter
 from focused.web.url import host_of
 
 _MAX_ANCHOR_CHARS = 200
-_SURE_NATS = 14.0
 
 
 class Discovery:
@@ -154,8 +153,7 @@ class Discovery:
     def push(self, link: QueuedLink, now: float, worth: float | None = None) -> bool:
         """Queue one link by its ``worth``, or where its score puts it; True when it is new."""
         if worth is None:
-            # In the same unit as what a scorer that learns calls worth; a seed comes before all.
-            worth = log_odds_within(link.score, _SURE_NATS) if self._learns else link.score
+            worth = worth_of(link.score, learns=self._learns)
         priority = self._ordering(worth, self._frontier.found)
         return self._frontier.push(replace(link, priority=priority), now)
 

@@ -42,6 +42,11 @@ class GivenUpHosts:
         self._put(host, kind, rows + 1)
         return True
 
+    def forgive(self, host: str) -> None:
+        """Let a host be asked again; harmless when it was not given up."""
+        if self._hosts.pop(host, None) is not None:
+            self._store.delete("given_up", host.encode())
+
     def _put(self, host: str, kind: FailureKind, rows: int) -> None:
         self._hosts[host] = kind, rows
         self._store.put("given_up", host.encode(), pack([kind.value, rows]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from focused.evaluation.report import policy_of
 from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.link_prior import load_prior
 from focused.policies.probabilities import predicts_probabilities
-from focused.topic import Scope
+from focused.topic import described_scope
 from focused.web.scope import ScopeFilter
 from focused.web.url import normalise
 
@@ -141,7 +141,7 @@ def _explain_unfetched(
         steps,
         tuple(mentions),
         broken,
-        _scope_refusal(crawl.topic.get("scope"), url, depth),
+        _scope_refusal(crawl.topic, url, depth),
     )
 
 
@@ -225,17 +225,10 @@ def _mentions(folder: Path, url: str) -> list[Mention]:
     return sorted(mentions, key=lambda m: -1.0 if m.score is None else m.score, reverse=True)
 
 
-def _scope_refusal(scope: object, url: str, depth: int) -> str:
+def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
     """Why the scope kept in the settings refuses ``url``; empty when it does not."""
-    if not isinstance(scope, dict):
-        return ""
-    known = {field.name for field in fields(Scope)}
-    kept: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in scope.items()
-        if key in known
-    }
-    return ScopeFilter(Scope(**kept)).refuses(url, depth) or ""
+    scope = described_scope(topic)
+    return "" if scope is None else ScopeFilter(scope).refuses(url, depth) or ""
 
 
 def _unknown(url: str, known: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import time
 from subprocess import Popen
 
 from focused.recorded.faults import FaultPlan, parse_fault
+from focused.recorded.store import RecordedResponse
 from tests.support.recorded_web import MemoryWeb, Served, html, page
 
 HOSTS, PAGES_PER_HOST = 10, 30
@@ -14,8 +15,8 @@ SEED = "http://h0.test/0"
 SLOWLY = FaultPlan((parse_fault("*:kind=latency,latency_s=0.01-0.05"),))
 
 
-def wide_web() -> MemoryWeb:
-    """Each page links to the next of its host and to four others, anywhere."""
+def wide_web(*more: RecordedResponse) -> MemoryWeb:
+    """Each page links to the next of its host and to four others, anywhere; none to ``more``."""
     rng = random.Random(7)
     pages = []
     for host in range(HOSTS):
@@ -29,7 +30,7 @@ def wide_web() -> MemoryWeb:
                     html(f"{host} {number}", *links, text=f"{whales}{host}-{number}"),
                 )
             )
-    return MemoryWeb(*pages)
+    return MemoryWeb(*pages, *more)
 
 
 def all_pages() -> set[str]:

@@ -1,0 +1,388 @@
+"""What an operator may do to a stopped crawl, and what the crawl then makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.crawl import tending as tending_module
+from focused.crawl.given_up import GivenUpHosts
+from focused.crawl.order import Order, kept_order
+from focused.crawl.tending import Added, Fate, Tending
+from focused.errors import ConfigurationError, StateError
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.exploration import Exploration
+from focused.frontier.frontier import Frontier
+from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.selection import links_matching
+from focused.frontier.store import StateStore
+from focused.frontier.transfer import BadRow, export_links, read_links
+from focused.learning.apprentice import Apprentice
+from focused.topic import Scope
+from focused.web.page import FailureKind
+from tests.support.keyword_guide import WhaleJudge
+from tests.support.pupil import Pupil
+from tests.support.simulated import Crashed, Simulation, page, site, topic
+
+A, B = "http://a.test/", "http://b.test/"
+NOW = 2_000_000.0
+
+
+def web() -> dict[str, Any]:
+    """One page on topic links to ten, half of them promising; all link onwards."""
+    near = [f"{A}{kind}{number}" for number in range(5) for kind in ("whale", "trade")]
+    more = [page(url, f"{url}-next", text=url.rpartition("/")[2]) for url in near]
+    return site(page(A, *near, text="whale"), *more)
+
+
+@pytest.fixture
+def reopened() -> Iterator[Callable[[Simulation], tuple[Frontier, StateStore]]]:
+    """A stopped crawl's frontier and store."""
+    stores: list[StateStore] = []
+
+    def reopen(stopped: Simulation) -> tuple[Frontier, StateStore]:
+        stopped.close()
+        store = StateStore.reopen(stopped.topic.output.folder / "state")
+        stores.append(store)
+        return DiskFrontier(store), store
+
+    yield reopen
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def tended(simulate, reopened, tmp_path):
+    """Stop a crawl after two pages, do something, go on to the end; what was asked since then."""
+
+    def tend(do: Callable[[Tending, Frontier], object], **options: Any) -> list[str]:
+        stopped = simulate(topic(tmp_path, A), web(), **options).run(pages=2)
+        frontier, store = reopened(stopped)
+        do(tender(frontier, store), frontier)
+        store.abandon()  # what was not kept is lost
+        before = len(stopped.urls)
+        return stopped.restart().run().urls[before:]
+
+    return tend
+
+
+def kept(frontier: Frontier, store: StateStore) -> None:
+    frontier.save()
+    store.commit()
+
+
+def tender(
+    frontier: Frontier, store: StateStore, order: Order | None = None, scope: Scope | None = None
+) -> Tending:
+    keep = partial(kept, frontier, store)
+    return Tending(frontier, order or kept_order(store), scope, GivenUpHosts(store), keep, NOW)
+
+
+def tending_of(
+    store: StateStore, scope: Scope | None = None, **options: Any
+) -> tuple[Tending, Frontier]:
+    """Tend the frontier in the store; by scores unless ``options`` of the order say otherwise."""
+    frontier = DiskFrontier(store)
+    order = Order(**{"by_score": True, **options})
+    return tender(frontier, store, order, scope), frontier
+
+
+def empty(folder: Path, name: str = "state") -> StateStore:
+    return StateStore.open(folder / name, {})
+
+
+def waiting(frontier: Frontier) -> list[QueuedLink]:
+    return list(links_matching(frontier, frontier.hosts))
+
+
+def choose(frontier: Frontier, pattern: str) -> list[QueuedLink]:
+    return list(links_matching(frontier, frontier.hosts, re.compile(pattern)))
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = empty(tmp_path)
+    yield store
+    store.close()
+
+
+def fates(added: Iterator[Added]) -> dict[str, str]:
+    return {each.url: each.fate.name for each in added}
+
+
+# Added
+
+
+def test_an_added_url_is_fetched_next(tended):
+    asked = tended(lambda tending, _: list(tending.add([B + "new"])), scorer=Pupil())
+    assert asked[0] == B + "new"
+
+
+@pytest.mark.parametrize("policy", ["bfs", "focused"])
+def test_whatever_the_order_an_added_url_comes_before_all_that_wait(tended, policy):
+    asked = tended(lambda tending, _: list(tending.add([A + "new"])), policy=policy)
+    assert asked[0] == A + "new"
+
+
+def test_an_added_url_with_a_score_comes_where_such_a_link_comes(tended):
+    asked = tended(lambda tending, _: list(tending.add([A + "new"], score=0.5)), scorer=Pupil())
+    worse = [asked.index(f"{A}trade{number}") for number in range(5)]
+    better = [asked.index(url) for url in asked if re.search(r"whale\d$", url)]
+    assert max(better) < asked.index(A + "new") < min(worse)
+
+
+def test_each_url_is_told_what_became_of_it(store):
+    tending, frontier = tending_of(store, Scope(deny_hosts=("b.test",)))
+    urls = ["HTTP://A.test/x#there", A + "x", B, "mailto:me@a.test"]
+    assert [(each.url, each.fate, each.particulars) for each in tending.add(urls)] == [
+        (A + "x", Fate.ADDED, ""),
+        (A + "x", Fate.WAITS, ""),
+        (B, Fate.REFUSED, "(host denied)"),
+        ("mailto:me@a.test", Fate.NO_URL, ""),
+    ]
+    assert [link.url for link in waiting(frontier)] == [A + "x"]
+
+
+def test_an_added_url_is_queued_as_a_seed_is(store):
+    tending, frontier = tending_of(store, learns=True)
+    list(tending.add([A]))
+    (link,) = waiting(frontier)
+    assert link == QueuedLink(
+        link_key(A), A, "a.test", pytest.approx(14.0), 1.0, depth=0, found_at=NOW
+    )
+
+
+def test_a_score_of_nought_is_a_score(store):
+    tending, frontier = tending_of(store)
+    list(tending.add([A], score=0.0))
+    (link,) = waiting(frontier)
+    assert (link.score, link.priority) == (0.0, 0.0)
+
+
+def test_what_was_dropped_or_fetched_comes_in_again_only_when_asked_for(store):
+    tending, frontier = tending_of(store)
+    list(tending.add([A]))
+    tending.drop(waiting(frontier))
+    assert fates(tending.add([A])) == {A: "SETTLED"}
+    assert fates(tending.add([A], again=True)) == {A: "ADDED"}
+    assert fates(tending.add([A], again=True)) == {A: "WAITS"}
+
+
+def test_a_fetched_page_that_is_added_again_is_fetched_again(tended):
+    asked = tended(lambda tending, _: list(tending.add([A], again=True)))
+    assert asked[0] == A
+
+
+def test_links_to_hosts_that_were_given_up_are_refused_until_the_host_is_forgiven(store):
+    given_up = GivenUpHosts(store)
+    given_up.add("a.test", FailureKind.DNS)
+    tending, frontier = tending_of(store)
+    (told,) = tending.add([A])
+    assert (told.fate, told.particulars) == (Fate.GIVEN_UP, "(dns)")
+    row = QueuedLink(link_key(A), A, "a.test", 0.1, 0.1)
+    assert dict(tending.take_in([row], print).refused) == {"its host was given up (dns)": 1}
+    assert fates(tending.add([A], again=True)) == {A: "ADDED"}
+    assert len(frontier) == 1
+    assert GivenUpHosts(store).why("a.test") is None
+
+
+def test_a_score_is_refused_where_scores_do_not_order(store):
+    tending, _ = tending_of(store, by_score=False)
+    with pytest.raises(ConfigurationError, match="orders by something else"):
+        list(tending.add([A], score=0.5))
+
+
+# Dropped
+
+
+def test_dropped_links_are_not_asked_for_and_do_not_come_in_again(tended):
+    asked = tended(
+        lambda tending, frontier: tending.drop(choose(frontier, "trade")), scorer=Pupil()
+    )
+    assert asked
+    assert not [url for url in asked if "trade" in url]
+
+
+def test_drop_tells_how_many_links_it_took_out(store):
+    tending, frontier = tending_of(store)
+    list(tending.add([A, A + "x", B]))
+    links = waiting(frontier)
+    assert tending.drop(choose(frontier, "a.test")) == 2
+    assert tending.drop(links) == 1
+    assert len(frontier) == 0
+
+
+# Moved
+
+
+@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleJudge())])
+def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_learns(
+    tended, scorer
+):
+    """The scorer would make their priority anew, from their evidence, when their turn comes."""
+    moved: list[str] = []
+
+    def to_the_front(tending: Tending, frontier: Frontier) -> None:
+        links = choose(frontier, "trade")
+        moved.extend(link.url for link in links)
+        front = tending.priority(0.999)
+        assert tending.move(links, lambda old: front) == len(links) >= 3
+
+    asked = tended(to_the_front, scorer=scorer())
+    assert asked[: len(moved)] == moved
+
+
+@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleJudge())])
+def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_learns(tended, scorer):
+    moved: list[str] = []
+
+    def to_the_end(tending: Tending, frontier: Frontier) -> None:
+        links = choose(frontier, "whale.$")
+        moved.extend(link.url for link in links)
+        assert tending.move(links, lambda old: old - 50.0) == len(links) >= 3
+
+    asked = tended(to_the_end, scorer=scorer())
+    assert [url for url in asked if not url.endswith("-next")][-len(moved) :] == moved
+
+
+def test_links_that_are_moved_alike_keep_their_order(tended):
+    orders: list[list[str]] = []
+
+    def lift(tending: Tending, frontier: Frontier) -> None:
+        orders.append([link.url for link in choose(frontier, "trade")])
+        tending.move(choose(frontier, "trade"), lambda old: old + 30.0)
+
+    asked = tended(lift, scorer=Pupil())
+    assert asked[: len(orders[0])] == orders[0]
+
+
+def test_a_moved_link_that_a_page_links_to_once_more_is_not_moved_back_down(
+    simulate, reopened, tmp_path
+):
+    """The page tells less of it than the operator did."""
+    again = site(
+        page(A, "/whale", "/x", text="whale"),
+        page(A + "whale", "/x", "/y", text="trade"),
+        page(A + "x"),
+        page(A + "y"),
+    )
+    stopped = simulate(topic(tmp_path, A), again, scorer=Pupil()).run(pages=1)
+    frontier, store = reopened(stopped)
+    tending = tender(frontier, store)
+    front = tending.priority(0.95)  # before /y, after /whale as a seed
+    tending.move(choose(frontier, "x$"), lambda old: front)
+    tending.move(choose(frontier, "whale$"), lambda old: front + 1.0)
+    store.close()
+    assert stopped.restart().run().urls[-3:] == [A + "whale", A + "x", A + "y"]
+
+
+def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_evidence(
+    simulate, reopened, tmp_path
+):
+    stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=2)
+    frontier, store = reopened(stopped)
+    before = choose(frontier, "whale4$")
+    tending = tender(frontier, store)
+    assert tending.move(before, lambda old: 7.0) == 1
+    (after,) = choose(frontier, "whale4$")
+    assert before[0].evidence != ()
+    assert (after.priority, after.evidence) == (7.0, ())
+    for name in ("key", "url", "host", "score", "depth", "parent", "anchor", "found_at", "trail"):
+        assert getattr(after, name) == getattr(before[0], name)
+
+
+def test_where_no_scorer_learns_a_moved_link_keeps_its_evidence(simulate, reopened, tmp_path):
+    stopped = simulate(topic(tmp_path, A), web()).run(pages=2)
+    frontier, store = reopened(stopped)
+    tending = tender(frontier, store)
+    tending.move(choose(frontier, "whale4$"), lambda old: 7.0)
+    (after,) = choose(frontier, "whale4$")
+    assert len(after.evidence) == 2
+
+
+def test_a_link_that_is_there_already_is_not_moved(store):
+    tending, frontier = tending_of(store, learns=True)
+    list(tending.add([A], score=0.5))
+    assert tending.move(waiting(frontier), lambda old: tending.priority(0.5)) == 0
+
+
+# Taken in
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_an_exported_frontier_that_is_taken_in_elsewhere_is_the_same(
+    simulate, reopened, tmp_path, kind
+):
+    stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=4)
+    frontier, _ = reopened(stopped)
+    path = tmp_path / f"links.{kind}"
+    export_links(waiting(frontier), path)
+    other = empty(tmp_path, "other")
+    tending, taken = tending_of(other, learns=True)
+    done = tending.take_in(read_links(path, lambda score: None, NOW), print)
+    assert (done.added, done.known, done.bad) == (len(frontier), 0, 0)
+    assert waiting(taken) == waiting(frontier)
+    other.close()
+
+
+def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
+    tending, frontier = tending_of(store, Scope(max_depth=3))
+    list(tending.add([A, A + "dropped"]))
+    tending.drop(choose(frontier, "dropped"))
+    rows = [
+        QueuedLink(link_key(url), url, "a.test", 0.1, 0.1, depth=depth)
+        for url, depth in ((A, 0), (A + "dropped", 0), (A + "deep", 4), (A + "new", 3))
+    ]
+    told: list[BadRow] = []
+    done = tending.take_in([*rows, BadRow("line 6", "nothing")], told.append)
+    assert (done.added, done.known, dict(done.refused), done.bad) == (
+        1,
+        2,
+        {"out of the topic's scope (too deep)": 1},
+        1,
+    )
+    assert told == [BadRow("line 6", "nothing")]
+    assert [link.url for link in waiting(frontier)] == [A, A + "new"]
+
+
+def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_path, monkeypatch):
+    """A frontier is larger than memory: what is done is made true piece by piece."""
+    monkeypatch.setattr(tending_module, "_CHANGES_A_COMMIT", 2)
+    rows = [QueuedLink(link_key(A + n), A + n, "a.test", 0.1, 0.1) for n in "12345"]
+
+    def broken() -> Iterator[QueuedLink]:
+        yield from rows[:5]
+        raise Crashed
+
+    store = empty(tmp_path, "crashing")
+    with pytest.raises(Crashed):
+        tending_of(store)[0].take_in(broken(), print)
+    store.abandon()
+    store = empty(tmp_path, "crashing")
+    tending, frontier = tending_of(store)
+    assert [link.url for link in waiting(frontier)] == [row.url for row in rows[:4]]
+    done = tending.take_in(rows, print)
+    assert (done.added, done.known) == (1, 4)
+    assert len(waiting(frontier)) == 5
+    store.close()
+
+
+# The order that is kept
+
+
+def test_a_crawl_keeps_how_it_orders_its_links(simulate, reopened, tmp_path):
+    exploration = Exploration(3.0, 2.0)
+    learning = simulate(topic(tmp_path / "a", A), {}, scorer=Pupil(), exploration=exploration)
+    assert kept_order(reopened(learning)[1]) == Order(True, True, exploration)
+    in_turn = simulate(topic(tmp_path / "b", A), {}, policy="bfs")
+    assert kept_order(reopened(in_turn)[1]) == Order(False, False)
+
+
+def test_a_state_that_does_not_tell_its_order_is_refused(store):
+    with pytest.raises(StateError, match="does not tell how it orders"):
+        kept_order(store)

@@ -1,0 +1,176 @@
+"""What an operator is told of a frontier: totals, hosts, links; nothing is changed by it."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.exploration import Exploration
+from focused.frontier.frontier import Frontier, Offer
+from focused.frontier.inspection import (
+    backing_off,
+    best_links,
+    best_links_of_all,
+    host_seen,
+    totals,
+    under_way,
+    worthiest_hosts,
+)
+from focused.frontier.politeness import HostPace
+from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.store import StateStore
+from focused.frontier.turns import HostLimits
+
+NOW = 1_000.0
+
+
+def link(url: str, priority: float, **fields) -> QueuedLink:
+    return QueuedLink(link_key(url), url, url.split("/")[2], priority, 0.5, **fields)
+
+
+@pytest.fixture
+def frontier(tmp_path: Path):
+    store = StateStore.open(tmp_path / "state", {})
+    yield DiskFrontier(store, exploration=Exploration(unknown=1.0))
+    store.close()
+
+
+def put(frontier: Frontier, host: str, *priorities: float) -> None:
+    for number, priority in enumerate(priorities):
+        frontier.push(link(f"http://{host}/{number}", priority), NOW)
+
+
+def ask(frontier: Frontier, pace: HostPace) -> str:
+    """Fetch the best link; its host goes on at ``pace``."""
+    offer = frontier.offer(NOW)
+    assert isinstance(offer, Offer)
+    offer.host.asked += 1
+    frontier.settle(offer, pace, NOW)
+    return offer.host.name
+
+
+def test_totals_tell_links_and_which_hosts_are_due_resting_or_in_trouble(frontier):
+    put(frontier, "fast", 0.9)
+    put(frontier, "slow", 5.0, 0.1)
+    put(frontier, "broken", 4.0, 0.1)
+    put(frontier, "empty", 3.0)
+    assert ask(frontier, HostPace(NOW + 8.0)) == "slow"
+    assert ask(frontier, HostPace(NOW + 60.0, failures=3)) == "broken"
+    assert ask(frontier, HostPace(NOW + 2.0)) == "empty"
+    told = totals(frontier, NOW)
+    assert (told.links, told.hosts, told.with_links) == (3, 4, 3)
+    assert (told.due, told.backing_off) == (1, 1)
+    assert told.next_due_in_s == 8.0
+
+
+def test_a_frontier_whose_hosts_are_all_due_waits_for_none(frontier):
+    put(frontier, "a", 0.1)
+    assert totals(frontier, NOW).next_due_in_s is None
+
+
+def test_an_empty_frontier_is_told_of_too(frontier):
+    assert astuple(totals(frontier, NOW)) == (0, 0, 0, 0, 0, 0, None, 0)
+    assert worthiest_hosts(frontier, 5, NOW) == backing_off(frontier, 5, NOW) == []
+    assert best_links_of_all(frontier, 5) == []
+
+
+def test_hosts_stand_in_the_order_of_their_worth_which_new_hosts_have_more_of(frontier):
+    put(frontier, "known", 9.0, 1.0)
+    ask(frontier, HostPace(NOW))
+    put(frontier, "new", 0.8)
+    put(frontier, "poor", 0.0)
+    rows = worthiest_hosts(frontier, 2, NOW)
+    assert [row.name for row in rows] == ["new", "known"]
+    assert [row.worth for row in rows] == pytest.approx([1.8, 1.0 + 2**-0.5])
+    assert [row.best for row in rows] == [0.8, 1.0]
+
+
+def test_a_host_is_told_with_its_queue_its_clock_and_its_troubles(frontier):
+    put(frontier, "a", 2.0, 1.0, 0.5)
+    ask(frontier, HostPace(NOW + 30.0, failures=2, crawl_delay_s=10.0))
+    told = host_seen(frontier, frontier.hosts.get("a"), NOW + 10.0)
+    assert (told.queued, told.best, told.score) == (2, 1.0, 0.5)
+    assert (told.asked, told.failures) == (1, 2)
+    assert (told.due_in_s, told.crawl_delay_s) == (20.0, 10.0)
+
+
+def test_a_host_that_was_set_aside_backs_off_though_its_failures_are_counted_anew(frontier):
+    put(frontier, "a", 2.0, 1.0)
+    ask(frontier, HostPace(NOW + 30.0, failures=0, times_aside=2))
+    (told,) = backing_off(frontier, 9, NOW)
+    assert (told.name, told.times_aside) == ("a", 2)
+    assert totals(frontier, NOW).backing_off == 1
+
+
+def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
+    store = StateStore.open(tmp_path / "limited", {})
+    frontier = DiskFrontier(store, limits=HostLimits(pages_per_host=1))
+    put(frontier, "a", 2.0, 1.0)
+    frontier.hosts.count_fetched(frontier.hosts.get("a"))
+    ask(frontier, HostPace(NOW + 30.0, failures=1))
+    told = totals(frontier, NOW)
+    assert (told.with_links, told.full, told.due, told.backing_off) == (1, 1, 0, 0)
+    assert told.next_due_in_s is None
+    assert host_seen(frontier, frontier.hosts.get("a"), NOW).full
+    assert backing_off(frontier, 9, NOW) == []
+    store.close()
+
+
+def test_a_hosts_address_is_told_once_it_is_known(frontier):
+    put(frontier, "a", 2.0)
+    host = frontier.hosts.get("a")
+    assert host_seen(frontier, host, NOW).address == ""
+    frontier.hosts.stands_at(host, "192.0.2.1")
+    assert host_seen(frontier, host, NOW).address == "192.0.2.1"
+
+
+def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
+    store = StateStore.open(tmp_path / "killed", {})
+    frontier = DiskFrontier(store)
+    for later, host in enumerate(("first", "second", "third")):
+        put(frontier, host, 9.0 - later)
+        assert isinstance(frontier.offer(NOW + later), Offer)
+    frontier.save()
+    store.commit()
+    store.abandon()
+    store = StateStore.reopen(tmp_path / "killed")
+    frontier = DiskFrontier(store)
+    assert totals(frontier, NOW + 10.0).under_way == 3
+    told = under_way(frontier, 2, NOW + 10.0)
+    assert [(each.name, each.for_s) for each in told] == [("first", 10.0), ("second", 9.0)]
+    store.close()
+
+
+def test_a_host_without_links_is_told_with_nothing_best(frontier):
+    put(frontier, "a", 2.0)
+    ask(frontier, HostPace(NOW - 5.0))
+    told = host_seen(frontier, frontier.hosts.get("a"), NOW)
+    assert (told.queued, told.best, told.worth, told.score) == (0, None, None, None)
+    assert told.due_in_s == 0.0
+
+
+def test_hosts_that_back_off_stand_in_the_order_in_which_they_are_due(frontier):
+    for host, due_in_s, failures in (("late", 90.0, 5), ("soon", 30.0, 1), ("well", 10.0, 0)):
+        put(frontier, host, 9.0, 0.1)
+        assert ask(frontier, HostPace(NOW + due_in_s, failures=failures)) == host
+    assert [row.name for row in backing_off(frontier, 9, NOW)] == ["soon", "late"]
+    assert [row.name for row in backing_off(frontier, 1, NOW)] == ["soon"]
+    assert [row.name for row in backing_off(frontier, 9, NOW + 60.0)] == ["late"]
+
+
+def test_a_hosts_links_stand_best_first(frontier):
+    put(frontier, "a", 0.1, 0.9, 0.5)
+    told = best_links(frontier, frontier.hosts.get("a"), 2)
+    assert [(row.url, row.priority) for row in told] == [("http://a/1", 0.9), ("http://a/2", 0.5)]
+
+
+def test_the_best_links_of_all_hosts_are_merged_by_priority(frontier):
+    put(frontier, "a", 0.9, 0.7, 0.2)
+    put(frontier, "b", 0.8, 0.6)
+    put(frontier, "c", 0.1)
+    told = best_links_of_all(frontier, 4)
+    assert [row.priority for row in told] == [0.9, 0.8, 0.7, 0.6]
+    assert [row.priority for row in best_links_of_all(frontier, 99)][-2:] == [0.2, 0.1]
