@@ -22,7 +22,8 @@ from __future__ import annotations
 import random
 from array import array
 from bisect import bisect
-from collections.abc import Container, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -108,7 +109,8 @@ class LinkSource:
         """Draw the next page."""
         own = self._lots.randrange(self.hosts_met)
         hosts: dict[tuple[int, int], int] = {}
-        links: dict[tuple[int, int], DrawnLink] = {}
+        links: list[DrawnLink] = []
+        taken: defaultdict[int, set[int]] = defaultdict(set)
         pages, ordinals = self._recording.page, self._recording.ordinal
         row = self._lots.randrange(len(pages))
         while len(links) < PAGE_LINKS:
@@ -116,14 +118,15 @@ class LinkSource:
             if place not in hosts:
                 hosts[place] = own if place[1] == 0 else self._another()
             host = hosts[place]
-            number = self._number(host, row, links)
+            number = self._number(host, row, taken[host])
             if number is not None:
+                taken[host].add(number)
                 url, name = self._address(host, number)
-                links[host, number] = DrawnLink(link_key(url), url, name, row)
+                links.append(DrawnLink(link_key(url), url, name, row))
             row = (row + 1) % len(pages)
         self._pages += 1
-        page_url, _ = self._address(own, self._lots.randrange(self._counts[own]))
-        return DrawnPage(page_url, list(links.values()))
+        page_url, _ = self._address(own, self._lots.randrange(max(1, self._counts[own])))
+        return DrawnPage(page_url, links)
 
     def queued(
         self, page: DrawnPage, waiting: Mapping[bytes, QueuedLink], now: float
@@ -164,16 +167,19 @@ class LinkSource:
         largest = self._lots.random() * self._popularity[new - 1]
         return bisect(self._popularity, largest, hi=new - 1)
 
-    def _number(self, host: int, row: int, taken: Container[tuple[int, int]]) -> int | None:
+    def _number(self, host: int, row: int, taken: Set[int]) -> int | None:
         """The number, on its host, of a link that the page does not have; None: it has them all."""
         known = self._counts[host]
         if not known or not self._recording.waited[row]:
             self._counts[host] += 1
             self._found += 1
             return known
-        first = int(known * self._recording.place[row])
-        numbers = ((first + step) % known for step in range(min(known, PAGE_LINKS)))
-        return next((number for number in numbers if (host, number) not in taken), None)
+        if len(taken) == known:
+            return None
+        number = int(known * self._recording.place[row])
+        while number in taken:
+            number = (number + 1) % known
+        return number
 
     def _address(self, host: int, number: int) -> tuple[str, str]:
         """The URL of a host's link, and the host's name."""
