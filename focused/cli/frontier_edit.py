@@ -20,6 +20,7 @@ from focused.frontier.transfer import BadRow, export_links, read_links
 from focused.topic_file import url_of_line
 
 _MOST_TOLD = 20
+_MAX_PROBLEM_CHARS = 300
 
 
 class _Complaints:
@@ -109,7 +110,7 @@ def import_frontier(folder: Path, file: Path) -> int:
     complaints, now = _Complaints(), time.time()
 
     def told(row: BadRow) -> None:
-        complaints.tell(f"{file}, {row.where}: {plain(row.problem)}")
+        complaints.tell(f"{file}, {row.where}: {plain(row.problem, _MAX_PROBLEM_CHARS)}")
 
     with opened(folder) as crawl:
         _tell_if_scope_is_unknown(crawl, folder)

@@ -64,6 +64,6 @@ def kept_order(store: StateStore) -> Order:
         return msgspec.convert(store.get_meta(_KEY), Order)
     except msgspec.ValidationError as error:
         raise StateError(
-            f"the crawl's state does not tell how it orders its links ({error}): it was begun by "
-            "another version. Go on with the crawl, stop it, and try again."
+            f"the crawl's state does not tell how it orders its links ({error}): it was begun a "
+            "moment ago, or by another version. Let the crawl go on for a while, and try again."
         ) from error

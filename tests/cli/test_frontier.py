@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
+from focused.cli.frontier_folder import opened
 from focused.crawl.given_up import GivenUpHosts
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.frontier import Offer
@@ -263,6 +264,22 @@ def test_links_are_moved_up_and_down(frontier):
     assert [link["priority"] for link in after] == sorted(
         (link["priority"] for link in after), reverse=True
     )
+
+
+# Broken off
+
+
+def test_what_is_broken_off_before_it_was_kept_is_not_done(frontier, folder):
+    def break_off() -> None:
+        with opened(folder) as crawl:
+            (host, *_) = crawl.frontier.hosts
+            assert crawl.frontier.drop_host(host.name, 0.0) > 0
+            raise KeyboardInterrupt
+
+    before = queued(frontier)
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    assert queued(frontier) == before
 
 
 # Exported and imported
