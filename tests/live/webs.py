@@ -8,21 +8,77 @@ from subprocess import Popen
 
 from focused.recorded.faults import FaultPlan, parse_fault
 from focused.recorded.store import RecordedResponse
-from tests.support.recorded_web import MemoryWeb, Served, html, page
+from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect
 
 HOSTS, PAGES_PER_HOST = 10, 30
 SEED = "http://h0.test/0"
 SLOWLY = FaultPlan((parse_fault("*:kind=latency,latency_s=0.01-0.05"),))
 
+UNHURRIED, UNHURRIED_DELAY_S, UNHURRIED_PAGES = "unhurried.test", 1.0, 5
+MOTLEY_SEEDS = (SEED, "http://h5.test/0", f"http://{UNHURRIED}/0")
+MOTLEY_FAULTS = FaultPlan(
+    (
+        parse_fault("h*.test:kind=latency,latency_s=0.01-0.05"),
+        parse_fault(f"{UNHURRIED}:kind=latency,latency_s=0.2-0.5"),
+    )
+)
+
 
 def wide_web(*more: RecordedResponse) -> MemoryWeb:
     """Each page links to the next of its host and to four others, anywhere; none to ``more``."""
+    return MemoryWeb(*_wide_pages(), *more)
+
+
+def motley_web() -> MemoryWeb:
+    """The wide web with all that may become of a link.
+
+    Some links are moved, gone or forbidden; one host wants
+    :data:`UNHURRIED_DELAY_S` between requests, and takes its time to answer.
+    """
+    moved = [
+        redirect(f"http://h{host}.test/moved-{number}", f"http://h{number % HOSTS}.test/{number}")
+        for host in range(HOSTS)
+        for number in range(5, PAGES_PER_HOST, 10)
+    ]
+    rules = "User-agent: *\nDisallow: /private-\n"
+    robots = [
+        page(f"http://h{host}.test/robots.txt", rules, content_type="text/plain")
+        for host in range(0, HOSTS, 2)
+    ]
+    patience = f"User-agent: *\nCrawl-delay: {UNHURRIED_DELAY_S}\n"
+    unhurried = [
+        page(f"http://{UNHURRIED}/{number}", html(f"unhurried {number}", *links))
+        for number, links in enumerate(_chain(UNHURRIED_PAGES))
+    ]
+    calm = page(f"http://{UNHURRIED}/robots.txt", patience, content_type="text/plain")
+    return MemoryWeb(*_wide_pages(motley=True), *moved, *robots, *unhurried, calm)
+
+
+def motley_urls() -> set[str]:
+    """All that a crawl of the motley web asks for, robots.txt included."""
+    hosts = [f"http://h{host}.test" for host in range(HOSTS)]
+    past_the_last = {f"{host}/{PAGES_PER_HOST}" for host in hosts}
+    odd = [
+        f"{hosts[host]}{link}"
+        for host in range(HOSTS)
+        for number in range(PAGES_PER_HOST)
+        for link in _odd_links(number)
+        if host % 2 or not link.startswith("/private-")
+    ]
+    unhurried = [f"http://{UNHURRIED}/{number}" for number in range(UNHURRIED_PAGES)]
+    robots = [f"{host}/robots.txt" for host in (*hosts, f"http://{UNHURRIED}")]
+    return {*all_pages(), *past_the_last, *odd, *unhurried, *robots}
+
+
+def _wide_pages(*, motley: bool = False) -> list[RecordedResponse]:
     rng = random.Random(7)
     pages = []
     for host in range(HOSTS):
         for number in range(PAGES_PER_HOST):
             links = [f"/{number + 1}", f"http://h{(host + 1) % HOSTS}.test/0"]
             links += [_anywhere(rng) for _ in range(4)]
+            if motley:
+                links += _odd_links(number)
             whales = "whale " * (number % 3 == 0)
             pages.append(
                 page(
@@ -30,7 +86,17 @@ def wide_web(*more: RecordedResponse) -> MemoryWeb:
                     html(f"{host} {number}", *links, text=f"{whales}{host}-{number}"),
                 )
             )
-    return MemoryWeb(*pages, *more)
+    return pages
+
+
+def _chain(length: int) -> list[list[str]]:
+    """Each page's links: the next page, none from the last."""
+    return [[f"/{number}"] for number in range(1, length)] + [[]]
+
+
+def _odd_links(number: int) -> list[str]:
+    kinds = {3: "gone", 5: "moved", 7: "private"}
+    return [f"/{kinds[number % 10]}-{number}"] if number % 10 in kinds else []
 
 
 def all_pages() -> set[str]:

@@ -1,0 +1,199 @@
+"""A crawl that is killed again and again, and what each kill left behind."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from focused.archive import link_rows, page_rows
+from focused.frontier.frontier import Frontier
+from focused.frontier.queued import link_key
+from focused.frontier.store import StateStore
+from focused.recorded.serve import Access
+from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_urls, motley_web
+from tests.support.crawling import Finished, finish, start, write_topic
+from tests.support.recorded_web import Served, served
+from tests.support.warm import start_warm
+
+KILLED = -9
+DELAY_S = 0.05
+_LONGEST_S = 60.0
+_CLOSES_WITHIN_S = 0.6
+
+
+class Moment(Enum):
+    """When a crawl is killed."""
+
+    MAKING_ITS_FOLDER = "soon after the state's folder is there"
+    STARTING = "before it asks for anything"
+    BEGINNING = "with its first answers, most of them robots.txt"
+    CRAWLING = "in its midst"
+    ENDING = "after the last answer: while it closes and exports"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What the state held when the process was dead; empty before there was any."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    linked: set[str] = field(default_factory=set)
+    queued: set[str] = field(default_factory=set)
+    robots_fetched: int = 0
+
+    @property
+    def settled(self) -> set[str]:
+        return {row["url"] for row in self.rows}
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> Left:
+        """Read a copy: the next process shall find what the killed one left, and no other."""
+        if not (folder / "state/data.mdb").is_file():
+            return cls()
+        with TemporaryDirectory() as copy:
+            shutil.copytree(folder / "state", copy, dirs_exist_ok=True)
+            store = StateStore.reopen(Path(copy))
+            try:
+                return cls._in_store(store)
+            finally:
+                store.close()
+
+    @classmethod
+    def _in_store(cls, store: StateStore) -> Left:
+        linked = {row["target"] for row in link_rows(store)}
+        keys = {link_key(url): url for url in (*linked, *MOTLEY_SEEDS)}
+        waiting = Frontier(store).waiting_among(list(keys))
+        return cls(
+            list(page_rows(store)),
+            linked,
+            {keys[key] for key in waiting},
+            (store.get_meta("counters") or {}).get("robots_fetched", 0),
+        )
+
+
+@dataclass(frozen=True)
+class Session:
+    """One process: from when on it ran (monotonic clock), and what it left."""
+
+    began_at: float
+    moment: Moment | None
+    left: Left
+    asked: list[Access] = field(default_factory=list)
+
+
+class _Watch:
+    """What was answered so far, read from the server's log as it grows."""
+
+    def __init__(self, site: Served) -> None:
+        self._site = site
+        self._read = 0
+        self._began_at: list[float] = []
+        self.urls: set[str] = set()
+
+    def look(self) -> None:
+        text = self._site.log.getvalue()[self._read :]
+        whole = text[: text.rfind("\n") + 1]
+        self._read += len(whole)
+        for line in whole.splitlines():
+            access = Access(**json.loads(line))
+            self._began_at.append(access.start)
+            self.urls.add(url_of(access))
+
+    def answers(self, since: float) -> int:
+        """To requests made from then on; what a dead process asked for is answered, too."""
+        return sum(began_at >= since for began_at in self._began_at)
+
+
+def url_of(access: Access) -> str:
+    return f"{access.scheme}://{access.host}{access.path}"
+
+
+class Survivor:
+    """A crawl that is killed at each of the moments in turn, and then let run to its end."""
+
+    def __init__(self, folder: Path, moments: list[Moment], rng: random.Random) -> None:
+        self.sessions: list[Session] = []
+        self._rng = rng
+        self._topic = write_topic(folder, *MOTLEY_SEEDS, delay_s=DELAY_S)
+        self._out = folder / "out"
+        self._boot_s = 0.3  # measured anew with each first answer
+        with served(motley_web(), MOTLEY_FAULTS) as site:
+            self._watch = _Watch(site)
+            for moment in moments:
+                while not self._was_killed(moment, site):
+                    continue  # it ended before the kill: once more, at another time
+            self.end = self._run_to_its_end(site)
+        self._share_out(site.accesses)
+
+    @property
+    def kills(self) -> list[Session]:
+        return [session for session in self.sessions if session.moment is not None]
+
+    def _was_killed(self, moment: Moment, site: Served) -> bool:
+        began_at = time.monotonic()
+        process = start_warm(self._topic, site.address)
+        self._wait_for(moment, process, began_at)
+        process.kill()
+        process.join()
+        killed = process.exitcode == KILLED
+        self._note(began_at, moment if killed else None)
+        return killed
+
+    def _run_to_its_end(self, site: Served) -> Finished:
+        began_at = time.monotonic()
+        end = finish(start(self._topic, site.address), self._topic)
+        self._note(began_at, None)
+        return end
+
+    def _note(self, began_at: float, moment: Moment | None) -> None:
+        self.sessions.append(Session(began_at, moment, Left.in_folder(self._out)))
+
+    def _share_out(self, accesses: list[Access]) -> None:
+        """Give each session its requests, in the order in which they came in.
+
+        By their time, not their place in the log: an answer that was under
+        way at a kill is logged when the server has noticed.
+        """
+        for access in sorted(accesses, key=lambda access: access.start):
+            begun = [each for each in self.sessions if each.began_at <= access.start]
+            begun[-1].asked.append(access)
+
+    def _wait_for(self, moment: Moment, process: BaseProcess, began_at: float) -> None:
+        rng, watch = self._rng, self._watch
+        watch.look()
+        if moment is Moment.MAKING_ITS_FOLDER:
+            self._until(process, (self._out / "state").exists)
+            time.sleep(rng.uniform(0.0, self._boot_s))
+        elif moment is Moment.STARTING:
+            time.sleep(rng.uniform(0.0, self._boot_s))
+        elif moment is Moment.BEGINNING:
+            self._until(process, lambda: watch.answers(began_at) > 0)
+            self._boot_s = time.monotonic() - began_at
+            time.sleep(rng.uniform(0.0, 0.1))
+        elif moment is Moment.CRAWLING:
+            answers = rng.randint(1, 70)
+            self._until(process, lambda: watch.answers(began_at) >= answers)
+            time.sleep(rng.uniform(0.0, 0.03))
+        else:
+            if self._all_answered():
+                time.sleep(rng.uniform(0.5, 1.0) * self._boot_s)
+            self._until(process, self._all_answered)
+            time.sleep(rng.uniform(0.0, _CLOSES_WITHIN_S))
+
+    def _all_answered(self) -> bool:
+        return self._watch.urls >= motley_urls()
+
+    def _until(self, process: BaseProcess, is_so: Callable[[], bool]) -> None:
+        give_up_at = time.monotonic() + _LONGEST_S
+        while not is_so() and process.is_alive():
+            assert time.monotonic() < give_up_at, "the crawl hangs"
+            time.sleep(0.005)
+            self._watch.look()
