@@ -67,4 +67,5 @@ class TopicSpider(Spider):
             labels = read_labels(Path(web) / LABELS_FILE) if web else None
             print_report(folder, Console(), labels or None)
         except FocusedError as error:
-            print(f"focused: {error}", file=sys.stderr)
+            if not session.trouble:  # else the reason was told: what is missing follows from it
+                print(f"focused: {error}", file=sys.stderr)

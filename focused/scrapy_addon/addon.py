@@ -7,6 +7,7 @@ line win over what it sets, except those that politeness rests on.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -171,6 +172,8 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
         settings.set("LOG_FILE_APPEND", True, priority="addon")
         # Quiet until here (see spiders/settings.py); the file may have more.
         settings.set("LOG_LEVEL", settings["FOCUSED_LOG_LEVEL"], priority="cmdline")
+        # On a full disk each line of the log would become a traceback on the terminal.
+        logging.raiseExceptions = False
 
 
 def _say(line: str) -> None:

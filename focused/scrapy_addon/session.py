@@ -14,8 +14,9 @@ from weakref import WeakKeyDictionary
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
+from focused.archive import WARC_FILE
 from focused.crawl import Crawl, Settled
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, StateError
 from focused.frontier.store import StateStore
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
@@ -26,6 +27,9 @@ from focused.web.page import Outcome
 from focused.whole_file import write_json
 
 logger = logging.getLogger(__name__)
+
+_WRITTEN = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "stats.json")
+"""What a crawl writes into its folder anew, beside its state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,10 @@ class Session:
     def fail(self, error: Exception) -> None:
         """The crawl's own state is in doubt: stop, rather than go on wrongly or hang."""
         if not self.done_because:
-            self.done_because = f"stopped by an error: {error}"
-            logger.critical("the crawl stops: %s", error, exc_info=error)
-            self._tell(str(error))
+            told = _worded(error, self.topic.output.folder)
+            self.done_because = f"stopped by an error: {told}"
+            logger.critical("the crawl stops: %s", told, exc_info=error)
+            self._tell(told)
         self._stop()
 
     def _tell(self, trouble: str) -> None:
@@ -120,10 +125,19 @@ class Session:
         return self._crawl
 
     def close(self) -> None:
-        """Keep everything and let the folder go."""
+        """Keep everything and let the folder go; what prevents it is told."""
         if self._crawl is None:
             return
         crawl, self._crawl = self._crawl, None
+        try:
+            self._keep(crawl)
+        except Exception as error:  # Scrapy would write it to the log and end as if all were well
+            told = _worded(error, self.topic.output.folder)
+            logger.critical("the crawl could not be closed: %s", told, exc_info=error)
+            if not self.trouble:
+                self._tell(told)
+
+    def _keep(self, crawl: Crawl) -> None:
         left, resting = len(crawl.frontier), crawl.hosts_resting
         if self.follow_links and not left and not crawl.counters.fetched:
             self._tell(_nothing_came(crawl))
@@ -145,14 +159,30 @@ def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
     """Open the state in the topic's folder; raises StateError when it cannot be.
 
     A folder is of one topic, one policy and one Web: robots.txt rules and
-    links of a replayed web must not steer a live crawl.
+    links of a replayed web must not steer a live crawl. A folder that holds
+    files of a crawl's, but no state, is left alone: they would be overwritten.
     """
     identity = {
         "topic": topic.name,
         "policy": policy,
         "web": "a recorded one" if replayed else "the live one",
     }
-    return StateStore.open(topic.output.folder / "state", identity)
+    folder = topic.output.folder
+    _refuse_to_overwrite(folder)
+    return StateStore.open(folder / "state", identity)
+
+
+def _refuse_to_overwrite(folder: Path) -> None:
+    """Where no state is, a crawl begins, and nothing that lies there can be its own."""
+    data = folder / "state" / "data.mdb"
+    if data.is_file() and data.stat().st_size:
+        return
+    found = next((name for name in _WRITTEN if (folder / name).exists()), None)
+    if found is not None:
+        raise StateError(
+            f"{folder} holds {found}, and no state of a crawl that wrote it: beginning anew would "
+            "overwrite it. Choose another output.folder, or move this one away."
+        )
 
 
 _SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
@@ -172,6 +202,12 @@ def session_of(crawler: Crawler) -> Session:
             "focus is not switched on: add "
             'ADDONS = {"focused.scrapy_addon.FocusedAddon": 0} to the project\'s settings'
         ) from None
+
+
+def trouble_of(crawler: Crawler) -> str:
+    """Return why the crawler's crawl did not end in order; empty when it did, or was no crawl."""
+    session = _SESSIONS.get(crawler)
+    return "" if session is None else session.trouble
 
 
 def topic_of(settings: BaseSettings) -> Topic:
@@ -222,6 +258,16 @@ def samples_of(topic: Topic) -> Topic:
         scope=Scope(max_page_bytes=topic.scope.max_page_bytes),
         budget=Budget(),
         output=replace(topic.output, warc=True, parquet=False),
+    )
+
+
+def _worded(error: Exception, folder: Path) -> str:
+    """What to tell the user: an error of the system's names neither the crawl nor the cure."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return (
+        f"cannot write to {folder}: {error.strerror or error}. What was fetched before is safe; "
+        "free some disk and start the same command again."
     )
 
 

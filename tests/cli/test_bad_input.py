@@ -174,6 +174,7 @@ def test_unreachable_seeds_end_the_crawl_and_are_told(tmp_path):
     topic = write_topic(tmp_path, "http://no.test/", politeness="max_tries = 1")
     with served(WEB) as site:
         ran = crawl_on(site, topic)
+    assert ran.status == 1
     assert "Traceback" not in ran.said + ran.out
     assert "focused: no page came from the seeds (http://no.test/): no-such-host (1)" in ran.said
     assert "frontier is empty" in ran.out

@@ -15,10 +15,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from focused.archive import link_rows, page_rows
-from focused.frontier.frontier import Frontier
+from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.queued import link_key
 from focused.frontier.store import StateStore
 from focused.recorded.serve import Access
+from focused.web.url import host_of
 from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_urls, motley_web
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.recorded_web import Served, served
@@ -70,7 +71,8 @@ class Left:
     def _in_store(cls, store: StateStore) -> Left:
         linked = {row["target"] for row in link_rows(store)}
         keys = {link_key(url): url for url in (*linked, *MOTLEY_SEEDS)}
-        waiting = Frontier(store).waiting_among(list(keys))
+        links = [(host_of(url), key) for key, url in keys.items()]
+        waiting = DiskFrontier(store).known_among(links).waiting
         return cls(
             list(page_rows(store)),
             linked,

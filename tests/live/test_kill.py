@@ -154,7 +154,6 @@ def test_robots_txt_that_was_read_is_not_asked_for_again(survivor: Survivor) -> 
     assert survivor.sessions[-1].left.robots_fetched == hosts
 
 
-@pytest.mark.xfail(reason="no lease outlives its process: a host in flight is due at once")
 def test_a_host_is_not_asked_before_its_delay_is_over_whoever_asked_last(
     survivor: Survivor,
 ) -> None:

@@ -9,20 +9,38 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import resource
 import sys
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
-from tests.support.crawling import ROOT, command
+from tests.support.crawling import ROOT, Finished, command
 
 
-def start_warm(topic: Path, address: str) -> BaseProcess:
-    """Start ``scrapy crawl topic`` as ``tests.support.crawling.start`` does; nobody hears it."""
-    process = _server().Process(target=_scrapy, args=(command(topic, address)[2:],))
+def start_warm(
+    topic: Path, address: str, *, largest_file_bytes: int | None = None, **settings: Any
+) -> BaseProcess:
+    """Start ``scrapy crawl topic``; what it says is in ``said`` beside the topic file."""
+    arguments = command(topic, address, **settings)[2:]
+    said = topic.parent / "said"
+    process = _server().Process(target=_scrapy, args=(arguments, said, largest_file_bytes))
     process.start()
     return process
+
+
+def crawl_warm(topic: Path, address: str, timeout_s: float = 45.0, **given: Any) -> Finished:
+    """Run ``scrapy crawl topic`` to its end."""
+    process = start_warm(topic, address, **given)
+    process.join(timeout_s)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        raise AssertionError("the crawl hangs")
+    said = (topic.parent / "said").read_text(errors="replace")
+    return Finished(process.exitcode, said, topic.parent / "out")
 
 
 @cache
@@ -36,12 +54,15 @@ def _server() -> ForkServerContext:
     return context
 
 
-def _scrapy(arguments: list[str]) -> None:
+def _scrapy(arguments: list[str], said: Path, largest_file_bytes: int | None) -> None:
     from scrapy.cmdline import execute
 
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
+        os.dup2(file, descriptor)
+    if largest_file_bytes is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file_bytes, hard))
     os.chdir(ROOT)
     sys.argv = arguments
     execute()

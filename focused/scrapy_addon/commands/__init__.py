@@ -1,0 +1,1 @@
+"""Scrapy commands of this package, for a project's ``COMMANDS_MODULE``."""
