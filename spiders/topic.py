@@ -57,8 +57,9 @@ class TopicSpider(Spider):
         session = session_of(self.crawler)
         folder = session.topic.output.folder
         if not session.was_opened:
-            why = folder / "crawl.log"
-            print(f"focused: the crawl could not begin; {why} tells why", file=sys.stderr)
+            if not session.trouble:
+                why = folder / "crawl.log"
+                print(f"focused: the crawl could not begin; {why} tells why", file=sys.stderr)
             return
         if not session.topic.output.parquet:
             return

@@ -77,6 +77,8 @@ class FocusedScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the request for the best link whose host may be asked now."""
+        if self._session.trouble:  # the crawl is stopping: no answer could be kept
+            return None
         try:
             return self._next_request(self._session.now())
         except Exception as error:  # the engine would log it and ask again for ever

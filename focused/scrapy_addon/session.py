@@ -14,12 +14,11 @@ from weakref import WeakKeyDictionary
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from focused.archive import WARC_FILE
 from focused.crawl import Crawl, Settled
-from focused.errors import ConfigurationError, StateError
-from focused.frontier.store import StateStore
+from focused.errors import ConfigurationError
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
+from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Budget, Scope, Topic, describe, on_a_recorded_web
 from focused.topic_file import load_topic
@@ -27,9 +26,6 @@ from focused.web.page import Outcome
 from focused.whole_file import write_json
 
 logger = logging.getLogger(__name__)
-
-_WRITTEN = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "stats.json")
-"""What a crawl writes into its folder anew, beside its state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class Session:
     def fail(self, error: Exception) -> None:
         """The crawl's own state is in doubt: stop, rather than go on wrongly or hang."""
         if not self.done_because:
-            told = _worded(error, self.topic.output.folder)
+            told = worded(error, self.topic.output.folder)
             self.done_because = f"stopped by an error: {told}"
             logger.critical("the crawl stops: %s", told, exc_info=error)
             self._tell(told)
@@ -105,10 +101,17 @@ class Session:
         return self._was_opened
 
     def open(self, ran_with: Mapping[str, Any]) -> Crawl:
-        """Open the crawl's folder; raises StateError when it cannot be.
+        """Open the crawl's folder; what prevents it is told, and raised.
 
         ``ran_with`` goes into the folder's ``settings.json``.
         """
+        try:
+            return self._begin(ran_with)
+        except Exception as error:  # Scrapy writes it to the log alone
+            self._tell(worded(error, self.topic.output.folder))
+            raise
+
+    def _begin(self, ran_with: Mapping[str, Any]) -> Crawl:
         folder = self.topic.output.folder
         store = open_state(self.topic, self.policy, replayed=self.replayed)
         self._crawl = Crawl(
@@ -132,7 +135,7 @@ class Session:
         try:
             self._keep(crawl)
         except Exception as error:  # Scrapy would write it to the log and end as if all were well
-            told = _worded(error, self.topic.output.folder)
+            told = worded(error, self.topic.output.folder)
             logger.critical("the crawl could not be closed: %s", told, exc_info=error)
             if not self.trouble:
                 self._tell(told)
@@ -153,36 +156,6 @@ class Session:
             "end_reason": self.done_because,
         }
         write_json(self.topic.output.folder / "stats.json", stats)
-
-
-def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
-    """Open the state in the topic's folder; raises StateError when it cannot be.
-
-    A folder is of one topic, one policy and one Web: robots.txt rules and
-    links of a replayed web must not steer a live crawl. A folder that holds
-    files of a crawl's, but no state, is left alone: they would be overwritten.
-    """
-    identity = {
-        "topic": topic.name,
-        "policy": policy,
-        "web": "a recorded one" if replayed else "the live one",
-    }
-    folder = topic.output.folder
-    _refuse_to_overwrite(folder)
-    return StateStore.open(folder / "state", identity)
-
-
-def _refuse_to_overwrite(folder: Path) -> None:
-    """Where no state is, a crawl begins, and nothing that lies there can be its own."""
-    data = folder / "state" / "data.mdb"
-    if data.is_file() and data.stat().st_size:
-        return
-    found = next((name for name in _WRITTEN if (folder / name).exists()), None)
-    if found is not None:
-        raise StateError(
-            f"{folder} holds {found}, and no state of a crawl that wrote it: beginning anew would "
-            "overwrite it. Choose another output.folder, or move this one away."
-        )
 
 
 _SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
@@ -258,16 +231,6 @@ def samples_of(topic: Topic) -> Topic:
         scope=Scope(max_page_bytes=topic.scope.max_page_bytes),
         budget=Budget(),
         output=replace(topic.output, warc=True, parquet=False),
-    )
-
-
-def _worded(error: Exception, folder: Path) -> str:
-    """What to tell the user: an error of the system's names neither the crawl nor the cure."""
-    if not isinstance(error, OSError):
-        return str(error)
-    return (
-        f"cannot write to {folder}: {error.strerror or error}. What was fetched before is safe; "
-        "free some disk and start the same command again."
     )
 
 

@@ -1,0 +1,58 @@
+"""A crawl's folder: whose it is, what may be written there, and how its troubles are worded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from focused.archive import WARC_FILE
+from focused.errors import FocusedError, StateError
+from focused.frontier.store import StateStore
+from focused.topic import Topic
+
+_WRITTEN = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "stats.json")
+"""What a crawl writes into its folder anew, beside its state."""
+
+
+def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
+    """Open the state in the topic's folder; raises StateError when it cannot be.
+
+    A folder is of one topic, one policy and one Web: robots.txt rules and
+    links of a replayed web must not steer a live crawl. A folder that holds
+    files of a crawl's, but no state, is left alone: they would be overwritten.
+    """
+    identity = {
+        "topic": topic.name,
+        "policy": policy,
+        "web": "a recorded one" if replayed else "the live one",
+    }
+    folder = topic.output.folder
+    _refuse_to_overwrite(folder)
+    return StateStore.open(folder / "state", identity)
+
+
+def _refuse_to_overwrite(folder: Path) -> None:
+    """Where no state is, a crawl begins, and nothing that lies there can be its own."""
+    data = folder / "state" / "data.mdb"
+    if data.is_file() and data.stat().st_size:
+        return
+    found = next((name for name in _WRITTEN if (folder / name).exists()), None)
+    if found is not None:
+        raise StateError(
+            f"{folder} holds {found}, and no state of a crawl that wrote it: beginning anew would "
+            "overwrite it. Choose another output.folder, or move this one away."
+        )
+
+
+def worded(error: Exception, folder: Path) -> str:
+    """What to tell the user of an error that stopped the crawl in ``folder``."""
+    if isinstance(error, FocusedError):
+        return str(error)
+    if isinstance(error, OSError):
+        return (
+            f"cannot write to {folder}: {error.strerror or error}. What was fetched before is "
+            "safe; free some disk and start the same command again."
+        )
+    return (
+        f"the crawl in {folder} was stopped by {type(error).__name__}: {error}. The log tells "
+        "where; the WARC and Parquet files stay readable."
+    )
