@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
-from focused.topic import ESTIMATORS, Budget, Politeness, Scope, describe
+from focused.topic import (
+    ESTIMATORS,
+    Budget,
+    Politeness,
+    Scope,
+    describe,
+    on_a_recorded_web,
+)
 from focused.topic_file import SECTIONS, load_topic
 
 ROOT = Path(__file__).parents[1]
@@ -521,3 +528,12 @@ def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
 def test_every_topic_file_that_ships_loads() -> None:
     topics = [load_topic(path) for path in sorted(EXAMPLE.parent.glob("*.toml"))]
     assert len({topic.name for topic in topics}) == len(topics)
+
+
+def test_over_a_recorded_web_no_server_is_spared_and_no_host_waited_for(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    ran = on_a_recorded_web(topic)
+    spared = (ran.politeness.fetch_time_factor, ran.politeness.set_aside_s)
+    assert (*spared, ran.politeness.per_address) == (0.0, 0.0, False)
+    kept = {"fetch_time_factor": 10.0, "set_aside_s": 3600.0, "per_address": True}
+    assert replace(ran, politeness=replace(ran.politeness, **kept)) == topic

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from focused.crawl import Wait
 from focused.web.page import FailureKind
 from tests.support.simulated import (
     START,
@@ -187,6 +188,10 @@ class TestRequestsOutsideOfTheFrontier:
         crawl.learn_robots("http://x.test/y", failed(url, FailureKind.SERVER_ERROR), START)
         assert crawl.may_fetch("http://x.test/y", START) is None
         assert crawl.due_at("http://x.test/y") > START
+
+    def test_the_hosts_own_links_wait_for_its_delay_after_such_a_request(self, crawl):
+        crawl.learn_robots("http://a.test/own", denying("/x"), START)
+        assert crawl.next(START) == Wait(START + 1.0)
 
     def test_rules_end_with_their_time(self, crawl):
         crawl.learn_robots("http://x.test/y", denying("/", "http://x.test/robots.txt"), START)

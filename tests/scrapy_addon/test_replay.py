@@ -53,6 +53,7 @@ class Probe(scrapy.Spider):
             text=response.text,
             slot=response.meta["download_slot"],
             latency=response.meta["download_latency"],
+            stands_at=None if response.ip_address is None else str(response.ip_address),
             sent=sorted(name.decode() for name in response.request.headers),
         )
         for link in response.css("a::attr(href)").getall():
@@ -144,6 +145,12 @@ def test_slots_are_of_the_hosts_and_latency_is_measured() -> None:
         "http://c.example/": "c.example",
     }
     assert all(0 < each["latency"] < 60 for each in seen.values())
+
+
+def test_no_host_stands_where_the_replay_server_does() -> None:
+    with served(WEB) as site:
+        seen = pages_of(crawl(site, "https://a.example/", "http://big.example/"))
+    assert {each["stands_at"] for each in seen.values()} == {None}
 
 
 def test_the_server_is_asked_with_the_crawls_own_hosts_and_user_agent() -> None:

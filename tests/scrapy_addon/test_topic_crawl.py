@@ -202,3 +202,11 @@ def test_a_folder_of_a_replayed_crawl_is_refused_by_a_live_one(tmp_path: Path) -
     assert live.status != 0
     assert "its web is 'a recorded one', not 'the live one'" in live.said
     assert "Traceback" not in live.said
+
+
+def test_a_replayed_crawl_spares_no_server_and_settings_say_so(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, "http://a.test/", politeness="fetch_time_factor = 50")
+    with served(small_web()) as site:
+        done = crawl(topic, site.address, FOCUSED_PAGES=1)
+    ran = json.loads((done.folder / "settings.json").read_text())["topic"]["politeness"]
+    assert (ran["fetch_time_factor"], ran["set_aside_s"], ran["per_address"]) == (0, 0, False)

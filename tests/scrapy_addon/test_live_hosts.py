@@ -1,0 +1,107 @@
+"""A crawl that is not replayed, on loopback: which hosts are there, and where they stand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.store import StateStore
+from tests.support.crawling import ROOT, Finished, command, finish, write_topic
+from tests.support.recorded_web import html
+
+# The crawl's own process asks these names of a name service of ours.
+NAME_SERVICE = """
+import socket
+
+def gethostbyname(name):
+    if name == "here.test":
+        return "127.0.0.1"
+    if name == "nowhere.test":
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+socket.gethostbyname = gethostbyname
+from scrapy.cmdline import execute
+execute()
+"""
+
+
+class Pages(BaseHTTPRequestHandler):
+    """A page that links to hosts that are not there; no robots.txt."""
+
+    def do_GET(self) -> None:
+        links = [f"http://{name}.test/{n}" for name in ("nowhere", "silent") for n in range(3)]
+        body = html("Start", *links) if self.path == "/" else b""
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def seed() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://here.test:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def crawl_live(topic: Path, **settings: object) -> Finished:
+    _, _, _, *arguments = command(topic, "", **settings)
+    process = subprocess.Popen(
+        [sys.executable, "-c", NAME_SERVICE, *arguments],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return finish(process, topic)
+
+
+def test_a_name_that_does_not_exist_is_told_from_a_name_service_that_is_silent(
+    tmp_path: Path, seed: str
+) -> None:
+    done = crawl_live(write_topic(tmp_path, seed, politeness="set_aside_s = 0"))
+    assert done.status == 0, done.said
+    stats = json.loads((done.folder / "stats.json").read_text())
+    assert stats["failures"] == {"no-such-host": 3, "dns": 3}
+    assert stats["end_reason"] == "frontier is empty"
+
+
+def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
+    done = crawl_live(write_topic(tmp_path, seed, politeness="set_aside_s = 0"))
+    store = StateStore.reopen(done.folder / "state")
+    standing = {host.name: host.address for host in DiskFrontier(store).hosts}
+    store.close()
+    assert standing[seed.split("/")[2]] == "127.0.0.1"
+    assert standing["silent.test"] == ""
+
+
+def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks(
+    tmp_path: Path, seed: str
+) -> None:
+    topic = write_topic(
+        tmp_path, seed, politeness="set_aside_s = 3600\nmax_tries = 1", budget="hours = 0.002"
+    )
+    done = crawl_live(topic, FOCUSED_PROGRESS_S=1)
+    told = "waiting for 2 hosts in back-off, the next at "
+    assert any(line.count(told) == 1 for line in done.said.splitlines() if " pages | " in line)
+    log = (done.folder / "crawl.log").read_text()
+    assert log.count(told) == 1
+    stats = json.loads((done.folder / "stats.json").read_text())
+    assert (stats["hosts_in_back_off"], stats["end_reason"]) == (2, "time budget spent")

@@ -1,0 +1,111 @@
+"""What Scrapy's responses and exceptions mean to a crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from ipaddress import ip_address
+
+import pytest
+from scrapy.exceptions import CannotResolveHostError
+from scrapy.http import Request, Response
+from twisted.internet.error import DNSLookupError
+
+from focused.scrapy_addon import names
+from focused.scrapy_addon.names import NoSuchHostError
+from focused.scrapy_addon.outcomes import SENT_AT, outcome_of_exception, outcome_of_response
+from focused.web.page import FailureKind, Outcome
+
+URL = "http://a.test/x"
+
+
+def answered(status: int = 200, address: str | None = "192.0.2.1", **meta: object) -> Outcome:
+    request = Request(URL, meta=meta)
+    found = None if address is None else ip_address(address)
+    return outcome_of_response(request, Response(URL, status, ip_address=found), now=100.0)
+
+
+@pytest.mark.parametrize("status", [200, 404, 503])
+def test_each_answer_tells_the_address_it_came_from(status: int) -> None:
+    assert answered(status).address == "192.0.2.1"
+
+
+def test_addresses_of_both_kinds_are_told() -> None:
+    assert answered(address="2001:db8::1").address == "2001:db8::1"
+
+
+def test_an_answer_from_a_cache_has_no_address() -> None:
+    assert answered(address=None).address == ""
+
+
+def test_a_proxys_address_is_not_the_hosts() -> None:
+    assert answered(proxy="http://proxy.test:3128").address == ""
+
+
+def test_an_answer_took_until_its_last_byte_not_its_first() -> None:
+    assert answered(**{SENT_AT: 97.5, "download_latency": 0.1}).elapsed_s == 2.5
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
+    assert answered(**{SENT_AT: 500.0}).elapsed_s == 0.0
+
+
+def failure(error: BaseException, **meta: object) -> FailureKind:
+    return asyncio.run(outcome_of_exception(Request(URL, meta=meta), error)).kind
+
+
+def looked_up(error: Exception | None):
+    """A system's resolver that says so."""
+
+    def gethostbyname(name: str) -> str:
+        assert name == "a.test"
+        if error is not None:
+            raise error
+        return "192.0.2.1"
+
+    return gethostbyname
+
+
+@pytest.fixture
+def unresolved() -> CannotResolveHostError:
+    """As Scrapy raises it: what the system's resolver said is lost."""
+    return CannotResolveHostError("DNS lookup failed: no results for hostname lookup: a.test")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), FailureKind.NO_HOST),
+        (socket.gaierror(socket.EAI_AGAIN, "Temporary failure"), FailureKind.DNS),
+        (socket.gaierror(socket.EAI_FAIL, "Non-recoverable failure"), FailureKind.DNS),
+        (OSError("no sockets left"), FailureKind.DNS),
+        (UnicodeError("label too long"), FailureKind.DNS),
+        (None, FailureKind.DNS),
+    ],
+)
+def test_a_failed_look_up_is_told_apart_by_what_the_system_says(
+    monkeypatch: pytest.MonkeyPatch,
+    unresolved: CannotResolveHostError,
+    said: Exception | None,
+    kind: FailureKind,
+) -> None:
+    monkeypatch.setattr(names.socket, "gethostbyname", looked_up(said))
+    assert failure(unresolved) is kind
+
+
+def test_behind_a_proxy_nothing_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, unresolved: CannotResolveHostError
+) -> None:
+    def unexpected(name: str) -> str:
+        raise AssertionError(name)
+
+    monkeypatch.setattr(names.socket, "gethostbyname", unexpected)
+    assert failure(unresolved, proxy="http://proxy.test:3128") is FailureKind.DNS
+
+
+def test_a_replayed_web_knows_which_hosts_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names.socket, "gethostbyname", lambda name: pytest.fail("asked the system"))
+    error = CannotResolveHostError("no such host")
+    error.__cause__ = NoSuchHostError("no such host")
+    assert isinstance(error.__cause__, DNSLookupError)
+    assert failure(error) is FailureKind.NO_HOST
