@@ -18,7 +18,7 @@ from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 
-_HEAD = struct.Struct(">BIHBBQBHH")
+_HEAD = struct.Struct(">BIHBBQHHH")
 """Flags, source, depth, tries, hops, trail, values of evidence, bytes of URL, anchor."""
 _HTTP, _HTTPS, _OWN_KEY, _OWN_PAYLOAD, _OWN_TIME, _EXACT, _EXACT_EVIDENCE = (
     1 << bit for bit in range(7)

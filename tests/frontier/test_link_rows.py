@@ -68,7 +68,7 @@ def test_a_link_is_told_by_its_path_and_its_evidence_in_half_precision(
     )
     row = to_row(queued, sources)
     assert from_row(row, "docs.example", sources) == queued
-    assert len(row) == 22 + 2 * 4 + 2 * 14 + len("/guide/chapter-12.html") + len("Chapter 12")
+    assert len(row) == 23 + 2 * 4 + 2 * 14 + len("/guide/chapter-12.html") + len("Chapter 12")
 
 
 def test_evidence_that_half_precision_would_change_is_kept_exactly(sources: Sources) -> None:
@@ -111,3 +111,8 @@ def test_a_link_that_is_read_and_written_again_keeps_its_source(tmp_path: Path) 
     assert store.count("sources") == 2
     assert from_row(row, queued.host, again).parent == "http://a.test/"
     store.close()
+
+
+def test_a_scorer_may_tell_a_thousand_features(sources: Sources) -> None:
+    queued = link(evidence=(0.5,) * 1_000)
+    assert from_row(to_row(queued, sources), queued.host, sources) == queued
