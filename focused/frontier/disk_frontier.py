@@ -60,6 +60,8 @@ class DiskFrontier:
         self._found = int(store.get_meta("found") or 0)
         self._found_saved = self._found
         self._leased: set[bytes] = set()
+        """The numbers of the links that are under way."""
+        self._interrupted = self._lease_rows.take_over(self.hosts)
 
     def __len__(self) -> int:
         return self._store.count("queue")
@@ -72,10 +74,7 @@ class DiskFrontier:
     @property
     def interrupted(self) -> Sequence[tuple[Host, float]]:
         """Hosts that were being asked when an earlier process died."""
-        since = self._lease_rows.kept()
-        if not since:
-            return []
-        return [(host, since[host.prefix]) for host in self.hosts if host.prefix in since]
+        return self._interrupted
 
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue a link; True when it is new."""
@@ -109,7 +108,7 @@ class DiskFrontier:
             {
                 key: from_row(rows[number], host.name, self._sources)
                 for number, (host, key) in numbers.items()
-                if number in rows and key not in self._leased
+                if number in rows and number not in self._leased
             },
         )
 
@@ -131,7 +130,7 @@ class DiskFrontier:
         link = self._read(at, host)
         self.hosts.take(host, at, following, now)
         self._lease_rows.changed(host)
-        self._leased.add(link.key)
+        self._leased.add(at[-NUMBER_BYTES:])
         return Offer(link, host, at)
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -154,7 +153,7 @@ class DiskFrontier:
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back as ``link``."""
         at = self._move(offer.place, link, offer.host)
-        self._leased.discard(link.key)
+        self._leased.discard(offer.place[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
         self.hosts.give_back(offer.host, now, still_queued=False)
         self.hosts.link_came(offer.host, at, now)
@@ -166,7 +165,7 @@ class DiskFrontier:
             return False
         host, old, number = waiting
         self._take_out(host, place(old.priority, int.from_bytes(number, "big")))
-        self.hosts.refresh(host, now)
+        self.hosts.rank(host, now)
         return True
 
     def drop_host(self, name: str, now: float) -> int:
@@ -177,7 +176,7 @@ class DiskFrontier:
         places = [at for at in self._store.members("queue", host.prefix) if at != host.leased]
         for at in places:
             self._take_out(host, at)
-        self.hosts.refresh(host, now)
+        self.hosts.rank(host, now)
         return len(places)
 
     def forget(self, host_name: str, key: bytes) -> bool:
@@ -215,7 +214,7 @@ class DiskFrontier:
             touched[host] = None
             moved += 1
         for host in touched:
-            self.hosts.refresh(host, now)
+            self.hosts.rank(host, now)
         return moved
 
     def score_best_again(
@@ -229,20 +228,21 @@ class DiskFrontier:
             moved = again(link, number_of(at))
             if moved.priority != link.priority:
                 self._move(at, moved, host)
-        self.hosts.refresh(host, now)
+        self.hosts.rank(host, now)
 
     def save(self) -> None:
         """Write what is kept in memory into the open transaction: counters, leases."""
         self._lease_rows.save()
+        self.hosts.save()
         if self._found != self._found_saved:
             self._store.put_meta("found", self._found)
             self._found_saved = self._found
 
     def _release(self, offer: Offer, pace: HostPace, now: float, *, still_queued: bool) -> None:
-        self._leased.discard(offer.link.key)
+        self._leased.discard(offer.place[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
         offer.host.pace = pace
-        self.hosts.save(offer.host)
+        self.hosts.changed(offer.host)
         self.hosts.give_back(offer.host, now, still_queued=still_queued)
 
     def _number_of(self, host: Host, key: bytes) -> bytes | None:
@@ -259,11 +259,13 @@ class DiskFrontier:
     def _waiting_row(self, host_name: str, key: bytes) -> tuple[Host, QueuedLink, bytes] | None:
         """The link with that key, its host and its number; None unless it waits."""
         host = self.hosts.known(host_name)
-        if host is None or key in self._leased:
+        if host is None:
             return None
         number = self._number_of(host, key)
-        row = None if number is None else self._store.get("links", number)
-        if number is None or row is None:
+        if number is None or number in self._leased:
+            return None
+        row = self._store.get("links", number)
+        if row is None:
             return None
         return host, from_row(row, host.name, self._sources), number
 
@@ -284,7 +286,7 @@ class DiskFrontier:
         self, link: QueuedLink, host: Host, number: bytes, now: float, joined: bool
     ) -> None:
         # A link under way keeps its row: settling it must find the place it was offered with.
-        if link.key in self._leased:
+        if number in self._leased:
             return
         row = self._store.get("links", number)
         if row is None:
@@ -307,4 +309,4 @@ class DiskFrontier:
         if rises:
             self.hosts.link_came(host, moved, now)
         else:
-            self.hosts.refresh(host, now)
+            self.hosts.rank(host, now)

@@ -19,13 +19,15 @@ class Server:
 
     ``aside`` are hosts that wait for the server alone, a heap by worth:
     (-worth, due at, stamp, host). ``envoy`` is the stamp of the one that was
-    called from there and waits among the hosts that are due. ``busy`` counts fetches under way.
+    called from there and waits among the hosts that are due. ``busy`` counts fetches under way,
+    ``fetched`` the pages of all ``hosts`` that stand here.
     """
 
     address: str
     due_at: float = 0.0
     busy: int = 0
     fetched: int = 0
+    hosts: list[Host] = field(default_factory=list)
     aside: list[tuple[float, float, int, Host]] = field(default_factory=list)
     envoy: int = 0
     stamp: int = 0

@@ -32,6 +32,7 @@ class HostTable:
         self._address_delay_s = address_delay_s
         self._by_name: dict[str, Host] = {}
         self._servers: dict[str, Server] = {}
+        self._changed: dict[Host, None] = {}
         self.turns = Turns(exploration, limits)
         self._load()
 
@@ -59,8 +60,10 @@ class HostTable:
         """Return the host, a new one when it was unknown."""
         host = self._by_name.get(name)
         if host is None:
-            host = self._by_name[name] = Host(name, len(self._by_name))
+            host = Host(name, len(self._by_name))
+            # First: a name that cannot be written must not take a number.
             self._store.put("host_ids", name.encode(), host.prefix)
+            self._by_name[name] = host
         return host
 
     def known(self, name: str) -> Host | None:
@@ -75,19 +78,16 @@ class HostTable:
         """The host was found at that address: it shares its server's turn from now on."""
         if not address or host.address == address:
             return
-        under_way = host.leased is not None
-        if host.server is not None:
-            host.server.fetched -= host.fetched
-            host.server.busy -= under_way
-        host.server = self._servers.setdefault(address, Server(address))
-        host.server.fetched += host.fetched
-        host.server.busy += under_way
+        server = self._servers.get(address)
+        if server is None:
+            server = self._servers[address] = Server(address)
+        self.turns.move(host, server)
+        self.changed(host)
 
     def count_fetched(self, host: Host) -> None:
         """A page came from the host."""
-        host.fetched += 1
-        if host.server is not None:
-            host.server.fetched += 1
+        self.turns.count_fetched(host)
+        self.changed(host)
 
     def robots(self, host: Host) -> Mapping[str, Any]:
         """The state of the host's robots.txt rules by scheme, as :meth:`keep_robots` was given."""
@@ -100,7 +100,12 @@ class HostTable:
         self._store.put("robots", host.prefix, pack({**self.robots(host), scheme: rules}))
 
     def refresh(self, host: Host, now: float) -> None:
-        """Give the host its place again after its time changed, or links left its queue."""
+        """Give the host its place again after its pace or its counts were changed."""
+        self.changed(host)
+        self.rank(host, now)
+
+    def rank(self, host: Host, now: float) -> None:
+        """Give the host its place again after links of its queue left or moved."""
         first, second = self._store.first_two("queue", host.prefix)
         self._set_best(host, second if first == host.leased else first)
         self.turns.place(host, now)
@@ -126,14 +131,21 @@ class HostTable:
         """The fetch is over; its link left the queue, or not."""
         leased, host.leased = host.leased, None
         # A host that is due already was not asked: its neighbours need not wait either.
-        self.turns.release(host, min(host.pace.due_at, now + self._address_delay_s))
+        asked = host.pace.due_at > now
+        self.turns.release(host, now + self._address_delay_s if asked else now)
         if still_queued and leased is not None and _comes_before(leased, host):
             self._set_best(host, leased)
         self.turns.place(host, now)
 
-    def save(self, host: Host) -> None:
-        """Write the host's state into the open transaction."""
-        self._store.put("hosts", host.prefix, to_row(host))
+    def changed(self, host: Host) -> None:
+        """What is kept of the host is another now: its row is due."""
+        self._changed[host] = None
+
+    def save(self) -> None:
+        """Write the rows that are due into the open transaction."""
+        for host in self._changed:
+            self._store.put("hosts", host.prefix, to_row(host))
+        self._changed.clear()
 
     def best_due(self, now: float) -> Host | None:
         """Return the free host that may be asked now and has the best link, or None."""
@@ -158,6 +170,7 @@ class HostTable:
             host = by_prefix[prefix]
             self._set_best(host, place)
             self.turns.place(host, float("-inf"))
+        self._changed.clear()
 
 
 def _comes_before(place: bytes, host: Host) -> bool:

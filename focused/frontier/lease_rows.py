@@ -7,7 +7,7 @@ within one costs nothing.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 
 from focused.frontier.host import Host
 from focused.frontier.places import NUMBER_BYTES
@@ -40,6 +40,12 @@ class LeaseRows:
                 self._written.discard(host.prefix)
         self._changed.clear()
 
-    def kept(self) -> Mapping[bytes, float]:
-        """Since when hosts were asked, by the prefix of the host, as it was written last."""
-        return {prefix: _ROW.unpack_from(row)[0] for prefix, row in self._store.scan("leased")}
+    def take_over(self, hosts: Iterable[Host]) -> Sequence[tuple[Host, float]]:
+        """The hosts that an earlier process was asking, and since when; their rows are due now."""
+        since = {prefix: _ROW.unpack_from(row)[0] for prefix, row in self._store.scan("leased")}
+        if not since:
+            return ()
+        taken = [(host, since[host.prefix]) for host in hosts if host.prefix in since]
+        for host, _ in taken:
+            self.changed(host)
+        return taken

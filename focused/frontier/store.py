@@ -259,7 +259,9 @@ class StateStore:
         self._syncs += 1
         with self._writing():
             self._journal.sync()
-        if self._journal.bytes and self._syncs % _SYNCS_PER_CHECKPOINT == 0:
+        # Between two commits the tables hold what is not true yet.
+        due = self._syncs >= _SYNCS_PER_CHECKPOINT and not self._steps
+        if self._journal.bytes and due:
             self._checkpoint()
 
     def close(self) -> None:
@@ -334,6 +336,7 @@ class StateStore:
         number = int(self.get_meta("checkpoint") or 0) + 1
         self.put_meta("checkpoint", number)
         self._steps.clear()
+        self._syncs = 0
         self._renew()
         with self._writing():
             self._journal.begin(number)

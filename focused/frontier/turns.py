@@ -21,6 +21,8 @@ _Due = tuple[float, float, int, Host]
 _Waiting = tuple[float, int, Host | Server]
 """Due at, stamp, who waits."""
 _SLACK = 1_024
+_AT_ITS_TIME = float("-inf")
+"""For ``now``, where it is not known: the host has its place from its time on, or the next look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,29 @@ class Turns:
         else:
             heapq.heappush(self._due, (-self.worth(host), host.pace.due_at, host.stamp, host))
             if len(self._due) > _SLACK + 2 * self.in_turn:
-                self._tidy_due(now)
+                self._tidy_due()
+
+    def move(self, host: Host, server: Server) -> None:
+        """The host stands at that server from now on, be it under way or not."""
+        under_way, old = host in self._busy, host.server
+        if old is not None:
+            old.hosts.remove(host)
+            old.busy -= under_way
+            self._add_fetched(old, -host.fetched)
+            self._await_if_free(old)
+        host.server = server
+        server.hosts.append(host)
+        server.busy += under_way
+        self._add_fetched(server, host.fetched)
+        self.place(host, _AT_ITS_TIME)
+
+    def count_fetched(self, host: Host) -> None:
+        """A page came from the host."""
+        host.fetched += 1
+        if host.server is not None:
+            self._add_fetched(host.server, 1)
+        if host.in_turn and self._limits.reached(host):
+            self.place(host, _AT_ITS_TIME)
 
     def take(self, host: Host) -> None:
         """The host is asked now: neither it nor its server is offered to anybody else."""
@@ -90,8 +114,7 @@ class Turns:
             return
         server.busy -= 1
         server.due_at = max(server.due_at, server_due_at)
-        if server.aside and not server.busy and not server.stamp:
-            self._await_server(server)
+        self._await_if_free(server)
 
     def best_due(self, now: float) -> Host | None:
         """Return the free host that may be asked now and has the best link, or None."""
@@ -109,7 +132,7 @@ class Turns:
             if host.stamp == stamp and self._may_be_asked(host, now):
                 return host
             heapq.heappop(self._due)
-            self._leaves(entry, now)
+            self._leaves(entry)
         return None
 
     def next_due_at(self) -> float | None:
@@ -154,48 +177,64 @@ class Turns:
             self._waiting = [entry for entry in self._waiting if entry[2].stamp == entry[1]]
             heapq.heapify(self._waiting)
 
-    def _tidy_due(self, now: float) -> None:
+    def _tidy_due(self) -> None:
         stale = [entry for entry in self._due if entry[3].stamp != entry[2]]
         self._due = [entry for entry in self._due if entry[3].stamp == entry[2]]
         heapq.heapify(self._due)
         for entry in stale:
-            self._leaves(entry, now)
+            self._leaves(entry)
 
     def _may_be_asked(self, host: Host, now: float) -> bool:
         server = host.server
         if server is None:
             return True
-        return not server.busy and server.due_at <= now and not self._limits.reached(host)
+        return not server.busy and server.due_at <= now
 
-    def _leaves(self, entry: _Due, now: float) -> None:
+    def _add_fetched(self, server: Server, pages: int) -> None:
+        most = self._limits.pages_per_address
+        was_full = most is not None and server.fetched >= most
+        server.fetched += pages
+        if most is not None and was_full != (server.fetched >= most):
+            for host in server.hosts:
+                self.place(host, _AT_ITS_TIME)
+
+    def _leaves(self, entry: _Due) -> None:
         """An entry left the top of those due without being asked."""
         _, _, stamp, host = entry
         server = host.server
         if server is None:
             return
         if host.stamp == stamp:
-            if self._limits.reached(host):
-                self.place(host, now)
-            else:
-                heapq.heappush(server.aside, entry)
-                if not server.busy and not server.stamp:
-                    self._await_server(server)
+            heapq.heappush(server.aside, entry)
+            self._tidy_aside(server)
+            self._await_if_free(server)
         elif server.envoy == stamp:
             self._call(server)
 
-    def _await_server(self, server: Server) -> None:
-        server.stamp = self._stamp()
-        self._wait(server.due_at, server)
+    def _await_if_free(self, server: Server) -> None:
+        """Who is aside is called when the server may be asked: a busy one awaits its release."""
+        if server.aside and not server.busy and not server.stamp:
+            server.stamp = self._stamp()
+            self._wait(server.due_at, server)
 
     def _call(self, server: Server) -> None:
         """The best of the hosts aside comes back among those that are due."""
         server.stamp = server.envoy = 0
-        while server.aside:
-            entry = heapq.heappop(server.aside)
-            if entry[3].stamp == entry[2]:
-                server.envoy = entry[2]
-                heapq.heappush(self._due, entry)
-                return
+        entry = self._best_aside(server)
+        if entry is not None:
+            heapq.heappop(server.aside)
+            server.envoy = entry[2]
+            heapq.heappush(self._due, entry)
+
+    def _best_aside(self, server: Server) -> _Due | None:
+        while server.aside and server.aside[0][3].stamp != server.aside[0][2]:
+            heapq.heappop(server.aside)
+        return server.aside[0] if server.aside else None
+
+    def _tidy_aside(self, server: Server) -> None:
+        if len(server.aside) > _SLACK + 2 * len(server.hosts):
+            server.aside = [entry for entry in server.aside if entry[3].stamp == entry[2]]
+            heapq.heapify(server.aside)
 
     def _within(self, until: float) -> Iterator[tuple[float, Host]]:
         """Hosts that fall due by ``until``: the heap from its top, no further than that."""
@@ -211,7 +250,9 @@ class Turns:
             if waits.stamp != stamp:
                 continue
             if isinstance(waits, Server):
-                yield from ((due_at, entry[3]) for entry in waits.aside[:1])
+                best = self._best_aside(waits)
+                if best is not None:
+                    yield due_at, best[3]
             else:
                 yield due_at, waits
 

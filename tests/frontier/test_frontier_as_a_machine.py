@@ -1,182 +1,299 @@
-"""The frontier against a model of itself: any order of calls, restarts included."""
+"""The frontier on disk beside the plain one: any calls in any order, crashes included.
+
+Each call goes to both, and both must tell the same.
+"""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier import store as store_module
 from focused.frontier.exploration import Exploration, barren_after
-from focused.frontier.frontier import Offer
+from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.store import StateStore
+from focused.frontier.turns import HostLimits
+from tests.support.frontier_lives import DiskLife, PlainLife
 
-IDENTITY = {"topic": "machine", "policy": "focused"}
-EXPLORATION = Exploration(unknown=0.5, dry=0.25)
-SEED = 0.0
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Thousands of openings wait for no disk here."""
+HOSTS, PAGES = 5, 8
+CORNERS = [(host, page) for host in range(HOSTS) for page in (0, 1)]
+MANY_SYNCS = 20
 scores = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
-hosts, pages = st.integers(0, 3), st.integers(0, 9)
+hosts, pages = st.integers(0, HOSTS - 1).map(str), st.integers(0, PAGES - 1)
+urls = st.builds("http://{}/{}".format, hosts, pages)
+delays_s = st.sampled_from([0.0, 1.0, 5.0])
+limits = st.none() | st.integers(1, 6)
+setups = st.fixed_dictionaries(
+    {
+        "exploration": st.sampled_from([Exploration(), Exploration(unknown=0.5, dry=0.25)]),
+        "limits": st.builds(
+            HostLimits, st.none() | st.integers(2, 9), st.none() | st.integers(3, 12)
+        ),
+        "address_delay_s": st.sampled_from([0.0, 0.5, 2.0]),
+    }
+)
+
+
+def link(url: str, score: float, **fields) -> QueuedLink:
+    return QueuedLink(link_key(url), url, url.split("/")[2], score, score, **fields)
 
 
 class FrontierMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.now = 0.0
-        self.waiting: dict[str, float] = {}
-        self.evidence: dict[str, float] = {}
-        self.asked: dict[str, int] = {}
-        self.barren: dict[str, float] = {}
-        self.done: set[str] = set()
-        self.due: dict[str, float] = {}
-        self.under_way: list[Offer] = []
-        self._open()
+        self.under_way: list[tuple[Offer, Offer]] = []
+        self.shared = False
+        """Whether hosts were ever found at an address: then a frontier may wake up early."""
 
-    def _open(self) -> None:
-        self.store = StateStore.open(self.folder / "state", IDENTITY)
-        self.frontier = DiskFrontier(self.store, exploration=EXPLORATION)
+    @initialize(
+        setup=setups,
+        checkpoint_bytes=st.sampled_from([1, 1_000, 2_000_000]),
+        first=st.lists(scores, min_size=HOSTS, max_size=HOSTS),
+        at=st.just([]) | st.lists(st.integers(0, 1), min_size=HOSTS, max_size=HOSTS),
+    )
+    def begin(self, setup: dict, checkpoint_bytes: int, first: list[float], at: list[int]) -> None:
+        self.patch = mock.patch.object(store_module, "_CHECKPOINT_BYTES", checkpoint_bytes)
+        self.patch.start()
+        self.setup = setup
+        self.disk_life, self.plain_life = DiskLife(self.folder / "state"), PlainLife()
+        self._begin_again()
+        self.push(
+            [(f"http://{host}/{page}", first[host], 1) for host, page in CORNERS], 0, "", False
+        )
+        for host, address in enumerate(at):
+            self.is_found_at(str(host), address)
 
-    def _is_under_way(self, url: str) -> bool:
-        return any(offer.link.url == url for offer in self.under_way)
+    def _begin_again(self) -> None:
+        self.under_way.clear()
+        self.disk = self.disk_life.begin(**self.setup)
+        self.plain = self.plain_life.begin(**self.setup)
 
-    def _worth(self, host: str, best: float) -> float:
-        return best + EXPLORATION.hope(self.asked.get(host, 0), self.barren.get(host, 0.0))
+    # Links
 
-    @rule(host=hosts, page=pages, score=scores, told=st.integers(1, 3), joined=st.booleans())
-    def push(self, host: int, page: int, score: float, told: int, joined: bool) -> None:
-        url = f"http://{host}/{page}"
-        known = url in self.waiting or url in self.done
-        link = QueuedLink(link_key(url), url, str(host), score, score, evidence=(float(told),))
-        assert self.frontier.push(link, self.now, joined=joined) is not known
-        if url in self.done or self._is_under_way(url):
-            return
-        rises = score > self.waiting.get(url, -1.0)
-        if rises or (joined and self.evidence[url] not in (told, SEED)):
-            self.waiting[url], self.evidence[url] = score, float(told)
+    @rule(
+        found=st.lists(st.tuples(urls, scores, st.integers(0, 3)), max_size=5),
+        depth=st.integers(0, 3),
+        by=urls,
+        joined=st.booleans(),
+    )
+    def push(self, found: list[tuple[str, float, int]], depth: int, by: str, joined: bool) -> None:
+        for url, score, told in found:
+            evidence = (float(told),) if told else ()
+            new = link(url, score, evidence=evidence, depth=depth, parent=by, found_at=self.now)
+            assert self.disk.push(new, self.now, joined=joined) == self.plain.push(
+                new, self.now, joined=joined
+            )
 
-    @rule(host=hosts, page=pages)
-    def push_seed(self, host: int, page: int) -> None:
-        url = f"http://{host}/{page}"
-        if url not in self.waiting and url not in self.done:
-            self.frontier.push(QueuedLink(link_key(url), url, str(host), 0.8, 1.0), self.now)
-            self.waiting[url], self.evidence[url] = 0.8, SEED
+    @rule(url=urls, verb=st.sampled_from(["drop", "drop", "drop host", "forget", "forget"]))
+    def take_out(self, url: str, verb: str) -> None:
+        gone = link(url, 0.0)
+        told = []
+        for frontier in (self.disk, self.plain):
+            if verb == "drop":
+                told.append(int(frontier.drop(gone, self.now)))
+            elif verb == "forget":
+                told.append(int(frontier.forget(gone.host, gone.key)))
+            else:
+                told.append(frontier.drop_host(gone.host, self.now))
+        assert told[0] == told[1]
 
-    @rule()
-    def offer(self) -> None:
-        offer = self.frontier.offer(self.now)
-        busy = {offer.host.name for offer in self.under_way}
-        open_to_ask = {
-            url: self._worth(host, score)
-            for url, score in self.waiting.items()
-            if (host := url.split("/")[2]) not in busy and self.due.get(host, 0.0) <= self.now
-        }
-        if not open_to_ask:
-            assert not isinstance(offer, Offer)
-            assert (offer is None) == (not self.waiting)
-            return
-        assert isinstance(offer, Offer)
-        assert offer.link.url in open_to_ask
-        assert open_to_ask[offer.link.url] == max(open_to_ask.values())
-        assert offer.link.priority == self.waiting[offer.link.url]
-        self.under_way.append(offer)
+    @rule(priorities=st.dictionaries(urls, scores, max_size=5))
+    def reprioritise(self, priorities: dict[str, float]) -> None:
+        assert self.disk.reprioritise(priorities, self.now) == self.plain.reprioritise(
+            priorities, self.now
+        )
+
+    @rule(host=hosts, at_most=st.integers(1, 4), moved=st.lists(scores, min_size=4, max_size=4))
+    def score_best_again(self, host: str, at_most: int, moved: list[float]) -> None:
+        asked: list[list[tuple[QueuedLink, int]]] = []
+        for frontier in (self.disk, self.plain):
+            asked.append([])
+
+            def again(waiting: QueuedLink, found: int) -> QueuedLink:
+                asked[-1].append((waiting, found))
+                return replace(waiting, priority=moved[len(asked[-1]) - 1])
+
+            frontier.score_best_again(frontier.hosts.get(host), again, at_most, self.now)
+        assert asked[0] == asked[1]
+
+    # Fetches
+
+    @rule(at_most=st.integers(1, 4), patience_s=st.sampled_from([0.0, 0.0, 1.0, 4.0]))
+    def offer(self, at_most: int, patience_s: float) -> None:
+        for _ in range(at_most):
+            if not isinstance(self._offer(patience_s), Offer):
+                return
+
+    def _offer(self, patience_s: float = 0.0) -> NotYet | Offer | None:
+        # What a server's turn is worth waiting for is told by the server, not by each host at it.
+        patience_s = 0.0 if self.shared else patience_s
+        ours = self.disk.offer(self.now, patience_s)
+        self.plain.of_equals = ours.host.name if isinstance(ours, Offer) else None
+        theirs = self.plain.offer(self.now, patience_s)
+        assert type(ours) is type(theirs), (ours, theirs)
+        if isinstance(ours, Offer):
+            assert (ours.link, ours.place) == (theirs.link, theirs.place)
+            self.under_way.append((ours, theirs))
+        elif isinstance(ours, NotYet):
+            self._must_wake_in_time(ours, theirs)
+        return ours
+
+    def _must_wake_in_time(self, ours: NotYet, theirs: NotYet) -> None:
+        if not self.shared:
+            assert ours == theirs
+        assert ours.until is None or ours.until > self.now
+        if theirs.until is not None:
+            assert ours.until is not None
+            assert ours.until <= theirs.until
+
+    @precondition(lambda self: self.under_way)
+    @rule(
+        which=st.integers(0, 9),
+        delay_s=delays_s,
+        fate=st.sampled_from(["fetched", "failed", "retry", "back"]),
+        relevance=scores,
+        in_trouble=st.booleans(),
+    )
+    def finish(
+        self, which: int, delay_s: float, fate: str, relevance: float, in_trouble: bool
+    ) -> None:
+        both = self.under_way.pop(which % len(self.under_way))
+        pace = HostPace(self.now + delay_s, int(in_trouble))
+        for frontier, offer in zip((self.disk, self.plain), both, strict=True):
+            if fate == "fetched":
+                frontier.hosts.count_fetched(offer.host)
+                frontier.hosts.keep_robots(offer.host, "http", [self.now])
+            if fate in ("fetched", "failed"):
+                offer.host.asked += 1
+                offer.host.barren = barren_after(offer.host.barren, relevance)
+                frontier.settle(offer, pace, self.now)
+            elif fate == "retry":
+                frontier.retry(offer, pace, self.now)
+            else:
+                frontier.put_back(offer, pace, self.now)
 
     @precondition(lambda self: self.under_way)
     @rule(priority=scores)
     def goes_back_for_less_or_more(self, priority: float) -> None:
-        offer = self.under_way.pop()
-        self.frontier.requeue(offer, replace(offer.link, priority=priority), self.now)
-        self.waiting[offer.link.url] = priority
+        both = self.under_way.pop()
+        for frontier, offer in zip((self.disk, self.plain), both, strict=True):
+            frontier.requeue(offer, replace(offer.link, priority=priority), self.now)
 
-    @precondition(lambda self: self.under_way)
-    @rule(
-        delay_s=st.sampled_from([0.0, 1.0, 5.0]),
-        fate=st.sampled_from(["settle", "retry", "back"]),
-        relevance=scores,
-    )
-    def finish(self, delay_s: float, fate: str, relevance: float) -> None:
-        offer = self.under_way.pop(0)
-        pace = HostPace(self.now + delay_s)
-        self.due[offer.host.name] = pace.due_at
-        if fate == "settle":
-            host = offer.host
-            host.asked = self.asked[host.name] = host.asked + 1
-            host.barren = self.barren[host.name] = barren_after(host.barren, relevance)
-            self.frontier.settle(offer, pace, self.now)
-            del self.waiting[offer.link.url]
-            self.done.add(offer.link.url)
-        elif fate == "retry":
-            self.frontier.retry(offer, pace, self.now)
-        else:
-            self.frontier.put_back(offer, pace, self.now)
+    # Hosts
 
-    @rule(host=hosts, page=pages)
-    def drop(self, host: int, page: int) -> None:
-        url = f"http://{host}/{page}"
-        link = QueuedLink(link_key(url), url, str(host), 0.0, 0.0)
-        self.frontier.drop(link, self.now)
-        if url in self.waiting and not self._is_under_way(url):
-            del self.waiting[url]
-            self.done.add(url)
+    @rule(host=hosts, address=st.integers(0, 2))
+    def is_found_at(self, host: str, address: int) -> None:
+        self.shared = True
+        for frontier in (self.disk, self.plain):
+            frontier.hosts.stands_at(frontier.hosts.get(host), f"192.0.2.{address}")
 
-    @rule(host=hosts, page=pages, priority=scores)
-    def reprioritise(self, host: int, page: int, priority: float) -> None:
-        url = f"http://{host}/{page}"
-        self.frontier.reprioritise({url: priority}, self.now)
-        if url in self.waiting and not self._is_under_way(url):
-            self.waiting[url] = priority
+    @rule(host=hosts, delay_s=delays_s)
+    def is_asked_for_something_else(self, host: str, delay_s: float) -> None:
+        for frontier in (self.disk, self.plain):
+            asked = frontier.hosts.get(host)
+            asked.pace = HostPace(max(asked.pace.due_at, self.now + delay_s))
+            frontier.hosts.refresh(asked, self.now)
+
+    # Time, and the end of it
 
     @rule(seconds=st.sampled_from([0.5, 1.0, 10.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
     @rule()
-    def restart(self) -> None:
-        self.frontier.save()
-        self.store.close()
-        self.under_way.clear()
-        self._open()
+    def sleep_until_told(self) -> None:
+        told = self._offer()
+        if isinstance(told, NotYet) and told.until is not None:
+            self.now = told.until
+
+    @rule(also_synced=st.booleans())
+    def commit(self, also_synced: bool) -> None:
+        self.disk_life.commit()
+        self.plain_life.commit()
+        if also_synced:
+            self.disk_life.sync()
+
+    @rule(in_order=st.booleans(), just_synced=st.booleans())
+    def ends_and_begins_again(self, in_order: bool, just_synced: bool) -> None:
+        for life in (self.disk_life, self.plain_life):
+            if just_synced:
+                for _ in range(MANY_SYNCS):
+                    life.sync()
+            if in_order:
+                life.close()
+            else:
+                life.crash()
+        self._begin_again()
 
     @invariant()
-    def nothing_is_lost(self) -> None:
-        assert len(self.frontier) == len(self.waiting)
+    def both_hold_the_same(self) -> None:
+        assert (len(self.disk), self.disk.found) == (len(self.plain), self.plain.found)
+        assert self._interrupted(self.disk) == self._interrupted(self.plain)
+        known = [
+            (str(host), link_key(f"http://{host}/{page}"))
+            for host in range(HOSTS)
+            for page in range(PAGES)
+        ]
+        assert self.disk.known_among(known) == self.plain.known_among(known)
 
-    @invariant()
-    def what_waits_is_told_with_its_evidence(self) -> None:
-        urls = [f"http://{host}/{page}" for host in range(4) for page in range(10)]
-        known = self.frontier.known_among([(url.split("/")[2], link_key(url)) for url in urls])
-        assert known.settled == {link_key(url) for url in self.done}
-        found = known.waiting
-        assert {link.url: link.priority for link in found.values()} == {
-            url: score for url, score in self.waiting.items() if not self._is_under_way(url)
-        }
-        for link in found.values():
-            told = self.evidence[link.url]
-            assert link.evidence == (() if told == SEED else (told,))
+        self._both_tell_the_same_of_hosts()
 
-    @invariant()
-    def each_host_knows_its_best_waiting_link(self) -> None:
-        under_way = {offer.link.url for offer in self.under_way}
-        best: dict[str, float] = {}
-        for url, score in self.waiting.items():
-            if url not in under_way:
-                host = url.split("/")[2]
-                best[host] = max(score, best.get(host, -1.0))
-        known = {name: self.frontier.hosts.known(name) for name in map(str, range(4))}
-        assert {name: host.best for name, host in known.items() if host} == {
-            name: best.get(name) for name, host in known.items() if host
-        }
-        assert self.frontier.hosts.with_links == len(best)
+    def _both_tell_the_same_of_hosts(self) -> None:
+        ours, theirs = self.disk.hosts, self.plain.hosts
+        assert (len(ours), ours.busy) == (len(theirs), theirs.busy)
+        assert ours.with_links == theirs.with_links
+        assert {host.name for host in ours.full()} == {host.name for host in theirs.full()}
+        for host in ours:
+            twin = theirs.known(host.name)
+            assert twin is not None
+            assert [*self.disk.waiting(host)] == [*self.plain.waiting(twin)]
+            assert self.disk.count(host) == self.plain.count(twin)
+            assert ours.robots(host) == theirs.robots(twin)
+            assert (host.address, host.pace) == (twin.address, twin.pace)
+            assert (host.asked, host.fetched, host.barren) == (
+                twin.asked,
+                twin.fetched,
+                twin.barren,
+            )
+            if host.in_turn:
+                assert ours.worth(host) == theirs.worth(twin)
+
+    def _interrupted(self, frontier: Frontier) -> set[tuple[str, float]]:
+        return {(host.name, since) for host, since in frontier.interrupted}
 
     def teardown(self) -> None:
-        self.store.close()
+        if hasattr(self, "disk"):
+            try:
+                self._all_that_may_be_asked_comes()
+            finally:
+                self.disk_life.crash()
+                self.patch.stop()
         shutil.rmtree(self.folder)
+
+    def _all_that_may_be_asked_comes(self) -> None:
+        """The crawl goes to its end, however it stands: nothing stalls."""
+        for _ in range(10 * HOSTS * PAGES):
+            told = self._offer()
+            if told is None:
+                return
+            if isinstance(told, Offer) or (told.until is None and self.under_way):
+                self.finish(0, 1.0, "fetched", 1.0, False)
+            else:
+                assert told.until is not None, "stalled: nobody is asked, and nobody falls due"
+                self.now = told.until
+        raise AssertionError("the crawl does not end")
 
 
 TestFrontierMachine = FrontierMachine.TestCase

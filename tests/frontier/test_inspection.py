@@ -109,8 +109,8 @@ def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
     store = StateStore.open(tmp_path / "limited", {})
     frontier = DiskFrontier(store, limits=HostLimits(pages_per_host=1))
     put(frontier, "a", 2.0, 1.0)
-    frontier.hosts.count_fetched(frontier.hosts.get("a"))
     ask(frontier, HostPace(NOW + 30.0, failures=1))
+    frontier.hosts.count_fetched(frontier.hosts.get("a"))
     told = totals(frontier, NOW)
     assert (told.with_links, told.full, told.due, told.backing_off) == (1, 1, 0, 0)
     assert told.next_due_in_s is None
