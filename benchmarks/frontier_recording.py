@@ -7,6 +7,7 @@ a queue row is made of. Nothing is invented here.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+import focused
 from focused.crawl.policy import Policy
 from focused.crawl.steps import ScoredLink, Settled
 from focused.evaluation.simulation.network import drawn_latency
@@ -33,7 +35,6 @@ from focused.web.url import host_of
 from focused.whole_file import write_whole
 
 _MAX_ANCHOR_CHARS = 200  # as focused.crawl.discovery cuts them
-_FORMAT = 4
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -156,8 +157,11 @@ class Watch:
 
 
 def recorded(web: Path, topic_file: Path, pages: int, kept: Path) -> Recording:
-    """The pushes of a crawl of ``pages`` pages, kept in the folder ``kept`` for the next time."""
-    made_from = f"{_FORMAT} {web.name} {topic_file.stem} {pages}"
+    """The pushes of a crawl of ``pages`` pages, kept in the folder ``kept`` for the next time.
+
+    They are made anew when what crawls has changed, for links may be scored otherwise.
+    """
+    made_from = f"{web.name} {topic_file.stem} {pages} {_crawler()}"
     file = kept / f"links-{web.name}-{topic_file.stem}-{pages}.msgpack"
     if file.is_file():
         try:
@@ -171,6 +175,15 @@ def recorded(web: Path, topic_file: Path, pages: int, kept: Path) -> Recording:
     kept.mkdir(parents=True, exist_ok=True)
     write_whole(file, msgspec.msgpack.encode(recording))
     return recording
+
+
+def _crawler() -> str:
+    """Tells one version of what crawls from another."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for package in ("crawl", "learning", "policies", "web"):
+        for source in sorted(Path(focused.__path__[0], package).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _record(web: Path, topic_file: Path, pages: int, made_from: str) -> Recording:
