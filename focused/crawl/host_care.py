@@ -129,8 +129,9 @@ class HostCare:
         politeness = self._politeness
         rest = rest_after(failed.elapsed_s, politeness.fetch_time_factor)
         pace = after_trouble(host.pace, now, politeness.delay_s, failed.retry_after_s, rest)
-        if failed.kind is FailureKind.NO_HOST:
+        if failed.kind is FailureKind.NO_HOST and politeness.set_aside_s:
             # Name servers err: such a host is asked once more, and no hours are waited for it.
+            # Where no host is set aside no hours are waited anyway: a trouble like any other.
             if host.name in self._missed:
                 return self._give_up(host, failed.kind, now)
             self._missed.add(host.name)

@@ -173,9 +173,12 @@ class TestAHostThatDoesNotExist:
         assert len(asked(crawl, B)) == 2
         assert crawl.crawl.counters.failures == {"no-such-host": 40}
 
-    def test_costs_no_minute_where_no_host_is_set_aside(self, simulate, tmp_path):
+    def test_is_a_trouble_like_any_other_where_no_host_is_set_aside(self, simulate, tmp_path):
         mine = politely(topic(tmp_path, A), set_aside_s=0.0)
-        assert simulate(mine, self.web()).run().now - START < 10
+        crawl = simulate(mine, self.web()).run()
+        assert len(asked(crawl, B)) == mine.politeness.max_tries
+        assert crawl.now - START < 10
+        assert crawl.crawl.counters.failures == {"no-such-host": 40}
 
     def test_that_is_there_the_second_time_is_a_host_like_any_other(self, simulate, tmp_path):
         web = self.web()
