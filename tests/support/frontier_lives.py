@@ -8,7 +8,8 @@ from typing import Any, Protocol
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.frontier import Frontier
 from focused.frontier.store import StateStore
-from tests.support.plain_frontier import Memory, PlainFrontier
+from tests.support.plain_frontier import PlainFrontier
+from tests.support.plain_hosts import Memory
 
 IDENTITY = {"topic": "test", "policy": "focused"}
 

@@ -6,157 +6,18 @@ What any frontier promises, for others to be held against; of no use beyond some
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import Any
 
 from msgspec.structs import replace
 
 from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.frontier import Frontier, Hosts, Known, NotYet, Offer
-from focused.frontier.host import Host, Server
-from focused.frontier.places import number_of, place, priority_of
+from focused.frontier.host import Host
+from focused.frontier.places import place, priority_of
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.turns import HostLimits
 from focused.web.url import host_of
-
-
-@dataclass
-class Memory:
-    """All that outlives a process."""
-
-    found: int = 0
-    hosts: dict[str, Host] = field(default_factory=dict)
-    robots: dict[str, dict[str, Any]] = field(default_factory=dict)
-    seen: set[tuple[str, bytes]] = field(default_factory=set)
-    queued: dict[tuple[str, bytes], tuple[QueuedLink, int]] = field(default_factory=dict)
-    """By host's name and key: the link, and its number in the order of discovery."""
-
-    def after_a_crash(self) -> Memory:
-        """What another process finds; how long ago an address was asked is not kept."""
-        kept = deepcopy(self)
-        servers: dict[str, Server] = {}
-        for host in kept.hosts.values():
-            if host.server is not None:
-                host.server = servers.setdefault(host.address, Server(host.address))
-        return kept
-
-
-class PlainHosts:
-    """The hosts; nothing is kept that could be found out by looking."""
-
-    def __init__(self, memory: Memory, exploration: Exploration, limits: HostLimits) -> None:
-        self._memory = memory
-        self._exploration = exploration
-        self._limits = limits
-        self._servers = {host.address: host.server for host in self if host.server is not None}
-        self.looked_at = float("-inf")
-
-    def __len__(self) -> int:
-        return len(self._memory.hosts)
-
-    def __iter__(self) -> Iterator[Host]:
-        return iter(self._memory.hosts.values())
-
-    @property
-    def with_links(self) -> int:
-        return sum(not self.is_full(host) and self.best(host) is not None for host in self)
-
-    @property
-    def busy(self) -> int:
-        return sum(host.leased is not None for host in self)
-
-    def get(self, name: str) -> Host:
-        return self._memory.hosts.setdefault(name, Host(name, len(self)))
-
-    def known(self, name: str) -> Host | None:
-        return self._memory.hosts.get(name)
-
-    def worth(self, host: Host) -> float:
-        best = self.best(host)
-        if best is None:
-            return float("-inf")
-        return best.priority + self._exploration.hope(host.asked, host.barren)
-
-    def refresh(self, host: Host, now: float) -> None:
-        pass
-
-    def full(self) -> Iterator[Host]:
-        return (host for host in self if self.is_full(host) and self.best(host) is not None)
-
-    def stands_at(self, host: Host, address: str) -> None:
-        if address:
-            host.server = self._servers.setdefault(address, Server(address))
-
-    def count_fetched(self, host: Host) -> None:
-        host.fetched += 1
-
-    def robots(self, host: Host) -> Mapping[str, Any]:
-        return self._memory.robots.get(host.name, {})
-
-    def keep_robots(self, host: Host, scheme: str, rules: Any) -> None:
-        self._memory.robots[host.name] = {**self.robots(host), scheme: rules}
-
-    def next_due_at(self) -> float | None:
-        times = [
-            self.due_at(host)
-            for host in self
-            if self.may_be_asked_some_time(host) and not self._is_taken(host)
-        ]
-        return min((time for time in times if time > self.looked_at), default=None)
-
-    def open_at(self, now: float) -> list[Host]:
-        """The hosts that may be asked now."""
-        return [
-            host
-            for host in self
-            if self.may_be_asked_some_time(host)
-            and not self._is_taken(host)
-            and self.due_at(host) <= now
-        ]
-
-    def may_be_asked_some_time(self, host: Host) -> bool:
-        """Whether the host has a link, and pages may come from it."""
-        return self.best(host) is not None and not self.is_full(host)
-
-    def due_at(self, host: Host) -> float:
-        """When the host and its address may be asked again."""
-        return max(host.pace.due_at, 0.0 if host.server is None else host.server.due_at)
-
-    def best(self, host: Host) -> QueuedLink | None:
-        """The host's best link that is not under way."""
-        return next((link for link, _ in self.in_order(host)), None)
-
-    def in_order(self, host: Host, *, leased_too: bool = False) -> list[tuple[QueuedLink, int]]:
-        """The host's links with their numbers, best first."""
-        found = [
-            (link, number)
-            for link, number in self._memory.queued.values()
-            if link.host == host.name and (leased_too or not self.is_leased(host, number))
-        ]
-        return sorted(found, key=lambda each: (-each[0].priority, each[1]))
-
-    def is_leased(self, host: Host, number: int) -> bool:
-        """Whether the host's link of that number is under way."""
-        return host.leased is not None and number_of(host.leased) == number
-
-    def is_full(self, host: Host) -> bool:
-        """Whether as many pages came from the host, or its address, as may."""
-        per_host, per_address = self._limits.pages_per_host, self._limits.pages_per_address
-        if per_host is not None and host.fetched >= per_host:
-            return True
-        if per_address is None or host.server is None:
-            return False
-        return sum(each.fetched for each in self if each.server is host.server) >= per_address
-
-    def _is_taken(self, host: Host) -> bool:
-        """Whether the host, or another at its address, is being asked."""
-        return host.leased is not None or any(
-            each.leased is not None and each.server is host.server
-            for each in self
-            if host.server is not None
-        )
+from tests.support.plain_hosts import Memory, PlainHosts
 
 
 class PlainFrontier:
@@ -246,7 +107,7 @@ class PlainFrontier:
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         self._write(link)
-        offer.host.leased = None
+        self._release(offer.host, offer.host.pace, now)
 
     def drop(self, link: QueuedLink, now: float) -> bool:
         if self._waiting(link.host, link.key) is None:
@@ -337,5 +198,5 @@ class PlainFrontier:
             self._write(replace(link, depth=min(link.depth, old.depth), **kept))
 
 
-def _is_a_frontier(plain: PlainFrontier) -> Frontier:
-    return plain
+# That it is one is for mypy to tell: it checks this file.
+_: type[Frontier] = PlainFrontier

@@ -1,0 +1,145 @@
+"""Deaths: what was committed is there again, what was not never was."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from focused.frontier.exploration import Exploration
+from focused.frontier.frontier import Known, NotYet
+from focused.frontier.politeness import HostPace
+from focused.frontier.queued import link_key
+from focused.frontier.turns import HostLimits
+from tests.contracts.steps import finish, link, take, url_of_next
+from tests.support.frontier_lives import Life
+
+
+def test_what_was_committed_outlives_a_crash_and_nothing_later(life: Life) -> None:
+    frontier = life.begin()
+    frontier.push(link("http://a/1"), 0)
+    life.commit()
+    frontier.push(link("http://a/2"), 0)
+    life.crash()
+    frontier = life.begin()
+    assert (len(frontier), frontier.found) == (1, 1)
+    assert not frontier.push(link("http://a/1"), 0)
+    assert frontier.push(link("http://a/2"), 0)
+
+
+def test_a_sync_makes_nothing_true_that_was_not_committed(life: Life) -> None:
+    frontier = life.begin()
+    frontier.push(link("http://a/1"), 0)
+    life.commit()
+    frontier.push(link("http://b/1"), 0)
+    frontier.push(link("http://b/2"), 0)
+    for _ in range(50):
+        life.sync()
+    life.crash()
+    frontier = life.begin()
+    assert frontier.push(link("http://c/1", 0.9), 0)
+    assert [url_of_next(frontier) for _ in "ca"] == ["http://c/1", "http://a/1"]
+    assert frontier.offer(0) is None
+
+
+def test_what_was_under_way_is_queued_again(life: Life) -> None:
+    frontier = life.begin()
+    for name in "123":
+        frontier.push(link(f"http://a/{name}"), 0)
+    finish(frontier, take(frontier), 0)
+    take(frontier, 5)
+    life.close()
+    frontier = life.begin()
+    assert (len(frontier), frontier.found) == (2, 3)
+    assert frontier.offer(0.5) == NotYet(1.0)
+    assert take(frontier, 1.0).link.url == "http://a/2"
+
+
+def test_a_settled_link_never_comes_again(life: Life) -> None:
+    frontier = life.begin()
+    frontier.push(link("http://a/1"), 0)
+    finish(frontier, take(frontier), 0)
+    life.commit()
+    life.crash()
+    frontier = life.begin()
+    assert frontier.known_among([("a", link_key("http://a/1"))]) == Known(
+        {link_key("http://a/1")}, {}
+    )
+    assert not frontier.push(link("http://a/1"), 0)
+    assert frontier.offer(9) is None
+
+
+def test_a_fetch_whose_end_was_not_committed_is_repeated(life: Life) -> None:
+    frontier = life.begin()
+    frontier.push(link("http://a/1"), 0)
+    offer = take(frontier)
+    life.commit()
+    frontier.retry(offer, HostPace(), 0)
+    life.crash()
+    assert take(life.begin()).link == link("http://a/1")
+
+
+def test_links_keep_their_order_their_tries_and_their_payload(life: Life) -> None:
+    frontier = life.begin()
+    for name in "xyz":
+        frontier.push(link(f"http://a/{name}", payload=name), 0)
+    frontier.retry(take(frontier), HostPace(), 0)
+    frontier.reprioritise({"http://a/z": 0.75}, 0)
+    life.close()
+    frontier = life.begin()
+    host = frontier.hosts.get("a")
+    assert [*frontier.waiting(host)] == [
+        replace(link("http://a/z", 0.5, payload="z"), priority=0.75),
+        link("http://a/x", payload="x", tries=1),
+        link("http://a/y", payload="y"),
+    ]
+
+
+def test_hosts_keep_their_clock_their_counts_their_address_and_their_rules(life: Life) -> None:
+    frontier = life.begin()
+    host = frontier.hosts.get("a")
+    host.pace = HostPace(7.0, 2, 0.5, 1)
+    host.asked, host.barren = 3, 1.5
+    frontier.hosts.refresh(host, 0)
+    frontier.hosts.count_fetched(host)
+    frontier.hosts.stands_at(host, "192.0.2.1")
+    frontier.hosts.keep_robots(host, "https", {"allow": ["/"]})
+    life.commit()
+    life.crash()
+    frontier = life.begin()
+    host = frontier.hosts.get("a")
+    assert (host.pace, host.asked, host.barren) == (HostPace(7.0, 2, 0.5, 1), 3, 1.5)
+    assert (host.fetched, host.address) == (1, "192.0.2.1")
+    assert frontier.hosts.robots(host) == {"https": {"allow": ["/"]}}
+
+
+def test_hosts_that_were_being_asked_are_told_to_the_next_process_alone(life: Life) -> None:
+    frontier = life.begin()
+    frontier.push(link("http://a/1"), 0)
+    frontier.push(link("http://b/1"), 0)
+    finish(frontier, take(frontier), 0)
+    take(frontier, 4)
+    life.commit()
+    assert not frontier.interrupted
+    life.crash()
+    frontier = life.begin()
+    assert [(host.name, since) for host, since in frontier.interrupted] == [("b", 4)]
+    life.commit()
+    life.crash()
+    assert not life.begin().interrupted
+
+
+def test_hosts_at_one_address_share_their_turn_and_their_budget_after_a_crash(life: Life) -> None:
+    settings = {"limits": HostLimits(pages_per_address=2), "exploration": Exploration(unknown=1.0)}
+    frontier = life.begin(**settings)
+    for name in "abc":
+        frontier.push(link(f"http://{name}/1"), 0)
+        frontier.hosts.stands_at(frontier.hosts.get(name), "192.0.2.1")
+    frontier.hosts.count_fetched(frontier.hosts.get("a"))
+    life.commit()
+    life.crash()
+    frontier = life.begin(**settings)
+    offer = take(frontier)
+    assert frontier.offer(0) == NotYet(None)
+    frontier.hosts.count_fetched(offer.host)
+    finish(frontier, offer, 0)
+    assert frontier.offer(9) is None
+    assert len(frontier) == 2

@@ -1,0 +1,158 @@
+"""What a host is worth: its best link, and what is hoped of new hosts, and of dry ones not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from focused.frontier.exploration import Exploration, barren_after
+from focused.frontier.frontier import Frontier, NotYet, Offer
+from focused.frontier.politeness import HostPace
+from tests.contracts.steps import link
+from tests.support.frontier_lives import Life
+
+UNKNOWN = 4.0
+EXPLORATION = Exploration(unknown=UNKNOWN)
+
+
+@pytest.fixture
+def hopeful(life: Life) -> Frontier:
+    return life.begin(worth_waiting_for=0.5, exploration=EXPLORATION)
+
+
+def fetch(
+    frontier: Frontier, now: float = 0.0, delay_s: float = 0.0, relevance: float = 1.0
+) -> str:
+    """Fetch the best link, as the crawl does; its URL."""
+    offer = frontier.offer(now)
+    assert isinstance(offer, Offer)
+    offer.host.asked += 1
+    offer.host.barren = barren_after(offer.host.barren, relevance)
+    frontier.settle(offer, HostPace(now + delay_s), now)
+    return offer.link.url
+
+
+def asked_before(frontier: Frontier, host: str, pages: int) -> None:
+    """The host has been asked for so many pages; nothing else was queued meanwhile."""
+    for number in range(pages):
+        frontier.push(link(f"http://{host}/before-{number}", 0.0), 0)
+        assert fetch(frontier) == f"http://{host}/before-{number}"
+
+
+@pytest.mark.parametrize("pages", [0, 1, 3, 10])
+def test_the_hope_falls_with_the_root_of_the_pages_asked(hopeful: Frontier, pages: int) -> None:
+    asked_before(hopeful, "a", pages)
+    hopeful.push(link("http://a/1", 1.5), 0)
+    host = hopeful.hosts.get("a")
+    assert hopeful.hosts.worth(host) == 1.5 + UNKNOWN / math.sqrt(1 + pages)
+
+
+def test_a_host_without_links_is_worth_nothing_however_new(hopeful: Frontier) -> None:
+    assert hopeful.hosts.worth(hopeful.hosts.get("a")) == -math.inf
+
+
+def test_a_new_host_is_tried_before_a_known_one_with_better_links(hopeful: Frontier) -> None:
+    asked_before(hopeful, "known", 3)  # is hoped 2 of
+    hopeful.push(link("http://known/1", 1.0), 0)
+    hopeful.push(link("http://new/1", -0.9), 0)
+    assert fetch(hopeful) == "http://new/1"
+
+
+def test_a_clearly_better_link_of_a_known_host_comes_first_all_the_same(hopeful: Frontier) -> None:
+    asked_before(hopeful, "known", 3)
+    hopeful.push(link("http://known/1", 1.0), 0)
+    hopeful.push(link("http://new/1", -1.1), 0)
+    assert fetch(hopeful) == "http://known/1"
+
+
+def test_a_host_that_disappoints_loses_its_hope_page_by_page(hopeful: Frontier) -> None:
+    for number in range(20):
+        hopeful.push(link(f"http://poor/{number}", -1.0), 0)
+        hopeful.push(link(f"http://good/{number}", 1.0), 0)
+    first = [fetch(hopeful) for _ in range(20)]
+    tried = sum("poor" in url for url in first)
+    # A difference of 2 is outweighed for at most (4 / 2)^2 pages.
+    assert 1 <= tried <= 4
+    assert all("good" in url for url in first[10:])
+
+
+def test_links_of_one_host_are_in_no_need_of_hope(hopeful: Frontier) -> None:
+    for number in (2, 9, 4):
+        hopeful.push(link(f"http://a/{number}", number), 0)
+    assert [fetch(hopeful) for _ in range(3)] == ["http://a/9", "http://a/4", "http://a/2"]
+
+
+def test_without_exploration_a_host_is_worth_its_best_link(life: Life) -> None:
+    frontier = life.begin()
+    frontier.push(link("http://a/1", 0.25), 0)
+    assert frontier.hosts.worth(frontier.hosts.get("a")) == 0.25
+
+
+def test_what_is_hoped_of_a_host_survives_a_restart(life: Life) -> None:
+    worths = []
+    for pages in (3, 0):
+        frontier = life.begin(exploration=EXPLORATION)
+        asked_before(frontier, "a", pages)
+        frontier.push(link("http://a/1", 1.0), 0)
+        worths.append(frontier.hosts.worth(frontier.hosts.get("a")))
+        life.close()
+    assert worths == [3.0, 3.0]
+
+
+def test_with_patience_a_link_waits_for_a_host_that_more_is_hoped_of(hopeful: Frontier) -> None:
+    asked_before(hopeful, "known", 3)
+    hopeful.push(link("http://new/1", -0.5), 0)
+    hopeful.push(link("http://new/2", -0.5), 0)
+    assert fetch(hopeful, delay_s=1.0) == "http://new/1"  # hoped of: 4 / sqrt(2), 2.83
+    hopeful.push(link("http://known/1", -0.5), 0)  # hoped of: 2
+    assert hopeful.offer(0.5, patience_s=2.0) == NotYet(1.0)
+    hopeful.push(link("http://known/2", 0.0), 0)  # no longer worse by half a nat
+    offer = hopeful.offer(0.5, patience_s=2.0)
+    assert isinstance(offer, Offer)
+    assert offer.link.url == "http://known/2"
+
+
+# Dry hosts
+
+
+def test_links_of_a_host_that_brings_nothing_wait_for_others(life: Life) -> None:
+    frontier = life.begin(exploration=Exploration(dry=1.0))
+    for number in range(6):
+        frontier.push(link(f"http://dry/{number}", 2.0), 0)
+        frontier.push(link(f"http://else/{number}", 1.0), 0)
+    hosts = []
+    for _ in range(6):
+        offer = frontier.offer(0)
+        assert isinstance(offer, Offer)
+        hosts.append(offer.host.name)
+        offer.host.barren = barren_after(offer.host.barren, float(offer.host.name == "else"))
+        frontier.settle(offer, HostPace(), 0)
+    # After one barren page it is worth ln 2 less, after two ln 3, which is more than 1.
+    assert hosts == ["dry", "dry", "else", "else", "else", "else"]
+
+
+def test_a_page_on_topic_makes_up_for_all_barren_ones_before_it(life: Life) -> None:
+    frontier = life.begin(exploration=Exploration(dry=1.0))
+    for number, relevance in enumerate((0.0, 0.0, 0.0, 1.0)):
+        frontier.push(link(f"http://a/{number}", 1.0), 0)
+        fetch(frontier, relevance=relevance)
+    frontier.push(link("http://a/next", 1.0), 0)
+    assert frontier.hosts.worth(frontier.hosts.get("a")) == 1.0
+
+
+def test_how_dry_a_host_is_survives_a_restart(life: Life) -> None:
+    worths = []
+    for _ in range(2):
+        frontier = life.begin(exploration=Exploration(dry=2.0))
+        if not worths:
+            fetch_one_barren(frontier)
+        worths.append(frontier.hosts.worth(frontier.hosts.get("a")))
+        life.close()
+    assert worths == [1.0 - 2.0 * math.log(1.75)] * 2
+
+
+def fetch_one_barren(hopeful: Frontier) -> None:
+    hopeful.push(link("http://a/1", 1.0), 0)
+    hopeful.push(link("http://a/2", 1.0), 0)
+    fetch(hopeful, relevance=0.25)

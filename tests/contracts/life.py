@@ -1,0 +1,13 @@
+"""The frontier that most tests of the suite are given."""
+
+from __future__ import annotations
+
+import pytest
+
+from focused.frontier.frontier import Frontier
+from tests.support.frontier_lives import Life
+
+
+@pytest.fixture
+def frontier(life: Life) -> Frontier:
+    return life.begin()

@@ -1,0 +1,231 @@
+"""Links: each comes in once, in order, is moved, put back and taken out, and never lost."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from focused.frontier.frontier import Frontier, Known
+from focused.frontier.politeness import HostPace
+from focused.frontier.queued import QueuedLink, link_key
+from tests.contracts.steps import finish, link, take, url_of_next
+
+
+def test_equal_links_come_in_the_order_they_were_found(frontier: Frontier) -> None:
+    for name in "xyz":
+        frontier.push(link(f"http://a/{name}"), 0)
+    order = []
+    for now in range(3):
+        offer = take(frontier, now)
+        order.append(offer.link.url[-1])
+        finish(frontier, offer, now)
+    assert order == ["x", "y", "z"]
+
+
+def test_a_url_enters_once(frontier: Frontier) -> None:
+    assert frontier.push(link("http://a/1"), 0)
+    assert not frontier.push(link("http://a/1"), 0)
+    finish(frontier, take(frontier), 0)
+    assert not frontier.push(link("http://a/1", 0.9), 0)
+    assert frontier.offer(10) is None
+
+
+def test_a_better_in_link_moves_a_waiting_link_up(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1", 0.5), 0)
+    frontier.push(link("http://a/2", 0.3, depth=7, parent="http://far/"), 0)
+    frontier.push(link("http://a/2", 0.8, depth=9, parent="http://near/"), 0)
+    offer = take(frontier)
+    assert (offer.link.url, offer.link.parent, offer.link.depth) == (
+        "http://a/2",
+        "http://near/",
+        7,
+    )
+    assert len(frontier) == 2
+
+
+def test_a_better_in_link_leaves_a_link_under_way_alone(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1", 0.5), 0)
+    offer = take(frontier)
+    frontier.push(link("http://a/1", 0.9), 0)
+    finish(frontier, offer, 0)
+    assert len(frontier) == 0
+    assert frontier.offer(10) is None
+
+
+def joined(url: str, score: float, told: float, **fields) -> QueuedLink:
+    """A link with evidence of all pages that link there."""
+    return link(url, score, evidence=(told,), **fields)
+
+
+def test_evidence_of_another_page_may_move_a_waiting_link_down(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.8, 1.0), 0)
+    frontier.push(joined("http://a/2", 0.5, 1.0), 0)
+    assert not frontier.push(joined("http://a/1", 0.3, 2.0), 0, joined=True)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://a/2", "http://a/1"]
+
+
+def test_or_move_it_up(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.3, 1.0), 0)
+    frontier.push(joined("http://a/2", 0.5, 1.0), 0)
+    frontier.push(joined("http://a/1", 0.8, 2.0), 0, joined=True)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://a/1", "http://a/2"]
+
+
+def test_down_on_one_host_lets_another_host_go_first(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.8, 1.0), 0)
+    frontier.push(joined("http://b/1", 0.5, 1.0), 0)
+    frontier.push(joined("http://a/1", 0.3, 2.0), 0, joined=True)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
+
+
+def test_unless_its_evidence_is_joined_a_poorer_link_changes_nothing(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.8, 1.0), 0)
+    frontier.push(joined("http://a/1", 0.3, 2.0), 0)
+    assert take(frontier).link == joined("http://a/1", 0.8, 1.0)
+
+
+@pytest.mark.parametrize("score", [0.3, 0.8])
+def test_a_joined_link_keeps_the_shorter_way_and_what_befell_it(
+    frontier: Frontier, score: float
+) -> None:
+    old = joined("http://a/1", 0.5, 1.0, depth=2, found_at=1.0, tries=1, payload="own")
+    new = joined("http://a/1", score, 2.0, depth=7, found_at=9.0, parent="http://b/", anchor="x")
+    frontier.push(old, 0)
+    frontier.push(new, 0, joined=True)
+    found = take(frontier).link
+    assert (found.depth, found.found_at, found.tries, found.payload) == (2, 1.0, 1, "own")
+    assert (found.score, found.evidence) == (score, (2.0,))
+    assert (found.parent, found.anchor) == ("http://b/", "x")
+
+
+def test_a_joined_link_keeps_its_place_in_the_order_of_discovery(frontier: Frontier) -> None:
+    for name in "xyz":
+        frontier.push(joined(f"http://a/{name}", 0.5, 1.0), 0)
+    frontier.push(joined("http://a/x", 0.4, 2.0), 0, joined=True)
+    frontier.push(joined("http://a/x", 0.5, 3.0), 0, joined=True)
+    assert [url_of_next(frontier)[-1] for _ in range(3)] == ["x", "y", "z"]
+    assert frontier.found == 3
+
+
+def test_a_page_that_links_to_a_waiting_seed_takes_nothing_from_it(frontier: Frontier) -> None:
+    frontier.push(link("http://a/seed", 1.0), 0)
+    frontier.push(joined("http://a/seed", 0.2, 1.0, depth=3), 0, joined=True)
+    assert take(frontier).link == link("http://a/seed", 1.0)
+
+
+def test_joined_evidence_leaves_a_link_under_way_alone(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/1", 0.5, 1.0), 0)
+    offer = take(frontier)
+    frontier.push(joined("http://a/1", 0.1, 2.0), 0, joined=True)
+    frontier.put_back(offer, HostPace(), 0)
+    assert take(frontier).link == joined("http://a/1", 0.5, 1.0)
+
+
+def test_the_links_that_wait_are_told_as_they_wait(frontier: Frontier) -> None:
+    for name in ("done", "waiting", "moved", "dropped"):
+        frontier.push(joined(f"http://{name}/1", 0.5, 1.0), 0)
+    finish(frontier, take(frontier), 0)
+    frontier.push(joined("http://moved/1", 0.2, 2.0), 0, joined=True)
+    frontier.drop(link("http://dropped/1"), 0)
+    names = ("done", "waiting", "moved", "dropped", "unknown")
+    keys = {name: link_key(f"http://{name}/1") for name in names}
+    known = frontier.known_among(list(keys.items()))
+    assert known.waiting == {
+        keys["waiting"]: joined("http://waiting/1", 0.5, 1.0),
+        keys["moved"]: joined("http://moved/1", 0.2, 2.0),
+    }
+    assert known.settled == {keys["done"], keys["dropped"]}
+    assert frontier.known_among([]) == Known(set(), {})
+
+
+def test_a_link_under_way_does_not_wait_until_it_comes_back(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1"), 0)
+    key = link_key("http://a/1")
+    offer = take(frontier)
+    assert frontier.known_among([("a", key)]) == Known(set(), {})
+    frontier.retry(offer, HostPace(), 0)
+    assert frontier.known_among([("a", key)]).waiting[key].tries == 1
+
+
+def test_an_offered_link_can_go_back_for_less(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1", 0.9), 0)
+    frontier.push(link("http://b/1", 0.5), 0)
+    frontier.requeue(take(frontier), link("http://a/1", 0.2), 0)
+    assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
+
+
+def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier: Frontier) -> None:
+    for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6)):
+        frontier.push(link(f"http://one.test/{name}", score), now=0)
+    frontier.push(link("http://other.test/", 0.85), now=0)
+    under_way = take(frontier)
+    assert under_way.link.url == "http://one.test/a"
+    now_worth = {"b": 0.1, "c": 0.95, "d": 2.0}
+    asked: list[str] = []
+
+    def again(waiting: QueuedLink, found: int) -> QueuedLink:
+        asked.append(waiting.url[-1])
+        return replace(waiting, priority=now_worth[waiting.url[-1]], evidence=(1.0, float(found)))
+
+    frontier.score_best_again(under_way.host, again, at_most=3, now=0)
+    assert asked == ["b", "c"]  # the one under way is the host's best, and left alone
+    finish(frontier, under_way, now=0, delay_s=0)
+    best = take(frontier)
+    assert best.link.url == "http://one.test/c"
+    assert best.link.evidence == (1.0, 2.0)
+    assert take(frontier).link.url == "http://other.test/"
+    finish(frontier, best, now=0, delay_s=0)
+    assert [url_of_next(frontier) for _ in "db"] == ["http://one.test/d", "http://one.test/b"]
+
+
+def test_a_failed_link_stays_one_try_older(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1"), 0)
+    frontier.retry(take(frontier), HostPace(3), 0)
+    assert take(frontier, 3).link.tries == 1
+
+
+def test_dropped_links_are_never_offered_nor_taken_again(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1"), 0)
+    frontier.drop(link("http://a/1"), 0)
+    assert frontier.offer(0) is None
+    assert not frontier.push(link("http://a/1"), 0)
+
+
+def test_the_links_of_a_host_are_told_best_first_but_for_the_one_under_way(
+    frontier: Frontier,
+) -> None:
+    for page, score in enumerate((0.1, 0.9, 0.5)):
+        frontier.push(link(f"http://a/{page}", score), 0)
+    frontier.push(link("http://b/1", 0.2), 0)
+    host = frontier.hosts.get("a")
+    assert [each.url for each in frontier.waiting(host)] == [
+        "http://a/1",
+        "http://a/2",
+        "http://a/0",
+    ]
+    take(frontier)
+    assert [each.url for each in frontier.waiting(host)] == ["http://a/2", "http://a/0"]
+    assert frontier.count(host) == 3
+    assert {each.name for each in frontier.hosts} == {"a", "b"}
+
+
+def test_a_host_is_dropped_with_its_links_but_for_the_one_under_way(frontier: Frontier) -> None:
+    for page in range(3):
+        frontier.push(link(f"http://a/{page}"), 0)
+    frontier.push(link("http://b/1", 0.1), 0)
+    under_way = take(frontier)
+    assert frontier.drop_host("a", 0) == 2
+    assert frontier.drop_host("unknown", 0) == 0
+    finish(frontier, under_way, 0)
+    assert url_of_next(frontier, 1) == "http://b/1"
+    assert not frontier.push(link("http://a/2"), 1)
+
+
+def test_a_link_that_is_forgotten_may_come_in_again(frontier: Frontier) -> None:
+    frontier.push(link("http://a/1"), 0)
+    assert not frontier.forget("a", link_key("http://a/1"))  # it waits
+    url_of_next(frontier)
+    assert not frontier.push(link("http://a/1"), 1)
+    assert frontier.forget("a", link_key("http://a/1"))
+    assert not frontier.forget("a", link_key("http://a/1"))
+    assert frontier.push(link("http://a/1"), 2)

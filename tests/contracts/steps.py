@@ -1,0 +1,28 @@
+"""What the tests of a frontier do again and again."""
+
+from __future__ import annotations
+
+from focused.frontier.frontier import Frontier, Offer
+from focused.frontier.politeness import HostPace
+from focused.frontier.queued import QueuedLink, link_key
+
+
+def link(url: str, score: float = 0.5, **fields) -> QueuedLink:
+    return QueuedLink(link_key(url), url, url.split("/")[2], score, score, **fields)
+
+
+def take(frontier: Frontier, now: float = 0.0, **options) -> Offer:
+    offer = frontier.offer(now, **options)
+    assert isinstance(offer, Offer)
+    return offer
+
+
+def finish(frontier: Frontier, offer: Offer, now: float, delay_s: float = 1.0) -> None:
+    frontier.settle(offer, HostPace(now + delay_s), now)
+
+
+def url_of_next(frontier: Frontier, now: float = 0.0) -> str:
+    """Fetch the best link, from a host that needs no rest."""
+    offer = take(frontier, now)
+    finish(frontier, offer, now, delay_s=0.0)
+    return offer.link.url
