@@ -68,6 +68,15 @@ def test_each_time_it_is_left_alone_for_twice_as_long_and_given_up_after_the_thi
     assert crawl.ended == "frontier is empty"
 
 
+def test_what_it_was_set_aside_for_is_kept_over_a_restart(simulate, tmp_path):
+    crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40))
+    while not (crawl.waited and crawl.waited[-1][1].until - crawl.waited[-1][0] > HOUR_S + 600):
+        crawl.step()  # it was set aside for the second time
+    crawl.restart(later_s=60.0).run()
+    long_ones = [pause for pause in pauses(asked(crawl, B)) if pause > 600]
+    assert long_ones == pytest.approx([HOUR_S, 2 * HOUR_S, 4 * HOUR_S], abs=61)
+
+
 def test_a_page_in_order_between_makes_it_a_host_like_any_other(simulate, tmp_path):
     web = web_with_a_dead_host(links=40)
     for n in range(40):
