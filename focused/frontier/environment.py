@@ -41,6 +41,11 @@ def opened(folder: Path, *, durable: bool, read_only: bool = False) -> lmdb.Envi
         env.reader_check()
     except (lmdb.Error, OSError) as error:
         raise damaged(folder, error) from error
+    # Reading behind the file's end would end the process with a signal (SIGBUS).
+    whole_bytes = (env.info()["last_pgno"] + 1) * env.stat()["psize"]
+    if (folder / "data.mdb").stat().st_size < whole_bytes:
+        env.close()
+        raise damaged(folder, ValueError(f"data.mdb is cut off: it had {whole_bytes} bytes"))
     return env
 
 

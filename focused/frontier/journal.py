@@ -45,18 +45,30 @@ class Journal:
     def __init__(self, path: Path) -> None:
         """Open or create the file. Raises OSError."""
         # Written at once: what is buffered here would die with the process.
-        self._file: BinaryIO = path.open("r+b" if path.exists() else "w+b", buffering=0)
+        self._path = path
+        self._is_new = not path.exists()
+        self._file: BinaryIO = path.open("w+b" if self._is_new else "r+b", buffering=0)
         self._marked = True
         self.bytes = 0
 
     def since(self, checkpoint: int) -> Iterator[Sequence[Step]]:
-        """Yield the batches that were committed after ``checkpoint``, oldest first."""
+        """Yield the batches that were committed after ``checkpoint``, oldest first.
+
+        Raises ValueError when the file is damaged, of another state, or gone. A last batch
+        that is cut short is none of it: the process died while it wrote.
+        """
+        if self._is_new and checkpoint:
+            self._path.unlink()  # an empty one would be believed the next time
+            raise ValueError("its journal is gone")
         self._file.seek(0)
         raw = self._file.read()
-        if len(raw) < _HEAD.size:
+        # Begun anew as the process died, or the power: the tables have all there was.
+        if len(raw) < _HEAD.size or not raw.strip(b"\0"):
             return
         magic, boot, follows = _HEAD.unpack_from(raw)
-        if magic != _MAGIC or follows != checkpoint:
+        if magic != _MAGIC or follows > checkpoint:
+            raise ValueError("its journal is damaged, or another state's")
+        if follows < checkpoint:
             return
         batches: list[Sequence[Step]] = []
         trusted = 0
@@ -66,6 +78,9 @@ class Journal:
             at += _BATCH.size
             body = raw[at : at + length]
             if len(body) < length or zlib.crc32(body) != checksum:
+                # Where the power failed any part of what was not synced may be missing.
+                if len(body) == length and boot == _this_boot():
+                    raise ValueError("its journal is damaged")
                 break
             at += length
             if length:

@@ -89,7 +89,7 @@ class StateStore:
                 environment.claim(env, folder, {"format": FORMAT_VERSION, **identity})
                 store = cls(env, lock, folder, commit_every)
                 store._catch_up()
-            except (lmdb.Error, OSError, msgspec.MsgspecError) as error:
+            except (lmdb.Error, OSError, ValueError, msgspec.MsgspecError) as error:
                 raise environment.damaged(folder, error) from error
             undo.pop_all()
         return store

@@ -137,10 +137,7 @@ def repeated(site: Served) -> int:
     [
         noise_at_the_start,
         noise_in_the_middle,
-        pytest.param(
-            cut_in_half,
-            marks=pytest.mark.xfail(reason="LMDB reads behind the file's end: SIGBUS"),
-        ),
+        cut_in_half,
         cut_to_a_stump,
     ],
 )
@@ -177,7 +174,6 @@ def noise_half_way(data: bytes) -> bytes:
     return data[:half] + noise(LMDB_PAGE_BYTES) + data[half + LMDB_PAGE_BYTES :]
 
 
-@pytest.mark.xfail(reason="what cannot be read of a journal is passed over, and then overwritten")
 @pytest.mark.parametrize("how", [noise_at_the_start, noise_half_way, None])
 def test_a_damaged_journal_is_told_and_left_alone(
     killed_topic: Path, site: Served, how: Callable[[bytes], bytes] | None
