@@ -45,7 +45,8 @@ class Scope:
     Hosts match themselves and their subdomains; paths are regular
     expressions searched in path and query; languages are ISO 639-1 codes.
     A directory is a host and the URL's path up to its last slash; an address
-    is the IP address that a host's answers come from.
+    is the IP address that a host's answers come from. ``private_addresses``
+    lets in what is no public server: loopback, private and link-local networks.
     """
 
     allow_hosts: tuple[str, ...] = ()
@@ -59,6 +60,7 @@ class Scope:
     max_pages_per_directory: int | None = None
     max_pages_per_address: int | None = None
     max_page_bytes: int = 10_000_000
+    private_addresses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,11 @@ def on_a_recorded_web(topic: Topic) -> Topic:
     """The topic as it runs where a recorded web answers, replayed or simulated.
 
     There is no server to spare, no host that comes back after an hour, and one
-    address, at most, for all of them.
+    address, at most, for all of them, which is this machine's own.
     """
     return replace(
         topic,
+        scope=replace(topic.scope, private_addresses=True),
         politeness=replace(
             topic.politeness, fetch_time_factor=0.0, set_aside_s=0.0, per_address=False
         ),

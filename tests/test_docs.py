@@ -13,10 +13,10 @@ import pytest
 import focused
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.cli import main
+from focused.crawl.failures import RULES
 from focused.frontier.transfer import SCHEMA
 from focused.recorded.faults import FaultKind
 from focused.scrapy_addon.addon import DEFAULTS
-from focused.web.page import FailureKind
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -99,10 +99,13 @@ def test_the_documented_columns_are_those_of_the_schema(file: str, columns: obje
     assert table_names(told) == set(columns.names)
 
 
-def test_every_kind_of_failure_is_documented() -> None:
-    told = section((DOCS / "crawl-folder.md").read_text(), "pages.parquet")
-    missing = {str(kind) for kind in FailureKind} - set(re.findall(r"`([a-z0-9-]+)`", told))
-    assert not missing
+def test_the_documented_kinds_of_failure_are_those_that_a_crawl_acts_by() -> None:
+    told = section((DOCS / "crawl-folder.md").read_text(), "Kinds of failure")
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| (.+?) \| (yes|no) \| (.+?) \|$", told, re.MULTILINE)
+    assert rows == [
+        (str(kind), rule.meaning, "yes" if rule.again else "no", str(rule.host))
+        for kind, rule in RULES.items()
+    ]
 
 
 def test_every_kind_of_fault_is_documented() -> None:

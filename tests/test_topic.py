@@ -536,4 +536,11 @@ def test_over_a_recorded_web_no_server_is_spared_and_no_host_waited_for(folder: 
     spared = (ran.politeness.fetch_time_factor, ran.politeness.set_aside_s)
     assert (*spared, ran.politeness.per_address) == (0.0, 0.0, False)
     kept = {"fetch_time_factor": 10.0, "set_aside_s": 3600.0, "per_address": True}
+    ran = replace(ran, scope=replace(ran.scope, private_addresses=False))
     assert replace(ran, politeness=replace(ran.politeness, **kept)) == topic
+
+
+def test_a_recorded_web_is_on_this_machine_whatever_its_hosts_are_called(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    assert not topic.scope.private_addresses
+    assert on_a_recorded_web(topic).scope.private_addresses

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from focused.crawl.counters import Counters
-from focused.crawl.failures import RULES
+from focused.crawl.failures import RULES, HostEffect
 from focused.crawl.given_up import GivenUpHosts
 from focused.crawl.robots_gate import RobotsGate, host_is_unreachable
 from focused.crawl.spending import DirectoryBudget
@@ -129,7 +129,10 @@ class HostCare:
         politeness = self._politeness
         rest = rest_after(failed.elapsed_s, politeness.fetch_time_factor)
         pace = after_trouble(host.pace, now, politeness.delay_s, failed.retry_after_s, rest)
-        if failed.kind is FailureKind.NO_HOST and politeness.set_aside_s:
+        effect = RULES[failed.kind].host
+        if effect is HostEffect.GIVEN_UP:
+            return self._give_up(host, failed.kind, now)
+        if effect is HostEffect.ONE_MORE_CHANCE and politeness.set_aside_s:
             # Name servers err: such a host is asked once more, and no hours are waited for it.
             # Where no host is set aside no hours are waited anyway: a trouble like any other.
             if host.name in self._missed:

@@ -77,7 +77,7 @@ class Tending:
         """
         self._frontier = frontier
         self._order = order
-        self._filter = ScopeFilter(scope or Scope())
+        self._filter = ScopeFilter(scope or Scope(private_addresses=True))
         self._given_up = given_up
         self._keep = keep
         self._now = now

@@ -31,7 +31,7 @@ from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.session import Session, attach, topic_of
 from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.scrapy_addon.state_folder import open_state
-from focused.topic import Topic
+from focused.topic import Topic, on_a_recorded_web
 from focused.web.scope import check_seeds_in_scope
 
 DEFAULTS: dict[str, Any] = {
@@ -93,14 +93,14 @@ class FocusedAddon:
 
     def _attach_session(self, settings: BaseSettings) -> Topic:
         topic = topic_of(settings)
-        check_seeds_in_scope(topic)
+        replayed = bool(settings["FOCUSED_REPLAY"])
+        check_seeds_in_scope(on_a_recorded_web(topic) if replayed else topic)
         policy = settings["FOCUSED_POLICY"]
         try:
             policy_named(policy)
         except ConfigurationError as error:
             raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
         # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
-        replayed = bool(settings["FOCUSED_REPLAY"])
         open_state(topic, policy, replayed=replayed).close()
         if settings["FOCUSED_GUIDE"]:
             guide = load_object(settings["FOCUSED_GUIDE"])(topic)

@@ -228,7 +228,10 @@ def samples_of(topic: Topic) -> Topic:
     return replace(
         topic,
         politeness=replace(topic.politeness, set_aside_s=0.0),
-        scope=Scope(max_page_bytes=topic.scope.max_page_bytes),
+        scope=Scope(
+            max_page_bytes=topic.scope.max_page_bytes,
+            private_addresses=topic.scope.private_addresses,
+        ),
         budget=Budget(),
         output=replace(topic.output, warc=True, parquet=False),
     )

@@ -132,11 +132,13 @@ class FailureKind(StrEnum):
     """Why a URL gave no page. The value is what reports print.
 
     ``NO_HOST``: the name service says that there is no such name; ``DNS``:
-    the name service gave no answer.
+    the name service gave no answer; ``PRIVATE_ADDRESS``: it, or the URL,
+    names an address that is no public server's.
     """
 
     DNS = "dns"
     NO_HOST = "no-such-host"
+    PRIVATE_ADDRESS = "private-address"
     CONNECT = "connect"
     TIMEOUT = "timeout"
     RESET = "reset"

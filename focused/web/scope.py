@@ -8,6 +8,9 @@ import ada_url
 
 from focused.errors import ConfigurationError
 from focused.topic import Scope, Topic
+from focused.web.addresses import is_private_host
+
+_INTRANET = "scope.private_addresses = true lets in hosts of your own network"
 
 
 class ScopeFilter:
@@ -23,6 +26,7 @@ class ScopeFilter:
         self._allow_paths = tuple(re.compile(pattern) for pattern in scope.allow_paths)
         self._deny_paths = tuple(re.compile(pattern) for pattern in scope.deny_paths)
         self._max_depth = scope.max_depth
+        self._private = scope.private_addresses
         self._only_depth = not (
             self._allow_hosts or self._deny_hosts or self._allow_paths or self._deny_paths
         )
@@ -32,14 +36,19 @@ class ScopeFilter:
 
         ``url`` is absolute and normalised (see :mod:`focused.web.url`),
         ``depth`` its distance from the seed in links. The reasons are short
-        and few, fit to be counted: ``"too deep"``, ``"host denied"``,
-        ``"host not allowed"``, ``"path denied"``, ``"path not allowed"``.
+        and few, fit to be counted: ``"too deep"``, ``"private address"``,
+        ``"host denied"``, ``"host not allowed"``, ``"path denied"``,
+        ``"path not allowed"``. Where a name stands is not known here.
         """
         if self._max_depth is not None and depth > self._max_depth:
             return "too deep"
-        if self._only_depth:
+        if self._only_depth and self._private:
             return None
         host, path = _split(url)
+        if not self._private and is_private_host(host):
+            return "private address"
+        if self._only_depth:
+            return None
         if self._deny_hosts and _covered(host, self._deny_hosts):
             return "host denied"
         if self._allow_hosts and not _covered(host, self._allow_hosts):
@@ -57,6 +66,7 @@ def check_seeds_in_scope(topic: Topic) -> None:
     refused = [(seed, scope.refuses(ada_url.URL(seed).href)) for seed in topic.seeds.urls]
     lines = [
         f"{topic.path}: seeds: {seed} is out of the topic's own [scope]: {reason}"
+        + (f"; {_INTRANET}" if reason == "private address" else "")
         for seed, reason in refused
         if reason is not None
     ]

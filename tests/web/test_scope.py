@@ -44,7 +44,7 @@ def test_a_denied_host_stays_denied_below_an_allowed_one() -> None:
 
 
 def test_a_numeric_host_with_a_port_is_recognised() -> None:
-    scope = ScopeFilter(Scope(allow_hosts=("127.0.0.1", "[::1]")))
+    scope = ScopeFilter(Scope(allow_hosts=("127.0.0.1", "[::1]"), private_addresses=True))
     assert scope.refuses("http://127.0.0.1:8000/") is None
     assert scope.refuses("http://[::1]:8000/") is None
     assert scope.refuses("http://[::2]/") == "host not allowed"
@@ -99,6 +99,28 @@ def test_a_seed_outside_the_topics_own_scope_is_a_configuration_error() -> None:
 
 def test_a_seed_in_capitals_is_in_scope() -> None:
     check_seeds_in_scope(topic_with("HTTPS://A.Example", Scope(allow_hosts=("a.example",))))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://127.0.0.1:8080/x",
+        "http://[::1]:8080/",
+        "http://localhost/",
+        "http://printer.localhost:631/",
+        "http://169.254.169.254/latest/meta-data/",
+    ],
+)
+def test_private_addresses_are_out_of_scope_unless_the_topic_lets_them_in(url: str) -> None:
+    assert ScopeFilter(Scope()).refuses(url) == "private address"
+    assert ScopeFilter(Scope(allow_hosts=("a.example",))).refuses(url) == "private address"
+    assert ScopeFilter(Scope(private_addresses=True)).refuses(url) is None
+
+
+def test_a_private_seed_is_an_error_that_tells_which_key_lets_it_in() -> None:
+    with pytest.raises(ConfigurationError, match=r"private_addresses = true lets in hosts of your"):
+        check_seeds_in_scope(topic_with("http://10.0.0.1/", Scope()))
 
 
 hosts = st.from_regex(r"[a-z]{1,4}(\.[a-z]{1,4}){0,3}", fullmatch=True)
