@@ -112,8 +112,7 @@ class HostCare:
         """Take in what the request for the robots.txt of ``url``'s site brought."""
         self._counters.robots_fetched += 1
         if isinstance(outcome, Failed) and host_is_unreachable(outcome):
-            at_most = self._politeness.max_tries
-            host.pace = self._after_trouble(host, self._own_trouble(host, outcome), now, at_most)
+            host.pace = self._after_silence(host, url, self._own_trouble(host, outcome), now)
             return
         self._missed.discard(host.name)
         rules = self._robots.learn(host, url, outcome, now)
@@ -123,6 +122,17 @@ class HostCare:
         host.pace = replace(
             after_answer(pace, now, self._politeness.delay_s, rest), times_aside=pace.times_aside
         )
+
+    def _after_silence(self, host: Host, url: str, failed: Failed, now: float) -> HostPace:
+        """The pace after a robots.txt that could not be had: its host is left alone, for now."""
+        politeness = self._politeness
+        if failed.kind is not FailureKind.NO_HOST:
+            self._robots.learn_silence(host, url, now)
+            tries_spent = host.pace.failures + 1 >= politeness.max_tries
+            if tries_spent and self._robots.outlives_silence(host, url, now):
+                rest = rest_after(failed.elapsed_s, politeness.fetch_time_factor)
+                return after_trouble(host.pace, now, politeness.delay_s, failed.retry_after_s, rest)
+        return self._after_trouble(host, failed, now, politeness.max_tries)
 
     def _after_trouble(self, host: Host, failed: Failed, now: float, at_most: int) -> HostPace:
         """The pace after one trouble more, of which the host is granted ``at_most`` in a row."""
@@ -159,7 +169,7 @@ class HostCare:
         """
         if failed.kind is not FailureKind.NO_HOST:
             return failed
-        if host_of(failed.url) != host.name or host.fetched or self._hosts.robots(host):
+        if host_of(failed.url) != host.name or host.fetched or self._robots.has_answered(host):
             return replace(failed, kind=FailureKind.DNS)
         return failed
 

@@ -4,18 +4,19 @@ http and https of a host are two sites with rules of their own (RFC 9309
 section 2.3), though one host to be polite to.
 
 Rules live in the host's durable row, so a restarted crawl keeps them until
-they expire (at most 24 h, RFC 9309 section 2.4); parsed rules are cached for
-the hosts asked last.
+they expire (at most 24 h, RFC 9309 section 2.4), and remembers since when a
+robots.txt could not be had; parsed rules are cached for the hosts asked last.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 
 from focused.frontier.frontier import Hosts
 from focused.frontier.host import Host
 from focused.web.page import Failed, FailureKind, Outcome
-from focused.web.robots import UNAVAILABLE, RobotsRules, rules_from_fetch
+from focused.web.robots import UNAVAILABLE, RobotsRules, rules_from_fetch, while_unreachable
 
 _PARSED_HOSTS = 2_000
 MAX_REDIRECTS = 5
@@ -47,9 +48,32 @@ class RobotsGate:
     def learn(self, host: Host, url: str, outcome: Outcome, now: float) -> RobotsRules:
         """Take in what the request for the robots.txt of ``url``'s site brought."""
         rules = rules_from_fetch(outcome, now)
-        self._hosts.keep_robots(host, _scheme(url), rules.to_state())
-        self._remember((host.name, _scheme(url)), rules)
+        self._keep(host, url, rules)
         return rules
+
+    def learn_silence(self, host: Host, url: str, now: float) -> None:
+        """The robots.txt of ``url``'s site could not be had: remember since when."""
+        known = self._rules(host, _scheme(url))
+        if known is None or known.unreachable_since is None:
+            silent = while_unreachable(known, now)
+            # A copy is used when tries are spent, not before.
+            expires_at = now if known is None else known.expires_at
+            self._keep(host, url, replace(silent, expires_at=expires_at))
+
+    def outlives_silence(self, host: Host, url: str, now: float) -> bool:
+        """Whether the site may be asked though its robots.txt cannot be had, when tries are spent.
+
+        By a copy that is out of date, or after 30 days: see
+        :func:`focused.web.robots.while_unreachable`.
+        """
+        rules = while_unreachable(self._rules(host, _scheme(url)), now)
+        self._keep(host, url, rules)
+        return rules.is_copy
+
+    def has_answered(self, host: Host) -> bool:
+        """Whether a robots.txt of the host was had, ever."""
+        kept = self._hosts.robots(host).values()
+        return any(RobotsRules.from_state(state).is_copy for state in kept)
 
     def crawl_delay_s(self, rules: RobotsRules) -> float:
         """Return the delay that the host asks of us, 0 when it asks none."""
@@ -65,6 +89,10 @@ class RobotsGate:
         rules = RobotsRules.from_state(kept)
         self._remember((host.name, scheme), rules)
         return rules
+
+    def _keep(self, host: Host, url: str, rules: RobotsRules) -> None:
+        self._hosts.keep_robots(host, _scheme(url), rules.to_state())
+        self._remember((host.name, _scheme(url)), rules)
 
     def _remember(self, site: tuple[str, str], rules: RobotsRules) -> None:
         self._parsed[site] = rules

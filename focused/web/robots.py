@@ -1,12 +1,14 @@
 """robots.txt as RFC 9309 has it: a decision, a delay, an expiry.
 
-Paths are matched by Protego. Which group is ours is decided here, because
-Protego is wider than the RFC (section 2.2.1): the product token must match
-whole ("foo" is not "foobot"), and records the RFC does not define, such as
-Crawl-delay, must not end a list of user agents.
+The file is read in :mod:`focused.web.robots_file`, paths are matched in
+:mod:`focused.web.robots_paths`. Redirects are followed by whoever fetches, five
+hops at least (section 2.3.1.2), and the last outcome is what
+:func:`rules_from_fetch` wants.
 
-Redirects are followed by whoever fetches, five hops at least (section
-2.3.1.2), and the last outcome is what :func:`rules_from_fetch` wants.
+Where Google's parser differs from the RFC, the RFC is kept: an allowed
+``/x/index.html`` does not allow ``/x/``, ``%62`` is ``b``, a ``$`` at the end is
+never a dollar, lines are not cut at 16 kB. Its leniency is kept, too, where
+the RFC is silent: see :mod:`focused.web.robots_file`.
 """
 
 from __future__ import annotations
@@ -14,37 +16,36 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from urllib.parse import quote
-
-from protego import Protego
 
 from focused.errors import StateError
-from focused.web.decode import decode
 from focused.web.page import FailureKind, Fetched, Outcome, Redirected
-from focused.web.url import normalise
+from focused.web.robots_age import MAX_AGE_S, MIN_AGE_S, max_age_s
+from focused.web.robots_file import MAX_ROBOTS_BYTES, RobotsFile, decode_robots, read_robots
+from focused.web.robots_paths import PathRules
 
-MAX_ROBOTS_BYTES = 512_000  # 500 KiB, section 2.5
-MAX_AGE_S = 86_400.0  # section 2.4
-MIN_AGE_S = 600.0  # many servers forbid caching by default; this is kind enough to them
+__all__ = [
+    "MAX_AGE_S", "MAX_ROBOTS_BYTES", "MIN_AGE_S", "RETRY_S", "UNAVAILABLE", "UNREACHABLE_LONG_S",
+    "Access", "RobotsRules", "product_token", "rules_from_fetch", "while_unreachable",
+]  # fmt: skip
+
 RETRY_S = 300.0  # how soon an unreachable robots.txt is asked for again
 MIN_RETRY_S = 60.0
+UNREACHABLE_LONG_S = 30 * 86_400.0  # section 2.3.1.4: "a reasonably long period"
+STALE_FOR_S = 3_600.0  # how soon a copy that is out of date is tried to be renewed
 
-_RULES = {
-    "allow": "Allow",
-    **dict.fromkeys(
-        ("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), "Disallow"
-    ),
-}
-_AGENT_FIELDS = frozenset({"useragent"})
-_DELAY_FIELDS = frozenset({"crawldelay"})
-_SITEMAP_FIELDS = frozenset({"sitemap", "sitemaps"})
 _TOKEN = re.compile(r"[A-Za-z_-]+")
-_COMPATIBLE = re.compile(r"\(\s*compatible\s*;\s*([A-Za-z_-]+)", re.IGNORECASE)
-_ESCAPED_IN_QUERY = re.compile(r"%(?:(3[Aa])|2[Ff])")
-_MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
+_COMPATIBLE = re.compile(r"\bcompatible\s*;\s*([A-Za-z_-]+)", re.IGNORECASE)
+_PRODUCT = re.compile(r"([A-Za-z_-]+)/")
+_COMMENT = re.compile(r"\([^()]*\)")
+# fmt: off
+_BROWSERS = frozenset({
+    "applewebkit", "chrome", "edg", "firefox", "gecko", "headlesschrome", "khtml", "mobile",
+    "mozilla", "opr", "safari", "version",
+})
+# fmt: on
 UNAVAILABLE = frozenset(
     {
         FailureKind.CLIENT_ERROR,
@@ -64,86 +65,90 @@ class Access(StrEnum):
     DISALLOW_ALL = "disallow-all"
 
 
-@dataclass(slots=True)
-class _Group:
-    """The records of one product token (or of "*"), all its groups together."""
-
-    rules: list[str] = field(default_factory=list)
-    delay_s: float | None = None
-
-
 @dataclass(frozen=True)
 class RobotsRules:
-    """One host's rules until ``expires_at`` (seconds since the epoch)."""
+    """One site's rules until ``expires_at``.
+
+    ``unreachable_since`` is when robots.txt first could not be had, None when
+    the last try brought it; both in seconds since the epoch.
+    """
 
     access: Access
     expires_at: float
     text: str = ""
-    _matchers: dict[str, Protego] = field(default_factory=dict, repr=False, compare=False)
+    unreachable_since: float | None = None
+    _matchers: dict[str, PathRules] = field(default_factory=dict, repr=False, compare=False)
 
     def allows(self, url: str, user_agent: str) -> bool:
-        """Tell whether ``user_agent`` (header or product token) may fetch a URL of this host."""
+        """Tell whether ``user_agent`` (header or product token) may fetch a URL of this site."""
         if self.access is not Access.RULES:
             return self.access is Access.ALLOW_ALL
-        if not self._group(user_agent).rules:
-            return True
-        return self._matcher(user_agent).can_fetch(_plain_query(url), "*")
+        matcher = self._matchers.get(user_agent)
+        if matcher is None:
+            group = self._file.group_of(product_token(user_agent))
+            matcher = self._matchers[user_agent] = PathRules(group.rules)
+        return matcher.allow(url)
 
     def crawl_delay_s(self, user_agent: str) -> float | None:
         """Return the seconds that the host wants between requests, None when it does not say."""
-        return self._group(user_agent).delay_s
+        return self._file.group_of(product_token(user_agent)).delay_s
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether a server said so, and not its silence."""
+        return self.access is not Access.DISALLOW_ALL
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps named, normalised, each once."""
-        return self._records[1]
+        return self._file.sitemaps
 
-    def to_state(self) -> dict[str, str | float]:
+    def to_state(self) -> dict[str, str | float | None]:
         """Return what a restarted crawl needs, fit for JSON."""
-        return {"access": self.access.value, "expires_at": self.expires_at, "text": self.text}
+        return {
+            "access": self.access.value,
+            "expires_at": self.expires_at,
+            "text": self.text,
+            "unreachable_since": self.unreachable_since,
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, object]) -> RobotsRules:
         """Return the rules that :meth:`to_state` gave; raises StateError for anything else."""
         try:
-            expires_at = state["expires_at"]
-            text = state["text"]
+            expires_at, text = state["expires_at"], state["text"]
+            since = state.get("unreachable_since")
             if not isinstance(expires_at, int | float) or not isinstance(text, str):
                 raise TypeError(type(expires_at), type(text))
-            return cls(Access(str(state["access"])), float(expires_at), text)
+            if not isinstance(since, int | float | None):
+                raise TypeError(type(since))
+            return cls(Access(str(state["access"])), float(expires_at), text, since)
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(
                 f"stored robots.txt rules are damaged ({error!r}); delete them to fetch them again"
             ) from error
 
     @cached_property
-    def _records(self) -> tuple[dict[str, _Group], tuple[str, ...]]:
-        return _read(self.text)
-
-    def _group(self, user_agent: str) -> _Group:
-        groups = self._records[0]
-        return groups.get(product_token(user_agent).lower()) or groups.get("*") or _Group()
-
-    def _matcher(self, user_agent: str) -> Protego:
-        matcher = self._matchers.get(user_agent)
-        if matcher is None:
-            group = self._group(user_agent)
-            matcher = Protego.parse("\n".join(("User-agent: *", *group.rules)))
-            self._matchers[user_agent] = matcher
-        return matcher
+    def _file(self) -> RobotsFile:
+        return read_robots(self.text)
 
 
 def product_token(user_agent: str) -> str:
     """Return the name that robots.txt files call a crawler by (section 2.2.1).
 
     ``"FocusedBot/0.1 (+https://example.org/bot)"`` gives ``"FocusedBot"``;
-    behind a browser's name, the one that is "compatible" counts.
+    behind a browser's name, the one that is "compatible" counts, or else the
+    last product that is no browser's.
     """
-    match = _COMPATIBLE.search(user_agent)
-    if match:
-        return match[1]
+    compatible = _COMPATIBLE.search(user_agent)
+    if compatible:
+        return compatible[1]
     match = _TOKEN.match(user_agent.strip())
-    return match[0] if match else ""
+    if match is None or match[0].lower() not in _BROWSERS:
+        return match[0] if match else ""
+    products: list[str] = _PRODUCT.findall(_COMMENT.sub(" ", user_agent))
+    own = [name for name in products if name.lower() not in _BROWSERS]
+    return own[-1] if own else match[0]
 
 
 def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
@@ -153,7 +158,8 @@ def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
     up; section 2.3.1.3) allows all. "Unreachable" (5xx, no network, and 429,
     which is no statement about rules; section 2.3.1.4) disallows all and
     expires in five minutes or when Retry-After says. Other rules last as
-    Cache-Control says, ten minutes at least and a day at most. Never raises.
+    Cache-Control and Expires say, ten minutes at least and a day at most. Never
+    raises.
     """
     if isinstance(outcome, Fetched):
         return _from_response(outcome, now)
@@ -165,88 +171,28 @@ def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
     return RobotsRules(Access.DISALLOW_ALL, now + min(MAX_AGE_S, max(MIN_RETRY_S, retry_s)))
 
 
+def while_unreachable(known: RobotsRules | None, now: float) -> RobotsRules:
+    """Return what holds while robots.txt cannot be had; ``known`` is what held before.
+
+    A copy stays in use though it is out of date, and is tried to be renewed in
+    an hour (section 2.4). Without one all is disallowed, until 30 days of that
+    are over: then it counts as unavailable, and all is allowed for a day
+    (section 2.3.1.4).
+    """
+    since = now
+    if known is not None and known.unreachable_since is not None:
+        since = known.unreachable_since
+    if known is not None and known.is_copy:
+        return replace(known, expires_at=now + STALE_FOR_S, unreachable_since=since)
+    if now - since >= UNREACHABLE_LONG_S:
+        return RobotsRules(Access.ALLOW_ALL, now + MAX_AGE_S, unreachable_since=since)
+    return RobotsRules(Access.DISALLOW_ALL, now, unreachable_since=since)
+
+
 def _from_response(fetched: Fetched, now: float) -> RobotsRules:
     if fetched.status == 429 or fetched.status >= 500:
         return RobotsRules(Access.DISALLOW_ALL, now + RETRY_S)
-    expires_at = now + _max_age_s(fetched.headers)
+    expires_at = now + max_age_s(fetched.headers)
     if fetched.status >= 300:
         return RobotsRules(Access.ALLOW_ALL, expires_at)
-    body = fetched.body
-    if len(body) > MAX_ROBOTS_BYTES:
-        # Half a line is another rule.
-        body = body[:MAX_ROBOTS_BYTES]
-        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
-    # RFC 9309 knows UTF-8 only: a charset header on it is a server's default.
-    text, _ = decode(body, {})
-    return RobotsRules(Access.RULES, expires_at, text)
-
-
-def _max_age_s(headers: Mapping[str, str]) -> float:
-    control = headers.get("cache-control", "")
-    match = _MAX_AGE.search(control)
-    if match:
-        return min(MAX_AGE_S, max(MIN_AGE_S, float(match[1])))
-    return MIN_AGE_S if re.search(r"no-(?:cache|store)", control, re.IGNORECASE) else MAX_AGE_S
-
-
-def _read(text: str) -> tuple[dict[str, _Group], tuple[str, ...]]:
-    """Return the groups by lower-case product token, and the sitemaps."""
-    groups: dict[str, _Group] = {}
-    sitemaps: dict[str, None] = {}
-    current: dict[str, _Group] = {}
-    has_rules = False
-    for line in re.split(r"[\r\n]+", text):
-        name, value = _record(line)
-        if name in _AGENT_FIELDS:
-            if has_rules:
-                current, has_rules = {}, False
-            token = _group_token(value)
-            if token:
-                current[token] = groups.setdefault(token, _Group())
-        elif name in _RULES:
-            has_rules = True
-            if value:
-                for group in current.values():
-                    group.rules.append(f"{_RULES[name]}: {_plain_query(value)}")
-        elif name in _DELAY_FIELDS:
-            delay_s = _seconds(value)
-            for group in current.values():
-                group.delay_s = delay_s if group.delay_s is None else group.delay_s
-        elif name in _SITEMAP_FIELDS and (url := normalise(value)):
-            sitemaps[url] = None
-    return groups, tuple(sitemaps)
-
-
-def _record(line: str) -> tuple[str, str]:
-    """Return field (letters only, lower case) and value of a line; a space may stand for ":"."""
-    line = line.partition("#")[0].strip()
-    name, colon, value = line.partition(":")
-    if not colon:
-        name, _, value = line.partition(" ")
-    value = value.strip()
-    if not value.isprintable():  # what Protego would take for the end of the line
-        value = quote(value, safe="%/?#[]@!$&'()*+,;=:~ ")
-    return re.sub(r"[\s_-]", "", name).lower(), value
-
-
-def _plain_query(path: str) -> str:
-    """Write ":" and "/" plainly in the query: section 2.2.2 takes them for the same as escaped."""
-    before, mark, query = path.partition("?")
-    if "%" not in query:
-        return path
-    return before + mark + _ESCAPED_IN_QUERY.sub(lambda m: ":" if m[1] else "/", query)
-
-
-def _group_token(value: str) -> str:
-    if value.startswith("*"):
-        return "*"
-    match = _TOKEN.match(value)
-    return match[0].lower() if match else ""
-
-
-def _seconds(value: str) -> float | None:
-    try:
-        seconds = float(value)
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return RobotsRules(Access.RULES, expires_at, decode_robots(fetched.body))

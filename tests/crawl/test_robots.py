@@ -145,6 +145,54 @@ def test_rules_are_asked_for_again_when_they_are_out_of_date(simulate, tmp_path)
     assert len(crawl.times(url)) == 2
 
 
+def after_a_day(simulate, tmp_path, *answers):
+    """A crawl that has a page, and after a day gets ``answers`` to robots.txt; /x and /y wait."""
+    url = "http://a.test/robots.txt"
+    web = site(page("http://a.test/", "/x", "/y"), page("http://a.test/x"), page("http://a.test/y"))
+    web[url] = [denying("/x"), *answers]
+    crawl = simulate(topic(tmp_path, "http://a.test/"), web).run(pages=1)
+    crawl.now += DAY_S + 1
+    return crawl
+
+
+def test_while_robots_txt_fails_its_copy_is_obeyed_when_all_tries_are_spent(simulate, tmp_path):
+    gone = failed("http://a.test/robots.txt", FailureKind.SERVER_ERROR)
+    crawl = after_a_day(simulate, tmp_path, gone).run()
+    assert crawl.urls == ["http://a.test/", "http://a.test/y"]
+    assert crawl.rows["http://a.test/x"]["failure"] == "robots"
+    assert len(crawl.times("http://a.test/robots.txt")) == 4
+
+
+def test_a_copy_is_renewed_as_soon_as_a_try_succeeds(simulate, tmp_path):
+    gone = failed("http://a.test/robots.txt", FailureKind.TIMEOUT)
+    crawl = after_a_day(simulate, tmp_path, gone, denying("/y")).run()
+    assert crawl.urls == ["http://a.test/", "http://a.test/x"]
+    assert crawl.rows["http://a.test/y"]["failure"] == "robots"
+
+
+def test_a_copy_is_tried_to_be_renewed_within_the_hour(simulate, tmp_path):
+    gone = failed("http://a.test/robots.txt", FailureKind.SERVER_ERROR)
+    crawl = after_a_day(simulate, tmp_path, gone, gone, gone, denying("/")).run(pages=2)
+    crawl.now += 3_601
+    crawl.crawl.seed(["http://a.test/late"], crawl.now)
+    crawl.run()
+    assert crawl.rows["http://a.test/late"]["failure"] == "robots"
+
+
+@pytest.mark.parametrize(("days", "brought"), [(29, []), (31, ["http://a.test/"])])
+def test_a_robots_txt_that_was_never_had_allows_all_after_30_days(
+    simulate, tmp_path, days, brought
+):
+    url = "http://a.test/robots.txt"
+    web = site(page("http://a.test/"))
+    web[url] = failed(url, FailureKind.SERVER_ERROR)
+    crawl = simulate(topic(tmp_path, "http://a.test/"), web)
+    crawl.step()
+    crawl.now += days * DAY_S
+    crawl.restart().run()
+    assert crawl.urls == brought
+
+
 def test_a_restarted_crawl_keeps_the_rules_it_has(simulate, tmp_path):
     web = site(page("http://a.test/", "/x"), denying("/x"))
     crawl = simulate(topic(tmp_path, "http://a.test/"), web).run(pages=1)

@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309, its examples included."""
+"""robots.txt by RFC 9309's examples, and as files really are; clauses: test_robots_rfc9309.py."""
 
 import json
 
@@ -214,9 +214,76 @@ def test_utf_16_and_broken_bytes_are_read() -> None:
     assert not allows(b"# caf\xe9 \xff\nUser-agent: *\nDisallow: /x\n\x00\xfe", "/x")
 
 
-@pytest.mark.parametrize("line", ["Disalow: /x", "disallow /x", " Disallow : /x "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Disalow: /x",
+        "disallow /x",
+        " Disallow : /x ",
+        "dissallow: /x",
+        "DISALLAW:/x",
+        "Disallow\t/x:y",
+    ],
+)
 def test_common_slips_are_understood(line: str) -> None:
-    assert not allows(f"User agent: *\n{line}", "/x")
+    for agent in ("User agent: *", "useragent: *", "user-agent *"):
+        assert not allows(f"{agent}\n{line}", "/x:y")
+
+
+def test_a_sentence_is_no_rule() -> None:
+    assert allows("User-agent: *\nDisallow / to all\nAllow me a word: stay away", "/x")
+
+
+@pytest.mark.parametrize("start", [b"\xef\xbb", b"\xef"])
+def test_a_piece_of_a_byte_order_mark_hides_no_line(start: bytes) -> None:
+    assert not allows(start + b"User-agent: *\nDisallow: /x", "/x")
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xef\x11\xbfUser-agent: x\nDisallow: /x", b"User-agent: x\n\xef\xbb\xbfDisallow: /x"]
+)
+def test_other_bytes_and_byte_order_marks_within_the_file_spoil_their_line(text: bytes) -> None:
+    assert allows(text, "/x", "x")
+
+
+@pytest.mark.parametrize("agent", ["Foo Bar", "Foo/2.1", "foo*", "FOO # bar"])
+def test_a_token_ends_where_a_token_can(agent: str) -> None:
+    text = f"User-agent: *\nDisallow: /\nUser-agent: {agent}\nAllow: /x/\nDisallow: /"
+    assert allows(text, "/x/y", "foo") and not allows(text, "/y", "foo")
+    assert not allows(text, "/x/y", "Bar")
+
+
+# Where Google's parser does something else: the RFC is kept
+
+
+def test_an_allowed_index_page_does_not_allow_its_directory() -> None:
+    text = "User-agent: *\nAllow: /d/index.html\nDisallow: /"
+    assert allows(text, "/d/index.html") and not allows(text, "/d/")
+
+
+def test_unreserved_characters_are_unescaped_in_rules() -> None:
+    text = "User-agent: *\nDisallow: /\nAllow: /foo/bar/%62%61%7A"
+    assert allows(text, "/foo/bar/baz") and allows(text, "/foo/bar/%62%61%7A")
+
+
+def test_long_lines_are_read_to_their_end() -> None:
+    long = "/x/" + "a" * 20_000
+    assert allows(f"User-agent: *\nDisallow: {long}/qux", f"{long}/fux")
+    assert not allows(f"User-agent: *\nDisallow: {long}/qux", f"{long}/qux")
+
+
+def test_a_field_that_only_begins_like_one_is_unknown() -> None:
+    assert allows("User-agent: *\nDisallow-not: /x", "/x")
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\x0b", "\xa0"])
+@pytest.mark.parametrize(
+    "line", ["Disallow{}x y", "Disallow:{}a{}b", "{}x", "User{}agent{}x y", "Site{}"]
+)
+def test_lines_of_blanks_are_read_in_linear_time(line: str, blank: str) -> None:
+    # Tried in all divisions they would take hours.
+    text = "User-agent: *\nDisallow: /x\n" + line.replace("{}", blank * 200_000)
+    assert not allows(text, "/x")
 
 
 def test_a_character_that_looks_like_a_line_end_hides_nothing() -> None:
@@ -318,10 +385,40 @@ def test_an_unreachable_host_says_when_to_ask_again(asked_s: float, given_s: flo
         ("no-store", MIN_AGE_S),
         ("s-maxage=5", MAX_AGE_S),
         ("max-age=soon", MAX_AGE_S),
+        ("max-age=3600, no-store", MIN_AGE_S),
+        ("no-cache=set-cookie, max-age=3600", MIN_AGE_S),
+        ('MAX-AGE = "3600"', 3_600.0),
+        ("x-max-age=3600", MAX_AGE_S),
+        ("max-age=3600, max-age=7200", 3_600.0),
+        ("private,must-revalidate;max-age=3600", 3_600.0),
     ],
 )
 def test_rules_last_as_cache_control_says_within_bounds(control: str, age_s: float) -> None:
     assert rules("", cache_control=control).expires_at == NOW + age_s
+
+
+DATE = "Sun, 06 Nov 1994 08:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "age_s"),
+    [
+        ({"expires": "Sun, 06 Nov 1994 09:00:00 GMT", "date": DATE}, 3_600.0),
+        ({"expires": "Sun, 06 Nov 1994 09:00:00 GMT", "date": DATE, "age": "600"}, 3_000.0),
+        ({"expires": "Sun, 06 Nov 2094 09:00:00 GMT", "date": DATE}, MAX_AGE_S),
+        ({"expires": DATE, "date": DATE}, MIN_AGE_S),
+        ({"expires": "0"}, MIN_AGE_S),
+        ({"expires": "Sun, 06 Nov 1994 09:00:00 GMT"}, MAX_AGE_S),
+        ({"expires": "0", "cache_control": "max-age=7200"}, 7_200.0),
+        ({"cache_control": "max-age=7200", "age": "1200"}, 6_000.0),
+        ({"cache_control": "max-age=7200", "age": "7200"}, MIN_AGE_S),
+        ({"cache_control": "max-age=7200", "age": "old"}, 7_200.0),
+    ],
+)
+def test_rules_last_as_expires_and_age_say_where_max_age_does_not(
+    headers: dict[str, str], age_s: float
+) -> None:
+    assert rules("", **headers).expires_at == NOW + age_s
 
 
 @pytest.mark.parametrize(
@@ -342,6 +439,9 @@ def test_a_response_with_a_body_is_judged_by_its_status(status: int, allowed: bo
         ("FocusedBot/0.1 (+https://example.org/bot)", "FocusedBot"),
         ("Mozilla/5.0 (compatible; Foo-Bot/1.0; +http://x.y/)", "Foo-Bot"),
         ("simple", "simple"),
+        ("Mozilla/5.0 (KHTML, like Gecko; compatible; Foo/2.1; +http://x.y/) Safari/537", "Foo"),
+        ("Mozilla/5.0 (X11; Linux) AppleWebKit/537.36 Foo_Bot/0.1 (+http://x.y/bot/1)", "Foo_Bot"),
+        ("Mozilla/5.0 (+http://x.y/bot/1)", "Mozilla"),
         ("123", ""),
         ("", ""),
     ],
@@ -359,12 +459,18 @@ def test_stored_rules_are_the_same_rules(access: Access) -> None:
         assert after.allows(HOST + path, "b") is before.allows(HOST + path, "b")
 
 
+def test_rules_that_an_older_version_stored_are_read() -> None:
+    state = {"access": "rules", "text": "User-agent: *\nDisallow: /x", "expires_at": 1}
+    assert not RobotsRules.from_state(state).allows(HOST + "/x", "b")
+
+
 @pytest.mark.parametrize(
     "state",
     [
         {},
         {"access": "rules", "text": 3, "expires_at": 1},
         {"access": "?", "text": "", "expires_at": 1},
+        {"access": "rules", "text": "", "expires_at": 1, "unreachable_since": "yes"},
     ],
 )
 def test_damaged_rules_are_an_error_of_state(state: dict[str, object]) -> None:
