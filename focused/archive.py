@@ -58,6 +58,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     training: bool = False
     elapsed_s: float = 0.0
     warc_offset: int | None = None
+    duplicate_kind: str | None = None
 
 
 PAGE_COLUMNS = PageRow.__struct_fields__

@@ -28,7 +28,8 @@ PAGES_SCHEMA = pa.schema(
         ("language", pa.string()),
         ("content_type", pa.string()),
         ("bytes", pa.int64()),
-        ("duplicate_of", pa.string()),  # URL of the earlier page with the same content, or null
+        ("duplicate_of", pa.string()),  # URL of the earlier page that it repeats, or null
+        ("duplicate_kind", pa.string()),  # exact | near; null for a page that repeats none
         ("training", pa.bool_()),  # a training sample: never counts as harvest
         ("found_at", pa.float64()),  # seconds since the epoch
         ("fetched_at", pa.float64()),

@@ -47,6 +47,8 @@ class Scope:
     A directory is a host and the URL's path up to its last slash; an address
     is the IP address that a host's answers come from. ``private_addresses``
     lets in what is no public server: loopback, private and link-local networks.
+    With ``near_duplicates`` a page that repeats an earlier one but for a few
+    words is a copy of it.
     """
 
     allow_hosts: tuple[str, ...] = ()
@@ -61,6 +63,7 @@ class Scope:
     max_pages_per_address: int | None = None
     max_page_bytes: int = 10_000_000
     private_addresses: bool = False
+    near_duplicates: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,6 +196,7 @@ def _scope(section: Table) -> Scope:
         max_pages_per_address=section.maybe_whole("max_pages_per_address", at_least=1),
         max_page_bytes=section.whole("max_page_bytes", default.max_page_bytes, at_least=1),
         private_addresses=section.flag("private_addresses", default.private_addresses),
+        near_duplicates=section.flag("near_duplicates", default.near_duplicates),
     )
 
 

@@ -16,7 +16,7 @@ class Counters:
 
     ``judged`` counts fetched pages that may be harvest (no training sample);
     ``on_topic`` those of them that the classifier found on topic, each
-    content once.
+    content once. ``near_duplicates`` are among the ``duplicates``.
     """
 
     settled: int = 0
@@ -25,6 +25,7 @@ class Counters:
     on_topic: int = 0
     training: int = 0
     duplicates: int = 0
+    near_duplicates: int = 0
     redirected: int = 0
     robots_fetched: int = 0
     robots_excluded: int = 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from focused.archive import Archive, PageRow
+from focused.crawl.copies import Copies, CopyKind, Looked
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery, link_rows
 from focused.crawl.failures import RULES
@@ -22,7 +23,6 @@ from focused.learning.protocols import TopicJudge, Visit
 from focused.topic import Topic
 from focused.web.decode import content_type_of
 from focused.web.feeds import is_feed
-from focused.web.fingerprint import content_fingerprint
 from focused.web.page import (
     Failed,
     FailureKind,
@@ -49,11 +49,14 @@ class _Harvest:
 
     page: Page
     judgement: Judgement
-    content_key: bytes
     feed: bool
-    duplicate_of: str | None
+    content: Looked | None
     depth: int
     scored: Mapping[str, ScoredLink]
+
+    @property
+    def duplicate_of(self) -> str | None:
+        return self.content.of if self.content is not None else None
 
 
 class Settling:
@@ -77,7 +80,7 @@ class Settling:
         self._topic = topic
         self._judge = judge
         self._feature_names = tuple(feature_names)
-        self._store = store
+        self._copies = Copies(store, near=topic.scope.near_duplicates)
         self._archive = archive
         self._counters = counters
         self._discovery = discovery
@@ -140,14 +143,13 @@ class Settling:
             return page
         feed = link.depth == 0 and is_feed(fetched)
         judgement = self._judge.judge(page)
-        key = content_fingerprint(page)
-        earlier = None if feed else self._store.get("content", key)
+        content = None if feed else self._copies.look_up(page)
         # What a feed lists is where the crawl starts: as near as the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = Visit(page, judgement, link.depth, link.score, link.evidence)
-        scored = {} if earlier else self._discovery.score(visit, depth)
-        duplicate_of = earlier.decode() if earlier else None
-        return _Harvest(page, judgement, key, feed, duplicate_of, depth, scored)
+        new = content is None or content.of is None
+        scored = self._discovery.score(visit, depth) if new else {}
+        return _Harvest(page, judgement, feed, content, depth, scored)
 
     def _fetched(
         self, link: QueuedLink, fetched: Fetched, harvest: _Harvest, now: float
@@ -155,8 +157,8 @@ class Settling:
         page, judgement = harvest.page, harvest.judgement
         duplicate = harvest.duplicate_of is not None
         training = link.url in self._training_urls
-        if not harvest.feed and not duplicate:
-            self._store.put("content", harvest.content_key, page.url.encode())
+        if harvest.content is not None:
+            self._copies.keep(page, harvest.content)
         self._count_page(harvest, training)
         row = self._row(
             link,
@@ -170,6 +172,7 @@ class Settling:
             content_type=content_type_of(fetched.headers),
             bytes=len(fetched.body),
             duplicate_of=harvest.duplicate_of,
+            duplicate_kind=None if harvest.content is None else harvest.content.kind,
             training=training,
             elapsed_s=fetched.elapsed_s,
             warc_offset=self._archive.append_response(fetched, now),
@@ -201,6 +204,8 @@ class Settling:
         duplicate = harvest.duplicate_of is not None
         counters.fetched += 1
         counters.duplicates += duplicate
+        near = harvest.content is not None and harvest.content.kind is CopyKind.NEAR
+        counters.near_duplicates += near
         counters.training += training
         if not training and not harvest.feed:
             counters.count_judged(harvest.judgement.on_topic and not duplicate)

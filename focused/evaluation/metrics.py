@@ -66,9 +66,11 @@ def failures_by_kind(pages: pd.DataFrame) -> dict[str, int]:
     return {str(kind): int(count) for kind, count in kinds.items()}
 
 
-def duplicates(pages: pd.DataFrame) -> int:
-    """How many of the pages repeat the content of an earlier one."""
-    return int(harvest_pages(pages)["duplicate_of"].notna().sum())
+def duplicates(pages: pd.DataFrame, kind: str | None = None) -> int:
+    """How many of the pages repeat an earlier one; with ``kind`` (exact, near) in that way."""
+    counted = harvest_pages(pages)
+    found = counted["duplicate_of"].notna() if kind is None else counted["duplicate_kind"].eq(kind)
+    return int(found.sum())
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class CrawlReport:
     failures: Mapping[str, int]
     hosts: int
     duplicates: int
+    near_duplicates: int
     robots_excluded: int
     out_of_scope: int
     frontier: int | None
@@ -116,6 +117,7 @@ def make_report(
         failures={kind: count for kind, count in failures.items() if kind != "robots"},
         hosts=int(counted["host"].nunique()),
         duplicates=metrics.duplicates(pages),
+        near_duplicates=metrics.duplicates(pages, kind="near"),
         robots_excluded=max(failures.get("robots", 0), _total(crawl, "robots_excluded") or 0),
         out_of_scope=_total(crawl, "out_of_scope") or 0,
         frontier=_total(crawl, "frontier"),

@@ -129,6 +129,7 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
     rows = [
         ("hosts", f"{report.hosts:,}"),
         ("duplicates", f"{report.duplicates:,}"),
+        ("  but for a few words", f"{report.near_duplicates:,}"),
         ("redirects", f"{report.redirected:,}"),
         ("robots-excluded", f"{report.robots_excluded:,}"),
         ("links out of scope", f"{report.out_of_scope:,}"),

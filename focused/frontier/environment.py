@@ -14,6 +14,7 @@ from focused.errors import StateError
 TABLES = (
     "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
     "given_up", "pages", "page_links", "content", "lessons", "learned",
+    "sketches", "shingles", "host_shingles", "mirrors",
 )  # fmt: skip
 """Tables of rows."""
 SETS = ("queue", "seen")

@@ -25,7 +25,7 @@ from focused.frontier import environment
 from focused.frontier.environment import SETS, TABLES
 from focused.frontier.journal import Journal, Step
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _DISK_ERRORS = (lmdb.DiskError, lmdb.MapFullError, OSError)
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
 # Of journal. More: fewer writes in all, longer pauses, more of memory until then.

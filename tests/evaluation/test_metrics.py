@@ -46,6 +46,12 @@ def test_a_duplicate_counts_as_fetched() -> None:
     assert duplicates(pages) == 1
 
 
+def test_duplicates_are_counted_by_kind() -> None:
+    near = page(B, duplicate_of=A, duplicate_kind="near")
+    pages = frame([good_page(A), near, page(C, duplicate_of=A, duplicate_kind="exact")])
+    assert (duplicates(pages), duplicates(pages, kind="near")) == (2, 1)
+
+
 def test_a_duplicate_training_sample_is_not_counted() -> None:
     assert duplicates(frame([page(A, duplicate_of=B, training=True)])) == 0
 

@@ -29,6 +29,7 @@ _PAGE: dict[str, Any] = {
     "content_type": "text/html",
     "bytes": 1000,
     "duplicate_of": None,
+    "duplicate_kind": None,
     "training": False,
     "found_at": 0.0,
     "elapsed_s": 0.1,

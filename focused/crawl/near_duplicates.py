@@ -1,0 +1,234 @@
+"""Which earlier page a fetched page repeats, but for a few words.
+
+Each page leaves a sketch of its shingles, filed under its smallest hashes. A new page
+is held against the few earlier ones with which it shares most of those. What stands on
+several pages of a host is that host's boilerplate (Bar-Yossef and Rajagopalan 2002,
+"Template detection via data mining and its applications") and counts on neither side,
+whichever of the two came first.
+
+A page that looks like another of its own host is the same page only if it bears the
+same title, numbers aside, and when the host's boilerplate is known: pages of one template
+with few words of their own look alike, and are what a reference consists of. Pages that
+are too short for a sample are never near-duplicates.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from focused.frontier.rows import pack
+from focused.frontier.store import StateStore
+from focused.web.page import Page
+from focused.web.shingles import Hashes, Sketch, resemblance, shingles, sketch, without
+from focused.web.url import host_of
+
+RESEMBLANCE = 0.85
+MIN_SHINGLES = 30
+MAX_PAGES = 1_000_000
+
+_FILED = 8
+_LOOKED_UP = 64
+_PAGES_A_HASH = 4
+_COMPARED = 4
+_RECENT = 8
+_PAGES_OF_BOILERPLATE = 3
+_MAX_BOILERPLATE = 1_024
+_FEW_NEWS = 4
+_NUMBERS = "near_duplicates"
+_NUMBER = struct.Struct(">I")
+_HASH = np.dtype(">u8")
+_DIGITS_AND_SPACE = re.compile(r"[\W\d_]+")
+
+
+class _Filed(msgspec.Struct, frozen=True, array_like=True):
+    """One earlier page: what it is held against."""
+
+    url: str
+    title: str
+    up_to: int
+    hashes: bytes
+
+    @property
+    def sketch(self) -> Sketch:
+        return Sketch(np.frombuffer(self.hashes, np.uint64), self.up_to)
+
+
+class _HostRow(msgspec.Struct, array_like=True):
+    """The numbers of a host's latest pages, and the shingles found on several of them.
+
+    ``quiet`` counts the latest pages in a row that added next to none of these.
+    """
+
+    recent: list[int]
+    boilerplate: bytes = b""
+    quiet: int = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what the host's pages have in common is known, mostly."""
+        return self.quiet > _PAGES_OF_BOILERPLATE
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """A page's different shingles, those of its host's boilerplate left out of ``own``.
+
+    ``boilerplate`` is the host's as it was known then, ``host_known`` whether that is all of it.
+    """
+
+    url: str
+    title: str
+    own: Sketch
+    boilerplate: Hashes
+    host_known: bool
+
+
+_filed_in = msgspec.msgpack.Decoder(_Filed).decode
+_host_in = msgspec.msgpack.Decoder(_HostRow).decode
+
+
+class NearDuplicates:
+    """The sketches of a crawl's last :data:`MAX_PAGES` pages, durable; the caller commits.
+
+    A page takes 1.5 kB at most, a host 8.3 kB once its boilerplate is known.
+    """
+
+    def __init__(
+        self, store: StateStore, *, threshold: float = RESEMBLANCE, most: int = MAX_PAGES
+    ) -> None:
+        """``threshold`` in (0, 1] is the least resemblance of a near-duplicate."""
+        self._store = store
+        self._threshold = threshold
+        self._most = most
+        self._next = int(store.get_meta(_NUMBERS) or 0)
+
+    def sketched(self, page: Page) -> Sketched:
+        """What :meth:`like` and :meth:`add` take of a page."""
+        row = self._host_row(host_of(page.url).encode())
+        boilerplate = np.frombuffer(row.boilerplate, np.uint64)
+        own = sketch(without(shingles(page.text), boilerplate))
+        if len(boilerplate) == _MAX_BOILERPLATE:
+            # Only up to there it is known which shingles are the host's.
+            own = own.until(int(boilerplate[-1]))
+        return Sketched(page.url, _plain(page.title), own, boilerplate, row.is_known)
+
+    def like(self, page: Sketched) -> str | None:
+        """The URL of the earlier page that ``page`` repeats; None when it is new, or too short."""
+        if len(page.own.hashes) < MIN_SHINGLES:
+            return None
+        best = (self._threshold, "")
+        for filed in self._alike(page.own):
+            share, number = self._resemblance(page, filed)
+            if number >= MIN_SHINGLES and share >= best[0]:
+                best = max(best, (share, filed.url))
+        return best[1] or None
+
+    def add(self, page: Sketched) -> None:
+        """File a page that repeats none; the oldest is forgotten when there are too many."""
+        own = page.own
+        if len(own.hashes) < MIN_SHINGLES:
+            return
+        host = host_of(page.url).encode()
+        row = self._host_row(host)
+        self._learn_boilerplate(row, own)
+        row.recent = [*row.recent[1 - _RECENT :], self._next]
+        self._store.put("host_shingles", host, pack(row))
+        filed = _Filed(page.url, page.title, own.up_to, own.hashes.tobytes())
+        self._store.put("sketches", _NUMBER.pack(self._next), pack(filed), last=True)
+        for key in _keys(own.hashes[:_FILED]):
+            pages = [*self._pages_with(key), self._next]
+            self._store.put("shingles", key, _packed(pages[-_PAGES_A_HASH:]))
+        self._next += 1
+        self._store.put_meta(_NUMBERS, self._next)
+        if self._next > self._most:
+            self._forget(self._next - self._most - 1)
+
+    def _resemblance(self, page: Sketched, filed: _Filed) -> tuple[float, int]:
+        """The resemblance of what is left of two pages without either host's boilerplate."""
+        mine, host = page.boilerplate, host_of(filed.url)
+        if host != host_of(page.url):
+            theirs = self._boilerplate(host)
+            return resemblance(page.own.without(theirs), filed.sketch.without(mine).without(theirs))
+        if not page.host_known or filed.title != page.title:
+            return 0.0, 0
+        return resemblance(page.own, filed.sketch.without(mine))
+
+    def _alike(self, own: Sketch) -> Iterator[_Filed]:
+        """The pages that share most of the smallest hashes, most first."""
+        keys = list(_keys(own.hashes[:_LOOKED_UP]))
+        shared = Counter(
+            number
+            for _, value in self._store.get_many("shingles", keys)
+            for number in _unpacked(value)
+        )
+        for number, _ in shared.most_common(_COMPARED):
+            raw = self._store.get("sketches", _NUMBER.pack(number))
+            if raw is not None:
+                yield _filed_in(raw)
+
+    def _learn_boilerplate(self, row: _HostRow, own: Sketch) -> None:
+        """Add what the host's latest pages and this one have in common."""
+        found = [own.hashes]
+        for number in row.recent:
+            raw = self._store.get("sketches", _NUMBER.pack(number))
+            if raw is not None:
+                found.append(_filed_in(raw).sketch.hashes)
+        known = np.frombuffer(row.boilerplate, np.uint64)
+        hashes, counts = np.unique_counts(np.concatenate(found))
+        common = hashes[counts >= _PAGES_OF_BOILERPLATE]
+        together = np.union1d(known, common)[:_MAX_BOILERPLATE]
+        row.quiet = row.quiet + 1 if len(without(together, known)) <= _FEW_NEWS else 0
+        row.boilerplate = together.tobytes()
+
+    def _forget(self, number: int) -> None:
+        key = _NUMBER.pack(number)
+        raw = self._store.get("sketches", key)
+        if raw is None:
+            return
+        filed = _filed_in(raw)
+        self._store.delete("sketches", key)
+        for each in _keys(filed.sketch.hashes[:_FILED]):
+            left = [other for other in self._pages_with(each) if other != number]
+            if left:
+                self._store.put("shingles", each, _packed(left))
+            else:
+                self._store.delete("shingles", each)
+        host = host_of(filed.url).encode()
+        if self._host_row(host).recent[-1:] == [number]:
+            self._store.delete("host_shingles", host)
+
+    def _pages_with(self, key: bytes) -> list[int]:
+        return _unpacked(self._store.get("shingles", key) or b"")
+
+    def _boilerplate(self, host: str) -> Hashes:
+        return np.frombuffer(self._host_row(host.encode()).boilerplate, np.uint64)
+
+    def _host_row(self, host: bytes) -> _HostRow:
+        raw = self._store.get("host_shingles", host)
+        return _HostRow([]) if raw is None else _host_in(raw)
+
+
+def _plain(title: str) -> str:
+    """A title in lower case, without numbers, punctuation and white space."""
+    return _DIGITS_AND_SPACE.sub("", title.lower())[:100]
+
+
+def _keys(hashes: Hashes) -> Iterator[bytes]:
+    raw = hashes.astype(_HASH).tobytes()
+    return (raw[i : i + 8] for i in range(0, len(raw), 8))
+
+
+def _packed(numbers: list[int]) -> bytes:
+    return np.array(numbers, np.uint32).tobytes()
+
+
+def _unpacked(raw: bytes) -> list[int]:
+    numbers: list[int] = np.frombuffer(raw, np.uint32).tolist()
+    return numbers

@@ -1,0 +1,172 @@
+"""How alike two texts are: shingles of words, and a sample of them that is fit to be kept.
+
+A shingle is :data:`SHINGLE_WORDS` words in a row. The resemblance of two texts
+is the share of their shingles that both have; it is estimated from each text's
+smallest hashes, which are the same sample wherever the texts are the same
+(Broder 1997, "On the resemblance and containment of documents"). Words are
+runs of letters and digits of any script, in lower case; scripts that write no
+spaces between words give each character as a word. All of it is arithmetic on
+arrays: no word is ever made a string.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+
+SHINGLE_WORDS = 5
+SKETCH_SHINGLES = 128
+MAX_TEXT_CHARS = 200_000
+
+_SEPARATOR, _LETTER, _ALONE = range(3)
+_UNSPACED = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3040, 0x30FF),  # Kana
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+)
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_STEP = np.uint64(0xC2B2AE3D27D4EB4F)
+_SPREAD = np.uint64(0xFF51AFD7ED558CCD)
+_HALF = np.uint64(33)
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A sample of a text's shingles: all whose hash is at most ``up_to``, ascending.
+
+    ``hashes`` has shape (n,), n at most :data:`SKETCH_SHINGLES`.
+    """
+
+    hashes: Hashes
+    up_to: int
+
+    def without(self, others: Hashes) -> Sketch:
+        """The same sample of the text without the shingles in ``others``."""
+        return Sketch(without(self.hashes, others), self.up_to)
+
+    def until(self, up_to: int) -> Sketch:
+        """The smaller sample of the shingles whose hash is at most ``up_to``."""
+        if up_to >= self.up_to:
+            return self
+        return Sketch(self.hashes[: np.searchsorted(self.hashes, np.uint64(up_to), "right")], up_to)
+
+
+def shingles(text: str) -> Hashes:
+    """The hashes of the text's different shingles, ascending, shape (n,).
+
+    The first :data:`MAX_TEXT_CHARS` characters count. A text of fewer words
+    than a shingle has none.
+    """
+    words = _word_hashes(text[:MAX_TEXT_CHARS].lower())
+    count = len(words) - SHINGLE_WORDS + 1
+    if count <= 0:
+        return np.empty(0, np.uint64)
+    joined = words[:count].copy()
+    for i in range(1, SHINGLE_WORDS):
+        joined *= _STEP
+        joined += words[i : i + count]
+    return _sorted_once(_mixed(joined))
+
+
+def sketch(hashes: Hashes) -> Sketch:
+    """The sample of a text's ascending ``hashes``: the smallest, or all where they are few."""
+    if len(hashes) <= SKETCH_SHINGLES:
+        return Sketch(hashes, int(np.iinfo(np.uint64).max))
+    return Sketch(hashes[:SKETCH_SHINGLES].copy(), int(hashes[SKETCH_SHINGLES - 1]))
+
+
+def without(hashes: Hashes, others: Hashes) -> Hashes:
+    """Those of ascending ``hashes`` that are not in ``others``."""
+    if not len(others) or not len(hashes):
+        return hashes
+    places = np.minimum(np.searchsorted(hashes, others), len(hashes) - 1)
+    kept = np.ones(len(hashes), bool)
+    kept[places[hashes[places] == others]] = False
+    return hashes[kept]
+
+
+def resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
+    """The share of shingles that both texts have, in [0, 1], and of how many it was estimated.
+
+    Its standard error is sqrt(share * (1 - share) / number). Without any
+    shingle in what both samples cover it is 0 of 0.
+    """
+    up_to = min(one.up_to, other.up_to)
+    mine, theirs = one.until(up_to).hashes, other.until(up_to).hashes
+    both = len(np.intersect1d(mine, theirs, assume_unique=True))
+    either = len(mine) + len(theirs) - both
+    return (both / either if either else 0.0), either
+
+
+def _word_hashes(text: str) -> Hashes:
+    if text.isascii():
+        codes = np.frombuffer(text.encode("ascii"), np.uint8)
+    else:
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    kinds = _kinds()[np.minimum(codes, 0x10000) if codes.dtype != np.uint8 else codes]
+    inside = kinds != _SEPARATOR
+    begins = inside.copy()
+    begins[1:] &= ~((kinds[1:] == _LETTER) & (kinds[:-1] == _LETTER))
+    starts = np.flatnonzero(begins)
+    if not len(starts):
+        return np.empty(0, np.uint64)
+    # A word is a polynomial of its characters; dividing by the power of its place makes it
+    # the same word at any place.
+    powers, inverses = _powers()
+    values = codes.astype(np.uint64)
+    values *= inside
+    values *= powers[: len(codes)]
+    return _mixed(np.add.reduceat(values, starts) * inverses[starts])
+
+
+def _sorted_once(hashes: Hashes) -> Hashes:
+    # np.unique takes twenty times as long: it does not sort.
+    hashes.sort()
+    first = np.ones(len(hashes), bool)
+    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+    return hashes[first]
+
+
+def _mixed(hashes: Hashes) -> Hashes:
+    """Bits that each depend on all bits of each hash (Appleby, MurmurHash3's finaliser)."""
+    hashes ^= hashes >> _HALF
+    hashes *= _SPREAD
+    hashes ^= hashes >> _HALF
+    return hashes
+
+
+@cache
+def _powers() -> tuple[Hashes, Hashes]:
+    inverse = np.uint64(pow(int(_BASE), -1, 1 << 64))
+    # Lower case may be longer than what it was made from.
+    length = 3 * MAX_TEXT_CHARS
+    return tuple(
+        np.cumprod(np.concatenate([np.ones(1, np.uint64), np.full(length, factor)]))
+        for factor in (_BASE, inverse)
+    )  # type: ignore[return-value]  # two factors, two arrays
+
+
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    """What each character of the basic plane is; the last entry stands for those beyond."""
+    kinds = np.zeros(0x10001, np.uint8)
+    for code in range(0x10000):
+        category = unicodedata.category(chr(code))
+        if category[0] == "L" or category in ("Nd", "Mn", "Mc"):
+            kinds[code] = _LETTER
+    for first, last in _UNSPACED:
+        block = kinds[first : last + 1]
+        block[block == _LETTER] = _ALONE
+    kinds[0x10000] = _ALONE
+    return kinds

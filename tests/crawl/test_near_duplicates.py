@@ -1,0 +1,201 @@
+"""Which pages are taken for copies of earlier ones though some of their words differ."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from focused.crawl.near_duplicates import MIN_SHINGLES, NearDuplicates
+from focused.frontier.store import StateStore
+from focused.topic import Scope
+from focused.web.page import Page
+from tests.support.simulated import page as answer
+from tests.support.simulated import site, topic
+
+WORDS = [f"word{number}" for number in range(5_000)]
+TABLES = ("sketches", "shingles", "host_shingles")
+
+
+def prose(count: int, seed: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=count))
+
+
+def page(url: str, text: str, title: str = "Title") -> Page:
+    return Page(url, title=title, text=text)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StateStore]:
+    opened = StateStore.open(tmp_path / "state", {"crawl": "test"})
+    yield opened
+    opened.close()
+
+
+def met(index: NearDuplicates, *pages: Page) -> list[str | None]:
+    """What each of the pages is found to be like, in turn; new ones are filed."""
+    found = []
+    for each in pages:
+        sketched = index.sketched(each)
+        found.append(index.like(sketched))
+        if found[-1] is None:
+            index.add(sketched)
+    return found
+
+
+def host_with_template(host: str, template: str, pages: int = 4, words: int = 60) -> list[Page]:
+    """Pages of one template, each with so many words of its own."""
+    return [
+        page(f"http://{host}/{n}", f"{template} {prose(words, 100 + n)}", f"Function {n}")
+        for n in range(pages)
+    ]
+
+
+def test_a_page_on_another_host_with_a_few_other_words_is_found(store: StateStore) -> None:
+    text = prose(800, 1)
+    first, again = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
+    assert met(NearDuplicates(store), first, again) == [None, first.url]
+
+
+def test_a_page_of_which_half_is_new_is_another_page(store: StateStore) -> None:
+    text = prose(400, 1)
+    other = page("http://b.test/", f"{text} {prose(400, 2)}")
+    assert met(NearDuplicates(store), page("http://a.test/", text), other) == [None, None]
+
+
+def test_of_several_alike_the_most_alike_is_named(store: StateStore) -> None:
+    words = prose(800, 1).split()
+    texts = [" ".join(words), " ".join([*words[:740], *prose(60, 2).split()])]
+    pages = [page(f"http://{n}.test/", text) for n, text in enumerate(texts)]
+    index = NearDuplicates(store)
+    for each in pages:
+        index.add(index.sketched(each))
+    near_second = page("http://c.test/", f"{texts[1]} one two")
+    assert met(index, near_second) == [pages[1].url]
+
+
+def test_short_pages_are_never_near_duplicates(store: StateStore) -> None:
+    text = prose(MIN_SHINGLES, 1)
+    pages = page("http://a.test/", text), page("http://b.test/", f"{text} end")
+    assert met(NearDuplicates(store), *pages) == [None, None]
+    assert store.count("sketches") == 0
+
+
+def test_pages_of_one_template_and_other_titles_are_no_copies(store: StateStore) -> None:
+    pages = host_with_template("a.test", prose(1_000, 1), pages=12)
+    assert met(NearDuplicates(store), *pages) == [None] * 12
+
+
+def test_pages_of_one_template_and_one_title_are_no_copies(store: StateStore) -> None:
+    template = prose(1_000, 1)
+    pages = [replace(each, title="Shop") for each in host_with_template("a.test", template, 12)]
+    assert met(NearDuplicates(store), *pages) == [None] * 12
+
+
+def test_what_a_hosts_template_adds_does_not_hide_a_copy(store: StateStore) -> None:
+    index = NearDuplicates(store)
+    text, template = prose(300, 7), prose(1_000, 1)
+    met(index, page("http://bare.test/", text), *host_with_template("a.test", template, 12))
+    framed = page("http://a.test/copy", f"{template} {text}")
+    assert met(index, framed) == ["http://bare.test/"]
+
+
+def test_a_template_learnt_later_is_left_out_of_pages_filed_before(store: StateStore) -> None:
+    index = NearDuplicates(store)
+    text, template = prose(300, 7), prose(1_000, 1)
+    framed = page("http://a.test/first", f"{template} {text}")
+    met(index, framed, *host_with_template("a.test", template, pages=8))
+    assert met(index, page("http://bare.test/", text)) == [framed.url]
+
+
+def test_a_page_of_the_same_host_is_found_by_its_title_too(store: StateStore) -> None:
+    index = NearDuplicates(store)
+    template, text = prose(300, 1), prose(500, 7)
+    met(index, *host_with_template("a.test", template, pages=16))
+    first = page("http://a.test/14/x", f"{template} {text}", "Version 14: Indexes")
+    again = page("http://a.test/15/x", f"{template} {text} 15", "Version 15: Indexes")
+    other = page("http://a.test/15/y", f"{template} {text} y", "Version 15: Triggers")
+    assert met(index, first, again, other) == [None, first.url, None]
+
+
+def test_a_template_larger_than_what_is_kept_of_it_makes_no_copies(store: StateStore) -> None:
+    pages = host_with_template("a.test", prose(6_000, 1), pages=40, words=120)
+    same_title = [replace(each, title="Shop") for each in pages]
+    assert set(met(NearDuplicates(store), *same_title)) == {None}
+
+
+def test_a_host_of_which_little_was_seen_has_no_copies_of_its_own(store: StateStore) -> None:
+    text = prose(800, 1)
+    first, again = page("http://a.test/1", text), page("http://a.test/2", f"{text} today")
+    assert met(NearDuplicates(store), first, again) == [None, None]
+
+
+def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
+    text = prose(800, 1)
+    store = StateStore.open(tmp_path / "state", {})
+    met(NearDuplicates(store), page("http://a.test/", text))
+    store.commit()
+    store.abandon()
+    store = StateStore.open(tmp_path / "state", {})
+    index = NearDuplicates(store)
+    found = met(index, page("http://b.test/", f"{text} x"), page("http://c.test/", prose(800, 2)))
+    assert found == ["http://a.test/", None]
+    assert store.count("sketches") == 2
+    store.close()
+
+
+def test_the_oldest_pages_are_forgotten_with_all_their_rows(store: StateStore) -> None:
+    index = NearDuplicates(store, most=10)
+    pages = [page(f"http://{n}.test/", prose(200, n)) for n in range(50)]
+    met(index, *pages)
+    assert [store.count(table) for table in TABLES] == [10, 80, 10]
+    assert met(index, replace(pages[45], url="http://z.test/")) == [pages[45].url]
+    assert met(index, replace(pages[3], url="http://y.test/")) == [None]
+
+
+def test_a_page_and_a_host_take_bounded_room(store: StateStore) -> None:
+    index = NearDuplicates(store)
+    met(index, *(page(f"http://a.test/{n}", prose(9_000, n % 3)) for n in range(40)))
+    assert max(len(row) for _, row in store.scan("sketches")) < 1_200
+    assert max(len(row) for _, row in store.scan("host_shingles")) < 8_300
+
+
+def test_any_text_can_be_filed(store: StateStore) -> None:
+    odd = " ".join(f"\ud800{n}\U0001f600 中{n}" for n in range(100))
+    pages = page("http://a.test/", odd, "\ud800"), page("http://b.test/", f"{odd} x", "\ud800")
+    assert met(NearDuplicates(store), *pages) == [None, "http://a.test/"]
+
+
+class TestInACrawl:
+    TEXT = "whale " + prose(300, 1)
+    WEB = site(
+        answer("http://a.test/", "http://b.test/", text=TEXT),
+        answer("http://b.test/", "/onward", text=f"{TEXT} updated"),
+        answer("http://b.test/onward"),
+    )
+
+    def test_a_near_duplicate_is_archived_not_harvested_and_its_links_are_not_followed(
+        self, simulate, tmp_path
+    ):
+        done = simulate(topic(tmp_path, "http://a.test/"), self.WEB).run()
+        assert done.urls == ["http://a.test/", "http://b.test/"]
+        row = done.rows["http://b.test/"]
+        assert (row["outcome"], row["on_topic"]) == ("fetched", False)
+        assert (row["duplicate_of"], row["duplicate_kind"]) == ("http://a.test/", "near")
+        counters = done.crawl.counters
+        assert (counters.duplicates, counters.near_duplicates, counters.on_topic) == (1, 1, 1)
+
+    def test_a_copy_of_a_near_duplicate_names_the_page_that_is_no_copy(self, simulate, tmp_path):
+        same = replace(self.WEB["http://b.test/"], url="http://c.test/")
+        mine = topic(tmp_path, "http://a.test/", "http://c.test/")
+        row = simulate(mine, {**self.WEB, **site(same)}, policy="bfs").run().rows["http://b.test/"]
+        assert (row["duplicate_of"], row["duplicate_kind"]) == ("http://a.test/", "exact")
+
+    def test_a_topic_may_have_them_as_pages_of_their_own(self, simulate, tmp_path):
+        mine = topic(tmp_path, "http://a.test/", scope=Scope(near_duplicates=False))
+        done = simulate(mine, self.WEB).run()
+        assert done.urls[-1] == "http://b.test/onward"
+        assert done.rows["http://b.test/"]["duplicate_of"] is None
