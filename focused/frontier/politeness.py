@@ -30,6 +30,11 @@ class HostPace:
     crawl_delay_s: float = 0.0
     times_aside: int = 0
 
+    @property
+    def is_aside(self) -> bool:
+        """Whether the host was set aside and has not answered since."""
+        return self.times_aside > 0 and self.failures > 0
+
 
 def rest_after(fetch_s: float, factor: float) -> float:
     """How long to spare a host whose answer took ``fetch_s``: ``factor`` times that.
