@@ -10,6 +10,7 @@ import lmdb
 import msgspec
 
 from focused.errors import StateError
+from focused.frontier import journal
 
 TABLES = (
     "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
@@ -42,9 +43,12 @@ def opened(folder: Path, *, durable: bool, read_only: bool = False) -> lmdb.Envi
         env.reader_check()
     except (lmdb.Error, OSError) as error:
         raise damaged(folder, error) from error
-    # Reading behind the file's end would end the process with a signal (SIGBUS).
-    whole_bytes = (env.info()["last_pgno"] + 1) * env.stat()["psize"]
-    if (folder / "data.mdb").stat().st_size < whole_bytes:
+    # Reading behind the file's end would end the process with a signal (SIGBUS). Pages that were
+    # free when they were committed are never written: the last page may be beyond a sound end.
+    whole_bytes = journal.tables_bytes(folder / "journal")
+    if whole_bytes is None:
+        whole_bytes = (env.info()["last_pgno"] + 1) * env.stat()["psize"] if durable else 0
+    if tables_file(folder).stat().st_size < whole_bytes:
         env.close()
         raise damaged(folder, ValueError(f"data.mdb is cut off: it had {whole_bytes} bytes"))
     return env
@@ -92,9 +96,14 @@ def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
     return found
 
 
+def tables_file(folder: Path) -> Path:
+    """The file that holds all tables."""
+    return folder / "data.mdb"
+
+
 def must_hold_state(folder: Path) -> None:
     """Raise StateError when there is no state in ``folder``."""
-    if not (folder / "data.mdb").is_file():
+    if not tables_file(folder).is_file():
         raise StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
 
 

@@ -25,11 +25,13 @@ from typing import BinaryIO
 
 import msgspec
 
-_MAGIC = b"focused journal 1\n"
-_HEAD = struct.Struct(">18s36sQ")
-"""Magic, the machine's boot, the number of the checkpoint it follows."""
+_MAGIC = b"focused journal 2\n"
+_HEAD = struct.Struct(">18s36sQQ")
+"""Magic, the machine's boot, the number of the checkpoint it follows, bytes of its tables."""
 _BATCH = struct.Struct(">II")
-"""Length in bytes, checksum; a length of 0 marks that all before is on the disk."""
+"""Length in bytes, checksum; :data:`_SYNCED` marks that all before is on the disk."""
+# Not zeros: where the power fails while a file grows, zeros may be all that came of it.
+_SYNCED = (0, 0x53594E43)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Step = tuple[int, int, bytes, bytes]
@@ -65,7 +67,7 @@ class Journal:
         # Begun anew as the process died, or the power: the tables have all there was.
         if len(raw) < _HEAD.size or not raw.strip(b"\0"):
             return
-        magic, boot, follows = _HEAD.unpack_from(raw)
+        magic, boot, follows, _ = _HEAD.unpack_from(raw)
         if magic != _MAGIC or follows > checkpoint:
             raise ValueError("its journal is damaged, or another state's")
         if follows < checkpoint:
@@ -76,24 +78,27 @@ class Journal:
         while at + _BATCH.size <= len(raw):
             length, checksum = _BATCH.unpack_from(raw, at)
             at += _BATCH.size
+            if (length, checksum) == _SYNCED:
+                trusted = len(batches)
+                continue
             body = raw[at : at + length]
-            if len(body) < length or zlib.crc32(body) != checksum:
+            if not length or len(body) < length or zlib.crc32(body) != checksum:
                 # Where the power failed any part of what was not synced may be missing.
                 if len(body) == length and boot == _this_boot():
                     raise ValueError("its journal is damaged")
                 break
             at += length
-            if length:
-                batches.append(_decode(body))
-            else:
-                trusted = len(batches)
+            batches.append(_decode(body))
         yield from batches if boot == _this_boot() else batches[:trusted]
 
-    def begin(self, checkpoint: int) -> None:
-        """Forget all batches: the tables hold them as of ``checkpoint``. Raises OSError."""
+    def begin(self, checkpoint: int, tables_bytes: int) -> None:
+        """Forget all batches: the tables, so long now, hold them as of ``checkpoint``.
+
+        Raises OSError.
+        """
         self._file.seek(0)
         self._file.truncate()
-        self._write(_HEAD.pack(_MAGIC, _this_boot(), checkpoint))
+        self._write(_HEAD.pack(_MAGIC, _this_boot(), checkpoint, tables_bytes))
         os.fsync(self._file.fileno())
         self.bytes = 0
         self._marked = True
@@ -109,7 +114,7 @@ class Journal:
         """Force all batches to the disk, against power failure. Raises OSError."""
         if self._marked:
             return
-        self._write(_BATCH.pack(0, 0))
+        self._write(_BATCH.pack(*_SYNCED))
         os.fsync(self._file.fileno())
         self._marked = True
 
@@ -129,6 +134,19 @@ class Journal:
                 self._file.seek(start)
                 self._file.truncate()
             raise
+
+
+def tables_bytes(path: Path) -> int | None:
+    """How long the tables beside a journal must be: they never shrink. None: nothing tells."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_HEAD.size)
+    except OSError:
+        return None
+    if len(raw) < _HEAD.size:
+        return None
+    magic, _, _, at_least = _HEAD.unpack(raw)
+    return int(at_least) if magic == _MAGIC else None
 
 
 def _this_boot() -> bytes:

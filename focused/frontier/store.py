@@ -144,9 +144,11 @@ class StateStore:
         Raises StateError when the disk is full.
         """
         try:
-            self._txn.put(key, value, append=last, db=self._dbs[table])
+            written = self._txn.put(key, value, append=last, db=self._dbs[table])
         except _DISK_ERRORS as error:
             raise self._unwritable(error) from error
+        if not written:
+            raise ValueError(f"{key!r} is not the last of {table}")
         self._note(_PUT, table, key, value)
 
     def delete(self, table: str, key: bytes) -> bool:
@@ -339,7 +341,7 @@ class StateStore:
         self._syncs = 0
         self._renew()
         with self._writing():
-            self._journal.begin(number)
+            self._journal.begin(number, environment.tables_file(self._folder).stat().st_size)
 
     def _catch_up(self) -> None:
         """Do again what was committed after the last checkpoint."""

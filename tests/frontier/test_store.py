@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,41 @@ def test_state_of_an_older_program_is_refused_by_its_format(
     ours = store_module.FORMAT_VERSION
     with pytest.raises(StateError, match=f"its format is {ours - 1}, not {ours}"):
         StateStore.open(tmp_path / "state", {})
+
+
+def test_a_state_whose_last_pages_were_never_written_is_sound(tmp_path: Path) -> None:
+    store = StateStore.open(tmp_path / "state", {})
+    for number in range(300):
+        store.put("content", number.to_bytes(4, "big"), bytes(9_000))
+    for number in range(300):
+        store.delete("content", number.to_bytes(4, "big"))
+    store.put("content", b"left", b"")
+    store.close()
+    store = StateStore.open(tmp_path / "state", {})
+    assert store.count("content") == 1
+    store.close()
+
+
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("reading", [StateStore.reopen, StateStore.view])
+def test_tables_that_were_cut_short_are_refused(
+    tmp_path: Path, part: float, reading: Callable[[Path], StateStore]
+) -> None:
+    folder = tmp_path / "state"
+    store = StateStore.open(folder, {})
+    for number in range(100):
+        store.put("content", number.to_bytes(4, "big"), bytes(3_000))
+    store.close()
+    tables = folder / "data.mdb"
+    whole = tables.read_bytes()
+    tables.write_bytes(whole[: int(len(whole) * part)])
+    with pytest.raises(StateError, match="damaged or not ours"):
+        reading(folder)
+
+
+def test_a_row_that_is_not_the_last_is_not_written_as_such(tmp_path: Path) -> None:
+    store = StateStore.open(tmp_path / "state", {})
+    store.put("links", b"b", b"", last=True)
+    with pytest.raises(ValueError, match="not the last"):
+        store.put("links", b"a", b"", last=True)
+    store.close()
