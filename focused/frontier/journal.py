@@ -29,9 +29,10 @@ _MAGIC = b"focused journal 2\n"
 _HEAD = struct.Struct(">18s36sQQ")
 """Magic, the machine's boot, the number of the checkpoint it follows, bytes of its tables."""
 _BATCH = struct.Struct(">II")
-"""Length in bytes, checksum; :data:`_SYNCED` marks that all before is on the disk."""
-# Not zeros: where the power fails while a file grows, zeros may be all that came of it.
-_SYNCED = (0, 0x53594E43)
+"""Length in bytes, checksum; a length of 0 marks that all before is on the disk."""
+_SEAL = struct.Struct(">I")
+"""A head's own checksum, behind it: zeros, which a failure of power may leave, have another."""
+_HEAD_BYTES, _BATCH_BYTES = _HEAD.size + _SEAL.size, _BATCH.size + _SEAL.size
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Step = tuple[int, int, bytes, bytes]
@@ -65,30 +66,32 @@ class Journal:
         self._file.seek(0)
         raw = self._file.read()
         # Begun anew as the process died, or the power: the tables have all there was.
-        if len(raw) < _HEAD.size or not raw.strip(b"\0"):
+        if len(raw) < _HEAD_BYTES or not raw.strip(b"\0"):
             return
         magic, boot, follows, _ = _HEAD.unpack_from(raw)
-        if magic != _MAGIC or follows > checkpoint:
+        if magic != _MAGIC or not _is_sealed(raw[:_HEAD_BYTES]) or follows > checkpoint:
             raise ValueError("its journal is damaged, or another state's")
         if follows < checkpoint:
             return
         batches: list[Sequence[Step]] = []
         trusted = 0
-        at = _HEAD.size
-        while at + _BATCH.size <= len(raw):
+        at = _HEAD_BYTES
+        while at + _BATCH_BYTES <= len(raw):
             length, checksum = _BATCH.unpack_from(raw, at)
-            at += _BATCH.size
-            if (length, checksum) == _SYNCED:
-                trusted = len(batches)
-                continue
+            is_sealed = _is_sealed(raw[at : at + _BATCH_BYTES])
+            at += _BATCH_BYTES
             body = raw[at : at + length]
-            if not length or len(body) < length or zlib.crc32(body) != checksum:
+            is_short = is_sealed and len(body) < length
+            if is_short or not is_sealed or zlib.crc32(body) != checksum:
                 # Where the power failed any part of what was not synced may be missing.
-                if len(body) == length and boot == _this_boot():
+                if not is_short and boot == _this_boot():
                     raise ValueError("its journal is damaged")
                 break
             at += length
-            batches.append(_decode(body))
+            if length:
+                batches.append(_decode(body))
+            else:
+                trusted = len(batches)
         yield from batches if boot == _this_boot() else batches[:trusted]
 
     def begin(self, checkpoint: int, tables_bytes: int) -> None:
@@ -98,7 +101,7 @@ class Journal:
         """
         self._file.seek(0)
         self._file.truncate()
-        self._write(_HEAD.pack(_MAGIC, _this_boot(), checkpoint, tables_bytes))
+        self._write(_sealed(_HEAD.pack(_MAGIC, _this_boot(), checkpoint, tables_bytes)))
         os.fsync(self._file.fileno())
         self.bytes = 0
         self._marked = True
@@ -106,7 +109,7 @@ class Journal:
     def append(self, steps: Sequence[Step]) -> None:
         """Commit a batch. Raises OSError; then it is as if it was never tried."""
         body = _encode(steps)
-        self._write(_BATCH.pack(len(body), zlib.crc32(body)) + body)
+        self._write(_sealed(_BATCH.pack(len(body), zlib.crc32(body))) + body)
         self.bytes += len(body)
         self._marked = False
 
@@ -114,7 +117,7 @@ class Journal:
         """Force all batches to the disk, against power failure. Raises OSError."""
         if self._marked:
             return
-        self._write(_BATCH.pack(*_SYNCED))
+        self._write(_sealed(_BATCH.pack(0, 0)))
         os.fsync(self._file.fileno())
         self._marked = True
 
@@ -140,13 +143,21 @@ def tables_bytes(path: Path) -> int | None:
     """How long the tables beside a journal must be: they never shrink. None: nothing tells."""
     try:
         with path.open("rb") as file:
-            raw = file.read(_HEAD.size)
+            raw = file.read(_HEAD_BYTES)
     except OSError:
         return None
-    if len(raw) < _HEAD.size:
+    if len(raw) < _HEAD_BYTES or not _is_sealed(raw):
         return None
-    magic, _, _, at_least = _HEAD.unpack(raw)
+    magic, _, _, at_least = _HEAD.unpack_from(raw)
     return int(at_least) if magic == _MAGIC else None
+
+
+def _sealed(head: bytes) -> bytes:
+    return head + _SEAL.pack(zlib.crc32(head))
+
+
+def _is_sealed(head: bytes) -> bool:
+    return _sealed(head[: -_SEAL.size]) == head
 
 
 def _this_boot() -> bytes:

@@ -89,19 +89,12 @@ def test_wherever_a_last_batch_is_cut_short_the_ones_before_it_count(path: Path)
     assert read(path, raw) == [batch("a"), batch("b"), batch("last")]
 
 
-def test_no_flipped_byte_makes_up_a_batch(path: Path) -> None:
+def test_a_flipped_byte_is_told_wherever_it_is(path: Path) -> None:
     raw = written(path, [batch("a"), None, batch("b"), batch("c")])
-    whole = [batch("a"), batch("b"), batch("c")]
-    told = 0
     for at in range(len(raw)):
-        damaged = raw[:at] + bytes([raw[at] ^ 0x55]) + raw[at + 1 :]
-        try:
-            found = read(path, damaged)
-        except ValueError:
-            told += 1
-        else:
-            assert found == whole[: len(found)]
-    assert told > len(raw) / 2
+        flipped = bytes([raw[at] ^ 0x55])
+        with pytest.raises(ValueError, match="damaged"):
+            read(path, raw[:at] + flipped + raw[at + 1 :])
 
 
 def test_after_a_failure_of_power_what_was_synced_counts_and_no_more(
