@@ -21,6 +21,7 @@ _Due = tuple[float, float, int, Host]
 _Waiting = tuple[float, int, Host | Server]
 """Due at, stamp, who waits."""
 _SLACK = 1_024
+_LOOKED_AT = 256
 _AT_ITS_TIME = float("-inf")
 """For ``now``, where it is not known: the host has its place from its time on, or the next look."""
 
@@ -149,7 +150,8 @@ class Turns:
 
         Counts hosts that fall due within ``patience_s``, and busy ones that
         were asked less than that ago: a slow host holds up nobody for longer.
-        Linear in these. A host in trouble is nothing to wait for.
+        Linear in these, of which those first due are enough. A host in trouble is
+        nothing to wait for.
         """
         soon = [
             due_at for due_at, host in self._within(now + patience_s) if self._beats(host, priority)
@@ -237,16 +239,20 @@ class Turns:
             heapq.heapify(server.aside)
 
     def _within(self, until: float) -> Iterator[tuple[float, Host]]:
-        """Hosts that fall due by ``until``: the heap from its top, no further than that."""
+        """Hosts that fall due by ``until``: the heap from its top, level by level.
+
+        No further than :data:`_LOOKED_AT` entries: more fall due in a few seconds only
+        where far more is fetched than a crawl can.
+        """
         waiting, places = self._waiting, [0]
-        while places:
-            place = places.pop()
+        for place in places:
             if place >= len(waiting):
                 continue
             due_at, stamp, waits = waiting[place]
             if due_at > until:
                 continue
-            places += (2 * place + 1, 2 * place + 2)
+            if len(places) < _LOOKED_AT:
+                places += (2 * place + 1, 2 * place + 2)
             if waits.stamp != stamp:
                 continue
             if isinstance(waits, Server):

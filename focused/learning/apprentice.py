@@ -136,7 +136,8 @@ class Apprentice:
         self, visit: Visit, links: Sequence[Link], waiting: Sequence[WaitingLink | None]
     ) -> JoinedScores:
         """Score links of one judged page together with what is known of those that wait."""
-        rows = self._told_by_page(visit, links)
+        # Before they are held against those that were kept, which were rounded, too.
+        rows = rounded(self._told_by_page(visit, links), np.float16)
         joined = join(rows, waiting)
         here = place_of(visit.page.url)
         trails, by_crawl = [], []
