@@ -147,7 +147,7 @@ def test_scores_are_probabilities_and_do_not_depend_on_neighbours(relevance, lin
 
 def test_a_second_page_that_links_is_joined_with_the_first(apprentice):
     (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="good")])
-    (both,) = queued(apprentice, seen(0.1, "https://b.example/"), [PLAIN], [one])
+    (both,) = queued(apprentice, seen(0.2, "https://b.example/"), [PLAIN], [one])
     found = told(both.evidence)
     assert found["in_links"] == 2.0
     assert found["parents"] < found["parent"]
