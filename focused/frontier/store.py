@@ -245,8 +245,11 @@ class StateStore:
             return
         if not self._steps:
             return
-        with self._writing():
+        self._must_be_sound()
+        try:
             self._journal.append(self._steps)
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
         self._steps.clear()
         if self._journal.bytes >= _CHECKPOINT_BYTES:
             self._checkpoint()
@@ -306,12 +309,15 @@ class StateStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        if self._broken:
-            raise StateError(f"{self._folder}: writing failed before; start the command again")
+        self._must_be_sound()
         try:
             yield
         except _DISK_ERRORS as error:
             raise self._unwritable(error) from error
+
+    def _must_be_sound(self) -> None:
+        if self._broken:
+            raise StateError(f"{self._folder}: writing failed before; start the command again")
 
     def _unwritable(self, error: Exception) -> StateError:
         # Tables and journal may differ now: only what is on the disk can be believed.
