@@ -1,0 +1,111 @@
+"""The heaps of turns stay as small as what they are for, and wake nobody for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.frontier import NotYet, Offer
+from focused.frontier.host import Host
+from focused.frontier.politeness import HostPace
+from focused.frontier.store import StateStore
+from tests.contracts.steps import finish, link, take
+
+HOSTS, MANY = 20, 20_000
+SLACK = 1_024
+
+
+@pytest.fixture
+def frontier(tmp_path: Path) -> Iterator[DiskFrontier]:
+    store = StateStore.open(tmp_path / "state", {}, commit_every=2)
+    yield DiskFrontier(store, address_delay_s=0.5)
+    store.abandon()
+
+
+@pytest.fixture
+def hosts(frontier: DiskFrontier) -> list[Host]:
+    for number in range(HOSTS):
+        frontier.push(link(f"http://h{number}/", 0.5), 0)
+    return [frontier.hosts.get(f"h{number}") for number in range(HOSTS)]
+
+
+def longest(frontier: DiskFrontier, hosts: list[Host]) -> int:
+    turns = frontier.hosts.turns
+    aside = [len(host.server.aside) for host in hosts if host.server is not None]
+    return max(len(turns._due), len(turns._waiting), *aside, 0)
+
+
+def test_hosts_that_are_due_are_placed_anew_thousands_of_times(
+    frontier: DiskFrontier, hosts: list[Host]
+) -> None:
+    for number in range(MANY):
+        frontier.hosts.refresh(hosts[number % HOSTS], 0)
+    assert longest(frontier, hosts) <= SLACK + 2 * HOSTS + 1
+    assert len([take(frontier) for _ in hosts]) == HOSTS
+
+
+def test_hosts_that_wait_are_placed_anew_thousands_of_times(
+    frontier: DiskFrontier, hosts: list[Host]
+) -> None:
+    for number in range(MANY):
+        host = hosts[number % HOSTS]
+        host.pace = HostPace(2.0 + number % 7)
+        frontier.hosts.refresh(host, 0)
+    assert longest(frontier, hosts) <= SLACK + 2 * HOSTS + 1
+    assert frontier.offer(0) == NotYet(min(host.pace.due_at for host in hosts))
+
+
+def test_hosts_beside_a_busy_one_are_placed_anew_thousands_of_times(
+    frontier: DiskFrontier, hosts: list[Host]
+) -> None:
+    for host in hosts:
+        frontier.hosts.stands_at(host, "192.0.2.1")
+    under_way = take(frontier)
+    for number in range(MANY):
+        frontier.hosts.refresh(hosts[number % HOSTS], 0)
+        assert frontier.offer(0) == NotYet(None)
+    assert longest(frontier, hosts) <= SLACK + 2 * HOSTS + 1
+    finish(frontier, under_way, 0)
+    assert isinstance(frontier.offer(0.5), Offer)
+
+
+def test_hosts_beside_a_better_one_are_placed_anew_thousands_of_times(
+    frontier: DiskFrontier, hosts: list[Host]
+) -> None:
+    for host in hosts:
+        frontier.hosts.stands_at(host, "192.0.2.1")
+    rng = Random(1)
+    best = hosts[0]
+    for now in range(MANY // 10):
+        frontier.push(link(f"http://h0/{now}", 0.9), now)
+        offer = take(frontier, now)
+        assert offer.host is best
+        for host in hosts[1:]:
+            frontier.reprioritise({f"http://{host.name}/": rng.random() / 2}, now)
+            assert frontier.offer(now) == NotYet(None)
+        finish(frontier, offer, now, delay_s=0.5)
+    assert longest(frontier, hosts) <= SLACK + 2 * HOSTS + 1
+
+
+def test_it_wakes_no_more_often_than_hosts_and_addresses_fall_due(
+    frontier: DiskFrontier, hosts: list[Host]
+) -> None:
+    for number, host in enumerate(hosts):
+        frontier.hosts.stands_at(host, f"192.0.2.{number % 3}")
+        frontier.push(link(f"http://{host.name}/more", 0.4), 0)
+    now, fetched, woken = 0.0, 0, 0
+    while woken <= 3 * HOSTS:
+        told = frontier.offer(now)
+        if isinstance(told, Offer):
+            finish(frontier, told, now, delay_s=1.0)
+            fetched += 1
+        elif told is None:
+            break
+        else:
+            assert told.until is not None and told.until > now
+            now, woken = told.until, woken + 1
+    assert fetched == 2 * HOSTS
