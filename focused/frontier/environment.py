@@ -92,8 +92,7 @@ def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
         return None
     with env.begin(db=meta) as txn:
         raw = txn.get(_IDENTITY)
-    found: Mapping[str, Any] | None = None if raw is None else msgspec.json.decode(raw)
-    return found
+    return None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
 
 
 def tables_file(folder: Path) -> Path:

@@ -26,7 +26,8 @@ from focused.frontier.environment import SETS, TABLES
 from focused.frontier.journal import Journal, Step
 
 FORMAT_VERSION = 5
-_DISK_ERRORS = (lmdb.DiskError, lmdb.MapFullError, OSError)
+# A disk that took a part of what was written is an lmdb.Error without a name of its own.
+_DISK_ERRORS = (lmdb.Error, OSError)
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
 # Of journal. More: fewer writes in all, longer pauses, more of memory until then.
 _CHECKPOINT_BYTES = 2_000_000
@@ -118,7 +119,7 @@ class StateStore:
             try:
                 environment.check(env, folder, {"format": FORMAT_VERSION})
                 store = cls(env, None, folder)
-            except lmdb.Error as error:
+            except (lmdb.Error, msgspec.MsgspecError) as error:
                 raise environment.damaged(folder, error) from error
             undo.pop_all()
         return store
@@ -320,6 +321,8 @@ class StateStore:
             raise StateError(f"{self._folder}: writing failed before; start the command again")
 
     def _unwritable(self, error: Exception) -> StateError:
+        if isinstance(error, lmdb.BadValsizeError):
+            raise error  # it is the caller's: no key is so long
         # Tables and journal may differ now: only what is on the disk can be believed.
         self._broken = True
         return StateError(
