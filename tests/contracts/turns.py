@@ -171,6 +171,19 @@ def test_who_waits_at_an_address_is_asked_though_the_best_of_them_moved_away(
     assert take(frontier, 1.0).link.url == "http://c/1"
 
 
+def test_who_waits_at_an_address_is_asked_though_the_best_of_them_lost_its_links(
+    life: Life,
+) -> None:
+    frontier = life.begin(address_delay_s=1.0)
+    neighbours(frontier, "abc")
+    finish(frontier, take(frontier), 0, delay_s=50.0)
+    assert frontier.offer(0.5) == NotYet(1.0)
+    frontier.push(link("http://else/1", 0.99), 0.5)
+    assert take(frontier, 1.0).host.name == "else"
+    frontier.drop_host("b", 1.0)
+    assert take(frontier, 1.0).link.url == "http://c/1"
+
+
 def test_who_waits_at_an_address_is_asked_though_the_one_under_way_moved_away(
     frontier: Frontier,
 ) -> None:
