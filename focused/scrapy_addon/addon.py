@@ -21,7 +21,9 @@ from scrapy.utils.misc import load_object
 
 from focused.errors import ConfigurationError, FocusedError
 from focused.policies import policy_named
+from focused.scrapy_addon.connections import ConnectionsMiddleware
 from focused.scrapy_addon.guide import guide_for
+from focused.scrapy_addon.name_servers import servers_of
 from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.progress import ProgressExtension
 from focused.scrapy_addon.relevance import RelevanceMiddleware
@@ -40,6 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "FOCUSED_FOLLOW_LINKS": False,  # True: the crawl follows links itself, as the topic spider
     "FOCUSED_GUIDE": None,  # topic -> Guide, or its dotted path: instead of the topic's model
     "FOCUSED_REPLAY": None,  # 127.0.0.1:PORT of a replay server: no request goes elsewhere
+    "FOCUSED_DNS_SERVERS": None,  # 9.9.9.9, 127.0.0.1:5353: instead of the system's name servers
     "FOCUSED_WEB": None,  # a recorded web's folder, for training
     "FOCUSED_PAGES": None,  # overrides budget.pages
     "FOCUSED_DELAY_S": None,  # overrides politeness.delay_s
@@ -82,6 +85,7 @@ class FocusedAddon:
             with _interruptible():
                 topic = self._attach_session(settings)
             install_replay(settings)
+            servers_of(settings["FOCUSED_DNS_SERVERS"] or "")
         except FocusedError as error:
             _stop(error)
         except KeyboardInterrupt:
@@ -121,6 +125,8 @@ def _install(settings: Settings) -> None:
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", SettlingMiddleware, 10)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", RobotsMiddleware, 100)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", PolitenessMiddleware, 110)
+    # Below Scrapy's HttpProxyMiddleware (750): a proxy looks names up itself.
+    _set_component(settings, "DOWNLOADER_MIDDLEWARES", ConnectionsMiddleware, 800)
     _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
     _set_component(settings, "EXTENSIONS", ProgressExtension, 500)
 
@@ -151,6 +157,7 @@ def _apply(settings: Settings, topic: Topic) -> None:
         "HTTPERROR_ALLOW_ALL": False,
         "CONCURRENT_ITEMS": 1,
         "COOKIES_ENABLED": False,
+        "DNS_TIMEOUT": 31,  # five tries: 1, 2, 4, 8, 16 s
         "LOGSTATS_INTERVAL": 0,
     }
     polite = {

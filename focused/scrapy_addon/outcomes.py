@@ -24,7 +24,7 @@ from service_identity import VerificationError
 from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
-from focused.scrapy_addon.names import NoSuchHostError, is_missing
+from focused.scrapy_addon.names import PrivateAddressError, is_missing, looked_up_by_us
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
 
@@ -36,9 +36,13 @@ class RobotsDenied(IgnoreRequest):
 SENT_AT = "focused_sent_at"
 """Key of a request's meta: when it was sent, in seconds of the crawl's clock."""
 
+LOOKED_UP = "focused_looked_up"
+"""Key of a request's meta: our own names were asked for its host, and knew it."""
+
 _MAX_DETAIL_CHARS = 200
 _TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
 _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
+    ((PrivateAddressError,), FailureKind.PRIVATE_ADDRESS),
     ((CannotResolveHostError, net.DNSLookupError, socket.gaierror), FailureKind.DNS),
     ((DownloadTimeoutError, net.TimeoutError, net.TCPTimedOutError), FailureKind.TIMEOUT),
     ((DownloadConnectionRefusedError, net.ConnectError), FailureKind.CONNECT),
@@ -77,7 +81,8 @@ def _elapsed_s(request: Request, now: float) -> float:
 async def outcome_of_exception(request: Request, exception: BaseException) -> Failed:
     """The failure behind an exception of the download handlers or a middleware.
 
-    A failed look-up takes as long again: the system is asked what it meant.
+    A failed look-up by another resolver than ours takes as long again: the
+    system is asked what it meant.
     """
     kind = kind_of_exception(exception)
     if kind is FailureKind.DNS and await _no_such_host(request, exception):
@@ -87,8 +92,11 @@ async def outcome_of_exception(request: Request, exception: BaseException) -> Fa
 
 
 async def _no_such_host(request: Request, exception: BaseException) -> bool:
-    if any(isinstance(each, NoSuchHostError) for each in _behind(exception)):
-        return True
+    known = looked_up_by_us(_behind(exception))
+    if known is not None:
+        return known
+    if request.meta.get(LOOKED_UP):
+        return False
     # Where a proxy looks names up, the one that failed may be the proxy's own.
     name = urlsplit(request.url).hostname
     return bool(name) and not request.meta.get("proxy") and await is_missing(str(name))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,24 +12,11 @@ import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.store import StateStore
-from tests.support.crawling import ROOT, Finished, command, finish, write_topic
+from tests.support.crawling import Finished, crawl, write_topic
+from tests.support.name_server import FAILS, NO_SUCH_NAME, at, serve_names
 from tests.support.recorded_web import html
 
-# The crawl's own process asks these names of a name service of ours.
-NAME_SERVICE = """
-import socket
-
-def gethostbyname(name):
-    if name == "here.test":
-        return "127.0.0.1"
-    if name == "nowhere.test":
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-    raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
-
-socket.gethostbyname = gethostbyname
-from scrapy.cmdline import execute
-execute()
-"""
+ZONE = {"here.test": at("127.0.0.1"), "nowhere.test": NO_SUCH_NAME, "silent.test": FAILS}
 
 
 class Pages(BaseHTTPRequestHandler):
@@ -62,21 +47,19 @@ def seed() -> Iterator[str]:
 
 
 def crawl_live(topic: Path, **settings: object) -> Finished:
-    _, _, _, *arguments = command(topic, "", **settings)
-    process = subprocess.Popen(
-        [sys.executable, "-c", NAME_SERVICE, *arguments],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    return finish(process, topic)
+    with serve_names(ZONE) as names:
+        told = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.2, **settings}
+        return crawl(topic, "", **told)
+
+
+def live_topic(folder: Path, seed: str, **sections: str) -> Path:
+    return write_topic(folder, seed, scope="private_addresses = true", **sections)
 
 
 def test_a_name_that_does_not_exist_is_told_from_a_name_service_that_is_silent(
     tmp_path: Path, seed: str
 ) -> None:
-    done = crawl_live(write_topic(tmp_path, seed, politeness="set_aside_s = 0"))
+    done = crawl_live(live_topic(tmp_path, seed, politeness="set_aside_s = 0"))
     assert done.status == 0, done.said
     stats = json.loads((done.folder / "stats.json").read_text())
     assert stats["failures"] == {"no-such-host": 3, "dns": 3}
@@ -84,7 +67,7 @@ def test_a_name_that_does_not_exist_is_told_from_a_name_service_that_is_silent(
 
 
 def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
-    done = crawl_live(write_topic(tmp_path, seed, politeness="set_aside_s = 0"))
+    done = crawl_live(live_topic(tmp_path, seed, politeness="set_aside_s = 0"))
     store = StateStore.reopen(done.folder / "state")
     standing = {host.name: host.address for host in DiskFrontier(store).hosts}
     store.close()
@@ -95,7 +78,7 @@ def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
 def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks(
     tmp_path: Path, seed: str
 ) -> None:
-    topic = write_topic(
+    topic = live_topic(
         tmp_path, seed, politeness="set_aside_s = 3600\nmax_tries = 1", budget="hours = 0.002"
     )
     done = crawl_live(topic, FOCUSED_PROGRESS_S=1)

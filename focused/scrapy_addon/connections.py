@@ -1,0 +1,122 @@
+"""No request leaves for a private address or another scheme, wherever it comes from.
+
+Innermost of the add-on's middlewares: pages, robots.txt, a spider's own
+requests and those of media pipelines all pass. Names are looked up here, so
+that why none was found is told, and the wait is not the host's.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.settings import BaseSettings
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.reactor import is_reactor_installed
+
+from focused.crawl.name_cache import NameCache
+from focused.scrapy_addon.name_servers import (
+    NameServers,
+    servers_of,
+    system_servers,
+    waits_s,
+)
+from focused.scrapy_addon.names import (
+    Names,
+    PrivateAddressError,
+    ask_system,
+    is_the_systems_own,
+    usable,
+)
+from focused.scrapy_addon.outcomes import LOOKED_UP, SENT_AT
+from focused.scrapy_addon.resolver import CheckedResolver
+from focused.scrapy_addon.session import Session, session_of
+from focused.web.addresses import is_private_host
+from focused.web.name_answer import NameAnswer
+
+RESOLV_CONF = Path("/etc/resolv.conf")
+_SCHEMES = frozenset({"http", "https", "data"})  # data: URLs hold what they name
+
+logger = logging.getLogger(__name__)
+
+
+class ConnectionsMiddleware:
+    """Looks up each request's host; refuses what is not to be connected to."""
+
+    def __init__(self, session: Session, settings: BaseSettings) -> None:
+        self._session = session
+        self._settings = settings
+        self._private = session.topic.scope.private_addresses
+        self._names: Names | None = None
+        self._resolver: CheckedResolver | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ConnectionsMiddleware:
+        """Build on the crawler's session."""
+        middleware = cls(session_of(crawler), crawler.settings)
+        crawler.signals.connect(middleware.close, signals.spider_closed)
+        return middleware
+
+    async def process_request(self, request: Request) -> None:
+        """Let the request pass or raise; its time runs from here on."""
+        parts = urlsplit(request.url)
+        if parts.scheme not in _SCHEMES:
+            raise IgnoreRequest(f"{request.url[:200]}: only http and https are asked for")
+        host = parts.hostname
+        if not host or parts.scheme == "data" or self._session.replayed:
+            return
+        if not self._private and is_private_host(host):
+            raise PrivateAddressError(f"{host} is a private address")
+        if request.meta.get("proxy") or not is_reactor_installed():
+            return
+        names, resolver = self._begun()
+        answer = await maybe_deferred_to_future(names.look_up(host))
+        usable(host, answer, private=self._private)
+        resolver.answer_for(host)
+        request.meta[LOOKED_UP] = True
+        request.meta[SENT_AT] = self._session.now()
+
+    def close(self) -> None:
+        """Give the reactor back its resolver."""
+        if self._resolver is not None:
+            self._resolver.uninstall(_reactor())
+
+    def _begun(self) -> tuple[Names, CheckedResolver]:
+        # With the first request: Scrapy installs its own resolver when the reactor starts.
+        if self._names is None or self._resolver is None:
+            kept = self._settings.getint("DNSCACHE_SIZE")
+            cache = NameCache(kept if self._settings.getbool("DNSCACHE_ENABLED") else 0)
+            self._names = Names(_asker(self._settings), cache, time.monotonic)
+            self._resolver = CheckedResolver(self._names, private=self._private)
+            self._resolver.install(_reactor())
+        return self._names, self._resolver
+
+
+def _asker(settings: BaseSettings) -> Any:
+    """How a name is asked for: of name servers, or of the system."""
+    servers = servers_of(settings["FOCUSED_DNS_SERVERS"] or "") or system_servers(RESOLV_CONF)
+    if not servers:
+        logger.warning(
+            "no name server in %s: the system's own resolver is asked, in threads; "
+            "FOCUSED_DNS_SERVERS names others",
+            RESOLV_CONF,
+        )
+        return ask_system
+    asked = NameServers(servers, waits_s(settings.getfloat("DNS_TIMEOUT")), _reactor())
+
+    async def ask(name: str) -> NameAnswer:
+        return await (ask_system(name) if is_the_systems_own(name) else asked.ask(name))
+
+    return ask
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor  # installs one when imported too early
+
+    return reactor

@@ -1,0 +1,139 @@
+"""A name server on loopback, UDP and TCP, in a thread; its zone is a dictionary.
+
+Built on the messages of twisted.names alone: no reactor, so that it serves
+crawls in other processes and tests of Twisted's own side alike.
+"""
+
+from __future__ import annotations
+
+import socketserver
+import struct
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from twisted.names import dns
+
+TYPES = {dns.A: "A", dns.AAAA: "AAAA"}
+
+
+@dataclass(frozen=True)
+class Says:
+    """One answer: addresses of both kinds, or an alias, or a code; ``minimum_s`` adds an SOA."""
+
+    addresses: Sequence[str] = ()
+    alias: str = ""
+    code: int = dns.OK
+    ttl_s: int = 300
+    minimum_s: int | None = None
+    silent: bool = False
+    long: bool = False  # too long for a datagram
+
+
+NO_SUCH_NAME = Says(code=dns.ENAME, minimum_s=60)
+FAILS = Says(code=dns.ESERVER)
+SILENT = Says(silent=True)
+
+
+def at(*addresses: str, ttl_s: int = 300) -> Says:
+    return Says(addresses, ttl_s=ttl_s)
+
+
+Zone = Mapping[str, Says | Sequence[Says]]
+"""What is said of a name: always the same, or one after the other (the last stays), by type."""
+
+
+@dataclass
+class NameServer:
+    """``asked`` holds (name, "A" or "AAAA") in order; over TCP also "TCP"."""
+
+    zone: Zone
+    port: int = 0
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+    _said: dict[tuple[str, str], int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def answer(self, data: bytes, *, over_tcp: bool) -> bytes | None:
+        question = dns.Message()
+        question.fromStr(data)
+        query = question.queries[0]
+        name, kind = str(query.name), TYPES[query.type]
+        with self._lock:
+            self.asked.append((name, kind, "TCP") if over_tcp else (name, kind))
+            says = self._next(name.lower(), kind, again=over_tcp)
+        if says.silent:
+            return None
+        reply = dns.Message(question.id, answer=1, rCode=says.code, recAv=1)
+        reply.queries = question.queries
+        reply.maxSize = 0 if over_tcp else 512
+        if says.long and not over_tcp:
+            reply.trunc = 1
+            return reply.toStr()
+        self._fill(reply, name, kind, says)
+        return reply.toStr()
+
+    def _next(self, name: str, kind: str, *, again: bool) -> Says:
+        says = self.zone.get(name, NO_SUCH_NAME)
+        if isinstance(says, Says):
+            return says
+        number = self._said.get((name, kind), 0)
+        self._said[name, kind] = number + (not again)
+        return says[min(number, len(says) - 1)]
+
+    def _fill(self, reply: dns.Message, name: str, kind: str, says: Says) -> None:
+        here = name
+        if says.alias:
+            payload = dns.Record_CNAME(says.alias, says.ttl_s)
+            reply.answers.append(dns.RRHeader(here, dns.CNAME, dns.IN, says.ttl_s, payload))
+            here = says.alias
+        for address in says.addresses:
+            if (":" in address) == (kind == "AAAA"):
+                record = dns.Record_AAAA if kind == "AAAA" else dns.Record_A
+                header = dns.RRHeader(here, record.TYPE, dns.IN, says.ttl_s, record(address))
+                reply.answers.append(header)
+        if says.minimum_s is not None:
+            soa = dns.Record_SOA(b"ns.test", b"admin.test", minimum=says.minimum_s, ttl=86_400)
+            reply.authority.append(dns.RRHeader(b"test", dns.SOA, dns.IN, 86_400, soa))
+
+
+class _Udp(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        data, socket = self.request
+        reply = self.server.name_server.answer(data, over_tcp=False)
+        if reply is not None:
+            socket.sendto(reply, self.client_address)
+
+
+class _Tcp(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        (length,) = struct.unpack("!H", self.request.recv(2))
+        reply = self.server.name_server.answer(self.request.recv(length), over_tcp=True)
+        if reply is not None:
+            self.request.sendall(struct.pack("!H", len(reply)) + reply)
+
+
+@contextmanager
+def serve_names(zone: Zone) -> Iterator[NameServer]:
+    """Serve the zone on one port, until the block ends."""
+    server = NameServer(zone)
+    udp = socketserver.ThreadingUDPServer(("127.0.0.1", 0), _Udp)
+    server.port = udp.server_address[1]
+    socketserver.ThreadingTCPServer.allow_reuse_address = True
+    tcp = socketserver.ThreadingTCPServer(("127.0.0.1", server.port), _Tcp)
+    both = [udp, tcp]
+    threads = [threading.Thread(target=each.serve_forever, args=(0.02,)) for each in both]
+    for each, thread in zip(both, threads, strict=True):
+        each.name_server = server  # type: ignore[attr-defined]
+        thread.start()
+    try:
+        yield server
+    finally:
+        for each, thread in zip(both, threads, strict=True):
+            each.shutdown()
+            thread.join()
+            each.server_close()
