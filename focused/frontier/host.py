@@ -27,7 +27,7 @@ class Server:
     due_at: float = 0.0
     busy: int = 0
     fetched: int = 0
-    hosts: list[Host] = field(default_factory=list)
+    hosts: dict[Host, None] = field(default_factory=dict)
     aside: list[tuple[float, float, int, Host]] = field(default_factory=list)
     envoy: int = 0
     stamp: int = 0

@@ -83,12 +83,12 @@ class Turns:
         """The host stands at that server from now on, be it under way or not."""
         under_way, old = host in self._busy, host.server
         if old is not None:
-            old.hosts.remove(host)
+            del old.hosts[host]
             old.busy -= under_way
             self._add_fetched(old, -host.fetched)
             self._await_if_free(old)
         host.server = server
-        server.hosts.append(host)
+        server.hosts[host] = None
         server.busy += under_way
         self._add_fetched(server, host.fetched)
         self.place(host, _AT_ITS_TIME)
