@@ -14,7 +14,7 @@ PAGES_SCHEMA = pa.schema(
         ("seq", pa.int64()),  # order of settling, from 0
         ("url", pa.string()),
         ("host", pa.string()),
-        ("outcome", pa.string()),  # fetched | feed | redirected | failed
+        ("outcome", pa.string()),  # fetched | noindex | feed | redirected | failed
         ("status", pa.int32()),  # HTTP status, 0 when none came
         ("failure", pa.string()),  # FailureKind value, "" unless failed
         ("title", pa.string()),

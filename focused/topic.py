@@ -13,12 +13,20 @@ from typing import Any
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
 """What may weigh a topic classifier's words; the first is the default."""
 
+NOINDEX = ("leave-out", "keep")
+"""What becomes of pages that ask not to be indexed; the first is the default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Where the crawl starts; ``urls`` joins the inline list and the file's lines."""
+    """Where the crawl starts; ``urls`` joins the inline list and the file's lines.
+
+    With ``robots_sitemaps`` the sitemaps that the robots.txt of a seed's host
+    names are seeds, too.
+    """
 
     urls: tuple[str, ...]
+    robots_sitemaps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,8 @@ class Politeness:
     on topic. A host is spared ``fetch_time_factor`` times as long as its last
     answer took. One that only fails is set aside for ``set_aside_s``, and
     longer each time; with 0 it is given up at once. With ``per_address``
-    hosts at one address are asked as if they were one.
+    hosts at one address are asked as if they were one. ``noindex`` is one of
+    :data:`NOINDEX`; ``nofollow`` False follows links whose pages ask not to.
     """
 
     user_agent: str
@@ -83,6 +92,8 @@ class Politeness:
     fetch_time_factor: float = 10.0
     per_address: bool = True
     robots: bool = True
+    noindex: str = NOINDEX[0]
+    nofollow: bool = True
     concurrency: int = 16
     timeout_s: float = 30.0
     max_tries: int = 3

@@ -11,12 +11,22 @@ from pathlib import Path
 import ada_url
 
 from focused.errors import ConfigurationError
-from focused.topic import ESTIMATORS, Budget, Output, Politeness, Scope, Seeds, Topic, Training
+from focused.topic import (
+    ESTIMATORS,
+    NOINDEX,
+    Budget,
+    Output,
+    Politeness,
+    Scope,
+    Seeds,
+    Topic,
+    Training,
+)
 from focused.topic_table import Problems, Table
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "": ("name", "description"),
-    "seeds": ("urls", "file"),
+    "seeds": ("urls", "file", "robots_sitemaps"),
     **{
         section.__name__.lower(): tuple(field.name for field in fields(section))
         for section in (Training, Scope, Politeness, Budget, Output)
@@ -108,7 +118,7 @@ def _seeds(section: Table, folder: Path) -> Seeds:
         )
     elif section.values.get("urls") == []:
         section.wrong("urls", "is empty; a crawl needs at least one page to start from")
-    return Seeds(urls=tuple(urls))
+    return Seeds(tuple(urls), section.flag("robots_sitemaps", False))
 
 
 def url_of_line(line: str) -> str:
@@ -265,6 +275,8 @@ def _politeness(section: Table) -> Politeness:
         fetch_time_factor=section.number("fetch_time_factor", default.fetch_time_factor, zero=True),
         per_address=section.flag("per_address", default.per_address),
         robots=section.flag("robots", default.robots),
+        noindex=section.one_of("noindex", NOINDEX),
+        nofollow=section.flag("nofollow", default.nofollow),
         concurrency=section.whole("concurrency", default.concurrency, at_least=1),
         timeout_s=section.number("timeout_s", default.timeout_s, zero=False),
         max_tries=section.whole("max_tries", default.max_tries, at_least=1),

@@ -44,7 +44,7 @@ class TopicSpider(Spider):
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
         """Give each harvested page to the pipelines."""
         settled = response.meta[SETTLED]
-        if settled.judgement is not None and settled.judgement.on_topic:
+        if settled.judgement is not None and settled.judgement.on_topic and not settled.left_out:
             yield {
                 "url": response.url,
                 "title": settled.page.title,

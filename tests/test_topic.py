@@ -111,6 +111,8 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         fetch_time_factor = 2.5
         per_address = false
         robots = false
+        noindex = "keep"
+        nofollow = false
         concurrency = 2
         timeout_s = 1.5
         max_tries = 1
@@ -146,6 +148,8 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         fetch_time_factor=2.5,
         per_address=False,
         robots=False,
+        noindex="keep",
+        nofollow=False,
         concurrency=2,
         timeout_s=1.5,
         max_tries=1,
@@ -155,6 +159,12 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
     assert topic.budget == Budget(pages=10, hours=0.5, bytes=99)
     assert topic.output.folder == folder / "out"
     assert (topic.output.warc, topic.output.parquet) == (False, False)
+
+
+def test_sitemaps_of_robots_txt_are_seeds_when_the_topic_says_so(folder: Path) -> None:
+    assert not load_topic(write(folder, SMALLEST)).seeds.robots_sitemaps
+    text = SMALLEST.replace("[seeds]", "[seeds]\nrobots_sitemaps = true")
+    assert load_topic(write(folder, text)).seeds.robots_sitemaps
 
 
 def test_inline_seeds_and_a_seed_file_are_joined_without_repetition(folder: Path) -> None:

@@ -16,7 +16,9 @@ class Counters:
 
     ``judged`` counts fetched pages that may be harvest (no training sample);
     ``on_topic`` those of them that the classifier found on topic, each
-    content once. ``near_duplicates`` are among the ``duplicates``.
+    content once. ``near_duplicates`` are among the ``duplicates``. ``noindex``
+    counts fetched pages that were left out because they ask for it,
+    ``nofollow`` links that were not followed for the same reason.
     """
 
     settled: int = 0
@@ -31,6 +33,7 @@ class Counters:
     robots_excluded: int = 0
     retries: int = 0
     nofollow: int = 0
+    noindex: int = 0
     bytes: int = 0
     active_s: float = 0.0
     failures: dict[str, int] = field(default_factory=dict)

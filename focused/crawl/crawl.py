@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from focused.archive import Archive, export
 from focused.crawl.apprenticeship import Apprenticeship
@@ -21,11 +22,13 @@ from focused.crawl.waiting import earlier, hosts_resting, only_resting, why_it_e
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
+from focused.frontier.host import Host
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
 from focused.web.page import FailureKind, Outcome, Redirected
 from focused.web.parse import parse_page
+from focused.web.robots import product_token
 from focused.web.url import host_of, normalise, robots_url
 
 # Links settled without a fetch (robots, full hosts) in one call of next(): a bound on its time.
@@ -44,7 +47,7 @@ class Crawl:
         *,
         training_urls: frozenset[str] = frozenset(),
         follow_links: bool = True,
-        parse: Parse = parse_page,
+        parse: Parse | None = None,
         keep_links: bool = True,
     ) -> None:
         """``follow_links`` False: a driver pushes the links it wants with :meth:`offer_link`.
@@ -72,6 +75,7 @@ class Crawl:
             self.frontier,
             self.counters,
             self._care.closed,
+            nofollow=topic.politeness.nofollow,
         )
         self._settling = Settling(
             topic,
@@ -84,8 +88,9 @@ class Crawl:
             policy=policy.name,
             training_urls=training_urls,
             follow_links=follow_links,
-            parse=parse,
+            parse=parse or partial(parse_page, robot=product_token(topic.politeness.user_agent)),
         )
+        self._follow_links = follow_links
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
         self._steering = policy.steering
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
@@ -181,6 +186,7 @@ class Crawl:
         """Take in a robots.txt that a driver fetched for a URL not of the frontier."""
         host = self.frontier.hosts.get(host_of(url))
         self._care.note_robots(host, url, outcome, now)
+        self._queue_sitemaps(host, url, now)
         self.frontier.hosts.refresh(host, now)
         self._commit(now)
 
@@ -273,6 +279,11 @@ class Crawl:
             return
         self._care.note_robots(host, lease.offer.link.url, outcome, now)
         self.frontier.put_back(lease.offer, host.pace, now)
+        self._queue_sitemaps(host, lease.offer.link.url, now)
+
+    def _queue_sitemaps(self, host: Host, url: str, now: float) -> None:
+        for sitemap in self._care.sitemaps(host, url) if self._follow_links else ():
+            self.offer_link(sitemap, 1.0, now)
 
     def _wait(self, until: float | None, now: float) -> Wait:
         idle = not self._leases and not self._robots_hops

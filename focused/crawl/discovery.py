@@ -39,8 +39,14 @@ class Discovery:
         frontier: Frontier,
         counters: Counters,
         closed: Callable[[str], str | None],
+        *,
+        nofollow: bool = True,
     ) -> None:
-        """``closed`` tells why a normalised URL need not be queued though it is in scope."""
+        """``closed`` tells why a normalised URL need not be queued though it is in scope.
+
+        ``nofollow`` False follows also what pages ask not to.
+        """
+        self._obeys_nofollow = nofollow
         self._filter = ScopeFilter(scope)
         self._closed = closed
         self._scorer = scorer
@@ -165,7 +171,7 @@ class Discovery:
         return reason
 
     def _may_follow(self, page: Page, link: Link, depth: int) -> bool:
-        if page.nofollow or link.nofollow:
+        if self._obeys_nofollow and (page.nofollow or link.nofollow):
             self._counters.nofollow += 1
             return False
         return self.refuses(link.url, depth) is None
@@ -178,7 +184,7 @@ def link_rows(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]
             link.url,
             link.anchor[:_MAX_ANCHOR_CHARS],
             link.position,
-            link.nofollow,
+            link.nofollow or page.nofollow,
             scored[link.url].score if link.url in scored else None,
         )
         for link in page.links

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from focused.crawl.counters import Counters
@@ -24,12 +24,13 @@ from focused.frontier.store import StateStore
 from focused.frontier.turns import HostLimits
 from focused.topic import Scope, Topic
 from focused.web.page import Failed, FailureKind, Outcome
-from focused.web.url import host_of
+from focused.web.url import host_of, normalise
 
 _TROUBLES_UNTIL_SET_ASIDE = 8
 # With an hour first, and twice as long each time, an outage of seven hours is outlived.
 _TIMES_ASIDE = 3
 _NO_HOST_AGAIN_S = 60.0
+_MAX_SITEMAPS = 20
 
 
 class HostCare:
@@ -40,6 +41,7 @@ class HostCare:
         self._limits = host_limits(topic.scope)
         self._counters = counters
         self._hosts = hosts
+        self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsGate(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
         self._given_up = GivenUpHosts(store)
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, store)
@@ -123,6 +125,15 @@ class HostCare:
             after_answer(pace, now, self._politeness.delay_s, rest), times_aside=pace.times_aside
         )
 
+    def sitemaps(self, host: Host, url: str) -> Sequence[str]:
+        """The sitemaps that are to be seeds: named by the robots.txt of ``url``'s site, 20 at most.
+
+        None where the host is no seed's, or the topic does not want them.
+        """
+        if host.name not in self._with_sitemaps:
+            return ()
+        return self._robots.sitemaps(host, url)[:_MAX_SITEMAPS]
+
     def _after_silence(self, host: Host, url: str, failed: Failed, now: float) -> HostPace:
         """The pace after a robots.txt that could not be had: its host is left alone, for now."""
         politeness = self._politeness
@@ -177,3 +188,8 @@ class HostCare:
 def host_limits(scope: Scope) -> HostLimits:
     """The limits of the scope that a frontier keeps."""
     return HostLimits(scope.max_pages_per_host, scope.max_pages_per_address)
+
+
+def seed_hosts(topic: Topic) -> frozenset[str]:
+    """The hosts of the topic's seeds."""
+    return frozenset(host_of(url) for url in map(normalise, topic.seeds.urls) if url is not None)

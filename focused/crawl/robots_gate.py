@@ -51,6 +51,11 @@ class RobotsGate:
         self._keep(host, url, rules)
         return rules
 
+    def sitemaps(self, host: Host, url: str) -> tuple[str, ...]:
+        """The sitemaps that the rules known of ``url``'s site name."""
+        rules = self._rules(host, _scheme(url))
+        return () if rules is None else rules.sitemaps
+
     def learn_silence(self, host: Host, url: str, now: float) -> None:
         """The robots.txt of ``url``'s site could not be had: remember since when."""
         known = self._rules(host, _scheme(url))

@@ -7,16 +7,16 @@ judged, its row is written, and only then do its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from focused.archive import Archive, PageRow
-from focused.crawl.copies import Copies, CopyKind, Looked
+from focused.crawl.copies import Copies, CopyKind
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery, link_rows
 from focused.crawl.failures import RULES
-from focused.crawl.steps import ScoredLink, Settled
+from focused.crawl.harvest import Harvest
+from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge, Visit
@@ -27,7 +27,6 @@ from focused.web.page import (
     Failed,
     FailureKind,
     Fetched,
-    Judgement,
     Outcome,
     Page,
     Redirected,
@@ -41,22 +40,6 @@ _MAX_TITLE_CHARS = 300
 Parse = Callable[[Fetched], Page | Failed]
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Harvest:
-    """What a fetched page is worth, before anything is written."""
-
-    page: Page
-    judgement: Judgement
-    feed: bool
-    content: Looked | None
-    depth: int
-    scored: Mapping[str, ScoredLink]
-
-    @property
-    def duplicate_of(self) -> str | None:
-        return self.content.of if self.content is not None else None
 
 
 class Settling:
@@ -97,7 +80,7 @@ class Settling:
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)
         try:
-            harvest = self._harvest(link, outcome)
+            harvest = self._harvest(link, outcome, now)
         except Exception as error:
             # A page that our own code cannot digest is a failed page, never the crawl's end.
             logger.exception("%s could not be judged", link.url)
@@ -136,7 +119,7 @@ class Settling:
         wanted = self._topic.scope.languages
         return bool(wanted and page.language and page.language not in wanted)
 
-    def _harvest(self, link: QueuedLink, fetched: Fetched) -> _Harvest | Failed:
+    def _harvest(self, link: QueuedLink, fetched: Fetched, now: float) -> Harvest | Failed:
         """Parse, judge and score; changes nothing that a crash would have to undo."""
         page = self._page_in(link, fetched)
         if isinstance(page, Failed):
@@ -149,25 +132,23 @@ class Settling:
         visit = Visit(page, judgement, link.depth, link.score, link.evidence)
         new = content is None or content.of is None
         scored = self._discovery.score(visit, depth) if new else {}
-        return _Harvest(page, judgement, feed, content, depth, scored)
+        asked_to = self._topic.politeness.noindex == "leave-out" and page.left_out_at(now)
+        return Harvest(page, judgement, feed, content, depth, asked_to and not feed, scored)
 
-    def _fetched(
-        self, link: QueuedLink, fetched: Fetched, harvest: _Harvest, now: float
-    ) -> Settled:
+    def _fetched(self, link: QueuedLink, fetched: Fetched, harvest: Harvest, now: float) -> Settled:
         page, judgement = harvest.page, harvest.judgement
-        duplicate = harvest.duplicate_of is not None
         training = link.url in self._training_urls
-        if harvest.content is not None:
+        if harvest.content is not None and not harvest.left_out:
             self._copies.keep(page, harvest.content)
         self._count_page(harvest, training)
         row = self._row(
             link,
             now,
-            outcome="feed" if harvest.feed else "fetched",
+            outcome=harvest.outcome,
             status=fetched.status,
-            title=page.title[:_MAX_TITLE_CHARS],
+            title="" if harvest.left_out else page.title[:_MAX_TITLE_CHARS],
             relevance=None if harvest.feed else judgement.relevance,
-            on_topic=judgement.on_topic and not harvest.feed and not duplicate,
+            on_topic=harvest.counts,
             language=page.language,
             content_type=content_type_of(fetched.headers),
             bytes=len(fetched.body),
@@ -175,7 +156,7 @@ class Settling:
             duplicate_kind=None if harvest.content is None else harvest.content.kind,
             training=training,
             elapsed_s=fetched.elapsed_s,
-            warc_offset=self._archive.append_response(fetched, now),
+            warc_offset=None if harvest.left_out else self._archive.append_response(fetched, now),
         )
         links = link_rows(page, harvest.scored) if self._archive.keeps_links else ()
         self._archive.append(row, links)
@@ -183,32 +164,34 @@ class Settling:
             self._queue_onward(link, harvest, now)
         return Settled(
             link,
-            row.outcome,
+            "feed" if harvest.feed else "fetched",
             page=page,
             judgement=judgement,
             duplicate_of=harvest.duplicate_of,
+            left_out=harvest.left_out,
             scored=harvest.scored,
         )
 
-    def _queue_onward(self, link: QueuedLink, harvest: _Harvest, now: float) -> None:
+    def _queue_onward(self, link: QueuedLink, harvest: Harvest, now: float) -> None:
         page = harvest.page
         if harvest.duplicate_of is None:
             self._discovery.queue(link, harvest.scored, harvest.depth, now)
         # Stubs of the same few words point to different pages. As bounded as redirects are:
         # pages that refresh to ever new pages are a trap.
-        if page.refresh is not None and not page.nofollow and link.hops < MAX_PAGE_REDIRECTS:
+        stays = page.nofollow and self._topic.politeness.nofollow
+        if page.refresh is not None and not stays and link.hops < MAX_PAGE_REDIRECTS:
             self._follow(link, page.refresh, now)
 
-    def _count_page(self, harvest: _Harvest, training: bool) -> None:
+    def _count_page(self, harvest: Harvest, training: bool) -> None:
         counters = self._counters
-        duplicate = harvest.duplicate_of is not None
         counters.fetched += 1
-        counters.duplicates += duplicate
+        counters.duplicates += harvest.duplicate_of is not None
         near = harvest.content is not None and harvest.content.kind is CopyKind.NEAR
         counters.near_duplicates += near
         counters.training += training
-        if not training and not harvest.feed:
-            counters.count_judged(harvest.judgement.on_topic and not duplicate)
+        counters.noindex += harvest.left_out
+        if not training and not harvest.feed and not harvest.left_out:
+            counters.count_judged(harvest.counts)
 
     def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> Settled:
         if link.hops >= MAX_PAGE_REDIRECTS:

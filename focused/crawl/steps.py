@@ -67,7 +67,10 @@ class ScoredLink:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a fetch. ``page`` and ``judgement`` are there when a page came."""
+    """What became of a fetch. ``page`` and ``judgement`` are there when a page came.
+
+    A page that is ``left_out`` asked not to be indexed: it guides the crawl and is no harvest.
+    """
 
     link: QueuedLink
     outcome: str
@@ -76,6 +79,7 @@ class Settled:
     page: Page | None = None
     judgement: Judgement | None = None
     duplicate_of: str | None = None
+    left_out: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
 
     @property

@@ -40,9 +40,11 @@ class CrawlReport:
 
     ``fetched`` and all that is harvest leave training samples out, which
     ``training`` counts. ``by_labels`` is the judge's view, there when labels
-    were given. ``reliability`` holds scores against what came; None where no
-    page had one, or where the policy's scores are no probabilities. ``curve`` has rows
-    of pages fetched, harvest rate so far, and over the last 100.
+    were given. ``noindex`` pages were fetched and left out as they ask,
+    ``nofollow`` links not followed; each link counts as often as it was met.
+    ``reliability`` holds scores against what came; None where no page had one,
+    or where the policy's scores are no probabilities. ``curve`` has rows of
+    pages fetched, harvest rate so far, and over the last 100.
     """
 
     folder: str
@@ -59,6 +61,8 @@ class CrawlReport:
     duplicates: int
     near_duplicates: int
     robots_excluded: int
+    noindex: int
+    nofollow: int
     out_of_scope: int
     frontier: int | None
     bytes: int
@@ -119,6 +123,8 @@ def make_report(
         duplicates=metrics.duplicates(pages),
         near_duplicates=metrics.duplicates(pages, kind="near"),
         robots_excluded=max(failures.get("robots", 0), _total(crawl, "robots_excluded") or 0),
+        noindex=int((pages["outcome"] == "noindex").sum()),
+        nofollow=_total(crawl, "nofollow") or 0,
         out_of_scope=_total(crawl, "out_of_scope") or 0,
         frontier=_total(crawl, "frontier"),
         bytes=int(pages["bytes"].fillna(0).sum()),

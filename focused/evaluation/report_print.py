@@ -132,6 +132,8 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
         ("  but for a few words", f"{report.near_duplicates:,}"),
         ("redirects", f"{report.redirected:,}"),
         ("robots-excluded", f"{report.robots_excluded:,}"),
+        ("noindex, left out", f"{report.noindex:,}"),
+        ("nofollow links", f"{report.nofollow:,}"),
         ("links out of scope", f"{report.out_of_scope:,}"),
         ("errors", f"{sum(report.failures.values()):,}"),
         *((f"  {plain(kind)}", f"{count:,}") for kind, count in report.failures.items()),

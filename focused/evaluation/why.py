@@ -37,6 +37,7 @@ class Fate(StrEnum):
 
     FETCHED = "fetched"
     FEED = "feed"
+    NOINDEX = "noindex"
     REDIRECTED = "redirected"
     FAILED = "failed"
     NOT_FETCHED = "not fetched"

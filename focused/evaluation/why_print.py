@@ -117,6 +117,8 @@ def _verdict(step: Step) -> str:
     sample = ", a training sample" if step.training else ""
     if step.relevance is None:
         return f"{title}fetched, not judged{sample}"
+    if step.outcome == "noindex":
+        return f"judged {step.relevance:.2f}{sample}, and left out as it asks (noindex)"
     verdict = "on topic" if step.on_topic else "off topic"
     return f"{title}judged {step.relevance:.2f}: {verdict}{sample}"
 

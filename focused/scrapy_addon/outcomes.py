@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ from twisted.web.client import ResponseFailed
 from focused.scrapy_addon.names import PrivateAddressError, is_missing, looked_up_by_us
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
+from focused.web.robots_tags import HEADER_SEPARATOR
 
 
 class RobotsDenied(IgnoreRequest):
@@ -58,7 +59,7 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
 def outcome_of_response(request: Request, response: Response, now: float) -> Outcome:
     """The outcome behind a response; ``now`` dates an HTTP-date in Retry-After."""
     headers = {
-        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        name.decode("latin-1").lower(): _joined(name, values)
         for name, values in response.headers.items()
     }
     outcome = outcome_of(
@@ -68,6 +69,12 @@ def outcome_of_response(request: Request, response: Response, now: float) -> Out
     if response.ip_address is None or request.meta.get("proxy"):
         return outcome
     return replace(outcome, address=str(response.ip_address))
+
+
+def _joined(name: bytes, values: Sequence[bytes]) -> str:
+    """One value of all that a header had; where one ends matters to X-Robots-Tag alone."""
+    between = HEADER_SEPARATOR if name.lower() == b"x-robots-tag" else ", "
+    return between.join(value.decode("latin-1") for value in values)
 
 
 def _elapsed_s(request: Request, now: float) -> float:

@@ -223,11 +223,12 @@ def samples_folder(topic: Topic) -> Path:
 def samples_of(topic: Topic) -> Topic:
     """The topic as the crawl for its training samples sees it: no scope, no budget.
 
-    A model that could be trained waits no hours for a host that is down.
+    A model that could be trained waits no hours for a host that is down, and
+    learns from pages without putting them into an index.
     """
     return replace(
         topic,
-        politeness=replace(topic.politeness, set_aside_s=0.0),
+        politeness=replace(topic.politeness, set_aside_s=0.0, noindex="keep"),
         scope=Scope(
             max_page_bytes=topic.scope.max_page_bytes,
             private_addresses=topic.scope.private_addresses,

@@ -95,7 +95,8 @@ class Page:
     ``text`` is the visible text, boilerplate included; ``headings`` the texts
     of h1 to h3. ``canonical`` and ``refresh`` are absolute URLs or None.
     ``language`` is an ISO 639-1 code or ``""`` when unknown. ``noindex`` and
-    ``nofollow`` join meta robots and X-Robots-Tag.
+    ``nofollow`` join meta robots and X-Robots-Tag, and so does
+    ``unavailable_after``, in seconds since the epoch.
     """
 
     url: str
@@ -110,6 +111,12 @@ class Page:
     charset: str = "utf-8"
     noindex: bool = False
     nofollow: bool = False
+    unavailable_after: float | None = None
+
+    def left_out_at(self, now: float) -> bool:
+        """Whether the page asks not to be indexed, ``now`` in seconds since the epoch."""
+        ends_at = self.unavailable_after
+        return self.noindex or (ends_at is not None and now >= ends_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ linear in the size of the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from resiliparse.parse.lang import detect_fast
@@ -26,6 +25,7 @@ from focused.web.decode import (
 from focused.web.feeds import is_feed, parse_feed
 from focused.web.link_blocks import group_by_block
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
+from focused.web.robots_tags import read_tags
 from focused.web.surroundings import MAX_RELATIONS, Surroundings, is_nofollow, relations
 from focused.web.url import resolver
 from focused.web.walk import RawLink, Walk
@@ -37,17 +37,17 @@ _DETECTED_FROM_CHARS = 4_000
 _MAX_LANGUAGE_RANK = 1_000  # resiliparse: above 1,200 it is usually wrong
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?![A-Za-z])")
 _REFRESH = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+url\s*+=\s*+[\"']?\s*+([^\"']+)", re.IGNORECASE)
-_AGENT_DIRECTIVE = re.compile(r"\s*(?!unavailable_after|max-)[\w.-]+\s*:", re.IGNORECASE)
 
 
-def parse_page(fetched: Fetched, max_links: int = MAX_LINKS) -> Page | Failed:
+def parse_page(fetched: Fetched, max_links: int = MAX_LINKS, robot: str = "") -> Page | Failed:
     """Parse a response into a page; never raises, whatever the server sent.
 
     The first 2,000,000 bytes are parsed. The body's own look decides, not
     only its Content-Type: binary sent as HTML is ``Failed(WRONG_TYPE)``, a
     page with neither text nor target is ``Failed(EMPTY)``. Whether a type is
     wanted at all is the caller's scope. At most ``max_links`` targets; a
-    sitemap or feed (:mod:`focused.web.feeds`) may have more.
+    sitemap or feed (:mod:`focused.web.feeds`) may have more. ``robot`` is the
+    product token that pages may speak to.
     """
     body = fetched.body[:MAX_PARSED_BYTES]
     if not body.strip():
@@ -61,39 +61,39 @@ def parse_page(fetched: Fetched, max_links: int = MAX_LINKS) -> Page | Failed:
     html, charset = decode(body, fetched.headers)
     content_type = content_type_of(fetched.headers) or seen_type
     if content_type == "text/plain":
-        page = _plain_page(fetched, html, charset)
+        page = _plain_page(fetched, html, charset, robot)
     else:
         if content_type == "application/xhtml+xml":
             html = close_empty_elements(html)
-        page = _html_page(fetched, html, charset, max_links)
+        page = _html_page(fetched, html, charset, max_links, robot)
     if page.text or page.links or page.refresh or page.canonical:
         return page
     return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links")
 
 
-def _plain_page(fetched: Fetched, text: str, charset: str) -> Page:
+def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
     text = " ".join(text.split())
-    noindex, nofollow = _robots_header(fetched.headers)
+    tags = read_tags(fetched.headers.get("x-robots-tag", ""), (), robot)
     return Page(
         url=fetched.url,
         text=text,
         language=_detect_language(text),
         charset=charset,
-        noindex=noindex,
-        nofollow=nofollow,
+        noindex=tags.noindex,
+        nofollow=tags.nofollow,
+        unavailable_after=tags.unavailable_after,
     )
 
 
-def _html_page(fetched: Fetched, html: str, charset: str, max_links: int) -> Page:
+def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot: str) -> Page:
     # As with scripts on: <noscript> in <head> then cannot end the head.
     tree = LexborHTMLParser(tame(html), scripting=True)
-    walk = Walk(tree.root)
+    walk = Walk(tree.root, robot)
     base = resolver(fetched.url)(walk.base) if walk.base else None
     base = base or fetched.url
     found = Surroundings(walk)
     text = found.text()
-    header_noindex, header_nofollow = _robots_header(fetched.headers)
-    meta_noindex, meta_nofollow = _robots_directives(walk.meta.get("robots", ""))
+    tags = read_tags(fetched.headers.get("x-robots-tag", ""), walk.told_robots, robot)
     refresh = walk.refresh or fetched.headers.get("refresh", "")
     return Page(
         url=fetched.url,
@@ -106,8 +106,9 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int) -> Pag
         refresh=_refresh_target(refresh, fetched.url, base),
         language=_declared_language(walk.language) or _detect_language(text),
         charset=charset,
-        noindex=header_noindex or meta_noindex,
-        nofollow=header_nofollow or meta_nofollow,
+        noindex=tags.noindex,
+        nofollow=tags.nofollow,
+        unavailable_after=tags.unavailable_after,
     )
 
 
@@ -188,22 +189,6 @@ def _refresh_target(refresh: str, url: str, base: str) -> str | None:
     match = _REFRESH.match(refresh)
     target = resolver(base)(match[1].strip()) if match else None
     return target if target != resolver(url)("") else None
-
-
-def _robots_directives(content: str) -> tuple[bool, bool]:
-    """Return (noindex, nofollow) of a list of directives such as ``noindex, follow``."""
-    words = {word.strip() for word in content.lower().split(",")}
-    return not words.isdisjoint(("noindex", "none")), not words.isdisjoint(("nofollow", "none"))
-
-
-def _robots_header(headers: Mapping[str, str]) -> tuple[bool, bool]:
-    """The same for X-Robots-Tag; what follows another robot's name is not for us."""
-    kept: list[str] = []
-    for directive in headers.get("x-robots-tag", "").split(","):
-        if _AGENT_DIRECTIVE.match(directive):
-            break
-        kept.append(directive)
-    return _robots_directives(",".join(kept))
 
 
 def _declared_language(lang: str) -> str:

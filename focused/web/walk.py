@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborNode
 
+from focused.web.robots_tags import ALL_ROBOTS
+
 MAX_TITLE_CHARS = 500
 MAX_DESCRIPTION_CHARS = 1_000
 MAX_HEADINGS = 200
+_MAX_TOLD_ROBOTS = 20
 MAX_INLINE = 24  # elements remembered between a block or link and the block around it
 
 # Kinds of nodes: what the walk does with them. From _LINK on, leaving them matters.
@@ -102,14 +105,17 @@ class Walk:
 
     ``pieces`` joined are the text. ``headings`` are the ranges of h1 to h3.
     ``meta`` has the lower-case names (or properties) of meta elements and
-    their first contents. Strings are ``""`` when the page does not say.
+    their first contents, ``told_robots`` all those of ``robots`` and of the
+    ``robot`` that it is told of. Strings are ``""`` when the page does not say.
     """
 
-    def __init__(self, root: LexborNode | None) -> None:
+    def __init__(self, root: LexborNode | None, robot: str = "") -> None:
         self.pieces: list[str] = []
         self.links: list[RawLink] = []
         self.headings: list[tuple[int, int]] = []
         self.meta: dict[str, str] = {}
+        self.told_robots: list[str] = []
+        self._robot_names = frozenset({ALL_ROBOTS, robot.lower()} - {""})
         self.title = ""
         self.base = ""
         self.canonical = ""
@@ -216,7 +222,11 @@ class Walk:
         attributes = node.attributes
         content = get(attributes, "content")
         if name := get(attributes, "name", "property"):
-            self.meta.setdefault(name.strip().lower(), collapse(content, MAX_DESCRIPTION_CHARS))
+            name = name.strip().lower()
+            content = collapse(content, MAX_DESCRIPTION_CHARS)
+            self.meta.setdefault(name, content)
+            if name in self._robot_names and len(self.told_robots) < _MAX_TOLD_ROBOTS:
+                self.told_robots.append(content)
         elif get(attributes, "http-equiv").strip().lower() == "refresh":
             self.refresh = self.refresh or content
 

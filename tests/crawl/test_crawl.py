@@ -10,7 +10,7 @@ import pytest
 from focused.archive import link_rows
 from focused.crawl import Done, Fetch, Wait
 from focused.topic import Budget, Scope
-from tests.support.simulated import FETCH_S, Simulation, moved, page, raw, site, topic
+from tests.support.simulated import FETCH_S, Simulation, moved, page, politely, raw, site, topic
 
 A, B = "http://a.test/", "http://b.test/"
 
@@ -156,6 +156,22 @@ class TestNofollow:
         done = simulate(topic(tmp_path, A), site(raw(A, body), page(A + "no"))).run()
         assert done.urls == [A]
         assert done.crawl.counters.nofollow == 1
+
+    def test_links_that_a_page_asks_not_to_follow_are_listed_as_such(self, simulate, tmp_path):
+        body = '<meta name="focusedtest" content="nofollow"><p>x<a href="/no">no</a>'
+        done = simulate(topic(tmp_path, A), site(raw(A, body))).run()
+        assert [row["nofollow"] for row in link_rows(done.store)] == [True]
+
+    def test_a_user_may_follow_them_all_the_same(self, simulate, tmp_path):
+        body = '<meta name="robots" content="nofollow"><p>x<a href="/a" rel="nofollow">a</a>'
+        moved_on = (
+            '<meta name="robots" content="none"><meta http-equiv=refresh content="0;url=/b">y'
+        )
+        web = site(raw(A, body), raw(A + "a", moved_on), page(A + "b"))
+        mine = politely(topic(tmp_path, A), nofollow=False)
+        done = simulate(mine, web).run()
+        assert [url for _, url in done.asked][1:] == at("", "a", "b")
+        assert done.crawl.counters.nofollow == 0
 
     def test_another_pages_plain_link_still_leads_there(self, simulate, tmp_path):
         no = '<p>x<a href="/no" rel="nofollow">no</a><a href="/b">b</a>'

@@ -22,6 +22,7 @@ SETTINGS = {
 }
 STATS = {
     "robots_excluded": 12,
+    "nofollow": 31,
     "out_of_scope": {"host denied": 3, "too deep": 4},
     "frontier": 1234,
     "started_at": 1000.0,
@@ -41,6 +42,7 @@ def crawl(tmp_path: Path) -> Path:
         page(C + "2", score=0.3),
         failed(C + "3", "timeout"),
         good_page(C + "4", training=True),
+        page(C + "5", outcome="noindex", relevance=0.99, bytes=0),
     ]
     return write_crawl(tmp_path / "crawl", rows, settings=SETTINGS, stats=STATS)
 
@@ -81,6 +83,8 @@ def test_the_figures_come_from_pages_and_counters(crawl: Path) -> None:
         "duplicates": 1,
         "near_duplicates": 1,
         "robots_excluded": 12,
+        "noindex": 1,
+        "nofollow": 31,
         "out_of_scope": 7,
         "frontier": 1234,
         "bytes": 5000,
@@ -138,6 +142,9 @@ def test_an_empty_crawl_has_a_report(tmp_path: Path) -> None:
 def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
     shown = figures(printed(crawl))
     assert shown["fetched"] == ["4"]
+    assert shown["robots-excluded"] == ["12"]
+    assert shown["noindex, left out"] == ["1"]
+    assert shown["nofollow links"] == ["31"]
     assert shown["on topic"] == ["2"]
     assert shown["harvest rate"] == ["50.0%"]
     assert shown["hosts"] == ["3"]

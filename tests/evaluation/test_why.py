@@ -113,6 +113,13 @@ def test_a_failure_is_explained_like_a_page(crawl: Path) -> None:
     assert "failed: http-4xx" in printed(told)
 
 
+def test_a_page_that_asks_not_to_be_indexed_is_told_as_left_out(tmp_path: Path) -> None:
+    asking = page(SEED, outcome="noindex", parent=None, relevance=0.9)
+    told = explain(write_crawl(tmp_path, [asking]), SEED)
+    assert told.fate == "noindex"
+    assert "judged 0.90, and left out as it asks (noindex)" in printed(told)
+
+
 def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
     feed = page(SEED, outcome="feed", parent=None, relevance=None)
     told = explain(write_crawl(tmp_path, [feed]), SEED)
