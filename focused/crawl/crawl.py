@@ -67,7 +67,8 @@ class Crawl:
         )
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
         self._store = store
-        self._care = HostCare(topic, self.counters, store, self.frontier.hosts)
+        self._care = HostCare(topic, self.counters, store, self.frontier)
+        self.mirrors = self._care.mirrors.pairs
         self._discovery = Discovery(
             topic.scope,
             policy.scorer,
@@ -233,7 +234,7 @@ class Crawl:
     def _fetch(self, offer: Offer, now: float) -> Fetch | None:
         """Lease what the offer needs first; None when its link was settled without a fetch."""
         link, host = offer.link, offer.host
-        refusal = self._care.refusal(host, link.url)
+        refusal = self._care.refusal(host, link)
         if refusal is None and self._care.must_ask_robots(host, link.url, now):
             return self._leases.open(Lease(offer, Purpose.ROBOTS, robots_url(link.url)))
         # A driver's own request is refused by the driver, which tells whoever waits for it.
@@ -254,7 +255,7 @@ class Crawl:
             self.frontier.retry(offer, pace, now)
             return settled
         if settled.outcome == "fetched":
-            self._care.fetched(offer.host, offer.link.url)
+            self._care.fetched(offer.host, offer.link.url, settled.duplicate_of)
         offer.host.asked += 1
         if settled.outcome != "redirected":
             offer.host.barren = barren_after(offer.host.barren, settled.brought)

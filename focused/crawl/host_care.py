@@ -8,9 +8,10 @@ from dataclasses import replace
 from focused.crawl.counters import Counters
 from focused.crawl.failures import RULES, HostEffect
 from focused.crawl.given_up import GivenUpHosts
+from focused.crawl.mirrors import Mirrors
 from focused.crawl.robots_gate import RobotsGate, host_is_unreachable
 from focused.crawl.spending import DirectoryBudget
-from focused.frontier.frontier import Hosts
+from focused.frontier.frontier import Frontier
 from focused.frontier.host import Host
 from focused.frontier.politeness import (
     HostPace,
@@ -20,6 +21,7 @@ from focused.frontier.politeness import (
     rest_after,
     set_aside,
 )
+from focused.frontier.queued import QueuedLink
 from focused.frontier.store import StateStore
 from focused.frontier.turns import HostLimits
 from focused.topic import Scope, Topic
@@ -36,14 +38,19 @@ _MAX_SITEMAPS = 20
 class HostCare:
     """Decides when and whether a host is asked again."""
 
-    def __init__(self, topic: Topic, counters: Counters, store: StateStore, hosts: Hosts) -> None:
+    def __init__(
+        self, topic: Topic, counters: Counters, store: StateStore, frontier: Frontier
+    ) -> None:
         self._politeness = topic.politeness
         self._limits = host_limits(topic.scope)
         self._counters = counters
-        self._hosts = hosts
+        self._hosts = hosts = frontier.hosts
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsGate(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
         self._given_up = GivenUpHosts(store)
+        self.mirrors = Mirrors(
+            store, frontier.known_among, lambda host: self._given_up.why(host) is not None
+        )
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, store)
         self._missed: set[str] = set()
 
@@ -55,15 +62,20 @@ class HostCare:
         """Whether the rules known let us fetch ``url``."""
         return self._robots.allows(host, url)
 
-    def refusal(self, host: Host, url: str) -> FailureKind | None:
-        """Why ``url`` is not to be asked for, nor its robots.txt; None when it may be."""
+    def refusal(self, host: Host, link: QueuedLink) -> FailureKind | None:
+        """Why ``link`` is not to be asked for, nor its robots.txt; None when it may be."""
         given_up = self._given_up.why(host.name)
         if given_up is not None:
             return given_up
-        return FailureKind.DIRECTORY_BUDGET if self._directories.spent(url) else None
+        # A driver's own request is for that very URL.
+        if not link.payload and self.mirrors.instead_of(link.url) is not None:
+            return FailureKind.MIRROR
+        return FailureKind.DIRECTORY_BUDGET if self._directories.spent(link.url) else None
 
     def closed(self, url: str) -> str | None:
-        """Why a link to ``url`` need not be queued: its host or directory is done with."""
+        """Why a link to ``url`` need not be queued: host or directory is done with, or mirrored."""
+        if self.mirrors.has(url):
+            return "mirror"
         if not (self._given_up or self._limits != HostLimits() or self._directories.limited):
             return None
         host = self._hosts.known(host_of(url))
@@ -79,12 +91,15 @@ class HostCare:
         """Whether a link refused without a request is told one by one, or counted only."""
         if refusal is FailureKind.ROBOTS:
             return True
-        return refusal is not FailureKind.DIRECTORY_BUDGET and self._given_up.tell(host.name)
+        if refusal in (FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR):
+            return False
+        return self._given_up.tell(host.name)
 
-    def fetched(self, host: Host, url: str) -> None:
-        """A page of the host came."""
+    def fetched(self, host: Host, url: str, duplicate_of: str | None) -> None:
+        """A page of the host came, which may repeat an earlier one."""
         self._hosts.count_fetched(host)
         self._directories.fetched(url)
+        self.mirrors.fetched(url, duplicate_of)
 
     def answered(self, url: str, outcome: Outcome) -> None:
         """Take in the address that the answer to a request for ``url`` came from."""

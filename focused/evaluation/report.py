@@ -42,6 +42,7 @@ class CrawlReport:
     ``training`` counts. ``by_labels`` is the judge's view, there when labels
     were given. ``noindex`` pages were fetched and left out as they ask,
     ``nofollow`` links not followed; each link counts as often as it was met.
+    ``mirrors`` are sites with the preferred site of the same pages.
     ``reliability`` holds scores against what came; None where no page had one,
     or where the policy's scores are no probabilities. ``curve`` has rows of
     pages fetched, harvest rate so far, and over the last 100.
@@ -60,6 +61,7 @@ class CrawlReport:
     hosts: int
     duplicates: int
     near_duplicates: int
+    mirrors: Mapping[str, str]
     robots_excluded: int
     noindex: int
     nofollow: int
@@ -122,6 +124,7 @@ def make_report(
         hosts=int(counted["host"].nunique()),
         duplicates=metrics.duplicates(pages),
         near_duplicates=metrics.duplicates(pages, kind="near"),
+        mirrors=_mirrors(crawl),
         robots_excluded=max(failures.get("robots", 0), _total(crawl, "robots_excluded") or 0),
         noindex=int((pages["outcome"] == "noindex").sum()),
         nofollow=_total(crawl, "nofollow") or 0,
@@ -207,6 +210,12 @@ def _failures(crawl: CrawlFolder) -> dict[str, int]:
     told = {kind: count for kind, count in counted if isinstance(count, int)}
     both = {kind: max(rows.get(kind, 0), told.get(kind, 0)) for kind in [*rows, *told]}
     return dict(sorted(both.items(), key=lambda each: -each[1]))
+
+
+def _mirrors(crawl: CrawlFolder) -> dict[str, str]:
+    found = crawl.stats.get("mirrors")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {site: preferred for site, preferred in pairs if isinstance(preferred, str)}
 
 
 def _duration_s(crawl: CrawlFolder) -> float:

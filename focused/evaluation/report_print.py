@@ -23,6 +23,7 @@ from focused.evaluation.report import (
 )
 from focused.evaluation.wording import duration, odds, percent, plain, size
 
+_MIRRORS = 10
 HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
 
 
@@ -126,10 +127,12 @@ def _score_figures(report: CrawlReport) -> list[tuple[str, str, str]]:
 
 def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
     """Name and value of every figure that has no second opinion."""
+    mirrors = list(report.mirrors.items())
     rows = [
         ("hosts", f"{report.hosts:,}"),
         ("duplicates", f"{report.duplicates:,}"),
         ("  but for a few words", f"{report.near_duplicates:,}"),
+        *(("  mirror", f"{plain(site)} of {plain(of)}") for site, of in mirrors[:_MIRRORS]),
         ("redirects", f"{report.redirected:,}"),
         ("robots-excluded", f"{report.robots_excluded:,}"),
         ("noindex, left out", f"{report.noindex:,}"),

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,6 +25,8 @@ from focused.topic import Budget, Scope, Topic, describe, on_a_recorded_web
 from focused.topic_file import load_topic
 from focused.web.page import Outcome
 from focused.whole_file import write_json
+
+_MIRRORS_TOLD = 100
 
 logger = logging.getLogger(__name__)
 
@@ -152,6 +155,7 @@ class Session:
             "elapsed_s": counters["active_s"],
             "frontier": left,
             "hosts_in_back_off": resting,
+            "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_TOLD)),
             "ended_at": self.now(),
             "end_reason": self.done_because,
         }

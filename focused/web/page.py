@@ -161,6 +161,7 @@ class FailureKind(StrEnum):
     BAD_REDIRECT = "bad-redirect"
     ROBOTS = "robots"
     DIRECTORY_BUDGET = "directory-budget"
+    MIRROR = "mirror"
     DROPPED = "dropped"
     UNDIGESTED = "undigested"
     OTHER = "other"

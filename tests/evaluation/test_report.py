@@ -28,6 +28,7 @@ STATS = {
     "started_at": 1000.0,
     "ended_at": 1004.0,
     "end_reason": "budget of pages spent",
+    "mirrors": {"http://b.example": "https://b.example"},
 }
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -82,6 +83,7 @@ def test_the_figures_come_from_pages_and_counters(crawl: Path) -> None:
         "hosts": 3,
         "duplicates": 1,
         "near_duplicates": 1,
+        "mirrors": {"http://b.example": "https://b.example"},
         "robots_excluded": 12,
         "noindex": 1,
         "nofollow": 31,
@@ -149,6 +151,8 @@ def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
     assert shown["harvest rate"] == ["50.0%"]
     assert shown["hosts"] == ["3"]
     assert shown["duplicates"] == ["1"]
+    assert shown["but for a few words"] == ["1"]
+    assert shown["mirror"] == ["http://b.example of https://b.example"]
     assert shown["robots-excluded"] == ["12"]
     assert shown["timeout"] == ["1"]
     assert shown["downloaded"] == ["5.0 kB"]
