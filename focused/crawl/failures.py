@@ -73,7 +73,10 @@ RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.GONE: _this_url_only("404 or 410"),
     FailureKind.THROTTLED: _passing("429: the host asks for a pause"),
     FailureKind.SERVER_ERROR: _passing("5xx"),
-    FailureKind.TOO_LARGE: _this_url_only("larger than `scope.max_page_bytes`"),
+    FailureKind.TOO_LARGE: _this_url_only(
+        "larger than `scope.max_page_bytes`, packed or unpacked, or headers without end"
+    ),
+    FailureKind.BAD_ENCODING: _this_url_only("not packed as its Content-Encoding says"),
     FailureKind.WRONG_TYPE: _this_url_only("no page by `scope.content_types`, or by its bytes"),
     FailureKind.WRONG_LANGUAGE: _this_url_only("not in `scope.languages`"),
     FailureKind.EMPTY: _this_url_only("neither text nor links"),

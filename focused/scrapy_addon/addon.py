@@ -22,6 +22,11 @@ from scrapy.utils.misc import load_object
 from focused.errors import ConfigurationError, FocusedError
 from focused.policies import policy_named
 from focused.scrapy_addon.connections import ConnectionsMiddleware
+from focused.scrapy_addon.downloading import (
+    BoundedDownloadHandler,
+    DecodingMiddleware,
+    SettlingDownloader,
+)
 from focused.scrapy_addon.guide import guide_for
 from focused.scrapy_addon.name_servers import servers_of
 from focused.scrapy_addon.politeness import PolitenessMiddleware
@@ -59,6 +64,7 @@ _REPLACED_DOWNLOADER_MIDDLEWARES = (
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware",
     "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware",
     "scrapy.downloadermiddlewares.retry.RetryMiddleware",
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware",
 )
 
 
@@ -120,6 +126,8 @@ class FocusedAddon:
 def _install(settings: Settings) -> None:
     # Above a project's own choice: without this scheduler nothing here works.
     settings.set("SCHEDULER", FocusedScheduler, priority="cmdline")
+    settings.set("DOWNLOADER", SettlingDownloader, priority="cmdline")
+    _bound_handlers(settings)
     for middleware in _REPLACED_DOWNLOADER_MIDDLEWARES:
         _set_component(settings, "DOWNLOADER_MIDDLEWARES", middleware, None)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", SettlingMiddleware, 10)
@@ -127,8 +135,17 @@ def _install(settings: Settings) -> None:
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", PolitenessMiddleware, 110)
     # Below Scrapy's HttpProxyMiddleware (750): a proxy looks names up itself.
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", ConnectionsMiddleware, 800)
+    _set_component(settings, "DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
     _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
     _set_component(settings, "EXTENSIONS", ProgressExtension, 500)
+
+
+def _bound_handlers(settings: Settings) -> None:
+    """Put ours in the place of Scrapy's own handlers of http and https, of no others."""
+    stock = settings["DOWNLOAD_HANDLERS_BASE"]
+    chosen = settings.getdict("DOWNLOAD_HANDLERS")
+    ours = {scheme: BoundedDownloadHandler for scheme in ("http", "https") if scheme in stock}
+    settings.set("DOWNLOAD_HANDLERS", {**ours, **chosen}, priority="addon")
 
 
 def _set_component(settings: Settings, name: str, component: Any, order: int | None) -> None:

@@ -34,6 +34,14 @@ class RobotsDenied(IgnoreRequest):
     """robots.txt does not let us fetch this URL."""
 
 
+class TooLargeError(Exception):
+    """The answer has more bytes, of headers or unpacked, than are taken."""
+
+
+class UndecodableError(Exception):
+    """The body is not packed as its Content-Encoding says."""
+
+
 SENT_AT = "focused_sent_at"
 """Key of a request's meta: when it was sent, in seconds of the crawl's clock."""
 
@@ -44,6 +52,7 @@ _MAX_DETAIL_CHARS = 200
 _TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
 _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
     ((PrivateAddressError,), FailureKind.PRIVATE_ADDRESS),
+    ((UndecodableError,), FailureKind.BAD_ENCODING),
     ((CannotResolveHostError, net.DNSLookupError, socket.gaierror), FailureKind.DNS),
     ((DownloadTimeoutError, net.TimeoutError, net.TCPTimedOutError), FailureKind.TIMEOUT),
     ((DownloadConnectionRefusedError, net.ConnectError), FailureKind.CONNECT),
@@ -111,8 +120,11 @@ async def _no_such_host(request: Request, exception: BaseException) -> bool:
 
 def kind_of_exception(exception: BaseException) -> FailureKind:
     """The kind of failure that an exception stands for."""
-    if any(isinstance(each, _TLS) for each in _behind(exception)):
+    behind = tuple(_behind(exception))
+    if any(isinstance(each, _TLS) for each in behind):
         return FailureKind.TLS
+    if any(isinstance(each, TooLargeError) for each in behind):  # Twisted wraps what parsers raise
+        return FailureKind.TOO_LARGE
     for types, kind in _KINDS:
         if isinstance(exception, types):
             return kind

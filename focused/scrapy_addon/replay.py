@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from twisted.internet.defer import Deferred
@@ -23,6 +22,7 @@ from twisted.web.iweb import IClientRequest, IResponse
 
 from focused.errors import ConfigurationError
 from focused.recorded.serve import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused.scrapy_addon.downloading import BoundedDownloadHandler
 from focused.scrapy_addon.names import NoSuchHostError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def install_replay(settings: BaseSettings) -> bool:
     return True
 
 
-class ReplayDownloadHandler(HTTP11DownloadHandler):
+class ReplayDownloadHandler(BoundedDownloadHandler):
     """The stock handler on a pool that knows one address only."""
 
     def __init__(self, crawler: Crawler) -> None:

@@ -155,6 +155,7 @@ class FailureKind(StrEnum):
     THROTTLED = "http-429"
     SERVER_ERROR = "http-5xx"
     TOO_LARGE = "too-large"
+    BAD_ENCODING = "bad-encoding"
     WRONG_TYPE = "wrong-type"
     WRONG_LANGUAGE = "wrong-language"
     EMPTY = "empty"

@@ -22,7 +22,7 @@ good = ["Top/Whales"]
 [politeness]
 user_agent = "FocusedTest/0.1 (+http://example.org/bot)"
 delay_s = {delay_s}
-timeout_s = 5.0
+timeout_s = {timeout_s}
 {politeness}
 [scope]
 {scope}
@@ -54,6 +54,7 @@ def write_topic(
     folder: Path,
     *seeds: str,
     delay_s: float = 0.0,
+    timeout_s: float = 5.0,
     politeness: str = "",
     scope: str = "",
     budget: str = "",
@@ -63,7 +64,12 @@ def write_topic(
     path = folder / "whales.toml"
     path.write_text(
         TOPIC.format(
-            seeds=list(seeds), delay_s=delay_s, politeness=politeness, scope=scope, budget=budget
+            seeds=list(seeds),
+            delay_s=delay_s,
+            timeout_s=timeout_s,
+            politeness=politeness,
+            scope=scope,
+            budget=budget,
         )
     )
     return path

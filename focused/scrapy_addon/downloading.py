@@ -1,0 +1,126 @@
+"""Answers that break on their way in: bounded, named, and settled.
+
+A server may send headers without end, bodies that cannot be unpacked, and
+bombs. Scrapy bounds a body, packed and unpacked, and the time it may take;
+the rest is bounded here. What then fails in a middleware's
+``process_response`` is told to no middleware's ``process_exception``: the
+downloader tells the settling, or the link's host would be leased for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.downloader import Downloader
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from focused.scrapy_addon.outcomes import TooLargeError, UndecodableError
+from focused.scrapy_addon.settling import SettlingMiddleware
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+    from twisted.internet.defer import Deferred
+
+MAX_HEAD_BYTES = 262_144
+"""Status lines and headers of one answer, interim answers included; as much as Chrome takes."""
+
+MAX_CODINGS = 3
+"""How often a body may be packed; each time costs ``scope.max_page_bytes`` of unpacking."""
+
+
+class SettlingDownloader(Downloader):
+    """Scrapy's downloader, which tells the settling what broke on the way back."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._settling = SettlingMiddleware.from_crawler(crawler)
+
+    def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
+        """Download through all middlewares."""
+        return deferred_from_coro(self._fetch(request))
+
+    async def _fetch(self, request: Request) -> Response | Request:
+        try:
+            fetched: Response | Request = await maybe_deferred_to_future(super().fetch(request))
+        except Exception as error:
+            instead = await self._settling.process_exception(request, error)
+            if instead is None:
+                raise
+            return instead
+        return fetched
+
+
+class DecodingMiddleware(HttpCompressionMiddleware):
+    """Scrapy's, which says what is wrong with a body that it cannot unpack."""
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        """Unpack; raises TooLargeError, or UndecodableError for anything else."""
+        codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
+        if codings > MAX_CODINGS:
+            raise UndecodableError(f"packed {codings} times")
+        try:
+            return super().process_response(request, response)
+        except IgnoreRequest as error:  # Scrapy's word for a body that unpacks to too much
+            raise TooLargeError(str(error)) from error
+        except Exception as error:
+            raise UndecodableError(f"{type(error).__name__}: {error}") from error
+
+
+class BoundedDownloadHandler(HTTP11DownloadHandler):
+    """The stock handler, which takes no more than :data:`MAX_HEAD_BYTES` of headers."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        bound_heads(self._pool)
+
+
+def bound_heads(pool: Any) -> None:
+    """Let the connections of a Twisted pool give up on endless headers."""
+    make = pool._factory
+
+    def factory(*arguments: Any, **named: Any) -> Any:
+        made = make(*arguments, **named)
+        build = made.buildProtocol
+
+        def build_protocol(address: Any) -> Any:
+            return _bounded(build(address))
+
+        made.buildProtocol = build_protocol
+        return made
+
+    pool._factory = factory
+
+
+def _bounded(protocol: Any) -> Any:
+    """Count the lines of each answer's head; its parser is made with the request."""
+    send = protocol.request
+
+    def request(asked: Any) -> Any:
+        answered = send(asked)
+        parser = protocol._parser
+        parser.lineReceived = _counted(parser.lineReceived)
+        return answered
+
+    protocol.request = request
+    return protocol
+
+
+def _counted(line_received: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    left = MAX_HEAD_BYTES
+
+    def counted(line: bytes) -> None:
+        nonlocal left
+        left -= len(line) + 1
+        if left < 0:
+            raise TooLargeError(f"more than {MAX_HEAD_BYTES} bytes of headers")
+        line_received(line)
+
+    return counted

@@ -1,0 +1,172 @@
+"""Servers made to hurt, among good ones: all ends, each fault under its name, no page lost."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import brotli
+import pytest
+
+from tests.live.hostile_server import Play, answer, endless, hostile, raw_bytes
+from tests.support.crawling import Finished, start, write_topic
+from tests.support.warm import crawl_warm
+
+PAGE_BYTES = 1_000_000
+MEGABYTE = bytes(1_000_000)
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+MEMORY_BYTES = 900_000_000  # of which Python and its libraries take 350
+
+
+def bomb(wbits: int) -> bytes:
+    """A thousand megabytes in one."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
+    return b"".join([packer.compress(MEGABYTE) for _ in range(1_000)]) + packer.flush()
+
+
+def page(text: str, *hosts: str) -> Play:
+    links = "".join(f'<p><a href="http://{host}/">{host}</a>' for host in hosts)
+    return answer(f"<title>{text}</title><p>{text}{links}".encode())
+
+
+GZIP_BOMB = bomb(31)
+FAULTS: dict[str, tuple[Play, str]] = {
+    "gzip-bomb": (answer(GZIP_BOMB, "Content-Encoding: gzip"), "too-large"),
+    "bomb-in-bomb": (
+        answer(gzip.compress(GZIP_BOMB), "Content-Encoding: gzip, gzip"),
+        "too-large",
+    ),
+    "deflate-bomb": (answer(bomb(15), "Content-Encoding: deflate"), "too-large"),
+    "brotli-bomb": (
+        answer(brotli.compress(MEGABYTE * 100, quality=5), "Content-Encoding: br"),
+        "too-large",
+    ),
+    "thrice-packed-is-the-most": (
+        answer(b"whales", "Content-Encoding: gzip, gzip, gzip, gzip"),
+        "bad-encoding",
+    ),
+    "no-gzip": (answer(b"<p>whales", "Content-Encoding: gzip"), "bad-encoding"),
+    "no-brotli": (answer(b"<p>whales", "Content-Encoding: br"), "bad-encoding"),
+    "no-zstd": (answer(b"<p>whales", "Content-Encoding: zstd"), "bad-encoding"),
+    "no-deflate": (answer(b"<p>whales", "Content-Encoding: deflate"), "bad-encoding"),
+    "endless-body": (
+        endless(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + b"w" * 4096 + b"\r\n"),
+        "too-large",
+    ),
+    "endless-without-length": (endless(OK + b"\r\n", b"word " * 1_000), "too-large"),
+    "length-of-a-terabyte": (
+        raw_bytes(OK + b"Content-Length: 1000000000000\r\n\r\n<p>short"),
+        "too-large",
+    ),
+    "endless-headers": (endless(OK, b"".join(b"X-%d: y\r\n" % i for i in range(999))), "too-large"),
+    "endless-interim-answers": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "too-large"),
+    "endless-header": (endless(OK + b"X-Long: ", b"x" * 10_000), "reset"),
+    "body-a-byte-at-a-time": (endless(OK + b"\r\n", b"x", pause_s=0.05), "timeout"),
+    "headers-a-line-at-a-time": (endless(OK, b"X-Slow: y\r\n", pause_s=0.05), "timeout"),
+    "silence": (endless(b"", b"", pause_s=0.05), "timeout"),
+    "no-http": (raw_bytes(b"\x00\xff\r\n\r\n" * 100), "reset"),
+    "negative-length": (raw_bytes(OK + b"Content-Length: -5\r\n\r\n<p>short"), "reset"),
+    "length-cut-short": (raw_bytes(OK + b"Content-Length: 500\r\n\r\n<p>short"), "reset"),
+    "broken-chunks": (
+        raw_bytes(OK + b"Transfer-Encoding: chunked\r\n\r\nzzz\r\n<p>\r\n"),
+        "reset",
+    ),
+    "unknown-transfer": (raw_bytes(OK + b"Transfer-Encoding: gzip\r\n\r\n<p>x"), "reset"),
+}
+GOOD = [f"good-{number}.test" for number in range(len(FAULTS))]
+
+
+@dataclass(frozen=True, slots=True)
+class Survived:
+    """A crawl that is over, what was asked of the server, and the memory that it took."""
+
+    crawl: Finished
+    asked: Counter[str]
+    memory_bytes: int
+
+
+@pytest.fixture(scope="module")
+def survived(tmp_path_factory: pytest.TempPathFactory) -> Survived:
+    hosts = [host for pair in zip(FAULTS, GOOD, strict=True) for host in pair]
+    plays = {f"{name}/": play for name, (play, _) in FAULTS.items()}
+    plays |= {f"{host}/": page(f"{host} whales") for host in GOOD}
+    plays["start.test/"] = page("start whales", *hosts)
+    topic = write_topic(
+        tmp_path_factory.mktemp("hostile"),
+        "http://start.test/",
+        timeout_s=2.0,
+        politeness="max_tries = 2",
+        scope=f"max_page_bytes = {PAGE_BYTES}",
+    )
+    with hostile(plays) as site:
+        done, memory_bytes = _crawl_weighed(topic, site.address)
+    return Survived(done, site.asked, memory_bytes)
+
+
+def _crawl_weighed(topic: Path, address: str) -> tuple[Finished, int]:
+    """Crawl, and tell the most memory that the process had, in bytes."""
+    process = start(topic, address)
+    assert process.stdout is not None
+    with process.stdout:
+        said = process.stdout.read()  # until the crawl ends
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Finished(process.returncode, said, topic.parent / "out"), usage.ru_maxrss * 1024
+
+
+def test_the_crawl_ends_by_itself_and_in_order(survived: Survived) -> None:
+    done = survived.crawl
+    assert done.status == 0, done.said
+    assert "Traceback" not in (done.folder / "crawl.log").read_text()
+
+
+def test_every_good_page_is_harvested(survived: Survived) -> None:
+    done = survived.crawl
+    assert set(done.fetched()) >= {f"http://{host}/" for host in GOOD}
+
+
+@pytest.mark.parametrize("host", FAULTS)
+def test_each_fault_is_counted_under_its_name(survived: Survived, host: str) -> None:
+    assert survived.crawl.pages.loc[f"http://{host}/", "failure"] == FAULTS[host][1]
+
+
+def test_no_host_is_asked_more_often_than_it_may(survived: Survived) -> None:
+    assert max(survived.asked[f"{host}/"] for host in FAULTS) <= 2
+
+
+def test_memory_is_bounded(survived: Survived) -> None:
+    assert survived.memory_bytes < MEMORY_BYTES
+
+
+BAD_RULES: dict[str, Play] = {
+    "packed-rules": answer(b"User-agent: *", "Content-Encoding: gzip"),
+    "bomb-of-rules": answer(GZIP_BOMB, "Content-Encoding: gzip"),
+    "dripping-rules": endless(OK + b"\r\n", b"#", pause_s=0.05),
+}
+
+
+@pytest.mark.parametrize("name", BAD_RULES)
+def test_a_robots_txt_that_cannot_be_had_forbids_its_host(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    plays = {
+        "start.test/": page("start whales", f"{name}.test"),
+        f"{name}.test/robots.txt": BAD_RULES[name],
+        f"{name}.test/": page("whales"),
+    }
+    topic = write_topic(
+        tmp_path_factory.mktemp(name),
+        "http://start.test/",
+        timeout_s=1.0,
+        politeness="max_tries = 1",
+        scope=f"max_page_bytes = {PAGE_BYTES}",
+    )
+    with hostile(plays) as site:
+        done = crawl_warm(topic, site.address, timeout_s=60.0)
+    assert done.status == 0, done.said
+    assert site.asked[f"{name}.test/"] == 0
+    assert done.fetched() == ["http://start.test/"]
