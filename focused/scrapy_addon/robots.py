@@ -17,6 +17,7 @@ from focused.scrapy_addon.outcomes import (
     outcome_of_exception,
     outcome_of_response,
 )
+from focused.scrapy_addon.robots_request import robots_request, stop_when_enough
 from focused.scrapy_addon.scheduler import PURPOSE
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
@@ -33,6 +34,7 @@ class RobotsMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
         """Build on the crawler's session."""
+        stop_when_enough(crawler)
         return cls(crawler, session_of(crawler))
 
     async def process_request(self, request: Request) -> None:
@@ -51,7 +53,7 @@ class RobotsMiddleware:
 
     async def _fetch_rules(self, url: str) -> Outcome:
         for _ in range(MAX_REDIRECTS + 1):
-            request = Request(url, meta={PURPOSE: Purpose.ROBOTS, "dont_merge_cookies": True})
+            request = robots_request(url, {PURPOSE: Purpose.ROBOTS})
             try:
                 response = await self._crawler.engine.download_async(request)
             except Exception as error:  # any failure means the same: off limits for now

@@ -18,6 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from focused.crawl import Done, Fetch, Purpose, Wait
 from focused.scrapy_addon.own_requests import OwnRequests
+from focused.scrapy_addon.robots_request import robots_request
 from focused.scrapy_addon.session import Session, session_of
 
 LEASE = "focused_lease"
@@ -102,8 +103,7 @@ class FocusedScheduler(BaseScheduler):
     def _request(self, fetch: Fetch) -> Request | None:
         meta: dict[str, Any] = {LEASE: fetch.lease, PURPOSE: fetch.purpose}
         if fetch.purpose is Purpose.ROBOTS:
-            # Scrapy's own cookies and redirects have no part in robots.txt.
-            return Request(fetch.url, meta={**meta, "dont_merge_cookies": True}, dont_filter=True)
+            return robots_request(fetch.url, meta)
         if fetch.link.payload is None:
             return Request(fetch.url, meta=meta, dont_filter=True)
         request = self._own.restore(fetch.link)
