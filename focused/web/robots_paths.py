@@ -14,7 +14,7 @@ though neither is UTF-8.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -51,6 +51,16 @@ class Rule:
         """How specific the rule is: its length, special characters included."""
         return sum(map(len, self.pieces)) + len(self.pieces) - 1 + self.anchored
 
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """Of the rules that match, the one with the highest rank decides."""
+        return self.octets, self.allow
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether the rule has no special character."""
+        return len(self.pieces) == 1 and not self.anchored
+
     def matches(self, path: str) -> bool:
         """Tell whether the rule speaks of a path; time is linear in the path's length."""
         first, *others = self.pieces
@@ -73,8 +83,11 @@ class PathRules:
     """The rules of one group, all its lines together."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        # Of equivalent rules "allow" counts.
-        self._rules = sorted(set(rules), key=lambda rule: (rule.octets, rule.allow), reverse=True)
+        ordered = sorted(set(rules), key=lambda rule: rule.rank)
+        # Most rules are plain prefixes, thousands of them at times: those are looked up.
+        self._prefixes = {rule.pieces[0]: rule for rule in ordered if rule.is_prefix}
+        self._lengths = sorted(set(map(len, self._prefixes)), reverse=True)
+        self._patterns = [(rule.rank, rule) for rule in reversed(ordered) if not rule.is_prefix]
 
     def allow(self, url: str) -> bool:
         """Tell whether an absolute URL, or a path with its query, may be asked for.
@@ -96,11 +109,23 @@ class PathRules:
             spellings.append(f"{path}?{escaped}")
         return self._decide(spellings)
 
-    def _decide(self, spellings: Iterable[str]) -> bool:
-        for rule in self._rules:
+    def _decide(self, spellings: Sequence[str]) -> bool:
+        prefix = self._longest_prefix(spellings)
+        least = (0, False) if prefix is None else prefix.rank
+        for rank, rule in self._patterns:
+            if rank <= least:
+                break
             if any(map(rule.matches, spellings)):
                 return rule.allow
-        return True
+        return prefix is None or prefix.allow
+
+    def _longest_prefix(self, spellings: Sequence[str]) -> Rule | None:
+        for length in self._lengths:
+            for path in spellings:
+                rule = self._prefixes.get(path[:length])
+                if rule is not None:
+                    return rule
+        return None
 
 
 def _spell(text: str, *, in_query: bool = False) -> str:
