@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
 
 NOINDEX = ("leave-out", "keep")
 """What becomes of pages that ask not to be indexed; the first is the default."""
+
+_PORT = re.compile(r":\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,13 @@ class Politeness:
     longer each time; with 0 it is given up at once. With ``per_address``
     hosts at one address are asked as if they were one. ``noindex`` is one of
     :data:`NOINDEX`; ``nofollow`` False follows links whose pages ask not to.
+    ``delays`` has the hosts whose delay is another than ``delay_s``: they and
+    their subdomains.
     """
 
     user_agent: str
     delay_s: float = 1.0
+    delays: Mapping[str, float] = field(default_factory=dict, hash=False)
     fetch_time_factor: float = 10.0
     per_address: bool = True
     robots: bool = True
@@ -104,6 +110,18 @@ class Politeness:
     def patience_s(self) -> float:
         """:attr:`patience` in seconds."""
         return self.patience * self.delay_s
+
+    def delay_of(self, host: str) -> float:
+        """Seconds between two requests to ``host``, which may have a port.
+
+        What :attr:`delays` has for it, or for the nearest domain above it; else :attr:`delay_s`.
+        """
+        name = _PORT.sub("", host) if self.delays else ""
+        while name:
+            if name in self.delays:
+                return self.delays[name]
+            name = name.partition(".")[2]
+        return self.delay_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,8 +192,8 @@ def _scope(section: Table) -> Scope:
     default = Scope()
     content_types = _matching(section, "content_types", _CONTENT_TYPE, "like text/html")
     return Scope(
-        allow_hosts=_hosts(section, "allow_hosts"),
-        deny_hosts=_hosts(section, "deny_hosts"),
+        allow_hosts=section.hosts("allow_hosts"),
+        deny_hosts=section.hosts("deny_hosts"),
         allow_paths=_patterns(section, "allow_paths"),
         deny_paths=_patterns(section, "deny_paths"),
         languages=_matching(section, "languages", _LANGUAGE, "an ISO 639-1 code like en"),
@@ -208,34 +208,6 @@ def _scope(section: Table) -> Scope:
         private_addresses=section.flag("private_addresses", default.private_addresses),
         near_duplicates=section.flag("near_duplicates", default.near_duplicates),
     )
-
-
-def _hosts(section: Table, key: str) -> tuple[str, ...]:
-    hosts = []
-    for entry in section.texts(key):
-        host = _host(entry)
-        if host is None:
-            section.wrong(key, f'"{entry}" is no host name; {_host_hint(entry)}')
-        else:
-            hosts.append(host)
-    return tuple(dict.fromkeys(hosts))
-
-
-def _host(entry: str) -> str | None:
-    """The host in lower case and punycode, or None when ``entry`` is more or less than a host."""
-    if re.search(r"[\s/?#@*\\]|^\.|:\d*$", entry):
-        return None
-    try:
-        return ada_url.URL(f"http://{entry}/").hostname.rstrip(".") or None
-    except ValueError:
-        return None
-
-
-def _host_hint(entry: str) -> str:
-    without_scheme = entry.partition("://")[2] or entry
-    bare = re.split(r"[/?#:]", without_scheme.lstrip("*."))[0]
-    example = bare if _host(bare) else "example.org"
-    return f'write "{example}", without scheme, port, path or wildcard: it covers its subdomains'
 
 
 def _patterns(section: Table, key: str) -> tuple[str, ...]:
@@ -272,6 +244,7 @@ def _politeness(section: Table) -> Politeness:
     return Politeness(
         user_agent=user_agent,
         delay_s=section.number("delay_s", default.delay_s, zero=True),
+        delays=section.numbers_by_host("delays"),
         fetch_time_factor=section.number("fetch_time_factor", default.fetch_time_factor, zero=True),
         per_address=section.flag("per_address", default.per_address),
         robots=section.flag("robots", default.robots),

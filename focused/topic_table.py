@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import ada_url
 
 _TYPE_WORDS = {
     bool: "true or false",
@@ -103,6 +106,27 @@ class Table:
                 kept[entry.strip()] = None
         return tuple(kept)
 
+    def hosts(self, key: str) -> tuple[str, ...]:
+        """A list of host names, lower case and punycode, repetitions removed."""
+        found = (self._host(key, entry) for entry in self.texts(key))
+        return tuple(dict.fromkeys(host for host in found if host is not None))
+
+    def numbers_by_host(self, key: str) -> dict[str, float]:
+        """Finite numbers from 0 by host name."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            self.wrong(key, f'must be hosts and numbers: {key} = {{ "example.org" = 1.0 }}')
+            return {}
+        told = Table(self.key(key), value, self.problems)
+        numbers: dict[str, float] = {}
+        for entry in value:
+            host, number = self._host(key, entry), told.maybe_number(entry, zero=True)
+            if host in numbers:
+                self.wrong(key, f'"{entry}" stands there twice')
+            elif host is not None and number is not None:
+                numbers[host] = number
+        return numbers
+
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
         return bool(self._typed(key, bool, default))
@@ -137,6 +161,12 @@ class Table:
             return None
         return float(value)
 
+    def _host(self, key: str, entry: str) -> str | None:
+        host = _host(entry)
+        if host is None:
+            self.wrong(key, f'"{entry}" is no host name; {_host_hint(entry)}')
+        return host
+
     def _typed(self, key: str, kind: type, default: object) -> object:
         """The value when its type is ``kind`` (a whole number is a number, too)."""
         if key not in self.values:
@@ -154,3 +184,20 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     return _TYPE_WORDS[type(value)] if isinstance(value, list | dict) else str(value)
+
+
+def _host(entry: str) -> str | None:
+    """The host in lower case and punycode, or None when ``entry`` is more or less than a host."""
+    if re.search(r"[\s/?#@*\\]|^\.|:\d*$", entry):
+        return None
+    try:
+        return ada_url.URL(f"http://{entry}/").hostname.rstrip(".") or None
+    except ValueError:
+        return None
+
+
+def _host_hint(entry: str) -> str:
+    without_scheme = entry.partition("://")[2] or entry
+    bare = re.split(r"[/?#:]", without_scheme.lstrip("*."))[0]
+    example = bare if _host(bare) else "example.org"
+    return f'write "{example}", without scheme, port, path or wildcard: it covers its subdomains'

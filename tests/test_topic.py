@@ -108,6 +108,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         [politeness]
         user_agent = "Bot/1 me@bot.example"
         delay_s = 0
+        delays = { "Slow.example" = 10, "münchen.example" = 0.5 }
         fetch_time_factor = 2.5
         per_address = false
         robots = false
@@ -145,6 +146,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
     assert topic.politeness == Politeness(
         user_agent="Bot/1 me@bot.example",
         delay_s=0.0,
+        delays={"slow.example": 10.0, "xn--mnchen-3ya.example": 0.5},
         fetch_time_factor=2.5,
         per_address=False,
         robots=False,
@@ -283,6 +285,21 @@ def test_a_wrong_value_is_told_with_its_key(folder: Path, addition: str, said: s
         ("timeout_s = 0", "politeness.timeout_s: must be more than 0, not 0"),
         ("max_tries = 0", "politeness.max_tries: must be 1 or more, not 0"),
         ("robots = 0", "politeness.robots: must be true or false, not 0"),
+        (
+            "delays = 2",
+            'politeness.delays: must be hosts and numbers: delays = { "example.org" = 1.0 }',
+        ),
+        ('delays = { "a.test" = -1 }', "politeness.delays.a.test: must be 0 or more, not -1"),
+        ('delays = { "a.test" = "1" }', 'politeness.delays.a.test: must be a number, not "1"'),
+        (
+            'delays = { "a.test" = 1, "A.test" = 2 }',
+            'politeness.delays: "A.test" stands there twice',
+        ),
+        (
+            'delays = { "http://a.test/" = 1 }',
+            'politeness.delays: "http://a.test/" is no host name; write "a.test", without scheme, '
+            "port, path or wildcard: it covers its subdomains",
+        ),
     ],
 )
 def test_impolite_values_are_refused(folder: Path, line: str, said: str) -> None:
@@ -535,6 +552,24 @@ def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
     heading = f"## [{section}]" if section else "## Head of the file"
     body = REFERENCE.read_text().split(heading + "\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", body, flags=re.MULTILINE) == list(SECTIONS[section])
+
+
+@pytest.mark.parametrize(
+    ("host", "delay_s"),
+    [
+        ("slow.example", 10.0),
+        ("slow.example:8080", 10.0),
+        ("www.slow.example", 10.0),
+        ("docs.www.slow.example", 10.0),
+        ("mine.slow.example", 0.1),
+        ("notslow.example", 2.0),
+        ("example", 2.0),
+        ("[::1]:80", 2.0),
+    ],
+)
+def test_a_host_has_the_delay_of_the_nearest_name_that_covers_it(host: str, delay_s: float) -> None:
+    delays = {"slow.example": 10.0, "mine.slow.example": 0.1}
+    assert Politeness("Bot/1 me@bot.example", delay_s=2.0, delays=delays).delay_of(host) == delay_s
 
 
 def test_every_topic_file_that_ships_loads() -> None:

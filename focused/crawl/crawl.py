@@ -63,7 +63,7 @@ class Crawl:
             worth_waiting_for=policy.worth_waiting_for,
             exploration=policy.exploration,
             limits=host_limits(topic.scope),
-            address_delay_s=topic.politeness.delay_s,
+            address_delay_of=topic.politeness.delay_of,
         )
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
         self._store = store

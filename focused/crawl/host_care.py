@@ -113,17 +113,17 @@ class HostCare:
             return self._after_trouble(host, trouble, now, _TROUBLES_UNTIL_SET_ASIDE)
         self._missed.discard(host.name)
         rest = rest_after(outcome.elapsed_s, self._politeness.fetch_time_factor)
-        return after_answer(host.pace, now, self._politeness.delay_s, rest)
+        return after_answer(host.pace, now, self._delay_s(host), rest)
 
     def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
         """Hosts that were being asked, since when, as the last process died: their delay holds."""
         for host, asked_at in interrupted:
-            host.pace = after_interruption(host.pace, asked_at, self._politeness.delay_s)
+            host.pace = after_interruption(host.pace, asked_at, self._delay_s(host))
             self._hosts.refresh(host, asked_at)
 
     def touch(self, host: Host, now: float) -> None:
         """A request that is not the host's own link is sent now: its delay begins anew."""
-        host.pace = after_interruption(host.pace, now, self._politeness.delay_s)
+        host.pace = after_interruption(host.pace, now, self._delay_s(host))
 
     def note_robots(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
         """Take in what the request for the robots.txt of ``url``'s site brought."""
@@ -137,7 +137,7 @@ class HostCare:
         rest = rest_after(outcome.elapsed_s, self._politeness.fetch_time_factor)
         # That robots.txt comes does not make a host well whose pages do not.
         host.pace = replace(
-            after_answer(pace, now, self._politeness.delay_s, rest), times_aside=pace.times_aside
+            after_answer(pace, now, self._delay_s(host), rest), times_aside=pace.times_aside
         )
 
     def sitemaps(self, host: Host, url: str) -> Sequence[str]:
@@ -157,14 +157,15 @@ class HostCare:
             tries_spent = host.pace.failures + 1 >= politeness.max_tries
             if tries_spent and self._robots.outlives_silence(host, url, now):
                 rest = rest_after(failed.elapsed_s, politeness.fetch_time_factor)
-                return after_trouble(host.pace, now, politeness.delay_s, failed.retry_after_s, rest)
+                delay_s = self._delay_s(host)
+                return after_trouble(host.pace, now, delay_s, failed.retry_after_s, rest)
         return self._after_trouble(host, failed, now, politeness.max_tries)
 
     def _after_trouble(self, host: Host, failed: Failed, now: float, at_most: int) -> HostPace:
         """The pace after one trouble more, of which the host is granted ``at_most`` in a row."""
         politeness = self._politeness
         rest = rest_after(failed.elapsed_s, politeness.fetch_time_factor)
-        pace = after_trouble(host.pace, now, politeness.delay_s, failed.retry_after_s, rest)
+        pace = after_trouble(host.pace, now, self._delay_s(host), failed.retry_after_s, rest)
         effect = RULES[failed.kind].host
         if effect is HostEffect.GIVEN_UP:
             return self._give_up(host, failed.kind, now)
@@ -187,6 +188,9 @@ class HostCare:
         self._missed.discard(host.name)
         # Its links are settled without asking it, so nothing is to be waited for.
         return HostPace(now, 0, host.pace.crawl_delay_s)
+
+    def _delay_s(self, host: Host) -> float:
+        return self._politeness.delay_of(host.name)
 
     def _own_trouble(self, host: Host, failed: Failed) -> Failed:
         """A host that answered before exists, whatever the name service says of it now.

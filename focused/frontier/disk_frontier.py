@@ -46,15 +46,17 @@ class DiskFrontier:
         exploration: Exploration = NONE,
         limits: HostLimits | None = None,
         address_delay_s: float = 0.0,
+        address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
         """With patience a link waits for one better by ``worth_waiting_for``, in priority.
 
         ``exploration`` is what is hoped of hosts, in priority; ``limits`` bound the pages
-        of a host or an address; ``address_delay_s`` is the pause between fetches at one.
+        of a host or an address; ``address_delay_s`` is the pause between fetches at one,
+        ``address_delay_of`` the same by the name of the host asked last.
         """
         self._store = store
         self._worth_waiting_for = worth_waiting_for
-        self.hosts = HostTable(store, exploration, limits, address_delay_s)
+        self.hosts = HostTable(store, exploration, limits, address_delay_s, address_delay_of)
         self._sources = Sources(store)
         self._lease_rows = LeaseRows(store)
         self._found = int(store.get_meta("found") or 0)

@@ -6,7 +6,7 @@ the rules of their robots.txt, is on disk alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from focused.frontier.exploration import NONE, Exploration
@@ -26,10 +26,14 @@ class HostTable:
         exploration: Exploration = NONE,
         limits: HostLimits | None = None,
         address_delay_s: float = 0.0,
+        address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
-        """``address_delay_s``: the pause between fetches from hosts at one address."""
+        """``address_delay_s``: the pause between fetches from hosts at one address.
+
+        ``address_delay_of``: the same by the name of the host asked last, where hosts differ.
+        """
         self._store = store
-        self._address_delay_s = address_delay_s
+        self._address_delay_of = address_delay_of or (lambda _: address_delay_s)
         self._by_name: dict[str, Host] = {}
         self._servers: dict[str, Server] = {}
         self._changed: dict[Host, None] = {}
@@ -132,7 +136,7 @@ class HostTable:
         leased, host.leased = host.leased, None
         # A host that is due already was not asked: its neighbours need not wait either.
         asked = host.pace.due_at > now
-        self.turns.release(host, now + self._address_delay_s if asked else now)
+        self.turns.release(host, now + self._address_delay_of(host.name) if asked else now)
         if still_queued and leased is not None and _comes_before(leased, host):
             self._set_best(host, leased)
         self.turns.place(host, now)

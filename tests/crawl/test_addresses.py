@@ -37,6 +37,16 @@ def test_hosts_at_one_address_share_its_delay(simulate, tmp_path):
     assert all(pause >= 1.0 for pause in pauses(crawl)[known_after:])
 
 
+def test_an_address_waits_the_delay_of_the_host_that_was_asked(simulate, tmp_path):
+    mine = politely(topic(tmp_path, *HOSTS), delays={"a.test": 7.0, "b.test": 0.2})
+    crawl = simulate(mine, neighbours()).run()
+    asked = [(at, url.split("/")[2]) for at, url in crawl.asked][len(HOSTS) :]
+    least = {"a.test": 7.0, "b.test": 0.2, "c.test": 1.0}
+    waited = [(host, round(after - at - FETCH_S, 6)) for (at, host), (after, _) in pairwise(asked)]
+    assert all(pause >= least[host] for host, pause in waited)
+    assert ("b.test", 0.2) in waited
+
+
 def test_hosts_at_addresses_of_their_own_do_not_wait_for_each_other(simulate, tmp_path):
     web = neighbours() | {
         url: replace(each, address=f"192.0.2.{HOSTS.index(url[:14]) + 1}")
