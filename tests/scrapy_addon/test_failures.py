@@ -1,0 +1,161 @@
+"""The table of failures: nothing is missing, nothing is idle, and a crawl does what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+from scrapy.http import Request
+
+from focused.crawl.failures import RULES, HostEffect
+from focused.scrapy_addon.names import NoSuchHostError, PrivateAddressError, UnansweredNameError
+from focused.scrapy_addon.outcomes import (
+    LOOKED_UP,
+    RobotsDenied,
+    TooLargeError,
+    UndecodableError,
+    outcome_of_exception,
+)
+from focused.topic import Scope
+from focused.web.page import Failed, FailureKind
+from focused.web.response import outcome_of
+from tests.support.keyword_guide import WhaleJudge
+from tests.support.simulated import Simulation, failed, page, politely, raw, site, topic
+
+A = "http://a.test/"
+EXCEPTIONS = {
+    CannotResolveHostError("no answer"): FailureKind.DNS,
+    UnansweredNameError("a.test"): FailureKind.DNS,
+    NoSuchHostError("a.test"): FailureKind.NO_HOST,
+    PrivateAddressError("a.test"): FailureKind.PRIVATE_ADDRESS,
+    DownloadConnectionRefusedError("refused"): FailureKind.CONNECT,
+    DownloadTimeoutError("late"): FailureKind.TIMEOUT,
+    ResponseDataLossError("cut off"): FailureKind.RESET,
+    DownloadFailedError("broken"): FailureKind.RESET,
+    ssl.SSLError("handshake"): FailureKind.TLS,
+    DownloadCancelledError("large"): FailureKind.TOO_LARGE,
+    TooLargeError("headers"): FailureKind.TOO_LARGE,
+    UndecodableError("gzip"): FailureKind.BAD_ENCODING,
+    UnsupportedURLSchemeError("gopher"): FailureKind.BAD_REDIRECT,
+    RobotsDenied("robots.txt"): FailureKind.ROBOTS,
+    IgnoreRequest("a middleware"): FailureKind.DROPPED,
+    ValueError("who knows"): FailureKind.OTHER,
+}
+STATUSES = {
+    301: FailureKind.BAD_REDIRECT,  # without a Location
+    304: FailureKind.BAD_REDIRECT,
+    403: FailureKind.CLIENT_ERROR,
+    404: FailureKind.GONE,
+    410: FailureKind.GONE,
+    429: FailureKind.THROTTLED,
+    500: FailureKind.SERVER_ERROR,
+    503: FailureKind.SERVER_ERROR,
+    999: FailureKind.OTHER,
+}
+OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "undigested"}
+UNASKED = {FailureKind.ROBOTS, FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR}
+
+
+class Choking(WhaleJudge):
+    def judge(self, page):
+        if page.url.endswith("/choke"):
+            raise ValueError("what a page")
+        return super().judge(page)
+
+
+def test_every_kind_has_its_row_and_no_row_is_of_another() -> None:
+    assert set(RULES) == set(FailureKind)
+
+
+@pytest.mark.parametrize(("error", "kind"), EXCEPTIONS.items(), ids=repr)
+def test_each_exception_stands_for_a_kind(error: Exception, kind: FailureKind) -> None:
+    request = Request(A, meta={LOOKED_UP: True})
+    assert asyncio.run(outcome_of_exception(request, error)).kind is kind
+
+
+@pytest.mark.parametrize(("status", "kind"), STATUSES.items())
+def test_each_status_that_brings_no_page_stands_for_a_kind(status: int, kind: FailureKind) -> None:
+    outcome = outcome_of(status, {}, A, b"", 0.0, 0.0)
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is kind
+
+
+def test_each_page_that_is_none_stands_for_a_kind(tmp_path: Path) -> None:
+    english = "<html lang=en><p>The whale is a large animal."
+    web = site(
+        page(A, "/empty", "/binary", "/huge", "/english", "/choke"),
+        raw(f"{A}empty", ""),
+        raw(f"{A}binary", bytes(range(256)) * 40),
+        raw(f"{A}huge", "<p>whale</p>" * 2_000),
+        raw(f"{A}english", english),
+        page(f"{A}choke"),
+    )
+    mine = topic(tmp_path, A, scope=Scope(max_page_bytes=11_000, languages=("fi",)))
+    done = Simulation(mine, web, judge=Choking()).run()
+    done.close()
+    assert set(done.crawl.counters.failures) == OF_PAGES
+
+
+def test_every_kind_comes_from_somewhere() -> None:
+    """What is not asked for has its own tests: of robots, of budgets, of mirrors."""
+    met = {*EXCEPTIONS.values(), *STATUSES.values(), *map(FailureKind, OF_PAGES), *UNASKED}
+    assert met == set(FailureKind)
+    unasked = {kind for kind, rule in RULES.items() if rule.host is HostEffect.NOT_ASKED}
+    assert unasked == UNASKED
+
+
+ASKED = [kind for kind in FailureKind if kind not in UNASKED]
+
+
+def crawl_with(kind: FailureKind, folder: Path) -> Simulation:
+    """One link of a host always fails so; another is a page."""
+    bad, good = "http://b.test/bad", "http://b.test/good"
+    web = site(page(A, bad), failed(bad, kind), page(good, text="whale"))
+    # A host whose robots.txt came exists, whatever is said of its name later.
+    mine = politely(topic(folder, A), max_tries=3, robots=False)
+    done = Simulation(mine, web).run()
+    done.crawl.offer_link(good, 0.1, done.now)
+    done.run()
+    done.close()
+    return done
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
+    tmp_path: Path, kind: FailureKind
+) -> None:
+    done, rule = crawl_with(kind, tmp_path), RULES[kind]
+    times = [at for at, url in done.asked if url == "http://b.test/bad"]
+    tries = {HostEffect.ONE_MORE_CHANCE: 2, HostEffect.GIVEN_UP: 1}
+    assert len(times) == tries.get(rule.host, 3 if rule.again else 1)
+    assert done.crawl.counters.failures[kind] >= 1
+    reached = any(url == "http://b.test/good" for _, url in done.asked)
+    assert reached == (rule.host in (HostEffect.GOES_ON, HostEffect.BACKS_OFF))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ASKED if RULES[kind].again])
+def test_waits_double_between_the_tries_when_the_host_backs_off(
+    tmp_path: Path, kind: FailureKind
+) -> None:
+    done = crawl_with(kind, tmp_path)
+    times = [at for at, url in done.asked if url == "http://b.test/bad"]
+    waits = [after - before for before, after in pairwise(times)]
+    if RULES[kind].host is HostEffect.BACKS_OFF:
+        assert waits[1] > 1.5 * waits[0]
+    elif RULES[kind].host is HostEffect.GOES_ON:
+        assert waits[1] == pytest.approx(waits[0])
+    else:
+        assert waits[0] >= 60
