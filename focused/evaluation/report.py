@@ -66,6 +66,7 @@ class CrawlReport:
     noindex: int
     nofollow: int
     out_of_scope: int
+    out_of_scope_by: Mapping[str, int]
     frontier: int | None
     bytes: int
     duration_s: float
@@ -129,6 +130,7 @@ def make_report(
         noindex=int((pages["outcome"] == "noindex").sum()),
         nofollow=_total(crawl, "nofollow") or 0,
         out_of_scope=_total(crawl, "out_of_scope") or 0,
+        out_of_scope_by=_by_reason(crawl, "out_of_scope"),
         frontier=_total(crawl, "frontier"),
         bytes=int(pages["bytes"].fillna(0).sum()),
         duration_s=duration_s,
@@ -228,6 +230,14 @@ def _duration_s(crawl: CrawlFolder) -> float:
         return max(float(ended - started), 0.0)
     fetched_at = crawl.pages["fetched_at"].dropna()
     return float(fetched_at.max() - fetched_at.min()) if len(fetched_at) else 0.0
+
+
+def _by_reason(crawl: CrawlFolder, counter: str) -> dict[str, int]:
+    """A counter of ``stats.json`` that counts by reason, most frequent first."""
+    value = crawl.stats.get(counter)
+    counted = value.items() if isinstance(value, dict) else ()
+    told = {reason: count for reason, count in counted if isinstance(count, int)}
+    return dict(sorted(told.items(), key=lambda each: -each[1]))
 
 
 def _total(crawl: CrawlFolder, counter: str) -> int | None:

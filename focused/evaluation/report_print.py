@@ -138,6 +138,7 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
         ("noindex, left out", f"{report.noindex:,}"),
         ("nofollow links", f"{report.nofollow:,}"),
         ("links out of scope", f"{report.out_of_scope:,}"),
+        *((f"  {plain(reason)}", f"{n:,}") for reason, n in report.out_of_scope_by.items()),
         ("errors", f"{sum(report.failures.values()):,}"),
         *((f"  {plain(kind)}", f"{count:,}") for kind, count in report.failures.items()),
     ]

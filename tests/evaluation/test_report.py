@@ -69,6 +69,15 @@ def test_failures_are_those_counted_where_not_each_has_a_row(tmp_path: Path) -> 
     assert list(found.items()) == [("timeout", 40), ("directory-budget", 7), ("gone", 2)]
 
 
+def test_links_out_of_scope_are_told_by_their_reasons(tmp_path: Path) -> None:
+    counted = {"too deep": 2, "private address": 1_500, "odd": "x"}
+    stats = {"out_of_scope": counted}
+    folder = write_crawl(tmp_path / "crawl", [good_page(A)], settings=SETTINGS, stats=stats)
+    found = report_data(folder)["out_of_scope_by"]
+    assert list(found.items()) == [("private address", 1_500), ("too deep", 2)]
+    assert figures(printed(folder))["private address"] == ["1,500"]
+
+
 def test_the_figures_come_from_pages_and_counters(crawl: Path) -> None:
     data = report_data(crawl)
     expected = {
