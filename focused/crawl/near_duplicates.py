@@ -121,14 +121,19 @@ class NearDuplicates:
 
     def like(self, page: Sketched) -> str | None:
         """The URL of the earlier page that ``page`` repeats; None when it is new, or too short."""
+        share, url = self.nearest(page)
+        return url if share >= self._threshold else None
+
+    def nearest(self, page: Sketched) -> tuple[float, str]:
+        """The resemblance to the most alike earlier page, in [0, 1], and its URL; 0 without any."""
+        best = (0.0, "")
         if len(page.own.hashes) < MIN_SHINGLES:
-            return None
-        best = (self._threshold, "")
+            return best
         for filed in self._alike(page.own):
             share, number = self._resemblance(page, filed)
-            if number >= MIN_SHINGLES and share >= best[0]:
+            if number >= MIN_SHINGLES:
                 best = max(best, (share, filed.url))
-        return best[1] or None
+        return best
 
     def add(self, page: Sketched) -> None:
         """File a page that repeats none; the oldest is forgotten when there are too many."""
