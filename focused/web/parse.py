@@ -9,6 +9,7 @@ linear in the size of the page.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from resiliparse.parse.lang import detect_fast
@@ -31,6 +32,8 @@ from focused.web.url import resolver
 from focused.web.walk import RawLink, Walk
 
 MAX_LINKS = 5_000
+
+Resolve = Callable[[str], str | None]
 
 _MIN_DETECTED_CHARS = 200
 _DETECTED_FROM_CHARS = 4_000
@@ -89,8 +92,8 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     # As with scripts on: <noscript> in <head> then cannot end the head.
     tree = LexborHTMLParser(tame(html), scripting=True)
     walk = Walk(tree.root, robot)
-    base = resolver(fetched.url)(walk.base) if walk.base else None
-    base = base or fetched.url
+    base = resolver(fetched.url, charset)(walk.base) if walk.base else None
+    resolve = resolver(base or fetched.url, charset)
     found = Surroundings(walk)
     text = found.text()
     tags = read_tags(fetched.headers.get("x-robots-tag", ""), walk.told_robots, robot)
@@ -101,9 +104,9 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         headings=found.headings(),
         description=walk.meta.get("description", "") or walk.meta.get("og:description", ""),
         text=text,
-        links=_links(walk.links, found, fetched.url, base, max_links),
-        canonical=resolver(base)(walk.canonical) if walk.canonical else None,
-        refresh=_refresh_target(refresh, fetched.url, base),
+        links=_links(walk.links, found, fetched.url, resolve, max_links),
+        canonical=resolve(walk.canonical) if walk.canonical else None,
+        refresh=_refresh_target(refresh, fetched.url, resolve),
         language=_declared_language(walk.language) or _detect_language(text),
         charset=charset,
         noindex=tags.noindex,
@@ -156,13 +159,12 @@ class _Target:
 
 
 def _links(
-    raw_links: list[RawLink], found: Surroundings, url: str, base: str, max_links: int
+    raw_links: list[RawLink], found: Surroundings, url: str, resolve: Resolve, max_links: int
 ) -> tuple[Link, ...]:
     """Join the links to one target: the longest anchor stays, at the first one's place.
 
     The target is nofollow, or navigation, only when all its links are.
     """
-    resolve = resolver(base)
     targets: dict[str, _Target] = {}
     own_url = resolver(url)("")
     for raw in raw_links:
@@ -185,9 +187,9 @@ def _links(
     )
 
 
-def _refresh_target(refresh: str, url: str, base: str) -> str | None:
+def _refresh_target(refresh: str, url: str, resolve: Resolve) -> str | None:
     match = _REFRESH.match(refresh)
-    target = resolver(base)(match[1].strip()) if match else None
+    target = resolve(match[1].strip()) if match else None
     return target if target != resolver(url)("") else None
 
 

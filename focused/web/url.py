@@ -1,9 +1,16 @@
 """URLs as the crawl writes them: absolute, normalised, one spelling a page.
 
 Parsing is WHATWG's (ada-url): what a browser would fetch is what we fetch.
-On top of it come the equivalences of RFC 3986 section 6.2.2 that browsers
-leave alone, and our own rules: no fragment, no credentials, no trailing dot
-on the host, no empty query, no tracking parameters, no session ids.
+What differs from a browser's spelling is by these rules, and no others:
+
+1. http and https alone; all other schemes are refused.
+2. No fragment, no credentials, no trailing dot on the host.
+3. A host name is 1 to 63 letters, digits, hyphens or underscores between
+   dots, 253 in all: no other has an address. Others are refused.
+4. Escapes of unreserved characters are decoded, others in capitals (RFC 3986,
+   section 6.2.2), in parts where every "%" begins an escape.
+5. No empty query, no empty parameters, no tracking parameters, no session ids.
+6. Longer than 2,000 characters: refused.
 
 :func:`normalise` is idempotent and never raises. All other functions here
 take its results and do no checking of their own.
@@ -17,6 +24,8 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from ada_url import join_url, normalize_url
+
+from focused.web.query_encoding import encode_query
 
 MAX_URL_CHARS = 2_000
 
@@ -39,8 +48,9 @@ _NOISE = re.compile(
 _SESSION_SHAPED = re.compile(r"[0-9A-Za-z_-]{16,}")
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/;?]*", re.IGNORECASE)
 
-_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_LABEL = r"[a-z0-9_-]{1,63}"
 _HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -62,38 +72,40 @@ def normalise(url: str, base: str | None = None) -> str | None:
     unparsable, neither http nor https, an impossible host, or longer than
     2,000 characters once normalised.
     """
-    url = url.partition("#")[0]
-    if len(url) <= MAX_URL_CHARS and _PLAIN_ABSOLUTE.fullmatch(url):
-        return url
+    plain = url.partition("#")[0]
+    if len(plain) <= MAX_URL_CHARS and _PLAIN_ABSOLUTE.fullmatch(plain):
+        return plain
     if base is None:
         return _normalise(url, None)
     return resolver(base)(url)
 
 
 @lru_cache(maxsize=512)
-def resolver(base: str) -> Callable[[str], str | None]:
+def resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | None]:
     """Return a function that normalises the links of one page against its ``base``.
 
     The same as ``normalise(url, base)`` and faster: what depends on the base
-    is done once.
+    is done once. ``charset`` is the page's (a Python codec): letters in a
+    link's query are sent in it, as browsers do
+    (:func:`focused.web.query_encoding.encode_query`).
     """
-    clean_base = _normalise(base.partition("#")[0], None)
+    clean_base = _normalise(base, None)
     if clean_base is None:
-        return lambda url: _normalise(url.partition("#")[0], base)
+        return lambda url: _normalise(encode_query(url, charset), base)
     origin = clean_base[: clean_base.index("/", 8)]
     path = clean_base[len(origin) :].partition("?")[0]
     folder = origin + path[: path.rindex("/") + 1]
 
     def resolve(url: str) -> str | None:
-        url = url.partition("#")[0]
-        if _PLAIN_RELATIVE.fullmatch(url):
-            result = folder + url if url else clean_base
-        elif url.startswith("/") and _PLAIN_RELATIVE.fullmatch(url, 1):
-            result = origin + url
-        elif _PLAIN_ABSOLUTE.fullmatch(url):
-            result = url
+        plain = url.partition("#")[0]
+        if _PLAIN_RELATIVE.fullmatch(plain):
+            result = folder + plain if plain else clean_base
+        elif plain.startswith("/") and _PLAIN_RELATIVE.fullmatch(plain, 1):
+            result = origin + plain
+        elif _PLAIN_ABSOLUTE.fullmatch(plain):
+            result = plain
         else:
-            return _normalise(url, clean_base)
+            return _normalise(encode_query(url, charset), clean_base)
         return result if len(result) <= MAX_URL_CHARS else None
 
     return resolve
@@ -105,8 +117,11 @@ def _normalise(url: str, base: str | None) -> str | None:
     Once is enough without a ";": dropping a session id can leave a dot
     segment behind.
     """
-    if len(url) > _MAX_RAW_CHARS:
+    # The fragment goes, its "#" stays: it keeps blanks before it from the parser's trimming.
+    start, hash_, _ = url.partition("#")
+    if len(start) > _MAX_RAW_CHARS:
         return None
+    url = _scalar_values(start) + hash_
     try:
         parsed = normalize_url(url) if base is None else join_url(base, url)
         for _ in range(_MAX_ROUNDS):
@@ -116,9 +131,16 @@ def _normalise(url: str, base: str | None) -> str | None:
             parsed = normalize_url(clean)
         else:
             return None
-    except ValueError:  # also UnicodeEncodeError: lone surrogates
+    except ValueError:  # also UnicodeEncodeError: lone surrogates in the base
         return None
     return clean if clean is not None and len(clean) <= MAX_URL_CHARS else None
+
+
+def _scalar_values(url: str) -> str:
+    """Join surrogates that are pairs, put U+FFFD for those that are not, as browsers do."""
+    if url.isascii() or not _SURROGATE.search(url):
+        return url
+    return url.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _apply_rules(href: str) -> str | None:

@@ -306,6 +306,12 @@ def test_bytes_that_the_charset_cannot_read_are_replaced() -> None:
     assert page.text == "caf\N{REPLACEMENT CHARACTER} au lait"
 
 
+def test_letters_of_a_links_query_are_sent_in_the_pages_charset() -> None:
+    html = '<meta charset=windows-1251><base href="/б?б"><a href="/д?д">д</a>'
+    assert parsed(html.encode("cp1251")).links[0].url == "https://example.org/%D0%B4?%E4"
+    assert parsed(html.replace("windows-1251", "utf-8")).links[0].url.endswith("/%D0%B4?%D0%B4")
+
+
 # What is no page
 
 

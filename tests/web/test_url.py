@@ -92,7 +92,6 @@ def test_what_may_carry_meaning_is_kept(url: str) -> None:
         "http://" + "a" * 64 + ".com/",
         "http://" + "a." * 130 + "com/",
         "http://example.com:99999/",
-        "http://example.com/\ud800",
         "http://example.com/" + "a" * MAX_URL_CHARS,
     ],
 )
@@ -163,7 +162,7 @@ def test_normalising_never_raises_and_twice_changes_nothing(raw: str) -> None:
 def test_the_short_cut_for_plain_links_agrees_with_the_parser(link: str) -> None:
     clean_base = normalise(BASE)
     assert clean_base is not None
-    assert resolver(BASE)(link) == _normalise(link.partition("#")[0], clean_base)
+    assert resolver(BASE)(link) == _normalise(link, clean_base)
 
 
 @given(st.from_regex(r"https?://[a-z0-9.-]{1,12}[a-z]/[a-zA-Z0-9_.~/-]{0,12}", fullmatch=True))
