@@ -1,6 +1,7 @@
 """Sitemaps and feeds as pages of links."""
 
 import gzip
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -129,7 +130,7 @@ def test_entities_of_ones_own_and_files_are_not_read() -> None:
         "<rss><channel><item><title>x&a;&b;y</title><link>https://example.org/1</link></item>"
         "</channel></rss>"
     )
-    assert feed(xml).links[0].anchor == "x&a;&b;y"
+    assert feed(xml).links[0].anchor == "xy"
 
 
 def test_entities_that_grow_are_not_expanded() -> None:
@@ -190,3 +191,53 @@ def test_no_feed_makes_the_parser_raise(body: bytes) -> None:
     page = parse_feed(response(body))
     assert page is None or page.url == URL
     assert parse_feed(response(gzip.compress(body), "")) is None or is_feed(response(body, ""))
+
+
+# Feeds made to hurt
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        "<urlset>" + "<a/>" * 2_000_000,
+        "<urlset><url>" + "<a/>" * 2_000_000,
+        "<rss>" + "<title>x</title>" * 1_000_000,
+        "<rss><item><title>" + "x" * 20_000_000,
+        "<rss>" + "<a>" * 3_000_000,
+    ],
+    ids=["elements", "elements of an entry", "titles", "one text", "depth"],
+)
+def test_a_bomb_of_a_feed_is_read_in_little_memory(xml: str) -> None:
+    packed = gzip.compress(xml.encode(), 1)
+    length = len(xml)
+    del xml
+    tracemalloc.start()
+    feed(packed)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < 6 * length + 10_000_000
+
+
+def test_elements_beyond_a_million_are_not_read() -> None:
+    late = "<url><loc>http://a.com/late</loc></url>"
+    early = "<url><loc>http://a.com/early</loc></url>"
+    assert urls(feed(f"<urlset>{early}{'<a/>' * 1_100_000}{late}")) == ["http://a.com/early"]
+
+
+@pytest.mark.parametrize("reference", ["&#xD800;", "&#xdfff;", "&#55296;", "&#x000D801;"])
+def test_references_to_surrogates_are_replacement_characters(reference: str) -> None:
+    page = feed(f"<rss><item><title>a{reference}b</title><link>/x</link></item></rss>")
+    assert page.links[0].anchor == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_entities_are_not_declared_in_any_charset() -> None:
+    xml = '<!DOCTYPE rss [<!ENTITY a "aaaa">]><rss><item><title>x&a;y</title><link>/1</link></item>'
+    assert feed(xml.encode("utf-16")).links[0].anchor == "xy"
+
+
+def test_the_elements_of_a_summary_are_parted_and_are_no_links() -> None:
+    page = feed(
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='/1'/><content type='xhtml'>"
+        "<div><p>one</p><p>two</p><link href='/2'/></div></content></entry></feed>"
+    )
+    assert [(link.url[-2:], link.context) for link in page.links] == [("/1", "one two")]
