@@ -3,6 +3,7 @@
 # make test    sets everything up and runs the tests
 # make benchmark-harvest  the standing benchmark: policies on four webs and 28 topics
 # make benchmark-frontier  the frontier at up to ten million links, beside Scrapy's queues
+# make fuzz    breaks pages, URLs, robots.txt, feeds and headers, and reads them, for ten minutes
 # make check   what CI runs: linters, types, import contracts, tests
 
 PYTHON ?= python3
@@ -19,7 +20,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest benchmark-frontier
+.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest benchmark-frontier fuzz
 
 setup: $(READY)
 
@@ -50,6 +51,9 @@ benchmark-harvest: $(READY)
 
 benchmark-frontier: $(READY)
 	$(BIN)/python benchmarks/frontier.py
+
+fuzz: $(READY) web
+	$(BIN)/python benchmarks/fuzz.py --minutes 10
 
 test: $(READY)
 	$(BIN)/python -m pytest
