@@ -75,6 +75,7 @@ class Scope:
     max_page_bytes: int = 10_000_000
     private_addresses: bool = False
     near_duplicates: bool = True
+    traps: bool = True
 
 
 @dataclass(frozen=True, slots=True)

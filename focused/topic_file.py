@@ -207,6 +207,7 @@ def _scope(section: Table) -> Scope:
         max_page_bytes=section.whole("max_page_bytes", default.max_page_bytes, at_least=1),
         private_addresses=section.flag("private_addresses", default.private_addresses),
         near_duplicates=section.flag("near_duplicates", default.near_duplicates),
+        traps=section.flag("traps", default.traps),
     )
 
 

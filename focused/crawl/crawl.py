@@ -18,6 +18,7 @@ from focused.crawl.running_time import RunningTime
 from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
+from focused.crawl.traps import Traps
 from focused.crawl.waiting import earlier, hosts_resting, only_resting, why_it_ends
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
@@ -69,6 +70,7 @@ class Crawl:
         self._store = store
         self._care = HostCare(topic, self.counters, store, self.frontier)
         self.mirrors = self._care.mirrors.pairs
+        self.traps = Traps(store, on=topic.scope.traps)
         self._discovery = Discovery(
             topic.scope,
             policy.scorer,
@@ -76,6 +78,7 @@ class Crawl:
             self.frontier,
             self.counters,
             self._care.closed,
+            self.traps,
             nofollow=topic.politeness.nofollow,
         )
         self._settling = Settling(
@@ -107,7 +110,9 @@ class Crawl:
 
     def seed(self, urls: Iterable[str], now: float) -> int:
         """Queue the seeds, best of all; return how many were new."""
-        new = sum(self.offer_link(url, 1.0, now) for url in map(normalise, urls) if url is not None)
+        seeds = [url for url in map(normalise, urls) if url is not None]
+        self.traps.choose(seeds)
+        new = sum(self.offer_link(url, 1.0, now) for url in seeds)
         self._commit(now)
         return new
 
@@ -234,7 +239,7 @@ class Crawl:
     def _fetch(self, offer: Offer, now: float) -> Fetch | None:
         """Lease what the offer needs first; None when its link was settled without a fetch."""
         link, host = offer.link, offer.host
-        refusal = self._care.refusal(host, link)
+        refusal = self._care.refusal(host, link) or self.traps.at_its_turn(link)
         if refusal is None and self._care.must_ask_robots(host, link.url, now):
             return self._leases.open(Lease(offer, Purpose.ROBOTS, robots_url(link.url)))
         # A driver's own request is refused by the driver, which tells whoever waits for it.
@@ -256,6 +261,7 @@ class Crawl:
             return settled
         if settled.outcome == "fetched":
             self._care.fetched(offer.host, offer.link.url, settled.duplicate_of)
+        self.traps.settled(offer.link, outcome, settled)
         offer.host.asked += 1
         if settled.outcome != "redirected":
             offer.host.barren = barren_after(offer.host.barren, settled.brought)

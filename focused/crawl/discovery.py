@@ -16,6 +16,7 @@ from focused.archive import LinkRow
 from focused.crawl.counters import Counters
 from focused.crawl.order import worth_of
 from focused.crawl.steps import ScoredLink, Settled
+from focused.crawl.traps import Traps
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
@@ -39,6 +40,7 @@ class Discovery:
         frontier: Frontier,
         counters: Counters,
         closed: Callable[[str], str | None],
+        traps: Traps,
         *,
         nofollow: bool = True,
     ) -> None:
@@ -49,6 +51,7 @@ class Discovery:
         self._obeys_nofollow = nofollow
         self._filter = ScopeFilter(scope)
         self._closed = closed
+        self._traps = traps
         self._scorer = scorer
         self._learns = isinstance(scorer, LearningScorer)
         self._ordering = ordering
@@ -165,7 +168,9 @@ class Discovery:
 
     def refuses(self, url: str, depth: int) -> str | None:
         """Why ``url`` is not to be queued, None when it is; refusals are counted."""
-        reason = self._filter.refuses(url, depth) or self._closed(url)
+        reason = self._traps.counted(self._filter.refuses(url, depth), url) or self._closed(url)
+        if reason is None and depth > 0:
+            reason = self._traps.refuses(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason

@@ -33,6 +33,7 @@ _TROUBLES_UNTIL_SET_ASIDE = 8
 _TIMES_ASIDE = 3
 _NO_HOST_AGAIN_S = 60.0
 _MAX_SITEMAPS = 20
+_COUNTED_ONLY = (FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR, FailureKind.TRAP)
 
 
 class HostCare:
@@ -91,9 +92,7 @@ class HostCare:
         """Whether a link refused without a request is told one by one, or counted only."""
         if refusal is FailureKind.ROBOTS:
             return True
-        if refusal in (FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR):
-            return False
-        return self._given_up.tell(host.name)
+        return refusal not in _COUNTED_ONLY and self._given_up.tell(host.name)
 
     def fetched(self, host: Host, url: str, duplicate_of: str | None) -> None:
         """A page of the host came, which may repeat an earlier one."""

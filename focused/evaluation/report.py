@@ -16,6 +16,7 @@ from focused.errors import StateError
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
 from focused.evaluation.reliability import Reliability, reliability
+from focused.evaluation.trap_lines import TrapLine, trap_lines
 from focused.policies.probabilities import predicts_probabilities
 from focused.whole_file import write_whole
 
@@ -75,6 +76,7 @@ class CrawlReport:
     by_labels: metrics.LabelHarvest | None
     top_hosts: list[metrics.HostHarvest] = field(default_factory=list)
     best_pages: list[BestPage] = field(default_factory=list)
+    traps: list[TrapLine] = field(default_factory=list)
     reliability: Reliability | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
 
@@ -139,6 +141,7 @@ def make_report(
         by_labels=None if labels is None else _by_labels(crawl, labels, good),
         top_hosts=metrics.hosts_by_harvest(pages)[:_TOP_HOSTS],
         best_pages=_best_pages(counted),
+        traps=trap_lines(crawl.stats),
         reliability=_reliability(crawl, labels, good),
         curve=_thinned(on_topic),
     )

@@ -21,9 +21,11 @@ from focused.evaluation.report import (
     make_report,
     write_report,
 )
+from focused.evaluation.trap_lines import TrapLine
 from focused.evaluation.wording import duration, odds, percent, plain, size
 
 _MIRRORS = 10
+_TRAPS_SHOWN = 10
 HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
 
 
@@ -142,6 +144,9 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
         ("errors", f"{sum(report.failures.values()):,}"),
         *((f"  {plain(kind)}", f"{count:,}") for kind, count in report.failures.items()),
     ]
+    if report.traps:
+        rows.append(("pages lost to traps", f"{sum(line.pages for line in report.traps):,}"))
+        rows.append(("  links refused", f"{sum(line.links for line in report.traps):,}"))
     if report.training:
         rows.append(("training samples met", f"{report.training:,}"))
     if report.frontier is not None:
@@ -174,8 +179,23 @@ def _print_lists(report: CrawlReport, console: Console) -> None:
             named.append(f"\n{plain(page.url)}", style="dim")
             best.add_row(f"{page.relevance:.2f}", named)
         console.print(best)
+    if report.traps:
+        console.print(_traps(report.traps))
     if report.reliability is not None:
         console.print(_reliability(report.reliability))
+
+
+def _traps(lines: Sequence[TrapLine]) -> Table:
+    table = Table(title="Traps", title_justify="left")
+    table.add_column("host", overflow="fold")
+    table.add_column("kind")
+    table.add_column("pages lost", justify="right")
+    table.add_column("links refused", justify="right")
+    for line in lines[:_TRAPS_SHOWN]:
+        table.add_row(
+            Text(plain(line.site)), plain(line.kind), f"{line.pages:,}", f"{line.links:,}"
+        )
+    return table
 
 
 def _reliability(scores: Reliability) -> Table:

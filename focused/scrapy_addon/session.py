@@ -154,6 +154,7 @@ class Session:
             **counters,
             "elapsed_s": counters["active_s"],
             "frontier": left,
+            "traps": crawl.traps.tally.as_json(),
             "hosts_in_back_off": resting,
             "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_TOLD)),
             "ended_at": self.now(),

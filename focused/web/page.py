@@ -163,6 +163,7 @@ class FailureKind(StrEnum):
     ROBOTS = "robots"
     DIRECTORY_BUDGET = "directory-budget"
     MIRROR = "mirror"
+    TRAP = "trap"
     DROPPED = "dropped"
     UNDIGESTED = "undigested"
     OTHER = "other"

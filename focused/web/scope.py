@@ -9,6 +9,7 @@ import ada_url
 from focused.errors import ConfigurationError
 from focused.topic import Scope, Topic
 from focused.web.addresses import is_private_host
+from focused.web.traps import trap_in
 
 _INTRANET = "scope.private_addresses = true lets in hosts of your own network"
 
@@ -27,6 +28,7 @@ class ScopeFilter:
         self._deny_paths = tuple(re.compile(pattern) for pattern in scope.deny_paths)
         self._max_depth = scope.max_depth
         self._private = scope.private_addresses
+        self._traps = scope.traps
         self._only_depth = not (
             self._allow_hosts or self._deny_hosts or self._allow_paths or self._deny_paths
         )
@@ -38,12 +40,18 @@ class ScopeFilter:
         ``depth`` its distance from the seed in links. The reasons are short
         and few, fit to be counted: ``"too deep"``, ``"private address"``,
         ``"host denied"``, ``"host not allowed"``, ``"path denied"``,
-        ``"path not allowed"``. Where a name stands is not known here.
+        ``"path not allowed"``, and those of :func:`focused.web.traps.trap_in`,
+        which seeds do not get. Where a name stands is not known here.
         """
         if self._max_depth is not None and depth > self._max_depth:
             return "too deep"
-        if self._only_depth and self._private:
-            return None
+        if not (self._only_depth and self._private):
+            reason = self._out_of_bounds(url)
+            if reason is not None:
+                return reason
+        return trap_in(url) if self._traps and depth > 0 else None
+
+    def _out_of_bounds(self, url: str) -> str | None:
         host, path = _split(url)
         if not self._private and is_private_host(host):
             return "private address"

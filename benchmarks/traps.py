@@ -1,0 +1,112 @@
+"""What the defences against traps cost a good web: links refused of recorded webs.
+
+``python benchmarks/traps.py WEB...`` looks at all pages of recorded webs and at all links on them,
+none of which is a trap's. First, which links do the rules for URLs refuse? Then, which pages would
+be refused by what is learned, if the pages came in any order (a crawl takes the promising ones
+first) and one category of the labels were the topic? The category is the first with ``--share``
+of the pages or less, or each of ``--category``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from focused.crawl.steps import Settled
+from focused.crawl.traps import Traps
+from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.store import StateStore
+from focused.recorded.store import RecordedWeb
+from focused.web.fingerprint import content_fingerprint
+from focused.web.page import Fetched, Judgement, Page
+from focused.web.parse import parse_page
+from focused.web.response import outcome_of
+from focused.web.traps import trap_in
+from focused.web.url import host_of, normalise
+
+_SEEDS = 5
+
+
+def main() -> None:
+    """Print both counts for each web."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("web", nargs="+", type=Path)
+    parser.add_argument("--category", nargs="*", default=[])
+    parser.add_argument("--share", type=float, default=0.01)
+    parser.add_argument("--seed", type=int, default=0, help="of the order of the pages")
+    args = parser.parse_args()
+    for folder in args.web:
+        with RecordedWeb.open(folder) as web:
+            labels = web.labels
+            _print_rules(folder, web)
+            for category in args.category or [_rare(labels, args.share)]:
+                good = {url for url, found in labels.items() if category in found}
+                _print_learned(folder, web, category, good, random.Random(args.seed))
+
+
+def _print_rules(folder: Path, web: RecordedWeb) -> None:
+    urls = {url for each in web.page_urls if (url := normalise(each)) is not None}
+    for _, page in _pages(web, sorted(urls)):
+        urls.update(link.url for link in page.links)
+    refused = {url: reason for url in urls if (reason := trap_in(url)) is not None}
+    print(f"{folder.name}: rules refuse {len(refused)} of {len(urls):,} URLs and links")
+    for url, reason in sorted(refused.items()):
+        print(f"  {reason}: {url}")
+
+
+def _print_learned(
+    folder: Path, web: RecordedWeb, category: str, good: Collection[str], rng: random.Random
+) -> None:
+    urls = sorted(web.page_urls)
+    rng.shuffle(urls)
+    first: dict[bytes, str] = {}
+    refused, pages = [], 0
+    with tempfile.TemporaryDirectory() as state:
+        store = StateStore.open(Path(state) / "state", {}, commit_every=1_000)
+        traps = Traps(store)
+        traps.choose([url for url in urls if url in good][:_SEEDS])
+        for fetched, page in _pages(web, urls):
+            pages += 1
+            if traps.refuses(page.url) is not None:
+                refused.append(page.url)
+                continue
+            earlier = first.setdefault(content_fingerprint(page), page.url)
+            judgement = Judgement(float(page.url in good), page.url in good)
+            copy_of = None if earlier == page.url else earlier
+            link = QueuedLink(link_key(page.url), page.url, host_of(page.url), 0.0, 0.0)
+            traps.settled(
+                link, fetched,
+                Settled(link, "fetched", page=page, judgement=judgement, duplicate_of=copy_of),
+            )  # fmt: skip
+        lines = traps.tally.lines()
+        store.close()
+    lost = Counter(url in good for url in refused)[True]
+    print(
+        f"{folder.name}, {category}: what is learned refuses {len(refused):,} of {pages:,} pages, "
+        f"{lost} of {len(good)} on topic"
+    )
+    for line in lines:
+        print(f"  {line.kind}: {line.site}: {line.pages} pages lost, {line.links} links refused")
+
+
+def _pages(web: RecordedWeb, urls: Collection[str]) -> Iterator[tuple[Fetched, Page]]:
+    for url in urls:
+        found = web.get(url)
+        if found is None:
+            continue
+        outcome = outcome_of(found.status, found.headers, url, found.body, elapsed_s=0.0, now=0.0)
+        if isinstance(outcome, Fetched) and isinstance(page := parse_page(outcome), Page):
+            yield outcome, page
+
+
+def _rare(labels: Mapping[str, frozenset[str]], share: float) -> str:
+    counts = Counter(category for found in labels.values() for category in found)
+    return next(name for name, n in counts.most_common() if n <= share * len(labels))
+
+
+if __name__ == "__main__":
+    main()

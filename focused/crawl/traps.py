@@ -1,0 +1,140 @@
+"""What a crawl has learned of traps: which links are not worth asking for, and what they cost.
+
+Beside the rules for URLs (:mod:`focused.web.traps`), which the scope holds,
+two things are learned: places that bring nothing
+(:mod:`focused.crawl.barren_places`), and parts of URLs that change nothing
+(:mod:`focused.crawl.idle_slots`). Links are refused at the door and once more
+when their turn comes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+import xxhash
+
+from focused.crawl.barren_places import BarrenPlaces, Verdict
+from focused.crawl.idle_slots import SESSION, IdleSlots
+from focused.crawl.steps import Settled
+from focused.crawl.trap_tally import TrapTally
+from focused.frontier.queued import QueuedLink
+from focused.frontier.store import StateStore
+from focused.web.domain import registered_domain
+from focused.web.page import FailureKind, Outcome, Redirected
+from focused.web.skeleton import Skeleton, skeleton_of
+from focused.web.traps import KIND
+from focused.web.url import host_of
+from focused.web.url_patterns import places_of
+
+ALIKE_ARE_COPIES_FROM = 4
+"""So many pages of a site have one frame: from this one on they are copies."""
+COPIES_SHARE = 0.5
+LOOP = "trap: redirect loop"
+_NO_PAGE = frozenset(
+    {
+        FailureKind.CLIENT_ERROR,
+        FailureKind.GONE,
+        FailureKind.EMPTY,
+        FailureKind.BAD_REDIRECT,
+        FailureKind.TOO_LARGE,
+        FailureKind.WRONG_TYPE,
+        FailureKind.WRONG_LANGUAGE,
+    }
+)
+"""Failures that tell of the URL; others tell of the server, or of us."""
+_COUNT = struct.Struct(">I")
+
+
+class Traps:
+    """Durable, over a :class:`StateStore`; the caller commits."""
+
+    def __init__(self, store: StateStore, *, on: bool = True) -> None:
+        """With ``on`` False nothing is learned nor refused."""
+        self._store = store
+        self._on = on
+        self._places = BarrenPlaces(store)
+        self._slots = IdleSlots(store)
+        self.tally = TrapTally(store)
+
+    def choose(self, seeds: Iterable[str]) -> None:
+        """Somebody chose these normalised URLs: there is more patience with where they stand."""
+        self._places.choose(seeds)
+
+    def refuses(self, url: str) -> str | None:
+        """Why a normalised URL is not to be asked for, and count it; None when it may be."""
+        if not self._on:
+            return None
+        session = self._slots.why(url)
+        if session is not None:
+            self.tally.refused(host_of(url), session)
+            return session
+        closed = self._places.closed(url)
+        if closed is None:
+            return None
+        self.tally.refused(closed.site, closed.reason)
+        return closed.reason
+
+    def at_its_turn(self, link: QueuedLink) -> FailureKind | None:
+        """TRAP for a link that was queued before it was known for one; never for seeds."""
+        trapped = link.parent is not None and not link.payload and self.refuses(link.url)
+        return FailureKind.TRAP if trapped else None
+
+    def counted(self, reason: str | None, url: str) -> str | None:
+        """The same reason for which a URL was refused; it is counted if it is a trap's."""
+        if reason is not None and reason.startswith(KIND):
+            self.tally.refused(host_of(url), reason)
+        return reason
+
+    def settled(self, link: QueuedLink, outcome: Outcome, settled: Settled) -> None:
+        """Take in what became of a fetch that is not tried again."""
+        if not self._on:
+            return
+        verdict = self._verdict(link, outcome, settled)
+        if verdict is None:
+            return
+        closed = None if verdict is Verdict.GOOD else self._places.closed(link.url)
+        if closed is not None:  # it was under way as its place was closed
+            self.tally.lost(closed.site, closed.reason, 1)
+        for each in self._places.take(link.url, verdict):
+            self.tally.lost(each.site, each.reason, each.pages)
+
+    def _verdict(self, link: QueuedLink, outcome: Outcome, settled: Settled) -> Verdict | None:
+        """What the fetch says of the place; None where it says nothing."""
+        if isinstance(outcome, Redirected):
+            return self._of_redirect(link, outcome, settled)
+        if settled.page is None or settled.judgement is None:
+            return Verdict.BARREN if settled.failure in _NO_PAGE else None
+        if settled.outcome != "fetched":
+            return None
+        bones = skeleton_of(settled.page)
+        self._slots.take(link.url, bones.text)
+        if settled.duplicate_of is not None:
+            if self._slots.why(link.url) is not None:
+                self.tally.lost(link.host, SESSION, 1)
+            return Verdict.COPY
+        if self._is_alike(link.url, bones):
+            # Pages of a list differ in their links: they are worth more patience than copies.
+            return Verdict.COPY if bones.share >= COPIES_SHARE else Verdict.BARREN
+        return Verdict.GOOD if settled.judgement.on_topic else Verdict.BARREN
+
+    def _of_redirect(
+        self, link: QueuedLink, outcome: Redirected, settled: Settled
+    ) -> Verdict | None:
+        """A redirect within its place is one more of a chain; one that leads on is none of it."""
+        if outcome.target in (link.url, link.parent if link.hops else None):
+            self.tally.lost(link.host, LOOP, 1 + link.hops)
+            return Verdict.BARREN
+        if settled.outcome == "failed":
+            return Verdict.BARREN
+        return Verdict.BARREN if places_of(outcome.target)[0] == places_of(link.url)[0] else None
+
+    def _is_alike(self, url: str, bones: Skeleton) -> bool:
+        if bones.frame is None:
+            return False
+        site = registered_domain(host_of(url))
+        key = xxhash.xxh3_128_digest(site.encode() + b" " + bones.frame)
+        raw = self._store.get("trap_frames", key)
+        alike = 1 + (0 if raw is None else int(_COUNT.unpack(raw)[0]))
+        self._store.put("trap_frames", key, _COUNT.pack(alike))
+        return alike >= ALIKE_ARE_COPIES_FROM

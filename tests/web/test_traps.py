@@ -1,0 +1,172 @@
+"""What a URL alone tells of a trap, and which URLs are left alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.topic import Scope
+from focused.web.domain import registered_domain
+from focused.web.page import Link, Page
+from focused.web.scope import ScopeFilter
+from focused.web.skeleton import skeleton_of
+from focused.web.traps import trap_in
+from focused.web.url_patterns import ORDER, places_of, slots_of, without_slots
+
+HOST = "https://a.test"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/shop/shop/shop/list", "trap: repeated segments"),
+        ("/x/y/x/y/x/y/", "trap: repeated segments"),
+        ("/en/a/b/c/d/a/b/c/d/a/b/c/d/z", "trap: repeated segments"),
+        ("/a/b/a/c/a/d/a/e/a/f", "trap: repeated segments"),
+        ("/" + "/".join(f"s{n}" for n in range(22)), "trap: endless path"),
+        ("/?" + "&".join(f"p{n}=1" for n in range(21)), "trap: too many parameters"),
+        ("/?tag=a&tag=a&tag=b&tag=a", "trap: repeated parameters"),
+        ("/login?to=%252525252Flogin", "trap: escaped again and again"),
+    ],
+)
+def test_what_grows_from_link_to_link_is_refused_once_it_is_long(path: str, reason: str) -> None:
+    assert trap_in(HOST + path) == reason
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/shop/shop/list/shop.html",
+        "/0/0/0/0/map.png",
+        "/2026/11/11/11/",
+        "/12/12/12/12/12/12/",
+        "/a/b/a/b/index.html",
+        "/a//b//c//d//e//f",
+        "/buglist?" + "&".join(f"status={name}" for name in "abcdefgh"),
+        "/redirect?to=https%253A%252F%252Fb.test%252F",
+        "/" + "/".join(f"s{n}" for n in range(20)),
+        "/?x&&&&y",
+    ],
+)
+def test_what_real_sites_have_is_left_alone(path: str) -> None:
+    assert trap_in(HOST + path) is None
+
+
+@given(st.lists(st.sampled_from(["a", "b", "cc", "1", "22", ""]), max_size=15))
+def test_repetition_is_found_wherever_it_stands(segments: list[str]) -> None:
+    path = "/" + "/".join(segments)
+    folders = [each for each in segments[:-1] if each]
+    repeats = any(
+        block * 3 == segments[at : at + 3 * size] and not all(map(str.isdigit, block))
+        for size in range(1, 5)
+        for at in range(len(segments))
+        for block in [segments[at : at + size]]
+        if len(block) == size and all(block) and at + 3 * size < len(segments)
+    )
+    often = any(folders.count(each) >= 5 for each in folders if not each.isdigit())
+    assert (trap_in(HOST + path) is not None) == (repeats or often)
+
+
+@given(st.text(max_size=200))
+def test_no_url_is_too_odd_to_be_looked_at(rest: str) -> None:
+    url = f"{HOST}/{rest}"
+    trap_in(url)
+    assert places_of(url)
+    without_slots(url, slots_of(url))
+
+
+def test_the_scope_refuses_links_and_never_seeds() -> None:
+    url = f"{HOST}/shop/shop/shop/list"
+    assert ScopeFilter(Scope()).refuses(url, depth=1) == "trap: repeated segments"
+    assert ScopeFilter(Scope()).refuses(url, depth=0) is None
+    assert ScopeFilter(Scope(traps=False)).refuses(url, depth=1) is None
+    assert ScopeFilter(Scope(deny_hosts=("a.test",))).refuses(url, depth=1) == "host denied"
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "name"),
+    [
+        (f"{HOST}/calendar/2026/11/05/", "calendar", "a.test/calendar/{date}/"),
+        (f"{HOST}/2026-11.html", "calendar", "a.test/{date}.html"),
+        (f"{HOST}/cal?year=2026&month=3", "calendar", "a.test/cal?month&year"),
+        (f"{HOST}/cal?view=2026-03-01", "calendar", "a.test/cal?view"),
+        (f"{HOST}/2026/11/05/a-walk", "numbered", "a.test/{date}/a-walk"),
+        (f"{HOST}/msg00012.html", "numbered", "a.test/msg{n}.html"),
+        (f"{HOST}/commit/deadbeef01/", "numbered", "a.test/commit/{hex}/"),
+        (f"{HOST}/list?b=1&a=2&b=3", "query", "a.test/list?a&b"),
+    ],
+)
+def test_what_varies_in_a_url_is_a_placeholder_in_its_narrowest_place(
+    url: str, kind: str, name: str
+) -> None:
+    narrowest = places_of(url)[0]
+    assert (narrowest.kind, narrowest.name) == (kind, name)
+
+
+def test_places_widen_from_pattern_to_domain() -> None:
+    names = [place.name for place in places_of("https://www.a.co.uk/x/y?b=1")]
+    assert names == [
+        "www.a.co.uk/x/y?b",
+        "www.a.co.uk/x/y?",
+        "www.a.co.uk/x/*",
+        "www.a.co.uk",
+        "*.a.co.uk",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [
+        ("docs.python.org", "python.org"),
+        ("a.b.co.uk:8080", "b.co.uk"),
+        ("someone.github.io", "someone.github.io"),
+        ("h7.hosts.test", "hosts.test"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1]:8080", "[::1]"),
+        ("co.uk", "co.uk"),
+    ],
+)
+def test_hosts_are_of_the_domain_that_somebody_registered(host: str, domain: str) -> None:
+    assert registered_domain(host) == domain
+
+
+def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> None:
+    url = f"{HOST}/s-4f3c2b1a9e8d/page/1?b=2&a=1"
+    assert slots_of(url) == (ORDER, "folder 3", "?b", "?a")
+    assert slots_of(f"{HOST}/documentation/page.html") == ()
+
+
+def test_urls_that_differ_in_a_slot_alone_are_one_without_it() -> None:
+    one, other = f"{HOST}/s-4f3c2b1a9e8d/1?b=2&a=1", f"{HOST}/s-000000000001/1?a=1&b=7"
+    slots = {ORDER, "folder 3", "?b"}
+    assert without_slots(one, slots) == without_slots(other, slots)
+    assert without_slots(one, {"?b"}) != without_slots(other, {"?b"})
+
+
+def made_up(number: int, link: str, title: str = "") -> Page:
+    text = f"Events of {number} May: no event is planned for this day. {link}"
+    url = f"{HOST}/events/{number}"
+    return Page(url, title or f"Page {number}", text=text, links=(Link(f"{HOST}/x", anchor=link),))
+
+
+def test_pages_that_differ_in_numbers_dates_links_and_their_own_address_have_one_frame() -> None:
+    one, other = skeleton_of(made_up(1, "tango")), skeleton_of(made_up(22, "waltz"))
+    assert one.frame == other.frame is not None
+    assert one.text != other.text
+
+
+def test_pages_that_say_something_else_have_another_frame() -> None:
+    assert skeleton_of(made_up(1, "x")).frame != skeleton_of(made_up(1, "x", "Whales sing")).frame
+
+
+def test_a_page_of_links_has_a_small_frame_and_one_without_words_none() -> None:
+    anchors = " ".join(re.findall("..", "abcdefghijklmnopqrstuvwxyz" * 4))
+    links = (Link(f"{HOST}/x", anchor=anchors),)
+    listing = Page(f"{HOST}/all", "All of these letters", text=anchors, links=links)
+    assert skeleton_of(listing).share < 0.2
+    assert skeleton_of(Page(f"{HOST}/all", text=anchors, links=links)).frame is None
