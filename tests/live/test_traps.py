@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner
@@ -23,13 +22,13 @@ MOST_REQUESTS_LOST = 1_600
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Finished, TrapWeb, Served]]:
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, TrapWeb, Served]:
     web = TrapWeb(*KINDS)
     topic = write_topic(tmp_path_factory.mktemp("traps"), SEED)
     with served(web) as site:
         finished = crawl_warm(topic, site.address, timeout_s=120.0)
     assert finished.status == 0, finished.said
-    yield finished, web, site
+    return finished, web, site
 
 
 def test_it_ends_by_itself_with_every_good_page(crawled) -> None:
