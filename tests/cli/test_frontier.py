@@ -150,7 +150,7 @@ def test_hosts_in_trouble_are_told_with_what_ails_them_and_when_they_are_asked_a
     host = queue.hosts.known(resting)
     host.pace = HostPace(now + 9_030.0, failures=8, crawl_delay_s=5.0, times_aside=1)
     queue.hosts.stands_at(host, "192.0.2.7")
-    queue.hosts.save(host)
+    queue.hosts.refresh(host, now)
     GivenUpHosts(store).add(hopeless, FailureKind.TIMEOUT)
     queue.save()
     store.close()
