@@ -59,7 +59,8 @@ class Scope:
     is the IP address that a host's answers come from. ``private_addresses``
     lets in what is no public server: loopback, private and link-local networks.
     With ``near_duplicates`` a page that repeats an earlier one but for a few
-    words is a copy of it.
+    words is a copy of it. ``drop_parameters`` are names of query parameters,
+    or beginnings that end in ``*``, that tell nothing of the page.
     """
 
     allow_hosts: tuple[str, ...] = ()
@@ -76,6 +77,7 @@ class Scope:
     private_addresses: bool = False
     near_duplicates: bool = True
     traps: bool = True
+    drop_parameters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTACT = re.compile(r"https?://[^\s/]+\.[^\s/]+|[^\s@<>()]+@[^\s@<>()]+\.[A-Za-z]{2,}")
 _CONTENT_TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+")
+_PARAMETER = re.compile(r"[^\s&=#*?]+\*?")
 _LANGUAGE = re.compile(r"[a-z]{2}")
 _USER_AGENT_EXAMPLE = 'user_agent = "MyBot/1.0 (+https://my.site/bot; me@my.site)"'
 
@@ -208,7 +209,18 @@ def _scope(section: Table) -> Scope:
         private_addresses=section.flag("private_addresses", default.private_addresses),
         near_duplicates=section.flag("near_duplicates", default.near_duplicates),
         traps=section.flag("traps", default.traps),
+        drop_parameters=_parameters(section, "drop_parameters"),
     )
+
+
+def _parameters(section: Table, key: str) -> tuple[str, ...]:
+    names = section.texts(key)
+    for name in names:
+        if not _PARAMETER.fullmatch(name):
+            section.wrong(
+                key, f'"{name}" must be a name as it stands in URLs, or its beginning and *'
+            )
+    return names
 
 
 def _patterns(section: Table, key: str) -> tuple[str, ...]:

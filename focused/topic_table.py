@@ -7,6 +7,7 @@ wrong so that the reader of the message can mend it.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -91,7 +92,8 @@ class Table:
         """A list of texts, none of them empty, repetitions removed."""
         value = self.values.get(key, [])
         if isinstance(value, str):
-            self.wrong(key, f'must be a list, also for one entry: {key} = ["{value}"]')
+            shown = json.dumps(value, ensure_ascii=False)
+            self.wrong(key, f"must be a list, also for one entry: {key} = [{shown}]")
             return ()
         entries = self._typed(key, list, [])
         if not isinstance(entries, list):

@@ -31,6 +31,7 @@ from focused.web.page import (
     Page,
     Redirected,
 )
+from focused.web.parameters import DroppedParameters
 from focused.web.parse import parse_page
 from focused.web.url import host_of
 
@@ -71,6 +72,7 @@ class Settling:
         self._training_urls = training_urls
         self._follow_links = follow_links
         self._parse = parse
+        self._dropped = DroppedParameters(topic.scope.drop_parameters)
 
     def settle(self, link: QueuedLink, outcome: Outcome, now: float) -> Settled:
         """Take in what the fetch of ``link`` brought."""
@@ -113,7 +115,7 @@ class Settling:
         page = self._parse(fetched)
         if isinstance(page, Page) and self._is_foreign(page):
             return Failed(fetched.url, FailureKind.WRONG_LANGUAGE, fetched.status, page.language)
-        return page
+        return self._dropped.in_page(page) if isinstance(page, Page) else page
 
     def _is_foreign(self, page: Page) -> bool:
         wanted = self._topic.scope.languages
@@ -206,6 +208,7 @@ class Settling:
 
     def _follow(self, link: QueuedLink, target: str, now: float) -> None:
         """Queue where a redirect points, with what was known of the link that led to it."""
+        target = self._dropped.of_target(target, link.url)
         if self._discovery.refuses(target, link.depth) is not None:
             return
         key = link_key(target)

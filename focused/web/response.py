@@ -77,7 +77,7 @@ def _redirect(
     status: int, headers: Mapping[str, str], url: str, elapsed_s: float
 ) -> Redirected | Failed:
     location = headers.get("location", "").strip()
-    target = normalise(location, url) if location else None
+    target = normalise(_as_text(location), url) if location else None
     if target is None:
         detail = f"Location {location[:200]!r} is no http(s) URL" if location else "no Location"
         return Failed(url, FailureKind.BAD_REDIRECT, status, detail, elapsed_s=elapsed_s)
@@ -85,6 +85,20 @@ def _redirect(
         detail = "redirects to itself"
         return Failed(url, FailureKind.BAD_REDIRECT, status, detail, elapsed_s=elapsed_s)
     return Redirected(url, status, target, elapsed_s)
+
+
+def _as_text(location: str) -> str:
+    """Read a header's bytes, which came as ISO-8859-1, as UTF-8 when they are that."""
+    if location.isascii():
+        return location
+    try:
+        raw = location.encode("latin-1")
+    except UnicodeEncodeError:  # a recorded web keeps headers as text
+        return location
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in raw)
 
 
 def _kind_of(status: int) -> FailureKind:

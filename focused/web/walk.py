@@ -44,6 +44,7 @@ _KINDS = {
     **dict.fromkeys(("h1", "h2", "h3"), _HEADING),
 }
 # fmt: on
+_TARGETS = ("href", "data-href")
 _NEXT_PAGES = frozenset({"next", "prev"})
 NAMING = ("title", "aria-label")
 
@@ -163,9 +164,10 @@ class Walk:
             self.pieces.append("\n")
             return kind
         attributes = node.attributes
-        if not attributes.get("href"):
+        target = next((name for name in _TARGETS if attributes.get(name)), None)
+        if target is None:
             return _INLINE
-        self._add_link("a", attributes)
+        self._add_link("a", attributes, target)
         if has_content:
             self._open_links.append(self.links[-1])
         return kind
@@ -211,7 +213,9 @@ class Walk:
         relations = get(attributes, "rel").lower().split()
         if "canonical" in relations:
             self.canonical = self.canonical or get(attributes, "href")
-        elif not _NEXT_PAGES.isdisjoint(relations):
+        elif not _NEXT_PAGES.isdisjoint(relations) or (
+            "alternate" in relations and attributes.get("hreflang")
+        ):
             self._add_link("link", attributes)
 
     def _on_image(self, node: LexborNode) -> None:

@@ -116,6 +116,19 @@ def test_areas_frames_and_next_and_previous_pages_are_links() -> None:
     ]
 
 
+def test_other_languages_of_a_page_are_links_and_other_formats_are_not() -> None:
+    html = (
+        "<link rel=alternate hreflang=de href=/de/><link rel=alternate type='text/css' href=s>"
+        "<link rel='alternate stylesheet' href=t>"
+    )
+    assert only_link(html).url == "https://example.org/de/"
+
+
+def test_an_anchor_without_href_leads_where_its_data_href_says() -> None:
+    page = parsed("<a data-href=b>one</a><a href=c data-href=d>two</a><div data-href=e>three</div>")
+    assert [(link.url[-1], link.anchor) for link in page.links] == [("b", "one"), ("c", "two")]
+
+
 def test_a_frameset_leads_to_its_frames() -> None:
     page = parsed("<frameset><frame src=left.html><frame src=right.html></frameset>")
     assert [link.url[-10:] for link in page.links] == ["/left.html", "right.html"]

@@ -83,3 +83,18 @@ def test_a_throttled_request_says_when_to_come_back() -> None:
 @given(st.integers(-1, 1000), st.text(), st.text())
 def test_no_response_raises(status: int, location: str, retry_after: str) -> None:
     outcome(status, location=location, retry_after=retry_after)
+
+
+@pytest.mark.parametrize(
+    ("raw", "target"),
+    [
+        ("/é".encode(), "http://a.com/%C3%A9"),  # UTF-8, as browsers take it
+        (b"/\xe9", "http://a.com/%E9"),  # no UTF-8: the bytes themselves
+        (b"/%E9?\xe9", "http://a.com/%E9?%E9"),
+    ],
+)
+def test_a_location_is_bytes(raw: bytes, target: str) -> None:
+    headers = {"location": raw.decode("latin-1")}
+    outcome = outcome_of(301, headers, "http://a.com/", b"", 0.0, 0.0)
+    assert isinstance(outcome, Redirected)
+    assert outcome.target == target

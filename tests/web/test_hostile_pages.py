@@ -1,0 +1,112 @@
+"""Pages made to hurt: read in time and memory that grow with their bytes, whatever they are."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from focused.web.page import Failed, Fetched, Page
+from focused.web.parse import parse_page
+
+URL = "https://example.org/docs/page.html"
+LINEAR_TIMES = 2.5  # eight times the bytes take so many times eight at most; quadratic is eight
+
+
+def read(body: bytes, content_type: str = "text/html; charset=utf-8") -> Page | Failed:
+    return parse_page(Fetched(URL, 200, {"content-type": content_type}, body))
+
+
+def filled(piece: bytes, length: int, before: bytes = b"", after: bytes = b"") -> bytes:
+    return before + piece * ((length - len(before) - len(after)) // len(piece)) + after
+
+
+SHAPES: dict[str, tuple[bytes, bytes, bytes]] = {
+    "divs": (b"<div>", b"", b"text"),
+    "divs with links": (b"<div><a href=x>y</a>", b"", b""),
+    "links in links": (b"<object><a href=x>y", b"", b""),
+    "inline": (b"<b><i>", b"", b"<a href=x>y</a>"),
+    "tables": (b"<table><tr><td>x", b"", b""),
+    "misnested": (b"<b><p></b></p>", b"", b""),
+    "one attribute": (b"x", b"<a href='", b"'>text</a>"),
+    "attributes": (b" a=b", b"<a href=x", b">text</a>"),
+    "one class": (b"nav ", b"<div class='", b"'><a href=x>y</a>"),
+    "open comments": (b"<!--", b"", b""),
+    "open tags": (b"<a ", b"", b""),
+    "self-closed": (b"<a/", b"", b""),
+    "entities": (b"&lt;&#1;&amp", b"", b""),
+    "blanks": (b" ", b"<p>x", b"y"),
+    "percent": (b"%", b"<a href='/?", b"'>text</a>"),
+    "backslashes": (b"\\", b"<a href='", b"'>text</a>"),
+    "base of dots": (b"../", b"<base href='", b"'><a href=x>text</a>"),
+    "refresh": (b" ;,", b"<meta http-equiv=refresh content='0;url=", b"'>text"),
+    "robots": (b"noindex,", b"<meta name=robots content='", b"'>text"),
+    "robots names": (b"a:", b"<meta name=robots content='", b"'>text"),
+    "charset": (b"charset=", b"<meta ", b">text"),
+    "titles": (b"<title>x</title>", b"", b"text"),
+    "headings": (b"<h2>x</h2><a href=x>y</a>", b"", b""),
+    "prolog": (b"<!-- -->\n", b"", b"<urlset>"),
+    "doctypes": (b"<!DOCTYPE [", b"", b"<rss>"),
+    "lines of URLs": (b"http://a.com/x\n", b"", b"x"),
+}
+
+
+def _cpu_s(body: bytes, content_type: str) -> float:
+    def once() -> float:
+        began = time.process_time()
+        read(body, content_type)
+        return time.process_time() - began
+
+    return min(once() for _ in range(3))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("content_type", ["text/html", "application/xhtml+xml"])
+def test_time_grows_with_bytes(shape: str, content_type: str) -> None:
+    piece, before, after = SHAPES[shape]
+    small, large = (filled(piece, size, before, after) for size in (100_000, 800_000))
+    # What is read in a few milliseconds grows with nothing that could hurt.
+    small_s = max(0.02, _cpu_s(small, content_type))
+    assert _cpu_s(large, content_type) < LINEAR_TIMES * 8 * small_s
+
+
+def test_an_attribute_of_ten_megabytes_is_no_link() -> None:
+    page = read(b"<p>text<a href='" + b"x" * 10_000_000 + b"'>y</a>")
+    assert isinstance(page, Page)
+    assert page.links == ()
+
+
+def test_a_url_of_a_hundred_kilobytes_is_no_link_and_its_neighbours_are() -> None:
+    page = read(b"<a href='/" + b"a" * 40_000 + b"'>y</a>" * 3 + b"<a href=b>z</a>")
+    assert isinstance(page, Page)
+    assert [link.anchor for link in page.links] == ["z"]
+
+
+def test_nul_bytes_are_not_in_what_is_read() -> None:
+    page = read(
+        b"<p>so\x00me te\x00xt</p><a href='a\x00b' title='x\x00'>y\x00</a>" + b"word " * 200
+    )
+    assert isinstance(page, Page)
+    assert "\x00" not in page.text + page.links[0].url + page.links[0].anchor
+
+
+@pytest.mark.parametrize("charset", ["utf-7", "UTF-7", "unicode-1-1-utf-7", "x-user-defined"])
+def test_utf_7_is_never_read(charset: str) -> None:
+    body = b"<p>text +ADw-a href=+ACI-http://evil.example/+ACIAPg-x+ADw-/a+AD4-"
+    page = read(body, f"text/html; charset={charset}")
+    assert isinstance(page, Page)
+    assert page.links == ()
+
+
+@pytest.mark.parametrize("declared", ["utf-16", "utf-16be", "utf-32", "ucs-2"])
+def test_a_page_that_declares_utf_16_in_ascii_is_not_utf_16(declared: str) -> None:
+    page = read(f"<meta charset={declared}><a href=b>link</a>".encode(), "text/html")
+    assert isinstance(page, Page)
+    assert page.links[0].anchor == "link"
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_wide_bytes_under_a_false_name_are_a_page_or_a_failure(codec: str) -> None:
+    body = "<a href=b>link</a> and some words".encode(codec)
+    for content_type in ("text/html", "text/html; charset=utf-8", "text/html; charset=utf-16"):
+        assert isinstance(read(body, content_type), Page | Failed)
