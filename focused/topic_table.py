@@ -92,7 +92,7 @@ class Table:
         """A list of texts, none of them empty, repetitions removed."""
         value = self.values.get(key, [])
         if isinstance(value, str):
-            shown = json.dumps(value, ensure_ascii=False)
+            shown = json.dumps(value, ensure_ascii=not value.isprintable())
             self.wrong(key, f"must be a list, also for one entry: {key} = [{shown}]")
             return ()
         entries = self._typed(key, list, [])
