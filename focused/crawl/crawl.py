@@ -10,7 +10,7 @@ from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
 from focused.crawl.host_care import HostCare, host_limits
-from focused.crawl.leases import Lease, Leases, RobotsHops
+from focused.crawl.leases import Lease, Leases
 from focused.crawl.order import keep_order, order_of
 from focused.crawl.policy import Policy
 from focused.crawl.robots_gate import MAX_REDIRECTS
@@ -19,6 +19,7 @@ from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
 from focused.crawl.traps import Traps
+from focused.crawl.visits import RobotsHops, Visits
 from focused.crawl.waiting import earlier, hosts_resting, only_resting, why_it_ends
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
@@ -99,7 +100,8 @@ class Crawl:
         self._steering = policy.steering
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
         self._leases = Leases()
-        self._robots_hops = RobotsHops(self.frontier.hosts)
+        self.visits = Visits(self.frontier.hosts, self._care, self._leases)
+        self._robots_hops = RobotsHops(self.visits)
         self._running = RunningTime(self.counters)
         self._care.resume(self.frontier.interrupted)
 
@@ -149,10 +151,7 @@ class Crawl:
             return Wait(None) if self._leases else Done(limit)
         hop = self._robots_hops.take_due(now)
         if hop is not None:
-            lease, target = hop
-            self._care.touch(target, now)
-            self.frontier.hosts.refresh(target, now)
-            return self._leases.open(lease)
+            return self._leases.open(hop)
         for _ in range(_EXCLUSIONS_PER_CALL):
             offer = self._apprenticeship.offer(now, self._patience_s)
             if offer is None:
@@ -179,6 +178,8 @@ class Crawl:
     def put_back(self, lease_id: int, now: float) -> None:
         """The lease was not asked for: its link stays queued as it was."""
         lease = self._leases.close(lease_id)
+        if lease.visit is not None:
+            self.visits.leave(lease.visit, None, now)
         self.frontier.put_back(lease.offer, lease.offer.host.pace, now)
 
     def may_fetch(self, url: str, now: float) -> bool | None:
@@ -187,6 +188,14 @@ class Crawl:
         if self._care.must_ask_robots(host, url, now):
             return None
         return self._care.robots_allow(host, url)
+
+    def asks_robots(self, site: str) -> bool:
+        """Whether the robots.txt at the URL ``site`` is being asked for by the crawl itself."""
+        asked = (*self._leases, *self._robots_hops)
+        return any(
+            lease.purpose is Purpose.ROBOTS and robots_url(lease.offer.link.url) == site
+            for lease in asked
+        )
 
     def learn_robots(self, url: str, outcome: Outcome, now: float) -> None:
         """Take in a robots.txt that a driver fetched for a URL not of the frontier."""
@@ -199,12 +208,6 @@ class Crawl:
     def due_at(self, url: str) -> float:
         """When the URL's host may be asked again, in seconds of ``now``'s clock."""
         return self.frontier.hosts.get(host_of(url)).pace.due_at
-
-    def touch_host(self, url: str, now: float) -> None:
-        """A request that is not of the frontier is sent now: its host's delay begins anew."""
-        host = self.frontier.hosts.get(host_of(url))
-        self._care.touch(host, now)
-        self.frontier.hosts.refresh(host, now)
 
     def close(self, now: float) -> None:
         """Put back what is under way, keep all, write the Parquet files."""
@@ -230,6 +233,11 @@ class Crawl:
     def is_open(self, lease_id: int) -> bool:
         """Whether the lease waits to be settled."""
         return lease_id in self._leases
+
+    def is_leased(self, lease_id: object, url: str) -> bool:
+        """Whether the lease waits to be settled, and is for the normalised ``url``."""
+        lease = self._leases.of(lease_id) if isinstance(lease_id, int) else None
+        return lease is not None and normalise(lease.url) == url
 
     def sync(self) -> None:
         """Force what is committed to the disk; the driver calls it about once a second."""
@@ -279,10 +287,16 @@ class Crawl:
     def _settle_robots(self, lease: Lease, outcome: Outcome, now: float) -> None:
         host = lease.offer.host
         self._care.answered(lease.url, outcome)
+        if lease.visit is not None:
+            # What robots.txt itself brought is noted below, for the host that it is of.
+            self.visits.leave(lease.visit, None if lease.visit.host is host else outcome, now)
         if isinstance(outcome, Redirected) and lease.hops < MAX_REDIRECTS:
-            due_at = now + self.topic.politeness.delay_s
-            hop = Lease(lease.offer, Purpose.ROBOTS, outcome.target, lease.hops + 1)
-            self._robots_hops.add(due_at, hop)
+            if lease.visit is None or lease.visit.host is host:
+                self._care.touch(host, now, outcome.elapsed_s)
+                self.frontier.hosts.refresh(host, now)
+            visit = self.visits.arrive(outcome.target, now)
+            onward = Lease(lease.offer, Purpose.ROBOTS, outcome.target, lease.hops + 1, visit)
+            self._robots_hops.add(onward)
             return
         self._care.note_robots(host, lease.offer.link.url, outcome, now)
         self.frontier.put_back(lease.offer, host.pace, now)

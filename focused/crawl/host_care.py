@@ -120,9 +120,13 @@ class HostCare:
             host.pace = after_interruption(host.pace, asked_at, self._delay_s(host))
             self._hosts.refresh(host, asked_at)
 
-    def touch(self, host: Host, now: float) -> None:
-        """A request that is not the host's own link is sent now: its delay begins anew."""
-        host.pace = after_interruption(host.pace, now, self._delay_s(host))
+    def touch(self, host: Host, now: float, elapsed_s: float = 0.0) -> None:
+        """A request that is not the host's own link is sent now, or was, and took ``elapsed_s``.
+
+        The host's delay begins anew.
+        """
+        rest = rest_after(elapsed_s, self._politeness.fetch_time_factor)
+        host.pace = after_interruption(host.pace, now, max(self._delay_s(host), rest))
 
     def note_robots(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
         """Take in what the request for the robots.txt of ``url``'s site brought."""

@@ -78,6 +78,15 @@ class Hosts(Protocol):
     def full(self) -> Iterator[Host]:
         """Yield the hosts that have links, but whose budget of pages is spent."""
 
+    def reserve(self, host: Host, now: float) -> None:
+        """The host is offered to nobody until :meth:`let_go`, be it under way now or not.
+
+        Nor are the hosts at its address: for a request past the frontier.
+        """
+
+    def let_go(self, host: Host, now: float) -> None:
+        """The request past the frontier is over; the host goes on at its pace."""
+
     def stands_at(self, host: Host, address: str) -> None:
         """The host was found at that address: it shares its server's turn from now on."""
 

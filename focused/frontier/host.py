@@ -42,7 +42,8 @@ class Host:
     that failed included, ``fetched`` came; ``barren`` of late brought nothing
     (:func:`focused.frontier.exploration.barren_after`). ``leased`` is the place of
     the link under way in the host's queue, since ``leased_at``. ``in_turn``
-    tells whether it has links that may be asked for, now or later.
+    tells whether it has links that may be asked for, now or later; while it is
+    ``reserved`` for a request past the frontier it is offered to nobody.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Host:
     hope: float = 0.0
     leased: bytes | None = None
     leased_at: float = 0.0
+    reserved: bool = False
     stamp: int = 0
     in_turn: bool = False
     server: Server | None = None

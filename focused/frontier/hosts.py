@@ -134,12 +134,29 @@ class HostTable:
     def give_back(self, host: Host, now: float, *, still_queued: bool) -> None:
         """The fetch is over; its link left the queue, or not."""
         leased, host.leased = host.leased, None
-        # A host that is due already was not asked: its neighbours need not wait either.
-        asked = host.pace.due_at > now
-        self.turns.release(host, now + self._address_delay_of(host.name) if asked else now)
+        if host.reserved:
+            self.turns.rest(host, self._address_due_at(host, now))
+        else:
+            self.turns.release(host, self._address_due_at(host, now))
         if still_queued and leased is not None and _comes_before(leased, host):
             self._set_best(host, leased)
         self.turns.place(host, now)
+
+    def reserve(self, host: Host, now: float) -> None:
+        """The host is offered to nobody until :meth:`let_go`: a request past the frontier waits."""
+        if not host.reserved and host.leased is None:
+            self.turns.take(host)
+        host.reserved = True
+        self.turns.place(host, now)
+
+    def let_go(self, host: Host, now: float) -> None:
+        """The request past the frontier is over; the host goes on at its pace."""
+        host.reserved = False
+        if host.leased is None:
+            self.turns.release(host, self._address_due_at(host, now))
+        else:
+            self.turns.rest(host, self._address_due_at(host, now))
+        self.refresh(host, now)
 
     def changed(self, host: Host) -> None:
         """What is kept of the host is another now: its row is due."""
@@ -158,6 +175,11 @@ class HostTable:
     def next_due_at(self) -> float | None:
         """Return when the first waiting host falls due; None when none waits."""
         return self.turns.next_due_at()
+
+    def _address_due_at(self, host: Host, now: float) -> float:
+        # A host that is due already was not asked: its neighbours need not wait either.
+        asked = host.pace.due_at > now
+        return now + self._address_delay_of(host.name) if asked else now
 
     def _set_best(self, host: Host, place: bytes | None) -> None:
         host.best = None if place is None else priority_of(place)

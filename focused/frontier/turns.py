@@ -68,7 +68,7 @@ class Turns:
         in_turn = host.best is not None and not self._limits.reached(host)
         self.in_turn += in_turn - host.in_turn
         host.in_turn = in_turn
-        host.stamp = self._stamp() if in_turn and not host.leased else 0
+        host.stamp = self._stamp() if in_turn and not (host.leased or host.reserved) else 0
         if not host.stamp:
             return
         host.hope = self._exploration.hope(host.asked, host.barren)
@@ -110,12 +110,16 @@ class Turns:
     def release(self, host: Host, server_due_at: float) -> None:
         """The host's fetch is over; its server may be asked again at ``server_due_at``."""
         self._busy.discard(host)
+        if host.server is not None:
+            host.server.busy -= 1
+            self.rest(host, server_due_at)
+
+    def rest(self, host: Host, server_due_at: float) -> None:
+        """The host's server may not be asked again before ``server_due_at``."""
         server = host.server
-        if server is None:
-            return
-        server.busy -= 1
-        server.due_at = max(server.due_at, server_due_at)
-        self._await_if_free(server)
+        if server is not None:
+            server.due_at = max(server.due_at, server_due_at)
+            self._await_if_free(server)
 
     def best_due(self, now: float) -> Host | None:
         """Return the free host that may be asked now and has the best link, or None."""

@@ -1,29 +1,43 @@
-"""Requests that bypass the frontier wait their turn at their host all the same.
+"""Requests that bypass the frontier wait their turn at their host and its address all the same.
 
 What the scheduler hands out is due already. A request from elsewhere (a
-pipeline, an extension, another middleware) is held until its host may be
-asked, and starts the host's delay anew, so that no path is impolite. To a host
-that is set aside it is not sent at all.
+pipeline, an extension, another middleware) is held until its host may be asked
+and nobody asks it, nor its address; until it is over the frontier leaves both
+alone, and what it brought counts for the host as a page would: delay from its
+end, Retry-After, back-off. So no path is impolite. To a host that is set aside
+it is not sent at all.
 """
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary, finalize
+
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.utils.asyncio import sleep
 
-from focused.scrapy_addon.outcomes import SENT_AT
+from focused.crawl.visits import Visit
+from focused.scrapy_addon.names import PrivateAddressError
+from focused.scrapy_addon.outcomes import SENT_AT, outcome_of_exception, outcome_of_response
 from focused.scrapy_addon.scheduler import LEASE
 from focused.scrapy_addon.session import Session, session_of
+from focused.web.page import Outcome
 from focused.web.url import host_of, normalise
+
+RULES_OF = "focused_rules_of"
+"""Key of a robots.txt request's meta: the host whose rules it asks for, which hears by itself."""
+
+_LONGEST_WAIT_S = 300.0
 
 
 class PolitenessMiddleware:
-    """Delays what did not come through the frontier."""
+    """Gives a turn to what did not come through the frontier."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._under_way: WeakKeyDictionary[Request, Visit] = WeakKeyDictionary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PolitenessMiddleware:
@@ -33,13 +47,64 @@ class PolitenessMiddleware:
     async def process_request(self, request: Request) -> None:
         """Hold the request until its host is due; note when it leaves."""
         url = normalise(request.url)
-        if LEASE not in request.meta and url is not None:
-            crawl = self._session.crawl
-            while (wait_s := crawl.due_at(url) - self._session.now()) > 0:
-                host = crawl.frontier.hosts.get(host_of(url))
-                if host.pace.is_aside:
-                    # Held for hours it would hold one of the engine's few places.
-                    raise IgnoreRequest(f"{host.name} only fails: not asked for {wait_s:.0f} s")
-                await sleep(wait_s)
-            crawl.touch_host(url, self._session.now())
+        if url is not None and not self._session.crawl.is_leased(request.meta.get(LEASE), url):
+            visit = await self._turn(url)
+            self._under_way[request] = visit
+            # A middleware that puts another request in its place leaves nobody to hear of its end.
+            finalize(request, self._over, visit, None)
         request.meta[SENT_AT] = self._session.now()
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """The request is over; its host hears what came."""
+        visit = self._under_way.pop(request, None)
+        if visit is not None:
+            outcome = outcome_of_response(request, response, self._session.now())
+            self._over(visit, self._told(request, visit, outcome))
+        return response
+
+    async def process_exception(self, request: Request, exception: Exception) -> None:
+        """The request is over, in vain."""
+        visit = self._under_way.pop(request, None)
+        if visit is None:
+            return
+        outcome: Outcome | None = None
+        # What was dropped by a middleware did not reach the host.
+        if not isinstance(exception, IgnoreRequest) or isinstance(exception, PrivateAddressError):
+            outcome = await outcome_of_exception(request, exception)
+        self._over(visit, self._told(request, visit, outcome))
+
+    async def _turn(self, url: str) -> Visit:
+        """Wait until the host may be asked; the host is taken from then on."""
+        session = self._session
+        visits = session.crawl.visits
+        visit = visits.arrive(url, session.now())
+        try:
+            while (wait_s := visits.wait_s(visit, session.now())) > 0:
+                # Held for hours it would hold one of the engine's few places.
+                if visit.host.pace.is_aside:
+                    raise IgnoreRequest(
+                        f"{visit.host.name} only fails: not asked for {wait_s:.0f} s"
+                    )
+                if wait_s > _LONGEST_WAIT_S:
+                    raise IgnoreRequest(f"{visit.host.name} is not to be asked for {wait_s:.0f} s")
+                await sleep(wait_s)
+        except BaseException:
+            self._over(visit, None)
+            raise
+        visits.go(visit, session.now())
+        return visit
+
+    @staticmethod
+    def _told(request: Request, visit: Visit, outcome: Outcome | None) -> Outcome | None:
+        """What the visited host is to hear; None when it is told as its robots.txt."""
+        return None if request.meta.get(RULES_OF) == visit.host.name else outcome
+
+    def _over(self, visit: Visit, outcome: Outcome | None) -> None:
+        if self._session.is_open and not visit.over:
+            self._session.crawl.visits.leave(visit, outcome, self._session.now())
+            self._session.wake()
+
+
+def rules_of(url: str) -> dict[str, str]:
+    """The meta of a request for the robots.txt of ``url``'s host."""
+    return {RULES_OF: host_of(url)}

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.asyncio import sleep
 
 from focused.crawl import Purpose
 from focused.crawl.robots_gate import MAX_REDIRECTS
+from focused.crawl.visits import LOOK_AGAIN_S
+from focused.scrapy_addon.names import PrivateAddressError
 from focused.scrapy_addon.outcomes import (
     RobotsDenied,
     outcome_of_exception,
     outcome_of_response,
 )
+from focused.scrapy_addon.politeness import rules_of
 from focused.scrapy_addon.robots_request import robots_request, stop_when_enough
 from focused.scrapy_addon.scheduler import PURPOSE
 from focused.scrapy_addon.session import Session, session_of
@@ -30,6 +35,7 @@ class RobotsMiddleware:
     def __init__(self, crawler: Crawler, session: Session) -> None:
         self._crawler = crawler
         self._session = session
+        self._asked: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
@@ -42,21 +48,38 @@ class RobotsMiddleware:
         url = normalise(request.url)
         if request.meta.get(PURPOSE) == Purpose.ROBOTS or url is None:
             return
-        crawl = self._session.crawl
-        allowed = crawl.may_fetch(url, self._session.now())
-        if allowed is None:
-            outcome = await self._fetch_rules(robots_url(url))
-            crawl.learn_robots(url, outcome, self._session.now())
-            allowed = crawl.may_fetch(url, self._session.now())
-        if not allowed:
+        if not await self._allowed(url):
             raise RobotsDenied(f"robots.txt of {url} disallows it or cannot be reached")
 
+    async def _allowed(self, url: str) -> bool:
+        """What the rules say, which are fetched first where they are not known."""
+        crawl, site = self._session.crawl, robots_url(url)
+        allowed = crawl.may_fetch(url, self._session.now())
+        shared = False
+        while allowed is None and (site in self._asked or crawl.asks_robots(site)):
+            shared = True
+            await sleep(LOOK_AGAIN_S)
+            allowed = crawl.may_fetch(url, self._session.now())
+        if allowed is None and not shared:
+            self._asked.add(site)
+            try:
+                outcome = await self._fetch_rules(site)
+            finally:
+                self._asked.discard(site)
+            crawl.learn_robots(url, outcome, self._session.now())
+            self._session.wake()
+            allowed = crawl.may_fetch(url, self._session.now())
+        return bool(allowed)
+
     async def _fetch_rules(self, url: str) -> Outcome:
+        meta = {PURPOSE: Purpose.ROBOTS, **rules_of(url)}
         for _ in range(MAX_REDIRECTS + 1):
-            request = robots_request(url, {PURPOSE: Purpose.ROBOTS})
+            request = robots_request(url, meta)
             try:
                 response = await self._crawler.engine.download_async(request)
             except Exception as error:  # any failure means the same: off limits for now
+                if isinstance(error, IgnoreRequest) and not isinstance(error, PrivateAddressError):
+                    raise  # not sent: nothing was learnt of the host
                 return await outcome_of_exception(request, error)
             outcome = outcome_of_response(request, response, self._session.now())
             if not isinstance(outcome, Redirected):

@@ -47,6 +47,7 @@ class FocusedScheduler(BaseScheduler):
         """Open the crawl; queue the topic's seeds when links are followed for the spider."""
         self._own.spider = spider
         self._session.on_failure(self._close_spider)
+        self._session.wake = self._wake_engine
         settings = self._crawler.settings
         crawl = self._session.open(
             {
@@ -121,7 +122,7 @@ class FocusedScheduler(BaseScheduler):
         self._wake = call_later(max(0.0, until - now), self._wake_engine)
 
     def _wake_engine(self) -> None:
-        self._wake = None
+        self._cancel_wake()
         # A private name of Scrapy's: nothing public asks the engine to look again
         # (its heartbeat comes every 5 s). Kept in this one line and tested.
         slot = self._crawler.engine._slot

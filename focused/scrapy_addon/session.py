@@ -60,6 +60,7 @@ class Session:
         self._crawl: Crawl | None = None
         self._was_opened = False
         self._stop: Callable[[], object] = lambda: None
+        self.wake: Callable[[], object] = lambda: None  # look for work again
 
     def on_failure(self, stop: Callable[[], object]) -> None:
         """Call ``stop`` when the crawl cannot go on."""

@@ -126,6 +126,38 @@ def test_an_address_has_its_rest_even_where_its_hosts_need_less(life: Life) -> N
     assert frontier.offer(2.5) == NotYet(6.0)
 
 
+def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(life: Life) -> None:
+    frontier = life.begin(address_delay_s=2.0)
+    neighbours(frontier, "ab")
+    host = frontier.hosts.get("a")
+    frontier.hosts.reserve(host, 0)
+    assert frontier.offer(100) == NotYet(None)
+    host.pace = HostPace(105)
+    frontier.hosts.let_go(host, 101)
+    assert frontier.offer(101) == NotYet(103)
+    assert take(frontier, 103).link.url == "http://b/1"
+
+
+def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: Frontier) -> None:
+    neighbours(frontier, "a")
+    offer = take(frontier)
+    frontier.hosts.reserve(offer.host, 0)
+    finish(frontier, offer, 5)
+    assert frontier.offer(100) == NotYet(None)
+    frontier.hosts.let_go(offer.host, 100)
+    assert url_of_next(frontier, 100) == "http://a/2"
+
+
+def test_a_host_that_is_let_go_while_it_is_asked_is_still_asked_once(frontier: Frontier) -> None:
+    neighbours(frontier, "ab")
+    offer = take(frontier)
+    frontier.hosts.reserve(offer.host, 0)
+    frontier.hosts.let_go(offer.host, 1)
+    assert frontier.offer(100) == NotYet(None)
+    finish(frontier, offer, 100)
+    assert url_of_next(frontier, 200) == "http://a/2"
+
+
 def test_an_address_that_was_not_asked_needs_no_rest(life: Life) -> None:
     frontier = life.begin(address_delay_s=5.0)
     neighbours(frontier, "ab")

@@ -246,7 +246,7 @@ class TestRequestsOutsideOfTheFrontier:
         assert crawl.may_fetch("http://x.test/y", START + DAY_S + 1) is None
 
     def test_such_a_request_starts_the_hosts_delay_anew(self, crawl):
-        crawl.touch_host("http://a.test/own", START)
+        crawl.visits.go(crawl.visits.arrive("http://a.test/own", START), START)
         assert crawl.due_at("http://a.test/") == START + 1.0
 
 

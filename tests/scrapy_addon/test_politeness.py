@@ -1,36 +1,56 @@
-"""Requests that bypass the frontier: held until their host is due, refused if it is set aside."""
+"""Requests that bypass the frontier: held until their host is due and free, and no longer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Request
+from scrapy.http import Request, Response
 
+from focused.crawl import Fetch, Wait
 from focused.frontier.politeness import HostPace, set_aside
 from focused.scrapy_addon.outcomes import SENT_AT
 from focused.scrapy_addon.politeness import PolitenessMiddleware
+from focused.scrapy_addon.scheduler import LEASE
 from tests.support.simulated import START, Simulation, topic
 
-URL = "http://a.test/own"
+URL, SEED = "http://a.test/own", "http://a.test/"
+NOW: Callable[[], float] = lambda: START  # noqa: E731 -- a clock that stands
 
 
 @pytest.fixture
 def simulation(tmp_path: Path) -> Iterator[Simulation]:
-    simulation = Simulation(topic(tmp_path, "http://a.test/"), {})
+    simulation = Simulation(topic(tmp_path, SEED), {})
     yield simulation
     simulation.close()
 
 
+def middleware(simulation: Simulation, now: Callable[[], float] = NOW) -> PolitenessMiddleware:
+    session = SimpleNamespace(crawl=simulation.crawl, now=now, is_open=True, wake=lambda: None)
+    return PolitenessMiddleware(session)
+
+
 def sent_at(simulation: Simulation, now: float) -> float:
-    session = SimpleNamespace(crawl=simulation.crawl, now=lambda: now)
     request = Request(URL)
-    asyncio.run(PolitenessMiddleware(session).process_request(request))
+    asyncio.run(middleware(simulation, lambda: now).process_request(request))
     return request.meta[SENT_AT]
+
+
+def leaves_soon(held: PolitenessMiddleware, request: Request) -> bool:
+    """Whether the request is let through within a moment, while the clock stands."""
+
+    async def wait() -> bool:
+        try:
+            await asyncio.wait_for(held.process_request(request), 0.12)
+        except TimeoutError:
+            return False
+        return True
+
+    return asyncio.run(wait())
 
 
 def test_a_request_to_a_host_that_is_due_leaves_at_once_and_starts_its_delay(simulation):
@@ -44,3 +64,78 @@ def test_a_request_to_a_host_that_is_set_aside_is_not_sent(simulation):
     with pytest.raises(IgnoreRequest, match="only fails: not asked for 3600 s"):
         sent_at(simulation, START)
     assert sent_at(simulation, START + 3_600.0) == START + 3_600.0
+
+
+def test_nor_is_one_that_would_be_held_for_long(simulation):
+    simulation.crawl.frontier.hosts.get("a.test").pace = HostPace(START + 301.0)
+    with pytest.raises(IgnoreRequest, match="not to be asked for 301 s"):
+        sent_at(simulation, START)
+
+
+def test_while_one_is_under_way_the_host_is_offered_to_nobody_however_long_it_takes(simulation):
+    held, request = middleware(simulation), Request(URL)
+    asyncio.run(held.process_request(request))
+    assert simulation.crawl.next(START + 600.0) == Wait(None)
+    asyncio.run(held.process_response(request, Response(URL)))
+    assert simulation.crawl.next(START) == Wait(START + 1.0)
+
+
+def test_it_waits_while_a_link_of_its_host_is_being_fetched(simulation):
+    lease = simulation.crawl.next(START)
+    assert isinstance(lease, Fetch)
+    assert not leaves_soon(middleware(simulation), Request(URL))
+    simulation.crawl.put_back(lease.lease, START)
+    assert leaves_soon(middleware(simulation), Request(URL))
+
+
+def test_two_to_one_host_leave_one_after_the_other(simulation):
+    clock = [START]
+    held = middleware(simulation, lambda: clock[0])
+    first, second = Request(URL), Request(URL)
+    assert leaves_soon(held, first)
+    clock[0] += 5.0
+    assert not leaves_soon(held, second)
+    asyncio.run(held.process_response(first, Response(URL)))
+    clock[0] += 50.0  # ten times the five seconds that it took
+    assert leaves_soon(held, second)
+
+
+def test_hosts_at_one_address_are_one_to_them(simulation):
+    hosts = simulation.crawl.frontier.hosts
+    for name in ("a.test", "b.test"):
+        hosts.stands_at(hosts.get(name), "192.0.2.1")
+    lease = simulation.crawl.next(START)
+    held, neighbour = middleware(simulation), Request("http://b.test/picture")
+    assert not leaves_soon(held, neighbour)
+    simulation.crawl.put_back(lease.lease, START)
+    assert leaves_soon(held, neighbour)
+    assert simulation.crawl.next(START + 600.0) == Wait(None)
+
+
+def test_what_it_brings_counts_for_the_host(simulation):
+    held, request = middleware(simulation), Request(URL)
+    asyncio.run(held.process_request(request))
+    asked_to_wait = Response(URL, status=429, headers={"Retry-After": "90"})
+    asyncio.run(held.process_response(request, asked_to_wait))
+    assert simulation.crawl.due_at(URL) == START + 90.0
+
+
+def test_one_that_was_dropped_on_its_way_out_leaves_the_host_free(simulation):
+    held, request = middleware(simulation), Request(URL)
+    asyncio.run(held.process_request(request))
+    asyncio.run(held.process_exception(request, IgnoreRequest("no more pictures")))
+    assert isinstance(simulation.crawl.next(START + 1.0), Fetch)
+
+
+def test_so_does_one_that_another_middleware_put_another_in_the_place_of(simulation):
+    held, request = middleware(simulation), Request(URL)
+    asyncio.run(held.process_request(request))
+    del request
+    assert isinstance(simulation.crawl.next(START + 1.0), Fetch)
+
+
+def test_one_that_was_given_the_meta_of_a_fetch_bypasses_the_frontier_as_any(simulation):
+    lease = simulation.crawl.next(START)
+    held = middleware(simulation)
+    assert leaves_soon(held, Request(lease.url, meta={LEASE: lease.lease}))
+    assert not leaves_soon(held, Request(URL, meta={LEASE: lease.lease}))

@@ -41,7 +41,7 @@ class PlainFrontier:
         self.hosts: Hosts
         self._hosts = self.hosts = PlainHosts(memory, exploration, limits or HostLimits())
         self._worth_waiting_for = worth_waiting_for
-        self._address_delay_s = address_delay_s
+        self._hosts.address_delay_s = address_delay_s
         self.of_equals: str | None = None
         """Of hosts that are equally good and due, the one to offer; else the first that came."""
 
@@ -174,8 +174,7 @@ class PlainFrontier:
     def _release(self, host: Host, pace: HostPace, now: float) -> None:
         host.leased, host.pace = None, pace
         # A host that is due already was not asked: its neighbours need not wait either.
-        if host.server is not None and pace.due_at > now:
-            host.server.due_at = max(host.server.due_at, now + self._address_delay_s)
+        self._hosts.address_rests(host, now)
 
     def _waiting(self, host_name: str, key: bytes) -> tuple[QueuedLink, int] | None:
         found = self.memory.queued.get((host_name, key))

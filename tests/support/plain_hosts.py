@@ -44,6 +44,7 @@ class PlainHosts:
         self._limits = limits
         self._servers = {host.address: host.server for host in self if host.server is not None}
         self.looked_at = float("-inf")
+        self.address_delay_s = 0.0
 
     def __len__(self) -> int:
         return len(self._memory.hosts)
@@ -57,7 +58,7 @@ class PlainHosts:
 
     @property
     def busy(self) -> int:
-        return sum(host.leased is not None for host in self)
+        return sum(host.leased is not None or host.reserved for host in self)
 
     def get(self, name: str) -> Host:
         return self._memory.hosts.setdefault(name, Host(name, len(self)))
@@ -73,6 +74,18 @@ class PlainHosts:
 
     def refresh(self, host: Host, now: float) -> None:
         pass
+
+    def reserve(self, host: Host, now: float) -> None:
+        host.reserved = True
+
+    def let_go(self, host: Host, now: float) -> None:
+        host.reserved = False
+        self.address_rests(host, now)
+
+    def address_rests(self, host: Host, now: float) -> None:
+        """The host's address has its rest, unless the host was not asked."""
+        if host.server is not None and host.pace.due_at > now:
+            host.server.due_at = max(host.server.due_at, now + self.address_delay_s)
 
     def full(self) -> Iterator[Host]:
         return (host for host in self if self.is_full(host) and self.best(host) is not None)
@@ -144,8 +157,9 @@ class PlainHosts:
 
     def _is_taken(self, host: Host) -> bool:
         """Whether the host, or another at its address, is being asked."""
-        return host.leased is not None or any(
-            each.leased is not None and each.server is host.server
-            for each in self
-            if host.server is not None
-        )
+        near = [each for each in self if each is host or self._stand_together(each, host)]
+        return any(each.leased is not None or each.reserved for each in near)
+
+    @staticmethod
+    def _stand_together(one: Host, other: Host) -> bool:
+        return one.server is not None and one.server is other.server
