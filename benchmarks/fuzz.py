@@ -204,8 +204,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     for name, count in sorted(findings.cases.items()):
         print(f"{name:8} {count:9,} cases, the slowest {findings.slowest_s[name]:.2f} s of CPU")
-    print(f"{findings.cases.total():,} cases, {len(findings.found)} findings, "
-          f"{memory_bytes / 1e6:.0f} MB at most")  # fmt: skip
+    print(
+        f"{findings.cases.total():,} cases in {time.process_time() / 60:.1f} minutes of CPU time, "
+        f"{len(findings.found)} findings, {memory_bytes / 1e6:.0f} MB at most"
+    )
     return int(bool(findings.found) or memory_bytes > MAX_MEMORY_BYTES)
 
 

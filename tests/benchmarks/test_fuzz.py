@@ -1,0 +1,52 @@
+"""The fuzzer: the same cases for a seed, and findings that are kept."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+from pathlib import Path
+
+import fuzz
+import pytest
+from fuzz_mutations import MAX_CASE_BYTES, SEEDS, mutated
+
+
+def cases(seed: int) -> list[bytes]:
+    rng = random.Random(seed)
+    return list(islice(iter(lambda: mutated(rng, SEEDS), None), 300))
+
+
+def test_a_seed_makes_the_same_bounded_cases() -> None:
+    assert cases(1) == cases(1) != cases(2)
+    assert max(map(len, cases(1))) <= MAX_CASE_BYTES
+    assert len(set(cases(1))) > 250
+
+
+def test_a_case_that_raises_is_kept_with_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(case: bytes, rng: random.Random) -> None:
+        raise LookupError(case.decode())
+
+    monkeypatch.setattr(fuzz, "TARGETS", {"broken": breaks})
+    findings = fuzz.Findings(tmp_path)
+    findings.run("broken", b"a case", random.Random(1))
+    assert findings.found == [f"broken: LookupError: a case: {tmp_path / 'broken-0.bin'}"]
+    assert (tmp_path / "broken-0.bin").read_bytes() == b"a case"
+
+
+def test_a_case_that_takes_long_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz, "MAX_CPU_S", -1.0)
+    findings = fuzz.Findings(tmp_path)
+    findings.run("url", b"http://a.com/", random.Random(1))
+    assert "CPU time" in findings.found[0]
+
+
+@pytest.mark.parametrize("name", fuzz.TARGETS)
+def test_three_hundred_broken_seeds_are_read(name: str, tmp_path: Path) -> None:
+    findings = fuzz.Findings(tmp_path)
+    for case in cases(3):
+        findings.run(name, case, random.Random(3))
+    assert findings.found == []
