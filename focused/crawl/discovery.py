@@ -106,9 +106,14 @@ class Discovery:
         }
 
     def queue(
-        self, parent: QueuedLink, scored: Mapping[str, ScoredLink], depth: int, now: float
+        self,
+        parent: QueuedLink,
+        scored: Mapping[str, ScoredLink],
+        depth: int,
+        now: float,
+        hops: int = 0,
     ) -> None:
-        """Push a page's scored links, in document order."""
+        """Push a page's scored links, in document order; ``hops`` is how far a feed's lead on."""
         for url, found in scored.items():
             before = found.before
             self._frontier.push(
@@ -123,6 +128,7 @@ class Discovery:
                     anchor=before.anchor if before else found.link.anchor[:_MAX_ANCHOR_CHARS],
                     evidence=found.evidence,
                     found_at=now,
+                    hops=hops,
                     trail=found.trail,
                 ),
                 now,

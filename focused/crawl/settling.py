@@ -36,6 +36,7 @@ from focused.web.parse import parse_page
 from focused.web.url import host_of
 
 MAX_PAGE_REDIRECTS = 10
+MAX_NESTED_FEEDS = 5  # an index, its sitemaps, and the redirects to them
 _MAX_TITLE_CHARS = 300
 
 Parse = Callable[[Fetched], Page | Failed]
@@ -109,8 +110,8 @@ class Settling:
             return Failed(fetched.url, FailureKind.TOO_LARGE, fetched.status)
         media_type = content_type_of(fetched.headers)
         # Feeds and sitemaps are welcome as seeds, and as what those point to.
-        seed_feed = link.depth == 0 and is_feed(fetched)
-        if media_type and media_type not in scope.content_types and not seed_feed:
+        feed = _is_seeds_feed(link, fetched)
+        if media_type and media_type not in scope.content_types and not feed:
             return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, media_type)
         page = self._parse(fetched)
         if isinstance(page, Page) and self._is_foreign(page):
@@ -126,7 +127,7 @@ class Settling:
         page = self._page_in(link, fetched)
         if isinstance(page, Failed):
             return page
-        feed = link.depth == 0 and is_feed(fetched)
+        feed = _is_seeds_feed(link, fetched)
         judgement = self._judge.judge(page)
         content = None if feed else self._copies.look_up(page)
         # What a feed lists is where the crawl starts: as near as the feed itself.
@@ -177,7 +178,8 @@ class Settling:
     def _queue_onward(self, link: QueuedLink, harvest: Harvest, now: float) -> None:
         page = harvest.page
         if harvest.duplicate_of is None:
-            self._discovery.queue(link, harvest.scored, harvest.depth, now)
+            hops = link.hops + 1 if harvest.feed else 0
+            self._discovery.queue(link, harvest.scored, harvest.depth, now, hops)
         # Stubs of the same few words point to different pages. As bounded as redirects are:
         # pages that refresh to ever new pages are a trap.
         stays = page.nofollow and self._topic.politeness.nofollow
@@ -271,3 +273,8 @@ class Settling:
             policy=self._policy,
             **fields,
         )
+
+
+def _is_seeds_feed(link: QueuedLink, fetched: Fetched) -> bool:
+    """Whether this is a seed's feed: sitemaps that lead to ever more sitemaps end."""
+    return link.depth == 0 and link.hops < MAX_NESTED_FEEDS and is_feed(fetched)
