@@ -117,6 +117,9 @@ def _queued(
     cells: Mapping[str, Any], place: Callable[[float], float | None], now: float
 ) -> QueuedLink:
     row = msgspec.convert(cells, _Row, strict=False)
+    texts = (row.url, row.parent or "", row.anchor, row.payload or "")
+    if any(map(_SURROGATE.search, texts)):
+        raise ValueError("a text is not UTF-8")
     url = normalise(row.url)
     if url is None:
         raise ValueError(f"{row.url!r} is no URL that can be crawled")
@@ -131,9 +134,6 @@ def _queued(
         raise ValueError("a number is not finite")
     if row.trail >= 1 << 64:
         raise ValueError("trail has more than 64 bits")
-    texts = (row.parent or "", row.anchor, row.payload or "")
-    if any(map(_SURROGATE.search, texts)):
-        raise ValueError("a text is not UTF-8")
     return QueuedLink(
         key=link_key(url) if row.key is None else bytes.fromhex(row.key),
         url=url,
