@@ -13,9 +13,9 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     request says otherwise). ``score`` is the probability in [0, 1] that the
     apprentice gave; ``priority`` is what orders. ``evidence`` are the
     features behind the score. ``depth`` counts links from the nearest seed,
-    ``hops`` redirects since the link, ``tries`` failed fetches.
-    ``payload`` is a driver's own, opaque here; ``trail`` the scorer's, 64 bits: where
-    on its page the link stood.
+    ``hops`` redirects since the link, or sitemaps that led to sitemaps, ``tries`` failed fetches.
+    ``payload`` is a driver's own, opaque here; ``trail`` the scorer's, at most
+    64 bits (32 are kept in fewer bytes): where on its page the link stood.
     """
 
     key: bytes
