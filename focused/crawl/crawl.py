@@ -234,6 +234,14 @@ class Crawl:
         """Whether the lease waits to be settled."""
         return lease_id in self._leases
 
+    def may_leave(self, lease_id: object, url: str, address: str, now: float) -> bool:
+        """Whether the address where the host of ``url`` was found just now may be asked.
+
+        A lease that may not is to be put back.
+        """
+        lease = self._leases.of(lease_id) if isinstance(lease_id, int) else None
+        return self.visits.stands_at(lease, url, address, now)
+
     def is_leased(self, lease_id: object, url: str) -> bool:
         """Whether the lease waits to be settled, and is for the normalised ``url``."""
         lease = self._leases.of(lease_id) if isinstance(lease_id, int) else None

@@ -102,8 +102,13 @@ class HostCare:
 
     def answered(self, url: str, outcome: Outcome) -> None:
         """Take in the address that the answer to a request for ``url`` came from."""
-        if self._politeness.per_address and outcome.address:
-            self._hosts.stands_at(self._hosts.get(host_of(url)), outcome.address)
+        if outcome.address:
+            self.stands_at(self._hosts.get(host_of(url)), outcome.address)
+
+    def stands_at(self, host: Host, address: str) -> None:
+        """The host was found at the address; hosts there are asked as one, if they are to be."""
+        if self._politeness.per_address:
+            self._hosts.stands_at(host, address)
 
     def pace_after(self, host: Host, outcome: Outcome, now: float) -> HostPace:
         """When the host may be asked again after ``outcome``; set aside when it only fails."""

@@ -60,11 +60,29 @@ class Visits:
     def is_busy(self, host: Host, but: Lease | None = None) -> bool:
         """Whether a request to the host or its address is under way, ``but`` not counted."""
         asked = [self._hosts.get(host_of(lease.url)) for lease in self._leases if lease is not but]
-        asked += [visits[0].host for visits in self._queues.values() if visits[0].sent]
+        own = None if but is None else but.visit
+        firsts = [visits[0] for visits in self._queues.values()]
+        asked += [visit.host for visit in firsts if visit.sent and visit is not own]
         return any(
             each is host or (each.server is not None and each.server is host.server)
             for each in asked
         )
+
+    def stands_at(self, lease: Lease | None, url: str, address: str, now: float) -> bool:
+        """The host of a request that is about to leave stands at ``address``: may it leave?
+
+        False while the address is not to be asked. ``lease`` is the request's own; one of a
+        visit must be on hold.
+        """
+        host = self._hosts.get(host_of(url))
+        if host.address != address:
+            self._care.stands_at(host, address)
+        server = host.server
+        return server is None or (server.due_at <= now and not self.is_busy(host, lease))
+
+    def hold(self, visit: Visit) -> None:
+        """It was about to be sent, and waits after all."""
+        visit.sent = False
 
     def go(self, visit: Visit, now: float) -> None:
         """It is sent now: its host's delay begins anew."""

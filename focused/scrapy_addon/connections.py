@@ -35,6 +35,7 @@ from focused.scrapy_addon.names import (
     usable,
 )
 from focused.scrapy_addon.outcomes import LOOKED_UP, SENT_AT
+from focused.scrapy_addon.politeness import go_to
 from focused.scrapy_addon.resolver import CheckedResolver
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.addresses import is_private_host
@@ -77,8 +78,9 @@ class ConnectionsMiddleware:
             return
         names, resolver = self._begun()
         answer = await maybe_deferred_to_future(names.look_up(host))
-        usable(host, answer, private=self._private)
+        addresses = usable(host, answer, private=self._private)
         resolver.answer_for(host)
+        await go_to(self._session, request, addresses[0])
         request.meta[LOOKED_UP] = True
         request.meta[SENT_AT] = self._session.now()
 

@@ -75,10 +75,15 @@ class DecodingMiddleware(HttpCompressionMiddleware):
 
 
 class BoundedDownloadHandler(HTTP11DownloadHandler):
-    """The stock handler, which takes no more than :data:`MAX_HEAD_BYTES` of headers."""
+    """The stock handler, which asks once, and takes at most :data:`MAX_HEAD_BYTES` of headers.
+
+    Twisted repeats a GET at once, and tells nobody, when a connection that was
+    used before breaks: a host in trouble would be asked again without any delay.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        self._pool.retryAutomatically = False
         bound_heads(self._pool)
 
 

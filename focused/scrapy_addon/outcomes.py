@@ -42,6 +42,10 @@ class UndecodableError(Exception):
     """The body is not packed as its Content-Encoding says."""
 
 
+class AddressBusy(IgnoreRequest):
+    """Another host at the same address is being asked, or was just now."""
+
+
 SENT_AT = "focused_sent_at"
 """Key of a request's meta: when it was sent, in seconds of the crawl's clock."""
 

@@ -10,7 +10,7 @@ it is not sent at all.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary, finalize
+from weakref import finalize
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -20,7 +20,12 @@ from scrapy.utils.asyncio import sleep
 
 from focused.crawl.visits import Visit
 from focused.scrapy_addon.names import PrivateAddressError
-from focused.scrapy_addon.outcomes import SENT_AT, outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.outcomes import (
+    SENT_AT,
+    AddressBusy,
+    outcome_of_exception,
+    outcome_of_response,
+)
 from focused.scrapy_addon.scheduler import LEASE
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.page import Outcome
@@ -28,6 +33,9 @@ from focused.web.url import host_of, normalise
 
 RULES_OF = "focused_rules_of"
 """Key of a robots.txt request's meta: the host whose rules it asks for, which hears by itself."""
+
+VISIT = "focused_visit"
+"""Key of a request's meta: its :class:`Visit`, while it is under way."""
 
 _LONGEST_WAIT_S = 300.0
 
@@ -37,7 +45,6 @@ class PolitenessMiddleware:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._under_way: WeakKeyDictionary[Request, Visit] = WeakKeyDictionary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PolitenessMiddleware:
@@ -47,16 +54,22 @@ class PolitenessMiddleware:
     async def process_request(self, request: Request) -> None:
         """Hold the request until its host is due; note when it leaves."""
         url = normalise(request.url)
+        request.meta.pop(VISIT, None)
         if url is not None and not self._session.crawl.is_leased(request.meta.get(LEASE), url):
-            visit = await self._turn(url)
-            self._under_way[request] = visit
+            visit = self._session.crawl.visits.arrive(url, self._session.now())
+            try:
+                await take_turn(self._session, visit)
+            except BaseException:
+                self._over(visit, None)
+                raise
+            request.meta[VISIT] = visit
             # A middleware that puts another request in its place leaves nobody to hear of its end.
             finalize(request, self._over, visit, None)
         request.meta[SENT_AT] = self._session.now()
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """The request is over; its host hears what came."""
-        visit = self._under_way.pop(request, None)
+        visit = request.meta.pop(VISIT, None)
         if visit is not None:
             outcome = outcome_of_response(request, response, self._session.now())
             self._over(visit, self._told(request, visit, outcome))
@@ -64,7 +77,7 @@ class PolitenessMiddleware:
 
     async def process_exception(self, request: Request, exception: Exception) -> None:
         """The request is over, in vain."""
-        visit = self._under_way.pop(request, None)
+        visit = request.meta.pop(VISIT, None)
         if visit is None:
             return
         outcome: Outcome | None = None
@@ -72,27 +85,6 @@ class PolitenessMiddleware:
         if not isinstance(exception, IgnoreRequest) or isinstance(exception, PrivateAddressError):
             outcome = await outcome_of_exception(request, exception)
         self._over(visit, self._told(request, visit, outcome))
-
-    async def _turn(self, url: str) -> Visit:
-        """Wait until the host may be asked; the host is taken from then on."""
-        session = self._session
-        visits = session.crawl.visits
-        visit = visits.arrive(url, session.now())
-        try:
-            while (wait_s := visits.wait_s(visit, session.now())) > 0:
-                # Held for hours it would hold one of the engine's few places.
-                if visit.host.pace.is_aside:
-                    raise IgnoreRequest(
-                        f"{visit.host.name} only fails: not asked for {wait_s:.0f} s"
-                    )
-                if wait_s > _LONGEST_WAIT_S:
-                    raise IgnoreRequest(f"{visit.host.name} is not to be asked for {wait_s:.0f} s")
-                await sleep(wait_s)
-        except BaseException:
-            self._over(visit, None)
-            raise
-        visits.go(visit, session.now())
-        return visit
 
     @staticmethod
     def _told(request: Request, visit: Visit, outcome: Outcome | None) -> Outcome | None:
@@ -103,6 +95,42 @@ class PolitenessMiddleware:
         if self._session.is_open and not visit.over:
             self._session.crawl.visits.leave(visit, outcome, self._session.now())
             self._session.wake()
+
+
+async def take_turn(session: Session, visit: Visit) -> None:
+    """Wait until host and address may be asked; both are taken from then on.
+
+    Raises IgnoreRequest where that would be long: held for hours it would hold
+    one of the engine's few places.
+    """
+    visits, host = session.crawl.visits, visit.host
+    while (wait_s := visits.wait_s(visit, session.now())) > 0:
+        if host.pace.is_aside:
+            raise IgnoreRequest(f"{host.name} only fails: not asked for {wait_s:.0f} s")
+        if wait_s > _LONGEST_WAIT_S:
+            raise IgnoreRequest(f"{host.name} is not to be asked for {wait_s:.0f} s")
+        await sleep(wait_s)
+    visits.go(visit, session.now())
+
+
+async def go_to(session: Session, request: Request, address: str) -> None:
+    """The request is about to leave for ``address``, where no other host may be asked now.
+
+    Raises AddressBusy for a fetch of the frontier that has to go back there.
+    """
+    url, lease = normalise(request.url), request.meta.get(LEASE)
+    visit = request.meta.get(VISIT)
+    if url is None:
+        return
+    if visit is not None:
+        session.crawl.visits.hold(visit)
+    if session.crawl.may_leave(lease, url, address, session.now()):
+        if visit is not None:
+            session.crawl.visits.go(visit, session.now())
+    elif visit is None:
+        raise AddressBusy(f"{address} is not to be asked yet")
+    else:
+        await take_turn(session, visit)
 
 
 def rules_of(url: str) -> dict[str, str]:

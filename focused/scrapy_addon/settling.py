@@ -11,7 +11,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from focused.scrapy_addon.outcomes import outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.outcomes import (
+    AddressBusy,
+    outcome_of_exception,
+    outcome_of_response,
+)
 from focused.scrapy_addon.scheduler import HANDLED, LEASE
 from focused.scrapy_addon.session import Session, session_of
 
@@ -54,6 +58,10 @@ class SettlingMiddleware:
         lease = request.meta.get(LEASE)
         if lease is None or not self._is_open(lease):
             return None
+        if isinstance(exception, AddressBusy):
+            # Not sent: it comes back through the frontier when its turn comes.
+            self._session.crawl.put_back(lease, self._session.now())
+            return request.replace(meta={**request.meta, HANDLED: True})
         outcome = await outcome_of_exception(request, exception)
         if not self._is_open(lease):
             return None

@@ -13,10 +13,10 @@ from scrapy.http import Request, Response
 
 from focused.crawl import Fetch, Wait
 from focused.frontier.politeness import HostPace, set_aside
-from focused.scrapy_addon.outcomes import SENT_AT
-from focused.scrapy_addon.politeness import PolitenessMiddleware
+from focused.scrapy_addon.outcomes import SENT_AT, AddressBusy
+from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to
 from focused.scrapy_addon.scheduler import LEASE
-from tests.support.simulated import START, Simulation, topic
+from tests.support.simulated import START, Simulation, moved, raw, site, topic
 
 URL, SEED = "http://a.test/own", "http://a.test/"
 NOW: Callable[[], float] = lambda: START  # noqa: E731 -- a clock that stands
@@ -139,3 +139,36 @@ def test_one_that_was_given_the_meta_of_a_fetch_bypasses_the_frontier_as_any(sim
     held = middleware(simulation)
     assert leaves_soon(held, Request(lease.url, meta={LEASE: lease.lease}))
     assert not leaves_soon(held, Request(URL, meta={LEASE: lease.lease}))
+
+
+def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(simulation):
+    crawl = simulation.crawl
+    crawl.offer_link("http://b.test/", 1.0, START)
+    session = SimpleNamespace(crawl=crawl, now=NOW)
+    first, second = crawl.next(START), crawl.next(START)
+    leased = [Request(each.url, meta={LEASE: each.lease}) for each in (first, second)]
+    asyncio.run(go_to(session, leased[0], "192.0.2.1"))
+    with pytest.raises(AddressBusy):
+        asyncio.run(go_to(session, leased[1], "192.0.2.1"))
+    crawl.put_back(second.lease, START)
+    assert crawl.next(START + 5.0) == Wait(None)
+    crawl.put_back(first.lease, START)
+    assert isinstance(crawl.next(START), Fetch)
+
+
+def test_hosts_whose_robots_txt_point_at_each_other_do_not_wait_for_each_other(tmp_path):
+    a, b = "http://a.test/robots.txt", "http://b.test/robots.txt"
+    rules = raw("http://b.test/rules", "User-agent: *\nDisallow: /x\n", "text/plain")
+    web = site(moved(a, b), moved(b, "http://a.test/rules")) | {"http://a.test/rules": rules}
+    crossed = Simulation(topic(tmp_path, SEED, "http://b.test/"), web)
+    asked = []
+    leases = [crossed.crawl.next(START), crossed.crawl.next(START)]
+    now = START
+    for _ in range(200):
+        for lease in leases:
+            crossed.crawl.settle(lease.lease, web.get(lease.url, rules), now)
+        asked += [lease.url for lease in leases]
+        now += 1.0
+        leases = [step for step in (crossed.crawl.next(now),) if isinstance(step, Fetch)]
+    crossed.close()
+    assert {"http://a.test/", "http://b.test/"} <= set(asked)

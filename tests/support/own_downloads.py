@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -10,7 +11,10 @@ from scrapy.crawler import Crawler
 
 
 class OwnDownloads:
-    """Asks for ``OWN_DOWNLOADS`` when the spider opens; writes what came of each to a file."""
+    """Asks for ``OWN_DOWNLOADS`` when the spider opens; writes what came of each to a file.
+
+    One after the other, or with ``OWN_DOWNLOADS_AT_ONCE`` all together.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -23,11 +27,17 @@ class OwnDownloads:
 
     async def download(self) -> None:
         settings = self._crawler.settings
-        came = {}
-        for url in settings.getlist("OWN_DOWNLOADS"):
-            try:
-                response = await self._crawler.engine.download_async(Request(url))
-                came[url] = str(response.status)
-            except Exception as error:
-                came[url] = type(error).__name__
+        urls = settings.getlist("OWN_DOWNLOADS")
+        if settings.getbool("OWN_DOWNLOADS_AT_ONCE"):
+            told = await asyncio.gather(*map(self._download, urls))
+        else:
+            told = [await self._download(url) for url in urls]
+        came = dict(zip(urls, told, strict=True))
         Path(settings["OWN_DOWNLOADS_FILE"]).write_text(json.dumps(came))
+
+    async def _download(self, url: str) -> str:
+        try:
+            response = await self._crawler.engine.download_async(Request(url))
+        except Exception as error:
+            return type(error).__name__
+        return str(response.status)

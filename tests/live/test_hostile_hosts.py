@@ -1,0 +1,255 @@
+"""Two hundred hosts, most of them hostile: the crawl ends by itself, and brings what is good.
+
+Loopback addresses stand for public ones in the crawl's process, but for 127.9.0.0/16,
+which stays private. The process's memory is read from /proc while it crawls.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.evaluation.report import report_data
+from tests.support.crawling import ROOT, Finished, command, write_topic
+from tests.support.hostile_faults import (
+    FAULTS,
+    MAX_PAGE_BYTES,
+    PRIVATE,
+    PRIVATE_LINKS,
+    TRAPS,
+    behaviour,
+)
+from tests.support.hostile_hosts import Behaviour, HostileHosts, pages, serve_hosts
+from tests.support.name_server import FAILS, NO_SUCH_NAME, Zone, at, serve_names
+from tests.support.recorded_web import html
+
+LOOPBACK_IS_PUBLIC = """
+from ipaddress import IPv4Network
+from focused.web import addresses
+kept = [net for net in addresses._PRIVATE_V4 if net != IPv4Network("127.0.0.0/8")]
+addresses._PRIVATE_V4 = (*kept, IPv4Network("127.9.0.0/16"))
+from scrapy.cmdline import execute
+execute()
+"""
+OF_EACH = 3
+HOSTS = 200
+TROUBLED_NAMES: Mapping[str, str] = {
+    "no-name": "no-such-host",
+    "no-answer": "dns",
+    "to-private-name": "private-address",
+}
+GOOD_PAGES = 3
+TRAP_PAGES = 30
+MORE_MEMORY_MB = 300.0
+ENDS = "only hosts are left whose budget is spent"
+LONGEST_S = 240.0
+
+
+def named(kinds: Mapping[str, Any]) -> list[str]:
+    return [f"{kind}-{n}.test" for kind in kinds for n in range(OF_EACH)]
+
+
+HOSTILE = [*named(FAULTS), *named(TRAPS), *named(TROUBLED_NAMES), "tls-0.test", "refuses-0.test"]
+HUB = "hub-0.test"
+GOOD = [f"good-{n}.test" for n in range(HOSTS - len(HOSTILE) - 1)]
+
+
+def kind_of(host: str) -> str:
+    return host.removesuffix(".test").rpartition("-")[0]
+
+
+def site(host: str, port: int) -> Behaviour:
+    """What a host does; a good one has pages of its own words, and links to the next good ones."""
+    if kind_of(host) in FAULTS:
+        return behaviour(FAULTS[kind_of(host)])
+    if kind_of(host) in TRAPS:
+        return TRAPS[kind_of(host)]
+    rng = random.Random(host)
+    number = GOOD.index(host)
+    near = [f"http://{each}:{port}/0" for each in GOOD[number + 1 : number + 3]]
+
+    own = [f"/{n}" for n in range(GOOD_PAGES)]
+
+    def text() -> str:
+        return "whale " + " ".join(f"w{rng.randrange(50_000)}" for _ in range(60))
+
+    return pages(
+        {
+            f"/{n}": (200, html(f"{host} {n}", *near, *own, text=text()), {})
+            for n in range(GOOD_PAGES)
+        }
+    )
+
+
+def web(port: int) -> dict[str, Behaviour]:
+    absent = {"tls-0.test", "refuses-0.test", *named(TROUBLED_NAMES)}
+    sites = {host: site(host, port) for host in (*GOOD, *HOSTILE) if host not in absent}
+    links = [front_page(host, port) for host in (*GOOD, *HOSTILE)][1::2]
+    hub = html("Hub", *links, f"http://{PRIVATE}/linked", text="whales are everywhere")
+    return {**sites, HUB: pages({"/": (200, hub, {})})}
+
+
+def zone() -> Zone:
+    said: dict[str, Any] = {
+        host: at(f"127.1.{number // 250}.{number % 250 + 1}")
+        for number, host in enumerate((HUB, *GOOD, *HOSTILE))
+    }
+    for host in named(TROUBLED_NAMES):
+        troubles = {"no-name": NO_SUCH_NAME, "no-answer": FAILS, "to-private-name": at(PRIVATE)}
+        said[host] = troubles[kind_of(host)]
+    return said
+
+
+def front_page(host: str, port: int) -> str:
+    if host == "tls-0.test":
+        return f"https://{host}:{port}/"
+    if host == "refuses-0.test":
+        return f"http://{host}:1/"
+    return f"http://{host}:{port}/{'0' if host in GOOD else ''}"
+
+
+@dataclass(frozen=True)
+class Crawled:
+    done: Finished
+    stats: Mapping[str, Any]
+    report: Mapping[str, Any]
+    port: int
+    more_memory_mb: float
+
+    def front(self, host: str) -> Any:
+        """The row of a host's front page."""
+        return self.done.pages.loc[front_page(host, self.port)]
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    folder = tmp_path_factory.mktemp("hostile")
+    with serve_hosts(web) as served, serve_names(zone()) as names:
+        topic = topic_of(folder, served)
+        _, _, _, *arguments = command(topic, "", FOCUSED_DNS_SERVERS=names.address, DNS_TIMEOUT=0.5)
+        process = subprocess.Popen(
+            [sys.executable, "-c", LOOPBACK_IS_PUBLIC, *arguments],
+            cwd=ROOT,
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=(said := (folder / "said").open("w")),
+        )
+        more_mb = watch(process, folder / "out" / "crawl.log")
+        said.close()
+    done = Finished(process.returncode, (folder / "said").read_text(), folder / "out")
+    assert done.status == 0, done.said[-2000:]
+    stats = json.loads((done.folder / "stats.json").read_text())
+    return Crawled(done, stats, report_data(done.folder), served.port, more_mb)
+
+
+def topic_of(folder: Path, served: HostileHosts) -> Path:
+    """Half of the hosts are seeds; a page links to the rest."""
+    fronts = [front_page(host, served.port) for host in (*GOOD, *HOSTILE)]
+    return write_topic(
+        folder,
+        served.url(HUB),
+        *fronts[::2],
+        delay_s=0.01,
+        timeout_s=3.0,
+        politeness="max_tries = 2\nset_aside_s = 0\nconcurrency = 64\nfetch_time_factor = 0\n",
+        scope=f"max_page_bytes = {MAX_PAGE_BYTES}\nmax_pages_per_host = {TRAP_PAGES}",
+    )
+
+
+def rss_mb(pid: int, field: str) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
+
+
+def watch(process: subprocess.Popen[str], log: Path) -> float:
+    """Wait for the end; return by how many MB memory grew since the crawl began, at its peak."""
+    began, peak, until = 0.0, 0.0, time.monotonic() + LONGEST_S
+    while process.poll() is None:
+        if time.monotonic() > until:
+            process.kill()
+            raise AssertionError("the crawl does not end")
+        try:
+            if not began and log.exists() and "Spider opened" in log.read_text():
+                began = rss_mb(process.pid, "VmRSS")
+            peak = rss_mb(process.pid, "VmHWM")
+        except (OSError, StopIteration):  # it has just ended
+            break
+        time.sleep(0.05)
+    process.wait()
+    assert began
+    return peak - began
+
+
+def test_there_are_two_hundred_hosts() -> None:
+    assert len({HUB, *GOOD, *HOSTILE}) == HOSTS
+
+
+def test_the_crawl_ends_by_itself(crawled: Crawled) -> None:
+    assert crawled.stats["end_reason"].startswith(("frontier is empty", ENDS))
+    assert crawled.stats["hosts_in_back_off"] == 0
+
+
+def test_memory_stays_within_its_bound(crawled: Crawled) -> None:
+    assert crawled.more_memory_mb < MORE_MEMORY_MB
+
+
+def test_every_good_page_is_harvested(crawled: Crawled) -> None:
+    pages = crawled.done.pages
+    harvested = set(pages[pages["on_topic"]]["url"])
+    good = {f"http://{host}:{crawled.port}/{n}" for host in GOOD for n in range(GOOD_PAGES)}
+    assert good - harvested == set()
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_each_fault_is_told_by_its_name(crawled: Crawled, kind: str) -> None:
+    rows = [crawled.front(host) for host in named([kind])]
+    told = [row["failure"] if row["outcome"] == "failed" else row["outcome"] for row in rows]
+    assert told == [FAULTS[kind].expected] * OF_EACH
+
+
+@pytest.mark.parametrize("kind", TROUBLED_NAMES)
+def test_so_is_what_the_name_service_says(crawled: Crawled, kind: str) -> None:
+    told = [crawled.front(host)["failure"] for host in named([kind])]
+    assert told == [TROUBLED_NAMES[kind]] * OF_EACH
+
+
+@pytest.mark.parametrize(
+    ("host", "failure"), [("tls-0.test", "tls"), ("refuses-0.test", "connect")]
+)
+def test_so_are_connections_that_come_to_nothing(crawled: Crawled, host: str, failure: str) -> None:
+    assert crawled.front(host)["failure"] == failure
+
+
+def test_the_report_counts_each_failure(crawled: Crawled) -> None:
+    rows = crawled.done.pages["failure"].value_counts().to_dict()
+    rows.pop("")
+    counted = {**crawled.report["failures"], "robots": crawled.report["robots_excluded"]}
+    assert {kind: counted[kind] for kind in rows} == rows
+
+
+@pytest.mark.parametrize("kind", TRAPS)
+def test_a_trap_costs_no_more_than_its_bound(crawled: Crawled, kind: str) -> None:
+    pages = crawled.done.pages
+    for host in named([kind]):
+        assert (pages["host"] == f"{host}:{crawled.port}").sum() <= TRAP_PAGES + 1, host
+
+
+def test_private_addresses_are_refused_and_counted(crawled: Crawled) -> None:
+    assert crawled.stats["out_of_scope"]["private address"] >= len(PRIVATE_LINKS) + 2
+
+
+def test_copies_and_what_asks_to_be_left_alone_are_counted(crawled: Crawled) -> None:
+    stats = crawled.stats
+    assert stats["noindex"] == OF_EACH
+    assert stats["nofollow"] >= OF_EACH
+    assert stats["near_duplicates"] >= OF_EACH - 1
+    assert stats["duplicates"] - stats["near_duplicates"] >= OF_EACH - 1

@@ -1,0 +1,168 @@
+"""Hosts that answer as they like: raw bytes over loopback, every access noted.
+
+One server, in a thread, for all hosts and all addresses of 127.0.0.0/8. What a
+host does is a coroutine that writes what it wants; there is no HTTP library
+between, so that nothing is too wrong to be sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.support.access_rules import Access
+
+_HEAD_BYTES = 1 << 20
+
+
+@dataclass
+class Asked:
+    """One request; ``status`` and ``retry_after_s`` are for the log, by whoever answers."""
+
+    host: str
+    path: str
+    times: int
+    """How often this URL was asked for, this one included."""
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    status: int = 0
+    retry_after_s: float = 0.0
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def answer(self, status: int = 200, body: bytes | str = b"", **headers: str) -> None:
+        """A whole answer; a header's underscores stand for hyphens."""
+        self.status = status
+        self.retry_after_s = float(headers.get("Retry_After", 0))
+        data = body.encode() if isinstance(body, str) else body
+        told = {"Content_Type": "text/html; charset=utf-8", **headers}
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in told.items())
+        head = f"HTTP/1.1 {status} So\r\nContent-Length: {len(data)}\r\n{lines}\r\n"
+        await self.send(head.encode("latin-1") + data)
+
+    async def stream(self, **headers: str) -> None:
+        """The head of an answer that ends when the connection does."""
+        self.status = 200
+        told = {"Content_Type": "text/html", "Connection": "close", **headers}
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in told.items())
+        await self.send(f"HTTP/1.1 200 So\r\n{lines}\r\n".encode("latin-1"))
+
+    async def until_left(self) -> None:
+        """Say nothing more until the client goes away."""
+        while await self.reader.read(1 << 16):
+            pass
+
+    def reset(self) -> None:
+        self.writer.transport.abort()
+
+
+Behaviour = Callable[[Asked], Awaitable[None]]
+
+
+@dataclass
+class HostileHosts:
+    """``accesses`` is whole when the serving has ended; hosts have no port there."""
+
+    hosts: Mapping[str, Behaviour]
+    port: int = 0
+    accesses: list[Access] = field(default_factory=list)
+    _times: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def url(self, host: str, path: str = "/") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self._answer_one(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        first = await reader.read(1)
+        if first in (b"", b"\x16"):  # a TLS greeting is answered with something else
+            writer.write(b"HTTP/1.1 400 So\r\n\r\n" if first else b"")
+            return False
+        head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        _, path, _ = head.split(" ", 2)
+        lines = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        host = lines["Host"].partition(":")[0]
+        self._times[host, path] = times = self._times.get((host, path), 0) + 1
+        asked = Asked(host, path, times, reader, writer)
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        try:
+            await self.hosts[host](asked)
+        finally:
+            address = writer.get_extra_info("sockname")[0]
+            self.accesses.append(
+                Access(start, loop.time(), host, address, path, asked.status, asked.retry_after_s)
+            )
+        return not writer.transport.is_closing()
+
+
+@contextmanager
+def serve_hosts(make: Callable[[int], Mapping[str, Behaviour]]) -> Iterator[HostileHosts]:
+    """Serve what ``make`` gives for the port, at all loopback addresses, until the block ends."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    served = HostileHosts({})
+
+    async def begin() -> asyncio.Server:
+        server = await asyncio.start_server(
+            served.serve, "0.0.0.0", 0, limit=_HEAD_BYTES, backlog=1024
+        )
+        served.port = server.sockets[0].getsockname()[1]
+        served.hosts = make(served.port)
+        return server
+
+    async def end(server: asyncio.Server) -> None:
+        server.close()
+        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    server = asyncio.run_coroutine_threadsafe(begin(), loop).result()
+    try:
+        yield served
+    finally:
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(end(server), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+Answer = tuple[int, bytes | str, Mapping[str, str]]
+
+
+def pages(
+    answers: Mapping[str, Answer | Sequence[Answer | None]], latency_s: float = 0.0
+) -> Behaviour:
+    """A host with these answers by path: always the same, or one after the other (the last stays).
+
+    None is a reset; what is not there is a 404.
+    """
+
+    async def behave(asked: Asked) -> None:
+        if latency_s:
+            await asyncio.sleep(latency_s)
+        found = answers.get(asked.path, (404, b"", {}))
+        answer = found if isinstance(found, tuple) else found[min(asked.times, len(found)) - 1]
+        if answer is None:
+            asked.reset()
+        else:
+            status, body, headers = answer
+            await asked.answer(status, body, **headers)
+
+    return behave
