@@ -242,11 +242,6 @@ class Crawl:
         lease = self._leases.of(lease_id) if isinstance(lease_id, int) else None
         return self.visits.stands_at(lease, url, address, now)
 
-    def is_leased(self, lease_id: object, url: str) -> bool:
-        """Whether the lease waits to be settled, and is for the normalised ``url``."""
-        lease = self._leases.of(lease_id) if isinstance(lease_id, int) else None
-        return lease is not None and normalise(lease.url) == url
-
     def sync(self) -> None:
         """Force what is committed to the disk; the driver calls it about once a second."""
         self.archive.sync()

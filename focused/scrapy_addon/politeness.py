@@ -26,7 +26,7 @@ from focused.scrapy_addon.outcomes import (
     outcome_of_exception,
     outcome_of_response,
 )
-from focused.scrapy_addon.scheduler import LEASE
+from focused.scrapy_addon.scheduler import LEASE, is_leased
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.page import Outcome
 from focused.web.url import host_of, normalise
@@ -55,7 +55,7 @@ class PolitenessMiddleware:
         """Hold the request until its host is due; note when it leaves."""
         url = normalise(request.url)
         request.meta.pop(VISIT, None)
-        if url is not None and not self._session.crawl.is_leased(request.meta.get(LEASE), url):
+        if url is not None and not is_leased(request, self._session.crawl):
             visit = self._session.crawl.visits.arrive(url, self._session.now())
             try:
                 await take_turn(self._session, visit)
@@ -104,10 +104,12 @@ async def take_turn(session: Session, visit: Visit) -> None:
     one of the engine's few places.
     """
     visits, host = session.crawl.visits, visit.host
+    # One that a request to the same host waits for would wait for that one for ever.
+    until = session.now() + _LONGEST_WAIT_S
     while (wait_s := visits.wait_s(visit, session.now())) > 0:
         if host.pace.is_aside:
             raise IgnoreRequest(f"{host.name} only fails: not asked for {wait_s:.0f} s")
-        if wait_s > _LONGEST_WAIT_S:
+        if session.now() + wait_s > until:
             raise IgnoreRequest(f"{host.name} is not to be asked for {wait_s:.0f} s")
         await sleep(wait_s)
     visits.go(visit, session.now())
@@ -118,10 +120,10 @@ async def go_to(session: Session, request: Request, address: str) -> None:
 
     Raises AddressBusy for a fetch of the frontier that has to go back there.
     """
-    url, lease = normalise(request.url), request.meta.get(LEASE)
-    visit = request.meta.get(VISIT)
+    url, visit = normalise(request.url), request.meta.get(VISIT)
     if url is None:
         return
+    lease = request.meta.get(LEASE) if visit is None else None
     if visit is not None:
         session.crawl.visits.hold(visit)
     if session.crawl.may_leave(lease, url, address, session.now()):

@@ -16,12 +16,15 @@ from scrapy.settings import overridden_settings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from focused.crawl import Done, Fetch, Purpose, Wait
+from focused.crawl import Crawl, Done, Fetch, Purpose, Wait
 from focused.scrapy_addon.own_requests import OwnRequests
 from focused.scrapy_addon.robots_request import robots_request
 from focused.scrapy_addon.session import Session, session_of
 
 LEASE = "focused_lease"
+LEASED_URL = "focused_leased_url"
+"""Key of a request's meta: its URL as it was handed out; one with another was given the meta."""
+
 PURPOSE = "focused_purpose"
 HANDLED = "focused_handled"
 _SYNC_EVERY_S = 1.0
@@ -104,11 +107,13 @@ class FocusedScheduler(BaseScheduler):
     def _request(self, fetch: Fetch) -> Request | None:
         meta: dict[str, Any] = {LEASE: fetch.lease, PURPOSE: fetch.purpose}
         if fetch.purpose is Purpose.ROBOTS:
-            return robots_request(fetch.url, meta)
-        if fetch.link.payload is None:
-            return Request(fetch.url, meta=meta, dont_filter=True)
-        request = self._own.restore(fetch.link)
-        request.meta.update(meta)
+            request = robots_request(fetch.url, meta)
+        elif fetch.link.payload is None:
+            request = Request(fetch.url, meta=meta, dont_filter=True)
+        else:
+            request = self._own.restore(fetch.link)
+            request.meta.update(meta)
+        request.meta[LEASED_URL] = request.url
         return request
 
     def _close_spider(self) -> None:
@@ -133,6 +138,12 @@ class FocusedScheduler(BaseScheduler):
         if self._wake is not None:
             self._wake.cancel()
             self._wake = None
+
+
+def is_leased(request: Request, crawl: Crawl) -> bool:
+    """Whether the scheduler handed this request out, and it is not settled yet."""
+    lease, url = request.meta.get(LEASE), request.meta.get(LEASED_URL)
+    return isinstance(lease, int) and crawl.is_open(lease) and url == request.url
 
 
 def _plain(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -243,6 +243,11 @@ def test_a_trap_costs_no_more_than_its_bound(crawled: Crawled, kind: str) -> Non
         assert (pages["host"] == f"{host}:{crawled.port}").sum() <= TRAP_PAGES + 1, host
 
 
+def test_traps_are_told_by_their_names(crawled: Crawled) -> None:
+    told = {line["kind"].removeprefix("trap: ") for line in crawled.stats["traps"]}
+    assert told >= {"session id", "redirect loop", "repeated segments", "repeated parameters"}
+
+
 def test_private_addresses_are_refused_and_counted(crawled: Crawled) -> None:
     assert crawled.stats["out_of_scope"]["private address"] >= len(PRIVATE_LINKS) + 2
 

@@ -15,8 +15,11 @@ from focused.crawl import Fetch, Wait
 from focused.frontier.politeness import HostPace, set_aside
 from focused.scrapy_addon.outcomes import SENT_AT, AddressBusy
 from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to
-from focused.scrapy_addon.scheduler import LEASE
+from focused.scrapy_addon.scheduler import LEASE, LEASED_URL
+from tests.support.crawling import write_topic
+from tests.support.recorded_web import MemoryWeb, html, page, served
 from tests.support.simulated import START, Simulation, moved, raw, site, topic
+from tests.support.warm import crawl_warm
 
 URL, SEED = "http://a.test/own", "http://a.test/"
 NOW: Callable[[], float] = lambda: START  # noqa: E731 -- a clock that stands
@@ -38,6 +41,11 @@ def sent_at(simulation: Simulation, now: float) -> float:
     request = Request(URL)
     asyncio.run(middleware(simulation, lambda: now).process_request(request))
     return request.meta[SENT_AT]
+
+
+def handed_out(fetch: Fetch) -> Request:
+    """The fetch as the scheduler hands it out."""
+    return Request(fetch.url, meta={LEASE: fetch.lease, LEASED_URL: fetch.url})
 
 
 def leaves_soon(held: PolitenessMiddleware, request: Request) -> bool:
@@ -137,8 +145,9 @@ def test_so_does_one_that_another_middleware_put_another_in_the_place_of(simulat
 def test_one_that_was_given_the_meta_of_a_fetch_bypasses_the_frontier_as_any(simulation):
     lease = simulation.crawl.next(START)
     held = middleware(simulation)
-    assert leaves_soon(held, Request(lease.url, meta={LEASE: lease.lease}))
-    assert not leaves_soon(held, Request(URL, meta={LEASE: lease.lease}))
+    fetch = handed_out(lease)
+    assert leaves_soon(held, fetch)
+    assert not leaves_soon(held, Request(URL, meta=fetch.meta))
 
 
 def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(simulation):
@@ -146,7 +155,7 @@ def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(s
     crawl.offer_link("http://b.test/", 1.0, START)
     session = SimpleNamespace(crawl=crawl, now=NOW)
     first, second = crawl.next(START), crawl.next(START)
-    leased = [Request(each.url, meta={LEASE: each.lease}) for each in (first, second)]
+    leased = [handed_out(first), handed_out(second)]
     asyncio.run(go_to(session, leased[0], "192.0.2.1"))
     with pytest.raises(AddressBusy):
         asyncio.run(go_to(session, leased[1], "192.0.2.1"))
@@ -154,6 +163,21 @@ def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(s
     assert crawl.next(START + 5.0) == Wait(None)
     crawl.put_back(first.lease, START)
     assert isinstance(crawl.next(START), Fetch)
+
+
+def test_a_link_that_scrapy_writes_in_another_way_leaves_all_the_same(tmp_path):
+    odd = "http://a.test/a|b[1]^"
+    asked_for = page("http://a.test/a%7Cb%5B1%5D%5E", html("Odd"))
+    with served(MemoryWeb(page(SEED, html("Start", odd)), asked_for)) as replay:
+        done = crawl_warm(write_topic(tmp_path, SEED), replay.address)
+    assert len(done.fetched()) == 2
+
+
+def test_one_that_waits_for_a_busy_host_does_not_wait_for_ever(simulation):
+    assert isinstance(simulation.crawl.next(START), Fetch)
+    clock = iter(range(int(START), int(START) + 10_000, 100))
+    with pytest.raises(IgnoreRequest, match="not to be asked"):
+        asyncio.run(middleware(simulation, lambda: next(clock)).process_request(Request(URL)))
 
 
 def test_hosts_whose_robots_txt_point_at_each_other_do_not_wait_for_each_other(tmp_path):
