@@ -43,11 +43,12 @@ class SettlingDownloader(Downloader):
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
         """Download through all middlewares."""
-        return deferred_from_coro(self._fetch(request))
+        # Begun at once: the engine counts what is under way before it asks for more.
+        return deferred_from_coro(self._told(request, super().fetch(request)))
 
-    async def _fetch(self, request: Request) -> Response | Request:
+    async def _told(self, request: Request, fetching: Deferred[Any]) -> Response | Request:
         try:
-            fetched: Response | Request = await maybe_deferred_to_future(super().fetch(request))
+            fetched: Response | Request = await maybe_deferred_to_future(fetching)
         except Exception as error:
             instead = await self._settling.process_exception(request, error)
             if instead is None:
