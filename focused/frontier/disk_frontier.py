@@ -145,7 +145,7 @@ class DiskFrontier:
         # A link that was scored again at its turn has another priority than its place.
         priority = priority_of(offer.place)
         older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
-        self._rewrite(offer.place[-NUMBER_BYTES:], older)
+        self._store.put("links", offer.place[-NUMBER_BYTES:], to_row(older, self._sources))
         self._release(offer, pace, now, still_queued=True)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -278,15 +278,11 @@ class DiskFrontier:
     def _move(self, at: bytes, link: QueuedLink, host: Host) -> bytes:
         """Write a queued link anew, where its priority belongs now; return its new place."""
         moved = place(link.priority, number_of(at))
-        self._rewrite(at[-NUMBER_BYTES:], link)
+        self._store.put("links", at[-NUMBER_BYTES:], to_row(link, self._sources))
         if moved != at:
             self._store.discard("queue", host.prefix, at)
             self._store.add("queue", host.prefix, moved)
         return moved
-
-    def _rewrite(self, number: bytes, link: QueuedLink) -> None:
-        before = self._store.get("links", number)
-        self._store.put("links", number, to_row(link, self._sources, before))
 
     def _found_again(
         self, link: QueuedLink, host: Host, number: bytes, now: float, joined: bool
@@ -304,8 +300,6 @@ class DiskFrontier:
         # A seed told nothing that could be joined: a page that links to it takes nothing from it.
         if not rises and (not old.evidence or old.evidence == link.evidence):
             return
-        # Now, while it is known when the page was read.
-        self._sources.number_of(link.parent, link.found_at)
         better = replace(
             link,
             depth=min(link.depth, old.depth),

@@ -1,8 +1,7 @@
 """Where links that paid stood: on which page, in which path of tags, to which host.
 
-A place is known by a 32-bit hash of its name: of 200,000 a handful is mistaken
-for others. What came of the links at a place is held against the mean of the
-crawl.
+A place is known by a 64-bit hash of its name. What came of the links at a
+place is held against the mean of the crawl.
 """
 
 from __future__ import annotations
@@ -50,5 +49,5 @@ class Places:
 
 
 def place_of(*names: str) -> int:
-    """A place's number, of 32 bits: each link that waits carries one."""
-    return xxhash.xxh3_64_intdigest("\n".join(names).encode("utf-8", "surrogatepass")) >> 32
+    """A place's number."""
+    return xxhash.xxh3_64_intdigest("\n".join(names).encode("utf-8", "surrogatepass"))
