@@ -15,7 +15,7 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     features behind the score. ``depth`` counts links from the nearest seed,
     ``hops`` redirects since the link, or sitemaps that led to sitemaps, ``tries`` failed fetches.
     ``payload`` is a driver's own, opaque here; ``trail`` the scorer's, at most
-    64 bits (32 are kept in fewer bytes): where on its page the link stood.
+    64 bits: where on its page the link stood.
     """
 
     key: bytes
