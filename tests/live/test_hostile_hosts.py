@@ -135,7 +135,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     folder = tmp_path_factory.mktemp("hostile")
     with serve_hosts(web) as served, serve_names(zone()) as names:
         topic = topic_of(folder, served)
-        _, _, _, *arguments = command(topic, "", FOCUSED_DNS_SERVERS=names.address, DNS_TIMEOUT=0.5)
+        _, _, _, *arguments = command(topic, "", FOCUSED_DNS_SERVERS=names.address, DNS_TIMEOUT=3)
         process = subprocess.Popen(
             [sys.executable, "-c", LOOPBACK_IS_PUBLIC, *arguments],
             cwd=ROOT,
