@@ -66,7 +66,12 @@ STATUSES = {
     999: FailureKind.OTHER,
 }
 OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "undigested"}
-UNASKED = {FailureKind.ROBOTS, FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR}
+UNASKED = {
+    FailureKind.ROBOTS,
+    FailureKind.DIRECTORY_BUDGET,
+    FailureKind.MIRROR,
+    FailureKind.TRAP,
+}
 
 
 class Choking(WhaleJudge):
@@ -110,7 +115,7 @@ def test_each_page_that_is_none_stands_for_a_kind(tmp_path: Path) -> None:
 
 
 def test_every_kind_comes_from_somewhere() -> None:
-    """What is not asked for has its own tests: of robots, of budgets, of mirrors."""
+    """What is not asked for has its own tests: of robots, of budgets, of mirrors, of traps."""
     met = {*EXCEPTIONS.values(), *STATUSES.values(), *map(FailureKind, OF_PAGES), *UNASKED}
     assert met == set(FailureKind)
     unasked = {kind for kind, rule in RULES.items() if rule.host is HostEffect.NOT_ASKED}
