@@ -117,15 +117,26 @@ class _Tcp(socketserver.BaseRequestHandler):
             self.request.sendall(struct.pack("!H", len(reply)) + reply)
 
 
+def _on_one_port(tries: int = 20) -> list[socketserver.BaseServer]:
+    """A UDP and a TCP server; a port that is free for the one may be taken for the other."""
+    socketserver.ThreadingTCPServer.allow_reuse_address = True
+    udp = socketserver.ThreadingUDPServer(("127.0.0.1", 0), _Udp)
+    try:
+        tcp = socketserver.ThreadingTCPServer(("127.0.0.1", udp.server_address[1]), _Tcp)
+    except OSError:
+        udp.server_close()
+        if tries == 1:
+            raise
+        return _on_one_port(tries - 1)
+    return [udp, tcp]
+
+
 @contextmanager
 def serve_names(zone: Zone) -> Iterator[NameServer]:
     """Serve the zone on one port, until the block ends."""
     server = NameServer(zone)
-    udp = socketserver.ThreadingUDPServer(("127.0.0.1", 0), _Udp)
-    server.port = udp.server_address[1]
-    socketserver.ThreadingTCPServer.allow_reuse_address = True
-    tcp = socketserver.ThreadingTCPServer(("127.0.0.1", server.port), _Tcp)
-    both = [udp, tcp]
+    both = _on_one_port()
+    server.port = both[0].server_address[1]
     threads = [threading.Thread(target=each.serve_forever, args=(0.02,)) for each in both]
     for each, thread in zip(both, threads, strict=True):
         each.name_server = server  # type: ignore[attr-defined]
