@@ -167,12 +167,6 @@ class Turns:
         ]
         return min(soon, default=None)
 
-    def waiting_hosts(self) -> Iterator[Host]:
-        """Yield the hosts with links that may not be asked yet, in no order."""
-        for _, stamp, waits in self._waiting:
-            if isinstance(waits, Host) and waits.stamp == stamp:
-                yield waits
-
     def _stamp(self) -> int:
         self._stamps += 1
         return self._stamps
