@@ -23,11 +23,11 @@ from typing import Any
 import pandas as pd
 from harvest import PARTS, ROOT, Part, build, run_focused
 
+from focused.directory.reading import read_directory
 from focused.evaluation.findings.conclusions import Findings, conclude
 from focused.evaluation.findings.inference import Estimate
 from focused.evaluation.findings.runs import Run, runs_of
 from focused.evaluation.findings.summary import Share
-from focused.learning.directory import read_directory
 from focused.learning.model_store import load_model
 from focused.learning.training import FetchPage, train_topic
 from focused.recorded.pages import page_reader

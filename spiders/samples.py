@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
-from focused.learning.directory import read_directory
+from focused.directory.reading import read_directory
 from focused.learning.uninformed import UninformedJudge, UninformedScorer
 from focused.scrapy_addon.session import Guide, session_of
 from focused.topic import Topic

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from focused.cli.progress import RunsProgress, reading_progress
+from focused.directory.reading import read_directory
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.candidate import Candidate
 from focused.evaluation.examination.document import check_writable, document_of, write_document
@@ -42,7 +43,6 @@ from focused.evaluation.simulation.link_graph import LinkGraph, open_link_graph
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.wording import plain
 from focused.learning.apprentice import Apprentice
-from focused.learning.directory import read_directory
 from focused.learning.training import samples_digest
 from focused.policies import Aids, policy_named
 from focused.recorded.store import read_details

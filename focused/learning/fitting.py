@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 
+from focused.directory.sides import is_below
 from focused.learning.calibration import Bools, Floats, expit
-from focused.learning.directory import is_below
 from focused.learning.documents import Vocabulary
 from focused.learning.estimators import SMOOTHING, fit_weights
 from focused.learning.topic_classifier import Taxonomy, short_text_evidence

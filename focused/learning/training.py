@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from focused.directory.entry import DirectoryEntry
+from focused.directory.reading import read_directory
+from focused.directory.sides import SampleSet, sample_set
 from focused.errors import TrainingError
 from focused.learning.calibration import (
     Bools,
@@ -21,7 +24,6 @@ from focused.learning.calibration import (
     ranking_quality,
     reliability,
 )
-from focused.learning.directory import DirectoryEntry, SampleSet, read_directory, sample_set
 from focused.learning.documents import learn_vocabulary, matrix, page_words
 from focused.learning.estimators import fit_weights
 from focused.learning.fitting import (

@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 
 from focused.archive import harvested_pages
+from focused.directory.reading import read_directory
 from focused.errors import TrainingError
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
-from focused.learning.directory import read_directory
 from focused.learning.link_prior import load_prior
 from focused.learning.model_store import load_model, model_is_stale, save_model
 from focused.learning.training import train_topic

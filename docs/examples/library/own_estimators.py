@@ -17,8 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from focused.crawl.policy import Policy
+from focused.directory.reading import read_directory
+from focused.directory.sides import sample_set
 from focused.learning.apprentice import Apprentice
-from focused.learning.directory import read_directory, sample_set
 from focused.learning.own_estimators import EstimatorJudge, EstimatorScorer
 from focused.scrapy_addon.session import Guide
 

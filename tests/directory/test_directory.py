@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from focused.directory.entry import DirectoryEntry
+from focused.directory.reading import read_directory
+from focused.directory.sides import good_categories, is_below, sample_set
 from focused.errors import ConfigurationError, TrainingError
-from focused.learning.directory import (
-    DirectoryEntry,
-    good_categories,
-    is_below,
-    read_directory,
-    sample_set,
-)
 
 
 def written(tmp_path: Path, text: str) -> list[Path]:
