@@ -7,6 +7,7 @@
     ├── TrainingError           mend the samples: too few, one class only, none reachable
     ├── ModelError              train again: the model is missing, damaged, foreign or too new
     ├── RecordedWebError        build or import the recorded web again
+    ├── LabelError              mend the file of labels, or end the other session
     ├── ComparisonError         name another comparison's document, or compare again
     └── StateError              the crawl's folder is damaged, foreign or in use
 
@@ -34,6 +35,10 @@ class ModelError(FocusedError):
 
 class RecordedWebError(FocusedError):
     """A recorded web cannot be built, read or served."""
+
+
+class LabelError(FocusedError):
+    """A file of labels cannot be read or written, or another session has it."""
 
 
 class ComparisonError(FocusedError):

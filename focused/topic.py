@@ -39,7 +39,8 @@ class Training:
     ``good`` are category prefixes: these categories and all below are the
     topic. ``model`` is the file the trained model lives in. ``estimator`` is
     one of :data:`ESTIMATORS`. ``link_prior`` is what the apprentice starts from:
-    the name of a prior that is shipped, or the path of a JSON file.
+    the name of a prior that is shipped, or the path of a JSON file. ``labels``
+    is the file that people's labels are kept in, which need not exist.
     """
 
     directory: tuple[Path, ...]
@@ -47,6 +48,7 @@ class Training:
     model: Path
     estimator: str = ESTIMATORS[0]
     link_prior: str = "all-webs"
+    labels: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

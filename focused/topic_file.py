@@ -178,14 +178,16 @@ def _training(section: Table, folder: Path, name: str) -> Training:
         section.wrong("good", 'required; for example good = ["Top/Computers/Databases"]')
     elif section.values["good"] == [] or "" in good:
         section.wrong("good", "is empty; name the categories that are the topic")
-    model = section.text("model") or f"{name}.joblib"
+    model = _beside(folder, section.text("model") or f"{name}.joblib")
+    labels = section.text("labels")
     prior = section.text("link_prior") or "all-webs"
     return Training(
         directory=directory,
         good=good,
-        model=_beside(folder, model),
+        model=model,
         estimator=section.one_of("estimator", ESTIMATORS),
         link_prior=str(_beside(folder, prior)) if prior.endswith(".json") else prior,
+        labels=_beside(folder, labels) if labels else model.parent / f"{name}.labels.jsonl",
     )
 
 

@@ -76,6 +76,7 @@ def test_paths_are_relative_to_the_topic_file(folder: Path) -> None:
     topic = load_topic(write(folder, SMALLEST))
     assert topic.training.directory == (folder / "samples.tsv",)
     assert topic.training.model == folder / "databases.joblib"
+    assert topic.training.labels == folder / "databases.labels.jsonl"
     assert topic.output.folder == folder / "crawls" / "databases"
 
 

@@ -1,0 +1,1 @@
+"""Asking people: which pages of a crawl to show, in which order, and what their answers tell."""
