@@ -182,12 +182,15 @@ class Crawl:
             self.visits.leave(lease.visit, None, now)
         self.frontier.put_back(lease.offer, lease.offer.host.pace, now)
 
-    def may_fetch(self, url: str, now: float) -> bool | None:
-        """Whether robots.txt allows a URL that is not of the frontier; None: not asked yet."""
+    def may_fetch(self, url: str, now: float, sent: str = "") -> bool | None:
+        """Whether robots.txt allows a URL that is not of the frontier; None: not asked yet.
+
+        ``sent`` is the URL as the request has it, where that is not the normalised one.
+        """
         host = self.frontier.hosts.get(host_of(url))
         if self._care.must_ask_robots(host, url, now):
             return None
-        return self._care.robots_allow(host, url)
+        return self._care.robots_allow(host, sent or url)
 
     def asks_robots(self, site: str) -> bool:
         """Whether the robots.txt at the URL ``site`` is being asked for by the crawl itself."""

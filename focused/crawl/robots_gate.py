@@ -107,7 +107,7 @@ class RobotsGate:
 
 
 def _scheme(url: str) -> str:
-    return url.partition(":")[0]
+    return url.partition(":")[0].lower()
 
 
 def host_is_unreachable(outcome: Outcome) -> FailureKind | None:

@@ -40,6 +40,7 @@ from focused.scrapy_addon.resolver import CheckedResolver
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.addresses import is_private_host
 from focused.web.name_answer import NameAnswer
+from focused.web.url import normalise
 
 RESOLV_CONF = Path("/etc/resolv.conf")
 _SCHEMES = frozenset({"http", "https", "data"})  # data: URLs hold what they name
@@ -69,6 +70,9 @@ class ConnectionsMiddleware:
         parts = urlsplit(request.url)
         if parts.scheme not in _SCHEMES:
             raise IgnoreRequest(f"{request.url[:200]}: only http and https are asked for")
+        if parts.scheme != "data" and normalise(request.url) is None:
+            # Its host's rules and delays are kept by the normalised URL.
+            raise IgnoreRequest(f"{request.url[:200]}: no URL that can be crawled")
         host = parts.hostname
         if not host or parts.scheme == "data" or self._session.replayed:
             return

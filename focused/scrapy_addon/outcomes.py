@@ -42,8 +42,8 @@ class UndecodableError(Exception):
     """The body is not packed as its Content-Encoding says."""
 
 
-class AddressBusy(IgnoreRequest):
-    """Another host at the same address is being asked, or was just now."""
+class TurnMissed(IgnoreRequest):
+    """A fetch of the frontier that may not leave now, and goes back there."""
 
 
 SENT_AT = "focused_sent_at"

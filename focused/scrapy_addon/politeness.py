@@ -22,7 +22,7 @@ from focused.crawl.visits import Visit
 from focused.scrapy_addon.names import PrivateAddressError
 from focused.scrapy_addon.outcomes import (
     SENT_AT,
-    AddressBusy,
+    TurnMissed,
     outcome_of_exception,
     outcome_of_response,
 )
@@ -118,7 +118,7 @@ async def take_turn(session: Session, visit: Visit) -> None:
 async def go_to(session: Session, request: Request, address: str) -> None:
     """The request is about to leave for ``address``, where no other host may be asked now.
 
-    Raises AddressBusy for a fetch of the frontier that has to go back there.
+    Raises TurnMissed for a fetch of the frontier that has to go back there.
     """
     url, visit = normalise(request.url), request.meta.get(VISIT)
     if url is None:
@@ -130,7 +130,7 @@ async def go_to(session: Session, request: Request, address: str) -> None:
         if visit is not None:
             session.crawl.visits.go(visit, session.now())
     elif visit is None:
-        raise AddressBusy(f"{address} is not to be asked yet")
+        raise TurnMissed(f"{address} is not to be asked yet")
     else:
         await take_turn(session, visit)
 

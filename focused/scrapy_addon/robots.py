@@ -18,12 +18,13 @@ from focused.crawl.visits import LOOK_AGAIN_S
 from focused.scrapy_addon.names import PrivateAddressError
 from focused.scrapy_addon.outcomes import (
     RobotsDenied,
+    TurnMissed,
     outcome_of_exception,
     outcome_of_response,
 )
 from focused.scrapy_addon.politeness import rules_of
 from focused.scrapy_addon.robots_request import robots_request, stop_when_enough
-from focused.scrapy_addon.scheduler import PURPOSE
+from focused.scrapy_addon.scheduler import PURPOSE, is_leased
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
 from focused.web.url import normalise, robots_url
@@ -48,18 +49,24 @@ class RobotsMiddleware:
         url = normalise(request.url)
         if request.meta.get(PURPOSE) == Purpose.ROBOTS or url is None:
             return
-        if not await self._allowed(url):
+        if is_leased(request, self._session.crawl):
+            allowed = self._session.crawl.may_fetch(url, self._session.now())
+            if allowed is None:
+                raise TurnMissed(f"the rules of {url} have just run out")
+        else:
+            allowed = await self._allowed(url, request.url)
+        if not allowed:
             raise RobotsDenied(f"robots.txt of {url} disallows it or cannot be reached")
 
-    async def _allowed(self, url: str) -> bool:
-        """What the rules say, which are fetched first where they are not known."""
+    async def _allowed(self, url: str, sent: str) -> bool:
+        """What the rules say of the URL as ``sent``; they are fetched first if not known."""
         crawl, site = self._session.crawl, robots_url(url)
-        allowed = crawl.may_fetch(url, self._session.now())
+        allowed = crawl.may_fetch(url, self._session.now(), sent)
         shared = False
         while allowed is None and (site in self._asked or crawl.asks_robots(site)):
             shared = True
             await sleep(LOOK_AGAIN_S)
-            allowed = crawl.may_fetch(url, self._session.now())
+            allowed = crawl.may_fetch(url, self._session.now(), sent)
         if allowed is None and not shared:
             self._asked.add(site)
             try:
@@ -68,7 +75,7 @@ class RobotsMiddleware:
                 self._asked.discard(site)
             crawl.learn_robots(url, outcome, self._session.now())
             self._session.wake()
-            allowed = crawl.may_fetch(url, self._session.now())
+            allowed = crawl.may_fetch(url, self._session.now(), sent)
         return bool(allowed)
 
     async def _fetch_rules(self, url: str) -> Outcome:

@@ -21,8 +21,13 @@ _MAX_WHOLE_BYTES = 16_000_000
 
 
 def robots_request(url: str, meta: Mapping[str, Any]) -> Request:
-    """A request for the robots.txt at ``url``; Scrapy's cookies have no part in it."""
-    own = {"dont_merge_cookies": True, "download_maxsize": _MAX_WHOLE_BYTES, _READ_BYTES: 0}
+    """A request for the robots.txt at ``url``; Scrapy's cookies and cache have no part in it."""
+    own = {
+        "dont_merge_cookies": True,
+        "dont_cache": True,
+        "download_maxsize": _MAX_WHOLE_BYTES,
+        _READ_BYTES: 0,
+    }
     return Request(url, meta={**meta, **own}, dont_filter=True)
 
 

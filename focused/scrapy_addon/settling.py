@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from focused.scrapy_addon.outcomes import (
-    AddressBusy,
+    TurnMissed,
     outcome_of_exception,
     outcome_of_response,
 )
@@ -58,7 +58,7 @@ class SettlingMiddleware:
         lease = request.meta.get(LEASE)
         if lease is None or not self._is_open(lease):
             return None
-        if isinstance(exception, AddressBusy):
+        if isinstance(exception, TurnMissed):
             # Not sent: it comes back through the frontier when its turn comes.
             self._session.crawl.put_back(lease, self._session.now())
             return request.replace(meta={**request.meta, HANDLED: True})

@@ -13,7 +13,7 @@ from scrapy.http import Request, Response
 
 from focused.crawl import Fetch, Wait
 from focused.frontier.politeness import HostPace, set_aside
-from focused.scrapy_addon.outcomes import SENT_AT, AddressBusy
+from focused.scrapy_addon.outcomes import SENT_AT, TurnMissed
 from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to
 from focused.scrapy_addon.scheduler import LEASE, LEASED_URL
 from tests.support.crawling import write_topic
@@ -157,7 +157,7 @@ def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(s
     first, second = crawl.next(START), crawl.next(START)
     leased = [handed_out(first), handed_out(second)]
     asyncio.run(go_to(session, leased[0], "192.0.2.1"))
-    with pytest.raises(AddressBusy):
+    with pytest.raises(TurnMissed):
         asyncio.run(go_to(session, leased[1], "192.0.2.1"))
     crawl.put_back(second.lease, START)
     assert crawl.next(START + 5.0) == Wait(None)
