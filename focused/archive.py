@@ -84,7 +84,7 @@ class Archive:
         self._store = store
         self._folder = folder
         self._warc = _open_warc(folder, store) if warc else None
-        store.before_checkpoint(self.sync)
+        store.before_sync(self._force)
 
     def __len__(self) -> int:
         return self._store.count("pages")
@@ -107,15 +107,14 @@ class Archive:
             # A page's links repeat each other: a sixth is left, for a tenth of a millisecond.
             self._store.put("page_links", key, zlib.compress(pack([row.url, links]), 1))
 
-    def sync(self) -> None:
-        """Force the WARC to the disk; before the rows that speak of it."""
+    def _force(self) -> None:
         if self._warc is not None and not self._warc.closed:
             os.fsync(self._warc.fileno())
 
     def close(self) -> None:
         """Force the WARC to the disk, and close it."""
         if self._warc is not None:
-            self.sync()
+            self._force()
             self._warc.close()
 
 

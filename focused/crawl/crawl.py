@@ -13,22 +13,21 @@ from focused.crawl.host_care import HostCare, host_limits
 from focused.crawl.leases import Lease, Leases
 from focused.crawl.order import keep_order, order_of
 from focused.crawl.policy import Policy
-from focused.crawl.robots_gate import MAX_REDIRECTS
+from focused.crawl.robots_errands import RobotsErrands
 from focused.crawl.running_time import RunningTime
 from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
 from focused.crawl.traps import Traps
-from focused.crawl.visits import RobotsHops, Visits
+from focused.crawl.visits import Visits
 from focused.crawl.waiting import earlier, hosts_resting, only_resting, why_it_ends
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
-from focused.frontier.host import Host
 from focused.frontier.store import StateStore
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
-from focused.web.page import FailureKind, Outcome, Redirected
+from focused.web.page import FailureKind, Outcome
 from focused.web.parse import parse_page
 from focused.web.robots import product_token
 from focused.web.url import host_of, normalise, robots_url
@@ -101,7 +100,9 @@ class Crawl:
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
         self._leases = Leases()
         self.visits = Visits(self.frontier.hosts, self._care, self._leases)
-        self._robots_hops = RobotsHops(self.visits)
+        self.robots = RobotsErrands(
+            self.frontier, self._care, self._leases, self.visits, self._queue_sitemap
+        )
         self._running = RunningTime(self.counters)
         self._care.resume(self.frontier.interrupted)
 
@@ -149,7 +150,7 @@ class Crawl:
         limit = self._budget_spent(now)
         if limit is not None:
             return Wait(None) if self._leases else Done(limit)
-        hop = self._robots_hops.take_due(now)
+        hop = self.robots.take_due(now)
         if hop is not None:
             return self._leases.open(hop)
         for _ in range(_EXCLUSIONS_PER_CALL):
@@ -157,7 +158,7 @@ class Crawl:
             if offer is None:
                 return Wait(None) if self._leases else Done(why_it_ends(self.frontier))
             if isinstance(offer, NotYet):
-                return self._wait(earlier(offer.until, self._robots_hops.earliest(now)), now)
+                return self._wait(earlier(offer.until, self.robots.earliest(now)), now)
             fetch = self._fetch(offer, now)
             if fetch is not None:
                 return fetch
@@ -168,7 +169,7 @@ class Crawl:
         """Take in what a fetch brought; None when it was a robots.txt."""
         lease = self._leases.close(lease_id)
         if lease.purpose is Purpose.ROBOTS:
-            self._settle_robots(lease, outcome, now)
+            self.robots.settle(lease, outcome, now)
             self._commit(now)
             return None
         settled = self._settle_page(lease.offer, outcome, now)
@@ -182,30 +183,9 @@ class Crawl:
             self.visits.leave(lease.visit, None, now)
         self.frontier.put_back(lease.offer, lease.offer.host.pace, now)
 
-    def may_fetch(self, url: str, now: float, sent: str = "") -> bool | None:
-        """Whether robots.txt allows a URL that is not of the frontier; None: not asked yet.
-
-        ``sent`` is the URL as the request has it, where that is not the normalised one.
-        """
-        host = self.frontier.hosts.get(host_of(url))
-        if self._care.must_ask_robots(host, url, now):
-            return None
-        return self._care.robots_allow(host, sent or url)
-
-    def asks_robots(self, site: str) -> bool:
-        """Whether the robots.txt at the URL ``site`` is being asked for by the crawl itself."""
-        asked = (*self._leases, *self._robots_hops)
-        return any(
-            lease.purpose is Purpose.ROBOTS and robots_url(lease.offer.link.url) == site
-            for lease in asked
-        )
-
     def learn_robots(self, url: str, outcome: Outcome, now: float) -> None:
         """Take in a robots.txt that a driver fetched for a URL not of the frontier."""
-        host = self.frontier.hosts.get(host_of(url))
-        self._care.note_robots(host, url, outcome, now)
-        self._queue_sitemaps(host, url, now)
-        self.frontier.hosts.refresh(host, now)
+        self.robots.learn(url, outcome, now)
         self._commit(now)
 
     def due_at(self, url: str) -> float:
@@ -229,7 +209,7 @@ class Crawl:
 
     def is_over(self, now: float) -> bool:
         """Whether nothing is left to do: no fetch under way, and no link or no budget left."""
-        if self._leases or self._robots_hops:
+        if self._leases or self.robots.are_waiting:
             return False
         return not self.frontier.hosts.with_links or self._budget_spent(now) is not None
 
@@ -247,7 +227,6 @@ class Crawl:
 
     def sync(self) -> None:
         """Force what is committed to the disk; the driver calls it about once a second."""
-        self.archive.sync()
         self._store.sync()
 
     def _fetch(self, offer: Offer, now: float) -> Fetch | None:
@@ -290,30 +269,12 @@ class Crawl:
         if self._steering is not None:
             self.frontier.reprioritise(self._steering.after(settled), now)
 
-    def _settle_robots(self, lease: Lease, outcome: Outcome, now: float) -> None:
-        host = lease.offer.host
-        self._care.answered(lease.url, outcome)
-        if lease.visit is not None:
-            # What robots.txt itself brought is noted below, for the host that it is of.
-            self.visits.leave(lease.visit, None if lease.visit.host is host else outcome, now)
-        if isinstance(outcome, Redirected) and lease.hops < MAX_REDIRECTS:
-            if lease.visit is None or lease.visit.host is host:
-                self._care.touch(host, now, outcome.elapsed_s)
-                self.frontier.hosts.refresh(host, now)
-            visit = self.visits.arrive(outcome.target, now)
-            onward = Lease(lease.offer, Purpose.ROBOTS, outcome.target, lease.hops + 1, visit)
-            self._robots_hops.add(onward)
-            return
-        self._care.note_robots(host, lease.offer.link.url, outcome, now)
-        self.frontier.put_back(lease.offer, host.pace, now)
-        self._queue_sitemaps(host, lease.offer.link.url, now)
-
-    def _queue_sitemaps(self, host: Host, url: str, now: float) -> None:
-        for sitemap in self._care.sitemaps(host, url) if self._follow_links else ():
-            self.offer_link(sitemap, 1.0, now)
+    def _queue_sitemap(self, url: str, now: float) -> None:
+        if self._follow_links:
+            self.offer_link(url, 1.0, now)
 
     def _wait(self, until: float | None, now: float) -> Wait:
-        idle = not self._leases and not self._robots_hops
+        idle = not self._leases and not self.robots.are_waiting
         return Wait(until, only_resting(self.frontier.hosts, until, now) if idle else 0)
 
     def _budget_spent(self, now: float) -> str | None:

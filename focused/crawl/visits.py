@@ -8,7 +8,6 @@ what is under way; those of one host leave in the order of arrival.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from focused.crawl.host_care import HostCare
@@ -109,36 +108,3 @@ class Visits:
             self._hosts.reserve(host, now)
         else:
             del self._queues[host]
-
-
-class RobotsHops:
-    """robots.txt requests that were redirected and wait until their target may be asked."""
-
-    def __init__(self, visits: Visits) -> None:
-        self._visits = visits
-        self._waiting: list[Lease] = []
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __iter__(self) -> Iterator[Lease]:
-        return iter(self._waiting)
-
-    def add(self, lease: Lease) -> None:
-        """Ask for the lease's URL when its visit may go."""
-        self._waiting.append(lease)
-
-    def take_due(self, now: float) -> Lease | None:
-        """Return one that is to be asked for now."""
-        for lease in self._waiting:
-            assert lease.visit is not None
-            if self._visits.wait_s(lease.visit, now) == 0:
-                self._waiting.remove(lease)
-                self._visits.go(lease.visit, now)
-                return lease
-        return None
-
-    def earliest(self, now: float) -> float | None:
-        """When to look again; None when nothing waits."""
-        waits = (self._visits.wait_s(lease.visit, now) for lease in self._waiting if lease.visit)
-        return min((now + wait_s for wait_s in waits), default=None)

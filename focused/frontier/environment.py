@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import lmdb
 import msgspec
@@ -113,3 +115,22 @@ def damaged(folder: Path, error: Exception) -> StateError:
         f"{folder} is damaged or not ours: {error}. Move it away to start afresh; "
         "the WARC and Parquet files beside it stay readable."
     )
+
+
+def locked(folder: Path) -> TextIO:
+    """Take the folder's lock, which the death of the process gives back; StateError: it is held."""
+    lock = (folder / "lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise StateError(
+            f"{folder} is in use by another crawl (process {holder}). "
+            "Stop it, or give this crawl another output.folder."
+        ) from error
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock

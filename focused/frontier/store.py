@@ -11,8 +11,6 @@ date when they are opened next (:mod:`focused.frontier.journal`).
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -76,7 +74,7 @@ class StateStore:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lock = _take_lock(folder)
+            lock = environment.locked(folder)
         except OSError as error:
             raise StateError(
                 f"{folder} cannot be written to: {error.strerror}. "
@@ -124,7 +122,7 @@ class StateStore:
             undo.pop_all()
         return store
 
-    def before_checkpoint(self, force: Callable[[], object]) -> None:
+    def before_sync(self, force: Callable[[], object]) -> None:
         """Call ``force`` before rows are forced to the disk: what they speak of must be there."""
         self._forced_first.append(force)
 
@@ -263,12 +261,13 @@ class StateStore:
         if self._journal is None:
             return
         self._syncs += 1
+        self._force_first()
         with self._writing():
             self._journal.sync()
         # Between two commits the tables hold what is not true yet.
         due = self._syncs >= _SYNCS_PER_CHECKPOINT and not self._steps
         if self._journal.bytes and due:
-            self._checkpoint()
+            self._write_tables()
 
     def close(self) -> None:
         """Commit, sync and let the folder go; twice is harmless.
@@ -338,12 +337,18 @@ class StateStore:
         finally:
             self._txn = self._env.begin(write=True)
 
-    def _checkpoint(self) -> None:
-        """Bring the tables on the disk up to date, and begin the journal anew."""
-        assert self._journal is not None
+    def _force_first(self) -> None:
         with self._writing():
             for force in self._forced_first:
                 force()
+
+    def _checkpoint(self) -> None:
+        self._force_first()
+        self._write_tables()
+
+    def _write_tables(self) -> None:
+        """Bring the tables on the disk up to date, and begin the journal anew."""
+        assert self._journal is not None
         number = int(self.get_meta("checkpoint") or 0) + 1
         self.put_meta("checkpoint", number)
         self._steps.clear()
@@ -365,21 +370,3 @@ class StateStore:
                 else:
                     self._txn.delete(key, value, db=by_number[table])
         self._checkpoint()
-
-
-def _take_lock(folder: Path) -> TextIO:
-    lock = (folder / "lock").open("a+", encoding="utf-8")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.seek(0)
-        holder = lock.read().strip() or "unknown"
-        lock.close()
-        raise StateError(
-            f"{folder} is in use by another crawl (process {holder}). "
-            "Stop it, or give this crawl another output.folder."
-        ) from error
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock

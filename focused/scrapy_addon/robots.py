@@ -50,7 +50,7 @@ class RobotsMiddleware:
         if request.meta.get(PURPOSE) == Purpose.ROBOTS or url is None:
             return
         if is_leased(request, self._session.crawl):
-            allowed = self._session.crawl.may_fetch(url, self._session.now())
+            allowed = self._session.crawl.robots.may_fetch(url, self._session.now())
             if allowed is None:
                 raise TurnMissed(f"the rules of {url} have just run out")
         else:
@@ -61,12 +61,12 @@ class RobotsMiddleware:
     async def _allowed(self, url: str, sent: str) -> bool:
         """What the rules say of the URL as ``sent``; they are fetched first if not known."""
         crawl, site = self._session.crawl, robots_url(url)
-        allowed = crawl.may_fetch(url, self._session.now(), sent)
+        allowed = crawl.robots.may_fetch(url, self._session.now(), sent)
         shared = False
-        while allowed is None and (site in self._asked or crawl.asks_robots(site)):
+        while allowed is None and (site in self._asked or crawl.robots.asks(site)):
             shared = True
             await sleep(LOOK_AGAIN_S)
-            allowed = crawl.may_fetch(url, self._session.now(), sent)
+            allowed = crawl.robots.may_fetch(url, self._session.now(), sent)
         if allowed is None and not shared:
             self._asked.add(site)
             try:
@@ -75,7 +75,7 @@ class RobotsMiddleware:
                 self._asked.discard(site)
             crawl.learn_robots(url, outcome, self._session.now())
             self._session.wake()
-            allowed = crawl.may_fetch(url, self._session.now(), sent)
+            allowed = crawl.robots.may_fetch(url, self._session.now(), sent)
         return bool(allowed)
 
     async def _fetch_rules(self, url: str) -> Outcome:

@@ -213,28 +213,28 @@ def test_a_longer_crawl_delay_of_the_host_is_kept(simulate, tmp_path):
 
 
 class TestRequestsOutsideOfTheFrontier:
-    """``may_fetch`` and ``learn_robots``: what a driver asks for requests of its own."""
+    """``robots.may_fetch`` and ``learn_robots``: what a driver asks for requests of its own."""
 
     @pytest.fixture
     def crawl(self, simulate, tmp_path):
         return simulate(topic(tmp_path, "http://a.test/"), {}).crawl
 
     def test_it_is_not_known_before_the_rules_were_asked_for(self, crawl):
-        assert crawl.may_fetch("http://x.test/y", START) is None
+        assert crawl.robots.may_fetch("http://x.test/y", START) is None
 
     def test_learned_rules_decide(self, crawl):
         crawl.learn_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
-        assert crawl.may_fetch("http://x.test/y", START) is False
-        assert crawl.may_fetch("http://x.test/z", START) is True
+        assert crawl.robots.may_fetch("http://x.test/y", START) is False
+        assert crawl.robots.may_fetch("http://x.test/z", START) is True
 
     def test_rules_of_one_scheme_say_nothing_about_the_other(self, crawl):
         crawl.learn_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
-        assert crawl.may_fetch("https://x.test/y", START) is None
+        assert crawl.robots.may_fetch("https://x.test/y", START) is None
 
     def test_an_unreachable_robots_txt_leaves_it_open(self, crawl):
         url = "http://x.test/robots.txt"
         crawl.learn_robots("http://x.test/y", failed(url, FailureKind.SERVER_ERROR), START)
-        assert crawl.may_fetch("http://x.test/y", START) is None
+        assert crawl.robots.may_fetch("http://x.test/y", START) is None
         assert crawl.due_at("http://x.test/y") > START
 
     def test_the_hosts_own_links_wait_for_its_delay_after_such_a_request(self, crawl):
@@ -243,7 +243,7 @@ class TestRequestsOutsideOfTheFrontier:
 
     def test_rules_end_with_their_time(self, crawl):
         crawl.learn_robots("http://x.test/y", denying("/", "http://x.test/robots.txt"), START)
-        assert crawl.may_fetch("http://x.test/y", START + DAY_S + 1) is None
+        assert crawl.robots.may_fetch("http://x.test/y", START + DAY_S + 1) is None
 
     def test_such_a_request_starts_the_hosts_delay_anew(self, crawl):
         crawl.visits.go(crawl.visits.arrive("http://a.test/own", START), START)
