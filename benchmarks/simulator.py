@@ -61,6 +61,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run, print a line a lap, write JSON when asked to."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
+    topic = replace(topic, scope=replace(topic.scope, **dict.fromkeys(options.without, False)))
     guide = guide_for(topic, web=str(options.web), replay=None, say=print)
     began = time.perf_counter()
     web = RecordedWeb.open(options.web)
@@ -81,6 +82,13 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--topic", type=Path, required=True, help="topic file")
     parser.add_argument("--pages", type=int, default=2000, help="pages that count, per run")
     parser.add_argument("--policies", default="bfs,focused", help="names, with commas between")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=["traps", "near_duplicates"],
+        help="switch a scope.* setting off, to see what it costs",
+    )
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     return parser.parse_args(arguments)
 

@@ -21,11 +21,11 @@ from focused.crawl.trap_tally import TrapTally
 from focused.frontier.queued import QueuedLink
 from focused.frontier.store import StateStore
 from focused.web.domain import registered_domain
-from focused.web.page import FailureKind, Outcome, Redirected
-from focused.web.skeleton import Skeleton, skeleton_of
+from focused.web.page import FailureKind, Outcome, Page, Redirected
+from focused.web.skeleton import beginning_of, frame_of, text_of
 from focused.web.traps import KIND
 from focused.web.url import host_of
-from focused.web.url_patterns import places_of
+from focused.web.url_patterns import places_of, slots_of
 
 ALIKE_ARE_COPIES_FROM = 4
 """So many pages of a site have one frame: from this one on they are copies."""
@@ -107,15 +107,16 @@ class Traps:
             return Verdict.BARREN if settled.failure in _NO_PAGE else None
         if settled.outcome != "fetched":
             return None
-        bones = skeleton_of(settled.page)
-        self._slots.take(link.url, bones.text)
+        if slots_of(link.url):
+            self._slots.take(link.url, text_of(settled.page))
         if settled.duplicate_of is not None:
             if self._slots.why(link.url) is not None:
                 self.tally.lost(link.host, SESSION, 1)
             return Verdict.COPY
-        if self._is_alike(link.url, bones):
+        share = self._share_alike(link.url, settled.page)
+        if share is not None:
             # Pages of a list differ in their links: they are worth more patience than copies.
-            return Verdict.COPY if bones.share >= COPIES_SHARE else Verdict.BARREN
+            return Verdict.COPY if share >= COPIES_SHARE else Verdict.BARREN
         return Verdict.GOOD if settled.judgement.on_topic else Verdict.BARREN
 
     def _of_redirect(
@@ -129,12 +130,26 @@ class Traps:
             return Verdict.BARREN
         return Verdict.BARREN if places_of(outcome.target)[0] == places_of(link.url)[0] else None
 
-    def _is_alike(self, url: str, bones: Skeleton) -> bool:
-        if bones.frame is None:
-            return False
-        site = registered_domain(host_of(url))
-        key = xxhash.xxh3_128_digest(site.encode() + b" " + bones.frame)
+    def _share_alike(self, url: str, page: Page) -> float | None:
+        """The share of the page's frame, where enough pages of the site had the same.
+
+        Of the first page with its beginning that is all that is looked at: most pages
+        have one of their own, and no frame that another page has.
+        """
+        site = registered_domain(host_of(url)).encode()
+        began = self._count_alike(site, b"begins", beginning_of(page))
+        if began == 1:
+            return None
+        frame = frame_of(page)
+        if frame.digest is None:
+            return None
+        alike = 1 + self._count_alike(site, b"", frame.digest)
+        return frame.share if alike >= ALIKE_ARE_COPIES_FROM else None
+
+    def _count_alike(self, site: bytes, what: bytes, digest: bytes) -> int:
+        """How many pages of the site had this, with the one that is counted now."""
+        key = xxhash.xxh3_128_digest(b" ".join((site, what, digest)))
         raw = self._store.get("trap_frames", key)
         alike = 1 + (0 if raw is None else int(_COUNT.unpack(raw)[0]))
         self._store.put("trap_frames", key, _COUNT.pack(alike))
-        return alike >= ALIKE_ARE_COPIES_FROM
+        return alike

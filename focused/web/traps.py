@@ -67,10 +67,12 @@ def _in_query(query: str) -> str | None:
 
 def _repeats(path: str) -> bool:
     folders = path.split("/")[1:-1]
+    if len(folders) - len(set(folders)) < TIMES_IN_A_ROW - 1:  # most paths are done with here
+        return False
     most = _most([each for each in folders if each and not each.isdigit()])
     if most >= TIMES_IN_A_PATH:
         return True
-    # What stands three times in a row stands there three times: most paths are done with here.
+    # What stands three times in a row stands there three times.
     if most < TIMES_IN_A_ROW:
         return False
     return any(not _NUMBERS.fullmatch(found[1]) for found in _IN_A_ROW.finditer(path))
