@@ -139,7 +139,8 @@ class Crawl:
 
     def next(self, now: float) -> Step:
         """Say what to do now: fetch, wait, or stop."""
-        self._running.begin(now)
+        if self._running.begin(now):
+            self.frontier.hosts.rest_addresses(now)
         step = self._next(now)
         if isinstance(step, Fetch):
             # After a kill it must be known who was asked, and when.

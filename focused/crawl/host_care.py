@@ -138,6 +138,7 @@ class HostCare:
         self._counters.robots_fetched += 1
         if isinstance(outcome, Failed) and host_is_unreachable(outcome):
             host.pace = self._after_silence(host, url, self._own_trouble(host, outcome), now)
+            self._robots.outlast(host, url, host.pace.due_at, now)
             return
         self._missed.discard(host.name)
         rules = self._robots.learn(host, url, outcome, now)
@@ -147,6 +148,7 @@ class HostCare:
         host.pace = replace(
             after_answer(pace, now, self._delay_s(host), rest), times_aside=pace.times_aside
         )
+        self._robots.outlast(host, url, host.pace.due_at, now)
 
     def sitemaps(self, host: Host, url: str) -> Sequence[str]:
         """The sitemaps that are to be seeds: named by the robots.txt of ``url``'s site, 20 at most.

@@ -16,10 +16,19 @@ from dataclasses import replace
 from focused.frontier.frontier import Hosts
 from focused.frontier.host import Host
 from focused.web.page import Failed, FailureKind, Outcome
-from focused.web.robots import UNAVAILABLE, RobotsRules, rules_from_fetch, while_unreachable
+from focused.web.robots import (
+    MAX_AGE_S,
+    MIN_AGE_S,
+    UNAVAILABLE,
+    RobotsRules,
+    rules_from_fetch,
+    while_unreachable,
+)
 
 _PARSED_HOSTS = 2_000
 MAX_REDIRECTS = 5
+# Rules are renewed after a day, and a crawl that waits for a host a million years does not end.
+_MAX_CRAWL_DELAY_S = 43_200.0
 
 
 class RobotsGate:
@@ -75,14 +84,24 @@ class RobotsGate:
         self._keep(host, url, rules)
         return rules.is_copy
 
+    def outlast(self, host: Host, url: str, due_at: float, now: float) -> None:
+        """The rules hold beyond ``due_at``, for a day at most: what they allow has its turn.
+
+        Or a host that rests for longer than they last would be asked for them for ever.
+        """
+        rules = self._rules(host, _scheme(url))
+        needed = min(due_at + MIN_AGE_S, now + MAX_AGE_S)
+        if rules is not None and rules.is_copy and now < rules.expires_at < needed:
+            self._keep(host, url, replace(rules, expires_at=needed))
+
     def has_answered(self, host: Host) -> bool:
         """Whether a robots.txt of the host was had, ever."""
         kept = self._hosts.robots(host).values()
         return any(RobotsRules.from_state(state).is_copy for state in kept)
 
     def crawl_delay_s(self, rules: RobotsRules) -> float:
-        """Return the delay that the host asks of us, 0 when it asks none."""
-        return rules.crawl_delay_s(self._user_agent) or 0.0
+        """Return the delay that the host asks of us, 0 when it asks none, 12 h at most."""
+        return min(rules.crawl_delay_s(self._user_agent) or 0.0, _MAX_CRAWL_DELAY_S)
 
     def _rules(self, host: Host, scheme: str) -> RobotsRules | None:
         rules = self._parsed.get((host.name, scheme))

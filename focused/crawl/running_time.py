@@ -12,10 +12,12 @@ class RunningTime:
         self._counters = counters
         self._since: float | None = None
 
-    def begin(self, now: float) -> None:
-        """The session takes a step; the first counts."""
-        if self._since is None:
+    def begin(self, now: float) -> bool:
+        """The session takes a step; the first counts. Return whether it is that."""
+        first = self._since is None
+        if first:
             self._since = now
+        return first
 
     def so_far_s(self, now: float) -> float:
         """The seconds until now."""

@@ -90,6 +90,9 @@ class Hosts(Protocol):
     def stands_at(self, host: Host, address: str) -> None:
         """The host was found at that address: it shares its server's turn from now on."""
 
+    def rest_addresses(self, now: float) -> None:
+        """A new process begins: who rests may have been asked just now, at its address."""
+
     def count_fetched(self, host: Host) -> None:
         """A page came from the host."""
 

@@ -88,6 +88,15 @@ class HostTable:
         self.turns.move(host, server)
         self.changed(host)
 
+    def rest_addresses(self, now: float) -> None:
+        """A new process begins: who rests may have been asked just now, at its address.
+
+        Linear in hosts.
+        """
+        for host in self:
+            # No rest of an address is longer than its host's, which alone is kept.
+            self.turns.rest(host, min(host.pace.due_at, self._address_due_at(host, now)))
+
     def count_fetched(self, host: Host) -> None:
         """A page came from the host."""
         self.turns.count_fetched(host)

@@ -58,12 +58,13 @@ def after_trouble(
 ) -> HostPace:
     """The host throttled, failed or could not be reached: back off, doubling.
 
-    Retry-After is believed up to :data:`MAX_BACKOFF_S`.
+    Back-off, rest and Retry-After count up to :data:`MAX_BACKOFF_S`, delays in full.
     """
     failures = pace.failures + 1
     backoff_s = max(_FIRST_BACKOFF_S, delay_s) * 2.0 ** min(failures - 1, 12)
-    wait_s = max(delay_s, pace.crawl_delay_s, backoff_s, rest_s, retry_after_s or 0.0)
-    return replace(pace, due_at=now + min(wait_s, MAX_BACKOFF_S), failures=failures)
+    passing_s = min(max(backoff_s, rest_s, retry_after_s or 0.0), MAX_BACKOFF_S)
+    wait_s = max(delay_s, pace.crawl_delay_s, passing_s)
+    return replace(pace, due_at=now + wait_s, failures=failures)
 
 
 def set_aside(pace: HostPace, now: float, first_s: float) -> HostPace:

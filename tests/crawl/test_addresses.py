@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
+from focused.crawl import Fetch, Wait
 from focused.web.page import FailureKind
 from tests.support.simulated import FETCH_S, failed, moved, page, politely, raw, site, topic
 
@@ -67,6 +70,25 @@ def test_where_a_host_stands_is_known_after_a_restart(simulate, tmp_path):
     before = len(crawl.asked)
     crawl.restart(later_s=60.0).run()
     assert all(pause >= 1.0 for pause in pauses(crawl)[before:])
+
+
+@pytest.mark.parametrize("pages", range(1, 8))
+def test_an_address_has_its_delay_across_a_restart_too(simulate, tmp_path, pages):
+    crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run(pages=pages)
+    before = len(crawl.asked)
+    crawl.restart(later_s=0.2).run()
+    assert pauses(crawl)[before - 1] >= 1.0
+
+
+def test_it_has_when_the_process_died_while_it_asked(simulate, tmp_path):
+    crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run(pages=4)
+    crawl.now += 60.0
+    asked_at = crawl.now
+    assert isinstance(crawl.crawl.next(asked_at), Fetch)
+    crawl.store.abandon()
+    crawl.crawl.archive.close()
+    crawl.crawl = crawl._open()
+    assert crawl.crawl.next(asked_at + 0.2) == Wait(asked_at + 1.0)
 
 
 def test_links_that_are_not_asked_for_cost_their_neighbours_no_delay(simulate, tmp_path):

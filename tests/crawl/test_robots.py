@@ -201,6 +201,35 @@ def test_a_restarted_crawl_keeps_the_rules_it_has(simulate, tmp_path):
     assert crawl.rows["http://a.test/x"]["failure"] == "robots"
 
 
+def test_a_crawl_delay_without_end_is_kept_for_half_a_day(simulate, tmp_path):
+    web = site(
+        page("http://a.test/"),
+        robots("http://a.test/robots.txt", "User-agent: *\nCrawl-delay: 1e300\n"),
+    )
+    (asked, _), (later, _) = simulate(topic(tmp_path, "http://a.test/"), web).run().asked
+    assert later - asked == pytest.approx(DAY_S / 2, abs=1.0)
+
+
+def test_rules_outlast_a_crawl_delay_that_is_longer_than_they_may_be_kept(simulate, tmp_path):
+    rules = robots("http://a.test/robots.txt", "User-agent: *\nCrawl-delay: 900\n")
+    rules = replace(rules, headers={**rules.headers, "cache-control": "no-store"})
+    links = [f"http://a.test/{n}" for n in range(5)]
+    web = site(page("http://a.test/", *links), *map(page, links), rules)
+    crawl = simulate(topic(tmp_path, "http://a.test/"), web).run()
+    assert crawl.crawl.counters.fetched == 6
+
+
+def test_a_copy_is_used_when_renewal_is_put_off_for_as_long_as_a_copy_lasts(simulate, tmp_path):
+    rules = denying("/x")
+    asks_for_an_hour = failed(rules.url, FailureKind.SERVER_ERROR, retry_after_s=3_600.0)
+    web = site(page("http://a.test/", "/x"), page("http://a.test/later"))
+    web |= {rules.url: [rules, asks_for_an_hour]}
+    crawl = simulate(topic(tmp_path, "http://a.test/"), web).run(pages=1)
+    crawl.now += DAY_S
+    crawl.crawl.offer_link("http://a.test/later", 1.0, crawl.now)
+    assert crawl.run(most_steps=100).urls[-1] == "http://a.test/later"
+
+
 def test_a_longer_crawl_delay_of_the_host_is_kept(simulate, tmp_path):
     web = site(
         page("http://a.test/", "/x"),

@@ -94,6 +94,10 @@ class PlainHosts:
         if address:
             host.server = self._servers.setdefault(address, Server(address))
 
+    def rest_addresses(self, now: float) -> None:
+        for host in self:
+            self.address_rests(host, now)
+
     def count_fetched(self, host: Host) -> None:
         host.fetched += 1
 
