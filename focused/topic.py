@@ -58,7 +58,8 @@ class Scope:
     Hosts match themselves and their subdomains; paths are regular
     expressions searched in path and query; languages are ISO 639-1 codes.
     A directory is a host and the URL's path up to its last slash; an address
-    is the IP address that a host's answers come from. ``private_addresses``
+    is the IP address that a host's answers come from. Of a page's links the
+    first ``max_links_per_page`` targets are taken. ``private_addresses``
     lets in what is no public server: loopback, private and link-local networks.
     With ``near_duplicates`` a page that repeats an earlier one but for a few
     words is a copy of it. ``drop_parameters`` are names of query parameters,
@@ -76,6 +77,7 @@ class Scope:
     max_pages_per_directory: int | None = None
     max_pages_per_address: int | None = None
     max_page_bytes: int = 10_000_000
+    max_links_per_page: int = 5_000
     private_addresses: bool = False
     near_duplicates: bool = True
     traps: bool = True

@@ -208,6 +208,9 @@ def _scope(section: Table) -> Scope:
         max_pages_per_directory=section.maybe_whole("max_pages_per_directory", at_least=1),
         max_pages_per_address=section.maybe_whole("max_pages_per_address", at_least=1),
         max_page_bytes=section.whole("max_page_bytes", default.max_page_bytes, at_least=1),
+        max_links_per_page=section.whole(
+            "max_links_per_page", default.max_links_per_page, at_least=1
+        ),
         private_addresses=section.flag("private_addresses", default.private_addresses),
         near_duplicates=section.flag("near_duplicates", default.near_duplicates),
         traps=section.flag("traps", default.traps),

@@ -105,6 +105,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         max_pages_per_host = 7
         max_pages_per_directory = 6
         max_page_bytes = 1000
+        max_links_per_page = 20
         near_duplicates = false
         [politeness]
         user_agent = "Bot/1 me@bot.example"
@@ -142,6 +143,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         max_pages_per_host=7,
         max_pages_per_directory=6,
         max_page_bytes=1000,
+        max_links_per_page=20,
         near_duplicates=False,
     )
     assert topic.politeness == Politeness(

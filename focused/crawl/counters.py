@@ -18,7 +18,8 @@ class Counters:
     ``on_topic`` those of them that the classifier found on topic, each
     content once. ``near_duplicates`` are among the ``duplicates``. ``noindex``
     counts fetched pages that were left out because they ask for it,
-    ``nofollow`` links that were not followed for the same reason.
+    ``nofollow`` links that were not followed for the same reason, ``links_cut``
+    those past the most that are taken of a page.
     """
 
     settled: int = 0
@@ -34,6 +35,7 @@ class Counters:
     retries: int = 0
     nofollow: int = 0
     noindex: int = 0
+    links_cut: int = 0
     bytes: int = 0
     active_s: float = 0.0
     failures: dict[str, int] = field(default_factory=dict)

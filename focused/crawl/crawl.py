@@ -92,7 +92,12 @@ class Crawl:
             policy=policy.name,
             training_urls=training_urls,
             follow_links=follow_links,
-            parse=parse or partial(parse_page, robot=product_token(topic.politeness.user_agent)),
+            parse=parse
+            or partial(
+                parse_page,
+                max_links=topic.scope.max_links_per_page,
+                robot=product_token(topic.politeness.user_agent),
+            ),
         )
         self._follow_links = follow_links
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0

@@ -194,6 +194,7 @@ class Settling:
         counters.near_duplicates += near
         counters.training += training
         counters.noindex += harvest.left_out
+        counters.links_cut += harvest.page.links_cut
         if not training and not harvest.feed and not harvest.left_out:
             counters.count_judged(harvest.counts)
 

@@ -42,7 +42,8 @@ class CrawlReport:
     ``fetched`` and all that is harvest leave training samples out, which
     ``training`` counts. ``by_labels`` is the judge's view, there when labels
     were given. ``noindex`` pages were fetched and left out as they ask,
-    ``nofollow`` links not followed; each link counts as often as it was met.
+    ``nofollow`` links not followed, ``links_cut`` those past the most that are
+    taken of a page; each link counts as often as it was met.
     ``mirrors`` are sites with the preferred site of the same pages.
     ``reliability`` holds scores against what came; None where no page had one,
     or where the policy's scores are no probabilities. ``curve`` has rows of
@@ -66,6 +67,7 @@ class CrawlReport:
     robots_excluded: int
     noindex: int
     nofollow: int
+    links_cut: int
     out_of_scope: int
     out_of_scope_by: Mapping[str, int]
     frontier: int | None
@@ -131,6 +133,7 @@ def make_report(
         robots_excluded=max(failures.get("robots", 0), _total(crawl, "robots_excluded") or 0),
         noindex=int((pages["outcome"] == "noindex").sum()),
         nofollow=_total(crawl, "nofollow") or 0,
+        links_cut=_total(crawl, "links_cut") or 0,
         out_of_scope=_total(crawl, "out_of_scope") or 0,
         out_of_scope_by=_by_reason(crawl, "out_of_scope"),
         frontier=_total(crawl, "frontier"),

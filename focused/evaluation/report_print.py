@@ -139,6 +139,7 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
         ("robots-excluded", f"{report.robots_excluded:,}"),
         ("noindex, left out", f"{report.noindex:,}"),
         ("nofollow links", f"{report.nofollow:,}"),
+        *([("links cut off long pages", f"{report.links_cut:,}")] if report.links_cut else []),
         ("links out of scope", f"{report.out_of_scope:,}"),
         *((f"  {plain(reason)}", f"{n:,}") for reason, n in report.out_of_scope_by.items()),
         ("errors", f"{sum(report.failures.values()):,}"),

@@ -82,13 +82,15 @@ def _kind(fetched: Fetched, start: bytes) -> str | None:
 def _page(url: str, kind: str, channel: Entry, entries: Iterator[Entry], max_links: int) -> Page:
     found: dict[str, Entry] = {}
     own_url = normalise(url)
+    cut = 0
     for entry in entries:
+        if len(found) >= max_links:
+            cut += bool(entry.url or entry.permalink)
+            continue
         href = entry.url or entry.permalink
         target = normalise(href, url) if href else None
         if target is not None and target != own_url:
             found.setdefault(target, entry)
-        if len(found) >= max_links:
-            break
     last = max(1, len(found) - 1)
     links = tuple(
         Link(target, entry.title, _words(entry.summary), f"{kind}/entry", i / last)
@@ -97,7 +99,8 @@ def _page(url: str, kind: str, channel: Entry, entries: Iterator[Entry], max_lin
     says = [channel.title, channel.summary]
     says += [text for entry in found.values() for text in (entry.title, entry.summary)]
     text = " ".join(" ".join(says).split())[:_MAX_TEXT_CHARS]
-    return Page(url, title=channel.title, description=channel.summary, text=text, links=links)
+    title, description = channel.title, channel.summary
+    return Page(url, title, description=description, text=text, links=links, links_cut=cut)
 
 
 def _words(summary: str) -> str:

@@ -92,6 +92,9 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Page:
     """A parsed page. ``links`` holds each target once, in document order.
 
+    ``links_cut`` counts those that came after the most that are taken, each
+    time one stands on the page.
+
     ``text`` is the visible text, boilerplate included; ``headings`` the texts
     of h1 to h3. ``canonical`` and ``refresh`` are absolute URLs or None.
     ``language`` is an ISO 639-1 code or ``""`` when unknown. ``noindex`` and
@@ -105,6 +108,7 @@ class Page:
     description: str = ""
     text: str = ""
     links: tuple[Link, ...] = ()
+    links_cut: int = 0
     canonical: str | None = None
     refresh: str | None = None
     language: str = ""

@@ -31,7 +31,7 @@ from focused.web.surroundings import MAX_RELATIONS, Surroundings, is_nofollow, r
 from focused.web.url import resolver
 from focused.web.walk import RawLink, Walk
 
-MAX_LINKS = 5_000
+DEFAULT_MAX_LINKS = 5_000
 
 Resolve = Callable[[str], str | None]
 
@@ -42,14 +42,16 @@ _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?![A-Za-z])")
 _REFRESH = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+url\s*+=\s*+[\"']?\s*+([^\"']+)", re.IGNORECASE)
 
 
-def parse_page(fetched: Fetched, max_links: int = MAX_LINKS, robot: str = "") -> Page | Failed:
+def parse_page(
+    fetched: Fetched, max_links: int = DEFAULT_MAX_LINKS, robot: str = ""
+) -> Page | Failed:
     """Parse a response into a page; never raises, whatever the server sent.
 
     The first 2,000,000 bytes are parsed. The body's own look decides, not
     only its Content-Type: binary sent as HTML is ``Failed(WRONG_TYPE)``, a
     page with neither text nor target is ``Failed(EMPTY)``. Whether a type is
-    wanted at all is the caller's scope. At most ``max_links`` targets; a
-    sitemap or feed (:mod:`focused.web.feeds`) may have more. ``robot`` is the
+    wanted at all is the caller's scope. At most ``max_links`` targets, the
+    rest is counted; a sitemap or feed (:mod:`focused.web.feeds`) may have more. ``robot`` is the
     product token that pages may speak to.
     """
     body = fetched.body[:MAX_PARSED_BYTES]
@@ -96,6 +98,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     resolve = resolver(base or fetched.url, charset)
     found = Surroundings(walk)
     text = found.text()
+    links, links_cut = _links(walk.links, found, fetched.url, resolve, max_links)
     tags = read_tags(fetched.headers.get("x-robots-tag", ""), walk.told_robots, robot)
     refresh = walk.refresh or fetched.headers.get("refresh", "")
     return Page(
@@ -104,7 +107,8 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         headings=found.headings(),
         description=walk.meta.get("description", "") or walk.meta.get("og:description", ""),
         text=text,
-        links=_links(walk.links, found, fetched.url, resolve, max_links),
+        links=links,
+        links_cut=links_cut,
         canonical=resolve(walk.canonical) if walk.canonical else None,
         refresh=_refresh_target(refresh, fetched.url, resolve),
         language=_declared_language(walk.language) or _detect_language(text),
@@ -160,12 +164,14 @@ class _Target:
 
 def _links(
     raw_links: list[RawLink], found: Surroundings, url: str, resolve: Resolve, max_links: int
-) -> tuple[Link, ...]:
+) -> tuple[tuple[Link, ...], int]:
     """Join the links to one target: the longest anchor stays, at the first one's place.
 
-    The target is nofollow, or navigation, only when all its links are.
+    The target is nofollow, or navigation, only when all its links are. Of
+    links to more than ``max_links`` targets only the number is returned.
     """
     targets: dict[str, _Target] = {}
+    cut = 0
     own_url = resolver(url)("")
     for raw in raw_links:
         target = resolve(raw.href)
@@ -179,12 +185,15 @@ def _links(
             targets[target] = _Target(
                 raw, anchor, is_nofollow(raw), relations(raw), *found.place(raw)
             )
+        else:
+            cut += 1
     groups = group_by_block([each.raw for each in targets.values()])
     last = max(1, len(targets) - 1)
-    return tuple(
+    links = (
         each.link(target, i / last, group, found)
         for i, ((target, each), group) in enumerate(zip(targets.items(), groups, strict=True))
     )
+    return tuple(links), cut
 
 
 def _refresh_target(refresh: str, url: str, resolve: Resolve) -> str | None:

@@ -367,3 +367,13 @@ def test_a_simulation_repeats_itself(tmp_path):
         runs.append(crawl.asked)
         crawl.close()
     assert runs[0] == runs[1]
+
+
+class TestLongPages:
+    def test_links_past_the_most_of_a_page_are_counted_and_not_followed(self, simulate, tmp_path):
+        web = site(page(A, "/1", "/2", "/3", "/4"), page(A + "1", "/5", "/6"))
+        mine = topic(tmp_path, A, scope=Scope(max_links_per_page=2))
+        done = simulate(mine, web).run()
+        assert sorted(done.urls) == at("", "1", "2", "5", "6")
+        assert done.crawl.counters.links_cut == 2
+        assert done.restart().crawl.counters.links_cut == 2

@@ -23,6 +23,7 @@ SETTINGS = {
 STATS = {
     "robots_excluded": 12,
     "nofollow": 31,
+    "links_cut": 9,
     "out_of_scope": {"host denied": 3, "too deep": 4},
     "frontier": 1234,
     "started_at": 1000.0,
@@ -96,6 +97,7 @@ def test_the_figures_come_from_pages_and_counters(crawl: Path) -> None:
         "robots_excluded": 12,
         "noindex": 1,
         "nofollow": 31,
+        "links_cut": 9,
         "out_of_scope": 7,
         "frontier": 1234,
         "bytes": 5000,
@@ -156,6 +158,7 @@ def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
     assert shown["robots-excluded"] == ["12"]
     assert shown["noindex, left out"] == ["1"]
     assert shown["nofollow links"] == ["31"]
+    assert shown["links cut off long pages"] == ["9"]
     assert shown["on topic"] == ["2"]
     assert shown["harvest rate"] == ["50.0%"]
     assert shown["hosts"] == ["3"]

@@ -139,11 +139,11 @@ def test_entities_that_grow_are_not_expanded() -> None:
     assert len(feed(xml).text) < 100
 
 
-def test_links_are_bounded() -> None:
+def test_links_are_bounded_and_the_rest_is_counted() -> None:
     many = "".join(f"<url><loc>https://example.org/{i}</loc></url>" for i in range(100))
     page = parse_feed(response(f"<urlset>{many}</urlset>"), max_links=10)
     assert page is not None
-    assert len(page.links) == 10
+    assert (len(page.links), page.links_cut) == (10, 90)
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,13 @@ def test_a_frameset_leads_to_its_frames() -> None:
     assert [link.url[-10:] for link in page.links] == ["/left.html", "right.html"]
 
 
-def test_only_the_first_links_of_too_many_are_kept() -> None:
-    body = "".join(f"<a href='{i}'>x</a>" for i in range(50)).encode()
+def test_only_the_first_links_of_too_many_are_kept_and_the_rest_is_counted() -> None:
+    links = [f"<a href='{i}'>x</a>" for i in range(50)]
+    body = "".join([*links, links[0], links[49], "<a href='javascript:x'>x</a>"]).encode()
     page = parse_page(Fetched(URL, 200, {}, body), max_links=10)
     assert isinstance(page, Page)
     assert [link.url.rpartition("/")[2] for link in page.links] == [str(i) for i in range(10)]
+    assert page.links_cut == 41
 
 
 def test_positions_run_from_zero_to_one() -> None:
@@ -406,7 +408,7 @@ def test_what_makes_naive_parsers_slow_is_read_in_time(body: bytes) -> None:
 
 def test_a_million_links_are_bounded() -> None:
     page = parsed("".join(f"<a href={i}>" for i in range(130_000)))
-    assert len(page.links) == 5_000
+    assert (len(page.links), page.links_cut) == (5_000, 125_000)
 
 
 def test_many_links_in_deep_inline_elements_are_bounded() -> None:
