@@ -59,6 +59,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     elapsed_s: float = 0.0
     warc_offset: int | None = None
     duplicate_kind: str | None = None
+    judge: str = ""
 
 
 PAGE_COLUMNS = PageRow.__struct_fields__

@@ -35,6 +35,7 @@ PAGES_SCHEMA = pa.schema(
         ("fetched_at", pa.float64()),
         ("elapsed_s", pa.float64()),
         ("policy", pa.string()),  # the ordering policy that chose it
+        ("judge", pa.string()),  # the topic model's name: the beginning of its file's SHA-256
         ("warc_offset", pa.int64()),  # of the response record, or null
     ]
 )

@@ -9,7 +9,8 @@ A link that was scored earlier is scored again when its turn comes, and goes
 back into its queue when it is worth less by then; one that a page links to
 once more is scored again at once. A link that is worth more by then would
 never come up by that: so a host's best links are scored again each time so
-many more of its pages were fetched. No scan of the frontier, ever.
+many more of its pages were fetched, and when its turn comes first after another judge
+took office. No scan of the frontier, ever.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from focused.frontier.queued import QueuedLink
 from focused.frontier.rows import pack
 from focused.frontier.store import StateStore
 from focused.learning.lesson import from_bytes
-from focused.learning.protocols import LearningScorer
+from focused.learning.protocols import FollowsJudge, LearningScorer
 
 # A bound on the time of one turn; the last link is then taken as it is.
 _RESCORED_A_TURN = 50
@@ -52,11 +53,14 @@ class Apprenticeship:
         """What earlier sessions taught is taught again, from ``store``."""
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, LearningScorer) else None
+        self._follower = scorer if isinstance(scorer, FollowsJudge) else None
         self._ordering = policy.ordering
         self._features = len(scorer.feature_names)
         self._frontier = frontier
         self._store = store
         self._lessons = 0
+        # Hosts whose links were scored anew since another judge took office; None: none did.
+        self._scored_anew: set[str] | None = None
         if self._learner is not None:
             self._remember(self._learner)
 
@@ -80,11 +84,16 @@ class Apprenticeship:
         if self._lessons % _LESSONS_UNTIL_KEPT == 0:
             self._keep(self._learner)
 
+    def judge_changed(self, at: float) -> None:
+        """Another judge has its office since ``at``: each host's links are scored anew in turn."""
+        if self._follower is not None:
+            self._follower.judge_changed(at)
+            self._scored_anew = set()
+
     def refresh(self, host: Host, now: float) -> None:
         """Score the best links of a host again, when so many more of its pages were fetched."""
         if self._learner is not None and host.fetched % _PAGES_UNTIL_SCORED_AGAIN == 0:
-            again = partial(self._moved, self._learner)
-            self._frontier.score_best_again(host, again, _BEST_SCORED_AGAIN, now)
+            self._score_best_again(self._learner, host, now)
 
     def offer(self, now: float, patience_s: float) -> Offer | NotYet | None:
         """The frontier's offer, its link scored by what is known now."""
@@ -94,12 +103,22 @@ class Apprenticeship:
         for _ in range(_RESCORED_A_TURN):
             if not isinstance(offer, Offer):
                 return offer
+            if self._scored_anew is not None and offer.host.name not in self._scored_anew:
+                self._scored_anew.add(offer.host.name)
+                self._frontier.put_back(offer, offer.host.pace, now)
+                self._score_best_again(self._learner, offer.host, now)
+                offer = self._frontier.offer(now, patience_s)
+                continue
             link = self._scored_again(self._learner, offer.link, offer.found)
             if link.priority >= offer.link.priority - _MOVED:
                 return replace(offer, link=link)
             self._frontier.requeue(offer, link, now)
             offer = self._frontier.offer(now, patience_s)
         return offer
+
+    def _score_best_again(self, learner: LearningScorer, host: Host, now: float) -> None:
+        again = partial(self._moved, learner)
+        self._frontier.score_best_again(host, again, _BEST_SCORED_AGAIN, now)
 
     def _scored_again(self, learner: LearningScorer, link: QueuedLink, found: int) -> QueuedLink:
         # Seeds, and a driver's own requests, were not scored on a page.

@@ -18,6 +18,7 @@ from focused.crawl.running_time import RunningTime
 from focused.crawl.settling import Parse, Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
+from focused.crawl.tenure import Tenure
 from focused.crawl.traps import Traps
 from focused.crawl.visits import Visits
 from focused.crawl.waiting import earlier, hosts_resting, only_resting, why_it_ends
@@ -25,6 +26,7 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.store import StateStore
+from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
 from focused.web.page import FailureKind, Outcome
@@ -57,6 +59,7 @@ class Crawl:
         ``keep_links`` False leaves the link rows out of the archive.
         """
         self.topic = topic
+        office = judge if isinstance(judge, JudgeInOffice) else JudgeInOffice(judge)
         keep_order(store, order_of(policy))
         self.counters = Counters.from_state(store.get_meta("counters"))
         self.frontier: Frontier = DiskFrontier(
@@ -83,7 +86,7 @@ class Crawl:
         )
         self._settling = Settling(
             topic,
-            judge,
+            office,
             policy.scorer.feature_names,
             store,
             self.archive,
@@ -103,6 +106,7 @@ class Crawl:
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
         self._steering = policy.steering
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
+        self._tenure = Tenure(office, self._apprenticeship, store)
         self._leases = Leases()
         self.visits = Visits(self.frontier.hosts, self._care, self._leases)
         self.robots = RobotsErrands(
@@ -146,6 +150,7 @@ class Crawl:
         """Say what to do now: fetch, wait, or stop."""
         if self._running.begin(now):
             self.frontier.hosts.rest_addresses(now)
+            self._tenure.begin(self.counters.settled, now)
         step = self._next(now)
         if isinstance(step, Fetch):
             # After a kill it must be known who was asked, and when.
@@ -181,6 +186,14 @@ class Crawl:
         settled = self._settle_page(lease.offer, outcome, now)
         self._commit(now)
         return settled
+
+    def appoint(self, judge: TopicJudge, name: str, now: float) -> None:
+        """Let another judge take over between two pages; ``name`` tells it from others.
+
+        What waits is scored by it when its turn comes.
+        """
+        self._tenure.appoint(judge, name, self.counters.settled, now)
+        self._commit(now)
 
     def put_back(self, lease_id: int, now: float) -> None:
         """The lease was not asked for: its link stays queued as it was."""

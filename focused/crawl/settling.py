@@ -19,7 +19,8 @@ from focused.crawl.harvest import Harvest
 from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
-from focused.learning.protocols import TopicJudge, Visit
+from focused.learning.judge_in_office import JudgeInOffice
+from focused.learning.protocols import Visit
 from focused.topic import Topic
 from focused.web.decode import content_type_of
 from focused.web.feeds import is_feed
@@ -50,7 +51,7 @@ class Settling:
     def __init__(
         self,
         topic: Topic,
-        judge: TopicJudge,
+        judge: JudgeInOffice,
         feature_names: Sequence[str],
         store: StateStore,
         archive: Archive,
@@ -272,6 +273,7 @@ class Settling:
             found_at=link.found_at,
             fetched_at=now,
             policy=self._policy,
+            judge=self._judge.name,
             **fields,
         )
 

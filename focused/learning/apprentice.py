@@ -15,6 +15,7 @@ its score, which stays a probability.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -62,6 +63,7 @@ _FOUND_ENOUGH = 3.0
 _BY_CRAWL = [
     COLUMN[name] for name in ("anchor_words", "url_words", "page_words", "siblings", "tag_path")
 ]
+_BY_JUDGE = [COLUMN["anchor"], COLUMN["url"]]
 _MAX_LOG_ODDS = 12.0
 _MAX_REMEMBERED = 40_000
 
@@ -113,6 +115,7 @@ class Apprentice:
         self._relevance_found = 0.0
         self._urls: dict[str, _Told] = {}
         self._anchors: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._judge_since = -math.inf
 
     def variant(
         self,
@@ -160,6 +163,9 @@ class Apprentice:
     def rescore(self, link: WaitingLink) -> Rescored:
         """Score a queued link by what is known now."""
         row = np.array(link.evidence)
+        if link.found_at <= self._judge_since:
+            self._meet([link])
+            row[_BY_JUDGE] = self._anchors[link.anchor][0], self._urls[link.url].verdict
         row[_BY_CRAWL] = self._told_of_waiting(link)
         row = rounded(row, np.float16)
         log_odds = self._log_odds(row[None, :])
@@ -167,6 +173,16 @@ class Apprentice:
         told = np.concatenate([expit(log_odds), log_odds - detour])
         score, worth = rounded(told, np.float32).tolist()
         return Rescored(score, worth, tuple(row.tolist()))
+
+    def judge_changed(self, at: float) -> None:
+        """Another judge has its office since ``at``: what was found before is asked of it anew.
+
+        Anchor and address are, when the link's turn comes; contexts and parents are no longer
+        at hand, and stay as they were judged.
+        """
+        self._judge_since = at
+        self._urls.clear()
+        self._anchors.clear()
 
     def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
         """What a fetched page teaches; ``relevance`` in [0, 1] is the judge's."""
@@ -263,7 +279,7 @@ class Apprentice:
             self._tag_paths.evidence(trail, rate),
         )
 
-    def _meet(self, links: Sequence[Link]) -> None:
+    def _meet(self, links: Sequence[Link | WaitingLink]) -> None:
         """Ask the topic model about addresses and anchors that were not met of late."""
         if len(self._urls) + len(self._anchors) > _MAX_REMEMBERED:
             self._urls.clear()

@@ -39,6 +39,10 @@ class WaitingLink(Protocol):
     def evidence(self) -> Sequence[float]:
         """The features behind its score, shape (len(feature_names),)."""
 
+    @property
+    def found_at(self) -> float:
+        """When it was found, in seconds of the crawl's clock."""
+
 
 class TopicJudge(Protocol):
     """Judges fetched pages and short texts."""
@@ -152,3 +156,11 @@ class LearningScorer(LinkScorer, Protocol):
 
     def restore(self, state: bytes) -> None:
         """Go on where :meth:`state` was taken."""
+
+
+@runtime_checkable
+class FollowsJudge(Protocol):
+    """Keeps what a judge said, as scorers may, and wants to know when another took office."""
+
+    def judge_changed(self, at: float) -> None:
+        """What was found until ``at``, in seconds of the crawl's clock, another judge judged."""

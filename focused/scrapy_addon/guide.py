@@ -21,11 +21,13 @@ from focused.directory.reading import read_directory
 from focused.errors import TrainingError
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
+from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.link_prior import load_prior
-from focused.learning.model_store import load_model, model_is_stale, save_model
+from focused.learning.model_store import model_is_stale, save_model
 from focused.learning.training import train_topic
 from focused.recorded.pages import page_reader
 from focused.recorded.store import RecordedWeb
+from focused.scrapy_addon.model_watch import ModelWatch, named_judge
 from focused.scrapy_addon.session import Guide, samples_folder
 from focused.topic import Topic
 from focused.web.page import Page
@@ -41,8 +43,10 @@ def guide_for(topic: Topic, *, web: str | None, replay: str | None, say: Say) ->
     if stale is not None:
         say(f"training {topic.training.model}: {stale}")
         train_for(topic, Path(web) if web else None, replay=replay, say=say)
-    judge = load_model(topic.training.model).classifier
-    return Guide(judge, Apprentice(judge, prior), training_urls(topic))
+    watch = ModelWatch(topic.training.model)
+    found = named_judge(topic.training.model)
+    office = JudgeInOffice(found.judge, found.name)
+    return Guide(office, Apprentice(office, prior), training_urls(topic), watch)
 
 
 def training_urls(topic: Topic) -> frozenset[str]:

@@ -27,7 +27,7 @@ LEASED_URL = "focused_leased_url"
 
 PURPOSE = "focused_purpose"
 HANDLED = "focused_handled"
-_SYNC_EVERY_S = 1.0
+_TEND_EVERY_S = 1.0
 
 
 class FocusedScheduler(BaseScheduler):
@@ -39,7 +39,7 @@ class FocusedScheduler(BaseScheduler):
         self._own = OwnRequests(session)
         self._wake: CallLaterResult | None = None
         self._wake_at = float("inf")
-        self._synced_at = 0.0
+        self._tended_at = 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> FocusedScheduler:
@@ -91,9 +91,9 @@ class FocusedScheduler(BaseScheduler):
             return None
 
     def _next_request(self, now: float) -> Request | None:
-        if now - self._synced_at >= _SYNC_EVERY_S:
-            self._synced_at = now
-            self._session.crawl.sync()
+        if now - self._tended_at >= _TEND_EVERY_S:
+            self._tended_at = now
+            self._session.tend(now)
         step = self._session.crawl.next(now)
         self._session.waiting.note(step)
         if isinstance(step, Fetch):

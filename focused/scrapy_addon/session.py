@@ -19,6 +19,7 @@ from focused.crawl import Crawl, Settled
 from focused.errors import ConfigurationError
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
+from focused.scrapy_addon.model_watch import ModelWatch
 from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Budget, Scope, Topic, describe, on_a_recorded_web
@@ -33,11 +34,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """What steers a crawl: the judge, the scorer, and the URLs the judge was trained on."""
+    """What steers a crawl: the judge, the scorer, and the URLs the judge was trained on.
+
+    ``watch`` looks for a judge that is to follow in the middle of the crawl.
+    """
 
     judge: TopicJudge
     scorer: LinkScorer
     training_urls: frozenset[str]
+    watch: ModelWatch | None = None
 
 
 class Session:
@@ -98,6 +103,17 @@ class Session:
         except Exception as error:  # not settled: going on would lose the link and block its host
             self.fail(error)
             raise
+
+    def tend(self, now: float) -> None:
+        """Keep what is committed, against power failure, and let a retrained model take over.
+
+        The scheduler calls it about once a second.
+        """
+        self.crawl.sync()
+        follower = self._guide.watch.replaced() if self._guide.watch else None
+        if follower is not None:
+            self.crawl.appoint(follower.judge, follower.name, now)
+            logger.info("model %s judges from now on", follower.name)
 
     @property
     def was_opened(self) -> bool:
