@@ -1,0 +1,86 @@
+"""Earlier models are numbered and kept, and any of them can be brought back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from focused.errors import ModelError
+from focused.learning.model_store import load_model, save_model
+from focused.learning.model_versions import (
+    earlier_versions,
+    keep_version,
+    note_changes,
+    restore_version,
+    versions_folder,
+)
+from tests.learning.made_up import trained
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Two models that differ."""
+    first = trained(tmp_path_factory.mktemp("first"))
+    second = trained(tmp_path_factory.mktemp("second"), estimator="logistic-regression")
+    return first, second
+
+
+@pytest.fixture
+def in_office(models, tmp_path) -> Path:
+    path = tmp_path / "cheese.joblib"
+    save_model(models[0], path)
+    path.with_suffix(".urls").write_text("https://a.example/\n", encoding="utf-8")
+    return path
+
+
+def test_versions_are_numbered_from_one_and_the_model_stays_in_office(in_office):
+    before = in_office.read_bytes()
+    assert [keep_version(in_office) for _ in range(3)] == [1, 2, 3]
+    assert earlier_versions(in_office) == [1, 2, 3]
+    assert in_office.read_bytes() == before
+
+
+def test_a_version_has_its_card_and_the_urls_it_learned_from(in_office):
+    keep_version(in_office)
+    names = {path.name for path in versions_folder(in_office).iterdir()}
+    assert names == {"1.joblib", "1.md", "1.urls"}
+
+
+def test_a_restored_version_is_the_model_that_was_kept_and_the_other_is_kept(in_office, models):
+    old = in_office.read_bytes()
+    keep_version(in_office)
+    save_model(models[1], in_office)
+    in_office.with_suffix(".urls").unlink()
+    newer = in_office.read_bytes()
+    kept = restore_version(in_office, 1)
+    assert in_office.read_bytes() == old
+    assert "naive-bayes" in in_office.with_suffix(".md").read_text(encoding="utf-8")
+    assert in_office.with_suffix(".urls").read_text(encoding="utf-8") == "https://a.example/\n"
+    assert (versions_folder(in_office) / f"{kept}.joblib").read_bytes() == newer
+    restore_version(in_office, kept)
+    assert in_office.read_bytes() == newer
+    assert not in_office.with_suffix(".urls").exists()
+
+
+def test_a_version_that_is_not_there_is_an_error_that_names_those_that_are(in_office):
+    keep_version(in_office)
+    with pytest.raises(ModelError, match=r"no version 7; kept are: 1"):
+        restore_version(in_office, 7)
+
+
+def test_a_damaged_version_is_not_put_in_office(in_office):
+    keep_version(in_office)
+    before = in_office.read_bytes()
+    kept = versions_folder(in_office) / "1.joblib"
+    kept.write_bytes(kept.read_bytes()[:-20])
+    with pytest.raises(ModelError, match="damaged"):
+        restore_version(in_office, 1)
+    assert in_office.read_bytes() == before
+    assert load_model(in_office)
+
+
+def test_changes_are_listed_the_newest_first(in_office):
+    note_changes(in_office, "## Version 2\n\nolder")
+    path = note_changes(in_office, "## Version 3\n\nnewer")
+    assert path.read_text(encoding="utf-8") == "## Version 3\n\nnewer\n\n## Version 2\n\nolder\n"

@@ -1,0 +1,110 @@
+"""A new model is held against the old one on pages that taught neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from focused.learning.succession import (
+    FEW_PAGES,
+    Finding,
+    HeldOut,
+    WordChanges,
+    compare_judges,
+)
+from focused.learning.succession_text import render_succession
+from focused.web.page import Judgement, Page
+
+AT = 1_700_000_000.0
+
+
+class Says:
+    """Judges a page by the number in its title: relevance per page, as listed."""
+
+    threshold = 0.5
+
+    def __init__(self, relevance: Sequence[float], category: str = "") -> None:
+        self._relevance = relevance
+        self._category = category
+
+    def judge(self, page: Page) -> Judgement:
+        relevance = self._relevance[int(page.title)]
+        return Judgement(relevance, relevance >= self.threshold, category=self._category)
+
+    def verdicts(self, texts: Sequence[str]) -> np.ndarray:
+        return np.zeros(len(texts))
+
+
+def held_out(*on_topic: bool) -> HeldOut:
+    pages = tuple(Page(f"http://a.test/{n}", title=str(n)) for n in range(len(on_topic)))
+    return HeldOut(pages, on_topic)
+
+
+def compared(old: Says, new: Says, *on_topic: bool):
+    return compare_judges(old, new, held_out(*on_topic), np.random.default_rng(0))
+
+
+TRUTH = (True, True, False, False) * 5
+RIGHT = [0.9 if good else 0.1 for good in TRUTH]
+WRONG = [1.0 - each for each in RIGHT]
+
+
+def test_a_model_that_is_right_is_better_than_one_that_is_wrong_and_surely_so():
+    found = compared(Says(WRONG), Says(RIGHT), *TRUTH)
+    assert found.finding is Finding.BETTER and found.is_sure
+    assert (found.old.right, found.new.right) == (0, 20)
+    assert found.gain == pytest.approx(0.81 - 0.01)
+
+
+def test_the_same_models_the_other_way_round_are_worse_by_as_much():
+    there = compared(Says(WRONG), Says(RIGHT), *TRUTH)
+    back = compared(Says(RIGHT), Says(WRONG), *TRUTH)
+    assert back.finding is Finding.WORSE
+    assert back.gain == pytest.approx(-there.gain)
+
+
+def test_models_that_judge_alike_are_neither_better_nor_worse():
+    found = compared(Says(RIGHT), Says(RIGHT), *TRUTH)
+    assert found.finding is Finding.ALIKE
+    assert (found.gain, found.low, found.high) == (0.0, 0.0, 0.0)
+
+
+def test_a_difference_on_one_page_of_twenty_is_not_sure():
+    one_better = [0.9, *RIGHT[1:]]
+    found = compared(Says([0.6, *RIGHT[1:]]), Says(one_better), *TRUTH)
+    assert found.finding is Finding.BETTER and not found.is_sure
+    assert "may be chance" in render_succession("2", AT, found, WordChanges((), ()))
+
+
+def test_of_fewer_than_ten_pages_nothing_is_concluded():
+    few = TRUTH[: FEW_PAGES - 1]
+    assert compared(Says(WRONG), Says(RIGHT), *few).finding is Finding.TOO_FEW
+
+
+def test_precision_and_recall_count_verdicts_not_probabilities():
+    found = compared(Says([0.6, 0.4, 0.6, 0.1]), Says(RIGHT), *TRUTH[:4])
+    assert (found.old.precision, found.old.recall) == (0.5, 0.5)
+    assert (found.new.precision, found.new.recall) == (1.0, 1.0)
+
+
+def test_a_model_that_calls_nothing_on_topic_has_no_precision():
+    found = compared(Says([0.1] * 4), Says(RIGHT), False, False, False, False)
+    assert found.old.precision is None and found.old.recall is None
+
+
+def test_neighbours_are_the_categories_of_false_alarms_before_and_after():
+    found = compared(Says(WRONG, "Top/Boats"), Says([0.6, 0.6, 0.6, 0.1] * 5, "Top/Fish"), *TRUTH)
+    assert found.neighbours == (("Top/Boats", 10, 0), ("Top/Fish", 0, 5))
+
+
+def test_the_same_pages_and_seed_give_the_same_interval():
+    first, second = (compared(Says(WRONG), Says([0.4] * 20), *TRUTH) for _ in range(2))
+    assert first == second
+
+
+def test_the_text_names_words_that_came_and_went():
+    text = render_succession("Version 2", AT, None, WordChanges(("krill",), ("boat",)))
+    assert "krill" in text.partition("Words lost")[0] and "boat" in text.partition("Words lost")[2]
+    assert "2023-11-14" in text
