@@ -18,7 +18,9 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from focused.scrapy_addon.idle_connections import IdleConnections
 from focused.scrapy_addon.outcomes import TooLargeError, UndecodableError
+from focused.scrapy_addon.session import session_of
 from focused.scrapy_addon.settling import SettlingMiddleware
 
 if TYPE_CHECKING:
@@ -85,11 +87,17 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._pool.retryAutomatically = False
-        bound_heads(self._pool)
+        session = session_of(crawler)
+        shared = session.topic.politeness.per_address and not session.replayed
+        idle = IdleConnections(self._pool, one_to_an_address=shared)
+        bound_heads(self._pool, idle.connected)
 
 
-def bound_heads(pool: Any) -> None:
-    """Let the connections of a Twisted pool give up on endless headers."""
+def bound_heads(pool: Any, connected: Callable[[str], object]) -> None:
+    """Let the connections of a Twisted pool give up on endless headers.
+
+    ``connected`` hears the address of each new one.
+    """
     make = pool._factory
 
     def factory(*arguments: Any, **named: Any) -> Any:
@@ -97,6 +105,7 @@ def bound_heads(pool: Any) -> None:
         build = made.buildProtocol
 
         def build_protocol(address: Any) -> Any:
+            connected(getattr(address, "host", ""))
             return _bounded(build(address))
 
         made.buildProtocol = build_protocol

@@ -93,6 +93,7 @@ class Crawled:
     done: Finished
     accesses: Sequence[Access]
     came: Mapping[str, str]
+    most_open: Mapping[str, int]
 
     def asked(self, host: str) -> Counter[str]:
         return Counter(access.path for access in self.accesses if access.host == host)
@@ -121,7 +122,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
             OWN_DOWNLOADS_FILE=folder / "came.json",
         )
     assert done.status == 0, done.said
-    return Crawled(done, served.accesses, json.loads((folder / "came.json").read_text()))
+    came = json.loads((folder / "came.json").read_text())
+    return Crawled(done, served.accesses, came, served.most_open)
 
 
 def test_no_rule_was_broken(crawled: Crawled) -> None:
@@ -131,6 +133,10 @@ def test_no_rule_was_broken(crawled: Crawled) -> None:
 def test_a_stricter_rule_would_have_been(crawled: Crawled) -> None:
     stricter = Rules(DELAY_S, crawl_delays=dict.fromkeys(LINKED, 1.5))
     assert violations(crawled.accesses, stricter)
+
+
+def test_no_address_had_a_second_connection_open_not_even_an_idle_one(crawled: Crawled) -> None:
+    assert crawled.most_open == dict.fromkeys(ADDRESSES.values(), 1)
 
 
 def test_hosts_were_asked_at_the_same_time_as_others(crawled: Crawled) -> None:

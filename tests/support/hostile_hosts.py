@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -67,23 +68,31 @@ Behaviour = Callable[[Asked], Awaitable[None]]
 
 @dataclass
 class HostileHosts:
-    """``accesses`` is whole when the serving has ended; hosts have no port there."""
+    """``accesses`` is whole when the serving has ended; hosts have no port there.
+
+    ``most_open`` has the connections that were open at an address, idle ones too, as it answered.
+    """
 
     hosts: Mapping[str, Behaviour]
     port: int = 0
     accesses: list[Access] = field(default_factory=list)
+    most_open: Counter[str] = field(default_factory=Counter)
+    _open: Counter[str] = field(default_factory=Counter)
     _times: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def url(self, host: str, path: str = "/") -> str:
         return f"http://{host}:{self.port}{path}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        address = writer.get_extra_info("sockname")[0]
+        self._open[address] += 1
         try:
             while await self._answer_one(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
+            self._open[address] -= 1
             writer.close()
 
     async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -103,6 +112,7 @@ class HostileHosts:
             await self.hosts[host](asked)
         finally:
             address = writer.get_extra_info("sockname")[0]
+            self.most_open[address] = max(self.most_open[address], self._open[address])
             self.accesses.append(
                 Access(start, loop.time(), host, address, path, asked.status, asked.retry_after_s)
             )
