@@ -14,6 +14,12 @@ from typing import Any
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
 """What may weigh a topic classifier's words; the first is the default."""
 
+FOCUS = ("soft", "hard")
+"""Which pages' links are followed; the first is the default."""
+
+MAX_SAMPLES = 10_000
+"""At most so many good samples are learned from, and as many others, by default."""
+
 NOINDEX = ("leave-out", "keep")
 """What becomes of pages that ask not to be indexed; the first is the default."""
 
@@ -40,7 +46,10 @@ class Training:
     topic. ``model`` is the file the trained model lives in. ``estimator`` is
     one of :data:`ESTIMATORS`. ``link_prior`` is what the apprentice starts from:
     the name of a prior that is shipped, or the path of a JSON file. ``labels``
-    is the file that people's labels are kept in, which need not exist.
+    is the file that people's labels are kept in, which need not exist. Of the
+    directory's pages at most ``max_samples`` good ones and as many others are used.
+    ``focus`` is one of :data:`FOCUS`: with ``hard`` only links of pages whose likeliest
+    category is good are followed, with ``soft`` those of all pages.
     """
 
     directory: tuple[Path, ...]
@@ -49,6 +58,8 @@ class Training:
     estimator: str = ESTIMATORS[0]
     link_prior: str = "all-webs"
     labels: Path | None = None
+    focus: str = FOCUS[0]
+    max_samples: int = MAX_SAMPLES
 
 
 @dataclass(frozen=True, slots=True)

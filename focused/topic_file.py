@@ -13,6 +13,8 @@ import ada_url
 from focused.errors import ConfigurationError
 from focused.topic import (
     ESTIMATORS,
+    FOCUS,
+    MAX_SAMPLES,
     NOINDEX,
     Budget,
     Output,
@@ -171,8 +173,8 @@ def _training(section: Table, folder: Path, name: str) -> Training:
     elif section.values["directory"] == []:
         section.wrong("directory", "is empty; the topic is learned from at least one file")
     for path in directory:
-        if not path.is_file():
-            section.wrong("directory", f"{path}: there is no such file")
+        if not path.exists():
+            section.wrong("directory", f"{path}: there is no such file or folder")
     good = tuple(category.rstrip("/") for category in section.texts("good"))
     if "good" not in section.values:
         section.wrong("good", 'required; for example good = ["Top/Computers/Databases"]')
@@ -188,6 +190,8 @@ def _training(section: Table, folder: Path, name: str) -> Training:
         estimator=section.one_of("estimator", ESTIMATORS),
         link_prior=str(_beside(folder, prior)) if prior.endswith(".json") else prior,
         labels=_beside(folder, labels) if labels else model.parent / f"{name}.labels.jsonl",
+        focus=section.one_of("focus", FOCUS),
+        max_samples=section.whole("max_samples", MAX_SAMPLES, at_least=10),
     )
 
 

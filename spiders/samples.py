@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
-from focused.directory.reading import read_directory
+from focused.directory.samples import training_samples
 from focused.learning.uninformed import UninformedJudge, UninformedScorer
 from focused.scrapy_addon.session import Guide, session_of
 from focused.topic import Topic
@@ -42,8 +42,9 @@ class SamplesSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         """Ask for each listed page."""
         topic = session_of(self.crawler).topic
-        for entry in read_directory(topic.training.directory):
-            yield Request(entry.url)
+        for entry in training_samples(topic.training).entries:
+            if entry.is_fetched:
+                yield Request(entry.url)
 
     def parse(self, response: Response) -> None:
         """The archive has it."""

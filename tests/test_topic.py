@@ -349,7 +349,7 @@ def test_an_empty_list_of_seeds_is_an_error(folder: Path) -> None:
 
 def test_a_missing_directory_file_is_named(folder: Path) -> None:
     said = complaint(folder, SMALLEST.replace("samples.tsv", "none.tsv"))
-    assert said == f"training.directory: {folder / 'none.tsv'}: there is no such file"
+    assert said == f"training.directory: {folder / 'none.tsv'}: there is no such file or folder"
 
 
 @pytest.mark.parametrize("good", ["[]", '["/"]'])

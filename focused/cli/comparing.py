@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from focused.cli.progress import RunsProgress, reading_progress
-from focused.directory.reading import read_directory
+from focused.directory.samples import training_samples
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.candidate import Candidate
 from focused.evaluation.examination.document import check_writable, document_of, write_document
@@ -236,7 +236,7 @@ def _candidates(topics: Mapping[str, Topic], webs: Sequence[ExaminedWeb]) -> dic
 
 def _samples_in(topic: Topic, examined: ExaminedWeb) -> int:
     with examined.open() as web:
-        return sum(entry.url in web for entry in read_directory(topic.training.directory))
+        return sum(entry.url in web for entry in training_samples(topic.training).entries)
 
 
 def _candidate(topic: Topic, web: ExaminedWeb) -> Candidate:

@@ -71,6 +71,6 @@ class Counters:
         """Add one URL that gave no page."""
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
-    def count_out_of_scope(self, reason: str) -> None:
-        """Add one link that the scope refused."""
-        self.out_of_scope[reason] = self.out_of_scope.get(reason, 0) + 1
+    def count_out_of_scope(self, reason: str, links: int = 1) -> None:
+        """Add links that were refused for ``reason``."""
+        self.out_of_scope[reason] = self.out_of_scope.get(reason, 0) + links

@@ -15,6 +15,7 @@ from focused.crawl.copies import Copies, CopyKind
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery, link_rows
 from focused.crawl.failures import RULES
+from focused.crawl.focus import HARD_FOCUS, leads_on
 from focused.crawl.harvest import Harvest
 from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
@@ -135,9 +136,15 @@ class Settling:
         depth = link.depth if feed else link.depth + 1
         visit = Visit(page, judgement, link.depth, link.score, link.evidence)
         new = content is None or content.of is None
-        scored = self._discovery.score(visit, depth) if new else {}
+        scored = self._discovery.score(visit, depth) if new and self._leads_on(visit) else {}
         asked_to = self._topic.politeness.noindex == "leave-out" and page.left_out_at(now)
         return Harvest(page, judgement, feed, content, depth, asked_to and not feed, scored)
+
+    def _leads_on(self, visit: Visit) -> bool:
+        followed = leads_on(self._topic.training, visit.judgement, visit.depth)
+        if not followed:
+            self._counters.count_out_of_scope(HARD_FOCUS, len(visit.page.links))
+        return followed
 
     def _fetched(self, link: QueuedLink, fetched: Fetched, harvest: Harvest, now: float) -> Settled:
         page, judgement = harvest.page, harvest.judgement

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from focused.directory.entry import DirectoryEntry
+from focused.directory.entry import DirectoryEntry, category_path
+from focused.directory.opening import numbered_lines
 from focused.errors import ConfigurationError
 from focused.web.url import normalise
 
@@ -27,18 +28,8 @@ def read_tsv(path: Path) -> Iterator[DirectoryEntry]:
     Raises :class:`ConfigurationError` naming file and line for a file that
     cannot be read or a line that is no sample.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigurationError(
-            f"training.directory: cannot read {path}: {error.strerror or error}"
-        ) from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigurationError(f"{path}:{line}: not UTF-8 text; save it as UTF-8") from error
-    # split("\n"), not splitlines(): descriptions may hold U+2028 and its like.
-    for number, sample in enumerate(text.split("\n"), start=1):
-        if sample.strip() and not sample.startswith("#"):
+    for number, sample in numbered_lines(path):
+        if not sample.startswith("#"):
             fields = [field.strip() for field in sample.split("\t")]
             if [field.lower() for field in fields[:2]] != ["category", "url"]:
                 yield _entry(fields, f"{path}:{number}")
@@ -50,7 +41,7 @@ def _entry(fields: list[str], where: str) -> DirectoryEntry:
             f"{where}: {len(fields)} column(s); expected "
             "category <TAB> url <TAB> title <TAB> description, separated by tabs"
         )
-    category = "/".join(part.strip() for part in fields[0].split("/") if part.strip())
+    category = category_path(fields[0])
     if not category:
         raise ConfigurationError(f"{where}: the category is empty")
     url = normalise(fields[1])

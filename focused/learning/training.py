@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from focused.directory.digest import content_digest
 from focused.directory.entry import DirectoryEntry
-from focused.directory.reading import read_directory
-from focused.directory.sides import SampleSet, sample_set
+from focused.directory.own_pages import own_page
+from focused.directory.samples import training_samples
+from focused.directory.sides import SampleSet
 from focused.errors import TrainingError
 from focused.learning.calibration import (
     Bools,
@@ -37,7 +39,7 @@ from focused.learning.fitting import (
 )
 from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, Trial
 from focused.learning.topic_classifier import Calibration, TopicClassifier
-from focused.topic import Topic
+from focused.topic import MAX_SAMPLES, Topic
 from focused.web.page import Page
 from focused.web.url import host_of
 
@@ -91,7 +93,7 @@ def train_topic(
     Raises :class:`ConfigurationError` for an unreadable directory,
     :class:`TrainingError` for samples that cannot teach the topic.
     """
-    listed = sample_set(read_directory(topic.training.directory), topic.training.good)
+    listed = training_samples(topic.training)
     _check_sides(listed.good, topic, "the directory lists")
     samples = _gather(listed, fetch_page, progress)
     _check_sides(samples.good.tolist(), topic, "could be read")
@@ -120,7 +122,7 @@ def _gather(listed: SampleSet, fetch_page: FetchPage, progress: Progress | None)
     kept: list[tuple[DirectoryEntry, bool, tuple[list[str], list[str]], str]] = []
     fetched = without_text = 0
     for done, (entry, good) in enumerate(zip(listed.entries, listed.good, strict=True), start=1):
-        page = fetch_page(entry.url)
+        page = fetch_page(entry.url) if entry.is_fetched else own_page(entry)
         document = page_words(page) if page else ([], [])
         if any(document):
             fetched += 1
@@ -251,17 +253,13 @@ def _counts(topic: Topic, listed: SampleSet, samples: _Samples) -> SampleCounts:
 
 
 def samples_digest(topic: Topic) -> str:
-    """A digest of what the model is made from: directory files and good list.
-
-    By content, so that copying or touching a file changes nothing.
-    """
+    """A digest of what the model is made from: directory, good list and how
+    many samples are drawn, where that is not the usual number."""
     digest = hashlib.sha256()
     for prefix in topic.training.good:
         digest.update(b"good\0" + prefix.encode() + b"\0")
+    if topic.training.max_samples != MAX_SAMPLES:
+        digest.update(b"max_samples\0%d\0" % topic.training.max_samples)
     for path in topic.training.directory:
-        try:
-            content = path.read_bytes()
-        except OSError:
-            content = b""
-        digest.update(b"file\0" + hashlib.sha256(content).digest())
+        digest.update(b"file\0" + content_digest(path))
     return digest.hexdigest()

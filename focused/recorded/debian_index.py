@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from email.utils import parseaddr
 from pathlib import Path
 
+from focused.directory.control_fields import paragraphs, stanzas
 from focused.errors import RecordedWebError
 from focused.recorded.debian_packages import Progress, last_line, require_tools, run_tool
 
@@ -92,26 +93,11 @@ def parse_index(text: str) -> dict[str, IndexedPackage]:
     Of several versions the first counts.
     """
     found: dict[str, IndexedPackage] = {}
-    for stanza in re.split(r"\n\n+", text):
-        fields = _fields(stanza)
+    for fields in stanzas(text.split("\n")):
         if {"Package", "Section", "Maintainer"} <= fields.keys():
             package = _package(fields)
             found.setdefault(package.name, package)
     return found
-
-
-def _fields(stanza: str) -> dict[str, str]:
-    """Fields by name; lines of continuation keep their line breaks and first space."""
-    fields: dict[str, str] = {}
-    name = ""
-    for line in stanza.splitlines():
-        if line.startswith(" "):
-            if name:
-                fields[name] += "\n" + line
-        else:
-            name, _, value = line.partition(":")
-            fields[name] = value.strip()
-    return fields
 
 
 def _package(fields: Mapping[str, str]) -> IndexedPackage:
@@ -129,7 +115,7 @@ def _package(fields: Mapping[str, str]) -> IndexedPackage:
         maintainer=name or address,
         maintainer_address=address,
         summary=summary,
-        paragraphs=_paragraphs(rest.splitlines()),
+        paragraphs=paragraphs(rest.splitlines()),
         related={relation: names for relation, names in related.items() if names},
     )
 
@@ -139,17 +125,3 @@ def parse_relation(value: str, own_name: str) -> tuple[str, ...]:
     parts = (part.strip() for part in re.split(r"[,|]", value))
     names = [match[0] for part in parts if (match := _PACKAGE_NAME.match(part))]
     return tuple(dict.fromkeys(name for name in names if name != own_name))
-
-
-def _paragraphs(lines: Iterable[str]) -> tuple[str, ...]:
-    """Paragraphs of a long description (Policy 5.6.13); lines that are set off stand alone."""
-    paragraphs: list[list[str]] = [[]]
-    for line in lines:
-        if line.strip() == ".":
-            paragraphs.append([])
-        elif line.startswith("  ") or re.match(r"\s[*-]\s", line):
-            paragraphs.append([line.strip()])
-        else:
-            paragraphs[-1].append(line.strip())
-    joined = (" ".join(" ".join(words).split()) for words in paragraphs)
-    return tuple(paragraph for paragraph in joined if paragraph)

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from focused.archive import harvested_pages
-from focused.directory.reading import read_directory
+from focused.directory.samples import training_samples
 from focused.errors import TrainingError
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
@@ -55,7 +55,7 @@ def training_urls(topic: Topic) -> frozenset[str]:
     A sample that redirects counts under both addresses: the listed one, and
     the one whose page was learned from, as the training noted it.
     """
-    listed = (normalise(entry.url) for entry in read_directory(topic.training.directory))
+    listed = (normalise(entry.url) for entry in training_samples(topic.training).entries)
     noted = _noted_urls(topic)
     learned_from = noted.read_text(encoding="utf-8").splitlines() if noted.is_file() else []
     return frozenset(url for url in (*listed, *learned_from) if url)

@@ -1,0 +1,107 @@
+"""How fast directories are read and drawn from, and with how much memory.
+
+``python benchmarks/directories.py [FILE ...] [--made-up PAGES]`` reads each file as
+``training.directory`` would be, and a made-up DMOZ dump of so many pages that is streamed
+without being on the disk, one record in a thousand broken. It prints a line each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+from focused.directory import dmoz_rdf
+from focused.directory.entry import DirectoryEntry
+from focused.directory.passed_over import PassedOver
+from focused.directory.reading import read_entries
+from focused.directory.sides import sample_set
+from focused.topic import MAX_SAMPLES
+
+_PAGE = """<ExternalPage about="http://host{host}.example/{number}">
+  <d:Title>Page {number} about subject {subject}</d:Title>
+  <d:Description>{words}</d:Description>
+  <topic>Top/Subject{parent}/Part{subject}</topic>
+</ExternalPage>
+"""
+_WORDS = "Offers a plain description of what is to be found there, news and a list of links. " * 3
+
+
+class MadeUpDump:
+    """A content dump as a file that is made while it is read."""
+
+    def __init__(self, pages: int) -> None:
+        self._pages = pages
+        self._next = 0
+        self.bytes = 0
+
+    def __enter__(self) -> MadeUpDump:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def read1(self, _: int) -> bytes:
+        """The next five thousand records."""
+        first, self._next = self._next, min(self._next + 5_000, self._pages)
+        chunk = b"".join(_record(number) for number in range(first, self._next))
+        self.bytes += len(chunk)
+        return chunk
+
+
+def _record(number: int) -> bytes:
+    text = _PAGE.format(
+        number=number,
+        host=number % 900_001,
+        subject=number % 100_003,
+        parent=number % 17,
+        words=_WORDS,
+    ).encode()
+    if number % 1_000 == 0:
+        return text.replace(b"about subject", b"\x01\xff & <about").replace(b"</d:Title>", b"")
+    return text
+
+
+def _measured(name: str, entries: Iterable[DirectoryEntry], good: str | None) -> str:
+    began, count = time.perf_counter(), Counter[str]()
+
+    def counted() -> Iterator[DirectoryEntry]:
+        for entry in entries:
+            count["entries"] += 1
+            yield entry
+
+    listed = sample_set(counted(), [good or "Top"], limit=MAX_SAMPLES)
+    seconds = time.perf_counter() - began
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return (
+        f"{name}: {count['entries']:,} entries in {seconds:.1f} s "
+        f"({count['entries'] / seconds:,.0f}/s), {len(listed.entries):,} drawn, "
+        f"{sum(listed.good):,} of them good; peak memory of the process {peak_mb:.0f} MB"
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Read what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--made-up", type=int, default=0, metavar="PAGES")
+    parser.add_argument("--good", default=None, help="a good category; Top when left out")
+    given = parser.parse_args(arguments)
+    for file in given.files:
+        passed_over = PassedOver()
+        print(_measured(file.name, read_entries([file], passed_over), given.good))
+        print(*passed_over.remarks(), sep="\n")
+    if given.made_up:
+        dump, passed_over = MadeUpDump(given.made_up), PassedOver()
+        with patch.object(dmoz_rdf, "opened", lambda _: dump):
+            entries = dmoz_rdf.read_dmoz_content(Path("made-up.rdf.u8"), passed_over)
+            print(_measured("made-up.rdf.u8", entries, given.good or "Top/Subject3"))
+        print(f"{dump.bytes / 1e9:.2f} GB", *passed_over.remarks(), sep="\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

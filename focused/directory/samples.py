@@ -1,0 +1,53 @@
+"""The samples that a topic learns from: its directory, read, put on sides and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from focused.directory.dmoz_rdf import symbolic_links
+from focused.directory.passed_over import PassedOver
+from focused.directory.reading import read_entries, structure_dumps
+from focused.directory.sides import SampleSet, is_below, sample_set
+from focused.topic import Training
+
+
+def training_samples(training: Training) -> SampleSet:
+    """The topic's samples, at most ``training.max_samples`` a side.
+
+    Where a DMOZ structure is at hand, what good categories list by a symbolic link is
+    left out of the others: its editors take it for a part of the topic. Memory is
+    bounded by what is drawn, not by the directory. The same directory gives the same
+    draw, so that what was fetched is what is learned from. Raises as
+    :func:`~focused.directory.reading.read_entries` and
+    :func:`~focused.directory.sides.sample_set` do.
+    """
+    passed_over = PassedOver()
+    linked = _linked_from_good(training, passed_over)
+    listed = sample_set(
+        read_entries(training.directory, passed_over),
+        training.good,
+        limit=training.max_samples,
+        linked=linked,
+    )
+    return replace(listed, remarks=(*passed_over.remarks(), *_remarks(listed)))
+
+
+def _linked_from_good(training: Training, passed_over: PassedOver) -> frozenset[str]:
+    return frozenset(
+        target
+        for dump in structure_dumps(training.directory)
+        for source, target in symbolic_links(dump, passed_over)
+        if any(is_below(source, good) for good in training.good)
+    )
+
+
+def _remarks(listed: SampleSet) -> list[str]:
+    told = []
+    if listed.left_out:
+        kept = len(listed.entries)
+        told.append(
+            f"{kept:,} samples drawn by lot, {listed.left_out:,} left out (training.max_samples)"
+        )
+    if listed.between:
+        told.append(f"{listed.between:,} samples on neither side: good categories link to them")
+    return told

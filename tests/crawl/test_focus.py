@@ -1,0 +1,64 @@
+"""``training.focus``: whose links a crawl follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from focused.crawl.focus import leads_on
+from focused.web.page import Judgement
+from tests.support.simulated import page, site, topic
+
+A = "http://a.test/"
+WEB = site(
+    page(A, f"{A}whale", f"{A}tulip"),
+    page(f"{A}whale", f"{A}whale/2", text="whale"),
+    page(f"{A}tulip", f"{A}tulip/2", f"{A}tulip/3", text="tulip"),
+    page(f"{A}whale/2", text="whale song"),
+    page(f"{A}tulip/2", text="tulip bulb"),
+    page(f"{A}tulip/3", text="tulip field"),
+)
+
+
+def focused(folder, focus):
+    subject = topic(folder, A)
+    training = replace(subject.training, focus=focus, good=("Top/Sea/Whales",))
+    return replace(subject, training=training)
+
+
+def asked(crawl) -> set[str]:
+    return {url.removeprefix(A) for _, url in crawl.asked if not url.endswith("/robots.txt")}
+
+
+def test_hard_focus_follows_seeds_and_what_is_on_topic_alone(simulate, tmp_path):
+    crawl = simulate(focused(tmp_path, "hard"), WEB).run()
+    assert asked(crawl) == {"", "whale", "tulip", "whale/2"}
+    assert crawl.crawl.counters.out_of_scope == {"hard focus": 2}
+
+
+def test_soft_focus_follows_every_page(simulate, tmp_path):
+    crawl = simulate(focused(tmp_path, "soft"), WEB).run()
+    assert asked(crawl) == {"", "whale", "tulip", "whale/2", "tulip/2", "tulip/3"}
+
+
+@pytest.mark.parametrize(
+    ("category", "followed"),
+    [
+        ("Top/Sea/Whales", True),
+        ("Top/Sea/Whales/Blue", True),
+        ("Top/Sea", False),
+        ("Top/Sea/Whales (other)", False),
+        ("Top/Garden", False),
+    ],
+)
+def test_the_likeliest_category_decides_whatever_the_relevance(tmp_path, category, followed):
+    training = focused(tmp_path, "hard").training
+    for on_topic in (True, False):
+        judgement = Judgement(0.4, on_topic, category=category)
+        assert leads_on(training, judgement, depth=1) == followed
+
+
+def test_a_page_with_too_little_text_to_be_judged_is_followed(tmp_path):
+    unknown = Judgement(0.1, on_topic=False, known=False)
+    assert leads_on(focused(tmp_path, "hard").training, unknown, depth=1)
