@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from focused.errors import StateError
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
+from focused.evaluation.drift import Drift, drift_of
 from focused.evaluation.reliability import Reliability, reliability
 from focused.evaluation.trap_lines import TrapLine, trap_lines
+from focused.labels.label import Label
+from focused.labels.label_file import read_labels
 from focused.policies.probabilities import predicts_probabilities
 from focused.whole_file import write_whole
 
@@ -46,7 +49,8 @@ class CrawlReport:
     taken of a page; each link counts as often as it was met.
     ``mirrors`` are sites with the preferred site of the same pages.
     ``reliability`` holds scores against what came; None where no page had one,
-    or where the policy's scores are no probabilities. ``curve`` has rows of
+    or where the policy's scores are no probabilities. ``drift`` holds the classifier against
+    what people labelled, None where it judged no page. ``curve`` has rows of
     pages fetched, harvest rate so far, and over the last 100.
     """
 
@@ -80,6 +84,7 @@ class CrawlReport:
     best_pages: list[BestPage] = field(default_factory=list)
     traps: list[TrapLine] = field(default_factory=list)
     reliability: Reliability | None = None
+    drift: Drift | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
 
 
@@ -146,6 +151,7 @@ def make_report(
         best_pages=_best_pages(counted),
         traps=trap_lines(crawl.stats),
         reliability=_reliability(crawl, labels, good),
+        drift=drift_of(pages, _peoples_labels(crawl)),
         curve=_thinned(on_topic),
     )
 
@@ -187,6 +193,12 @@ def _reliability(
     if labels is None:
         return reliability(crawl.pages)
     return reliability(crawl.pages, metrics.relevant_urls(labels, good_categories(crawl, good)))
+
+
+def _peoples_labels(crawl: CrawlFolder) -> tuple[Label, ...]:
+    training = crawl.topic.get("training")
+    path = training.get("labels") if isinstance(training, dict) else None
+    return read_labels(Path(path)) if isinstance(path, str) else ()
 
 
 def _best_pages(counted: pd.DataFrame) -> list[BestPage]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
+from focused.evaluation.drift import Drift
 from focused.evaluation.harvest_plot import draw_harvest
 from focused.evaluation.reliability import Reliability
 from focused.evaluation.reliability_plot import draw_crawl_reliability
@@ -23,6 +24,7 @@ from focused.evaluation.report import (
 )
 from focused.evaluation.trap_lines import TrapLine
 from focused.evaluation.wording import duration, odds, percent, plain, size
+from focused.labels.estimate import share_words
 
 _MIRRORS = 10
 _TRAPS_SHOWN = 10
@@ -46,6 +48,8 @@ def print_report(
     crawl = read_crawl(folder)
     report = make_report(crawl, labels, good)
     console.print(_figures(report))
+    for warning in () if report.drift is None else report.drift.warnings:
+        console.print(Text(f"Warning: {warning}"), style="bold yellow", soft_wrap=True)
     _print_lists(report, console)
     try:
         write_report(report, folder / "report.json")
@@ -99,6 +103,8 @@ def _figures(report: CrawlReport) -> Table:
     if judged is not None:
         add("recall", "", f"{judged.recall:.1%} of {judged.relevant:,}")
         add("classifier's precision", "", f"{judged.precision:.1%}")
+    for name, value in _drift_figures(report.drift):
+        add(name, value)
     for name, *values in _score_figures(report):
         add(name, *values)
     for name, value in _plain_figures(report):
@@ -109,6 +115,19 @@ def _figures(report: CrawlReport) -> Table:
 def _title(report: CrawlReport) -> str:
     by = f", {plain(report.policy)}" if report.policy else ""
     return f"{plain(report.topic)}{by}"
+
+
+def _drift_figures(drift: Drift | None) -> list[tuple[str, str]]:
+    """What people's labels say; how to come by some while there are none."""
+    if drift is None:
+        return []
+    if not drift.labelled:
+        return [("harvest by people", f"not known; {drift.set_aside:,} pages wait: focused label")]
+    told = [("harvest by people", drift.harvest), ("classifier's precision", drift.precision)]
+    return [
+        *((f"{name}, 95%", share_words(share)) for name, share in told),
+        ("  labelled of those set aside", f"{drift.labelled:,} of {drift.set_aside:,}"),
+    ]
 
 
 def _score_figures(report: CrawlReport) -> list[tuple[str, str, str]]:
