@@ -60,6 +60,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     warc_offset: int | None = None
     duplicate_kind: str | None = None
     judge: str = ""
+    points_to: str | None = None
 
 
 PAGE_COLUMNS = PageRow.__struct_fields__

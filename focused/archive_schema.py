@@ -29,7 +29,8 @@ PAGES_SCHEMA = pa.schema(
         ("content_type", pa.string()),
         ("bytes", pa.int64()),
         ("duplicate_of", pa.string()),  # URL of the earlier page that it repeats, or null
-        ("duplicate_kind", pa.string()),  # exact | near; null for a page that repeats none
+        ("duplicate_kind", pa.string()),  # exact | near | canonical; null: it repeats none
+        ("points_to", pa.string()),  # where a redirect led; the canonical URL that a page names
         ("training", pa.bool_()),  # a training sample: never counts as harvest
         ("found_at", pa.float64()),  # seconds since the epoch
         ("fetched_at", pa.float64()),

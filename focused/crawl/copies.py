@@ -1,14 +1,19 @@
-"""Pages that were met before under another URL: word for word, or nearly so."""
+"""Pages that were met before under another URL: word for word, nearly so, or as they say."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from focused.crawl.near_duplicates import NearDuplicates, Sketched
+from focused.crawl.near_duplicates import RESEMBLANCE, NearDuplicates, Sketched
+from focused.crawl.page_texts import said_by
 from focused.frontier.store import StateStore
 from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Page
+from focused.web.word_bag import NO_BAG, word_bag
+
+CANONICAL_RESEMBLANCE = 0.5
+"""So alike are a page and the one that it says it is, to be taken for the same."""
 
 
 class CopyKind(StrEnum):
@@ -16,6 +21,7 @@ class CopyKind(StrEnum):
 
     EXACT = "exact"
     NEAR = "near"
+    CANONICAL = "canonical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,24 @@ class Copies:
         same = self._store.get("content", key)
         if same is not None:
             return Looked(key, same.decode(), CopyKind.EXACT)
-        if self._near is None:
+        sketched = None if self._near is None else self._near.sketched(page)
+        if self._is_its_canonical(page):
+            return Looked(key, page.canonical, CopyKind.CANONICAL, sketched)
+        if self._near is None or sketched is None:
             return Looked(key)
-        sketched = self._near.sketched(page)
-        like = self._near.like(sketched)
-        kind = None if like is None else CopyKind.NEAR
-        return Looked(key, like, kind, sketched)
+        share, like = self._near.nearest(sketched)
+        if share >= RESEMBLANCE:
+            return Looked(key, like, CopyKind.NEAR, sketched)
+        if like == page.canonical and share >= CANONICAL_RESEMBLANCE:
+            return Looked(key, like, CopyKind.CANONICAL, sketched)
+        return Looked(key, sketched=sketched)
+
+    def _is_its_canonical(self, page: Page) -> bool:
+        """Whether the page that it names came, with the same words in another order."""
+        if page.canonical is None or page.canonical == page.url:
+            return False
+        there = said_by(self._store, page.canonical)
+        return there is not None and there.bag != NO_BAG and there.bag == word_bag(page)
 
     def keep(self, page: Page, looked: Looked) -> None:
         """Remember the content of a page that was looked up."""

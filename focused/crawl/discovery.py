@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 
+import numpy as np
 from msgspec.structs import replace
 
 from focused.archive import LinkRow
@@ -20,6 +21,7 @@ from focused.crawl.traps import Traps
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
+from focused.learning.evidence import FEATURE_NAMES, join
 from focused.learning.protocols import LearningScorer, LinkScorer, Visit
 from focused.topic import Scope
 from focused.web.page import Link, Page
@@ -171,6 +173,39 @@ class Discovery:
             worth = worth_of(link.score, learns=self._learns)
         priority = self._ordering(worth, self._frontier.found)
         return self._frontier.push(replace(link, priority=priority), now)
+
+    def follow(self, link: QueuedLink, now: float) -> None:
+        """Queue what a redirect led to; one that waits gains what the redirecting link told."""
+        joined = self._joined(link)
+        if joined is None:
+            self.push(link, now)
+            return
+        again, worth = joined
+        priority = self._ordering(worth, self._frontier.found)
+        self._frontier.push(replace(again, priority=priority), now, joined=True)
+
+    def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
+        """The link with its own evidence and that of the one that waits, and its worth."""
+        scorer = self._scorer
+        if not isinstance(scorer, LearningScorer) or scorer.feature_names != FEATURE_NAMES:
+            return None
+        waiting = self._frontier.known_among([(link.host, link.key)]).waiting.get(link.key)
+        if waiting is None or not (
+            len(waiting.evidence) == len(link.evidence) == len(FEATURE_NAMES)
+        ):
+            return None
+        joined = join(np.array([link.evidence]), [waiting])
+        kept = link if joined.leads[0] else waiting
+        again = scorer.rescore(replace(kept, evidence=tuple(joined.rows[0].tolist())))
+        told = replace(
+            link,
+            score=again.score,
+            evidence=again.evidence,
+            parent=kept.parent,
+            anchor=kept.anchor,
+            trail=kept.trail,
+        )
+        return told, again.worth
 
     def refuses(self, url: str, depth: int) -> str | None:
         """Why ``url`` is not to be queued, None when it is; refusals are counted."""

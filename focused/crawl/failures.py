@@ -84,6 +84,7 @@ RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.ROBOTS: _not_asked("forbidden by robots.txt"),
     FailureKind.DIRECTORY_BUDGET: _not_asked("`scope.max_pages_per_directory` is reached"),
     FailureKind.MIRROR: _not_asked("a [mirror](duplicates.md#mirrors) has the page"),
+    FailureKind.ALIAS: _not_asked("its page came [under another URL](duplicates.md#aliases)"),
     FailureKind.TRAP: _not_asked("leads into a [trap](traps.md)"),
     FailureKind.DROPPED: _this_url_only("by a middleware"),
     FailureKind.UNDIGESTED: _this_url_only("our own fault; see `crawl.log`"),

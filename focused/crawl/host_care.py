@@ -33,7 +33,9 @@ _TROUBLES_UNTIL_SET_ASIDE = 8
 _TIMES_ASIDE = 3
 _NO_HOST_AGAIN_S = 60.0
 _MAX_SITEMAPS = 20
-_COUNTED_ONLY = (FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR, FailureKind.TRAP)
+_COUNTED_ONLY = (
+    *(FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR, FailureKind.ALIAS, FailureKind.TRAP),
+)
 
 
 class HostCare:

@@ -1,40 +1,76 @@
-"""Parts of URLs that change nothing: session ids, trackers, orders of parameters; learned by host.
+"""Parts of URLs that change nothing: session ids, sort orders, spellings; learned by host.
 
 Each fetched page is held against the first one whose URL differs in one slot
-alone. A slot that made no difference :data:`MIN_SAME` times, and hardly ever
-one, is idle on its host: a link that differs from a fetched URL in idle slots
-alone is not worth a fetch. No link is changed: a server that wants its session
-gets it.
+alone. A slot that made no difference on :data:`MIN_SAME` different pages, and
+hardly ever one, or never one and :data:`MIN_SAME_TEXT` times none, is idle on
+its host: a link that differs from a fetched URL in idle slots alone is not
+worth a fetch. Of a parameter :data:`MIN_VALUES` values must have made none;
+until then each value is a slot of its own, for the first page of a list is the
+list, and its second is not. Servers tell of slots, too, by redirects from one
+spelling to another. No link is changed: a server that wants its session gets it.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
 
-import xxhash
-
+from focused.crawl.page_texts import TABLE, Said, row_key
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 from focused.web.url import host_of
-from focused.web.url_patterns import slots_of, without_slots
+from focused.web.url_patterns import (
+    ORDER,
+    SPELLINGS,
+    differing_slots,
+    looks_like_token,
+    name_of_slot,
+    slots_of,
+    valued_slot,
+    without_slots,
+)
 
-MIN_SAME = 5
+MIN_SAME, MIN_SAME_TEXT, MIN_VALUES = 5, 15, 3
 _SAME_PER_DIFFERENT = 10
 MAX_IDLE_SLOTS = 20
 """Of a host: more, and its parameters' names are made up, too."""
 SESSION = "trap: session id"
-_COUNTS = struct.Struct(">II")
-_DIGEST_BYTES = 16
+PARAMETER = "trap: idle parameter"
+SPELLING = "another spelling"
+_COUNTS = struct.Struct(">IIII")
+
+
+@dataclass(slots=True)
+class _Account:
+    """Pages that were ``alike`` without a slot, with so many ``texts``; and that were not.
+
+    ``values`` of a parameter were among those alike.
+    """
+
+    alike: int = 0
+    unlike: int = 0
+    texts: int = 0
+    values: int = 0
+
+    def is_idle(self, *, by_one_text: bool) -> bool:
+        if by_one_text and not self.unlike and self.alike >= MIN_SAME_TEXT:
+            return True
+        return self.texts >= max(MIN_SAME, _SAME_PER_DIFFERENT * self.unlike)
 
 
 class IdleSlots:
     """Durable, over a :class:`StateStore`; the caller commits.
 
-    On disk a page adds 9 rows of 50 bytes at most, most pages none.
+    On disk a page adds a row of 50 bytes, and one for each of its slots, 8 at most.
     """
 
-    def __init__(self, store: StateStore) -> None:
+    def __init__(
+        self, store: StateStore, keeps: Callable[[str], object] = lambda name: False
+    ) -> None:
+        """``keeps`` tells by their names which parameters are never idle."""
         self._store = store
+        self._keeps = keeps
         self._idle: dict[str, list[str]] = {
             host.decode(): unpack(raw) for host, raw in store.scan("trap_slots")
         }
@@ -48,50 +84,117 @@ class IdleSlots:
         idle = self._idle.get(host_of(url))
         if idle is None:
             return None
-        bare = without_slots(url, idle)
-        first = self._store.get("trap_texts", _key(bare))
-        return SESSION if first is not None and first[_DIGEST_BYTES:] != _own(url) else None
+        raw = self._store.get(TABLE, row_key(without_slots(url, idle)))
+        if raw is None:
+            return None
+        first = Said.read(raw)
+        # What left out a slot that matters here is another page's row.
+        stands = not first.slot or not {first.slot, name_of_slot(first.slot)}.isdisjoint(idle)
+        return _named(url, idle) if stands and first.own != Said.own_of(url) else None
 
-    def take(self, url: str, text: bytes) -> None:
-        """A page came from ``url``; ``text`` is the 16 bytes that equal pages share."""
-        slots = slots_of(url)
-        if not slots:
-            return
+    def take(self, url: str, text: bytes, bag: bytes) -> Said:
+        """A page came from ``url``: count what it tells; return what is kept of it.
+
+        ``text`` and ``bag`` are as in :class:`Said`.
+        """
         host = host_of(url)
         idle = self._idle.get(host, [])
-        row = text + _own(url)
+        said = Said.of(url, text, bag)
+        self._arrive(host, without_slots(url, ()), said)
         if idle:
-            self._first_of(_key(without_slots(url, idle)), row)
-        for slot in slots:
-            if slot not in idle:
-                first = self._first_of(_key(without_slots(url, {*idle, slot})), row)
-                if first is not None:
-                    self._count(host, slot, same=first[:_DIGEST_BYTES] == text)
+            self._arrive(host, without_slots(url, idle), said)
+        for slot in slots_of(url):
+            valued = valued_slot(url, slot)
+            if slot not in idle and valued not in idle:
+                self._arrive(host, without_slots(url, {*idle, slot}), said.without(valued))
+        return said
 
-    def _first_of(self, key: bytes, row: bytes) -> bytes | None:
-        """The row of the first page under ``key``; of another one, or None: it was the first."""
-        first = self._store.get("trap_texts", key)
-        if first is None:
-            self._store.put("trap_texts", key, row)
-        elif first[_DIGEST_BYTES:] != row[_DIGEST_BYTES:]:
-            return first
-        return None
+    def told(self, url: str, other: str) -> None:
+        """The server itself says that a normalised URL and ``other`` are one page.
 
-    def _count(self, host: str, slot: str, *, same: bool) -> None:
-        key = _key(f"{host} {slot}")
-        raw = self._store.get("trap_texts", key)
-        alike, unlike = (0, 0) if raw is None else _COUNTS.unpack(raw)
-        alike, unlike = alike + same, unlike + (not same)
-        self._store.put("trap_texts", key, _COUNTS.pack(alike, unlike))
+        Each ``other`` counts once for a slot: items that are gone may all lead to one list.
+        """
+        host = host_of(url)
+        if host != host_of(other):
+            return
+        for slot in differing_slots(url, other):
+            shown = [valued_slot(each, slot) for each in (url, other) if slot in slots_of(each)]
+            if self._is_new(f"{host} {slot} > {other}"):
+                self._count(host, shown or [slot], other)
+
+    def _arrive(self, host: str, bare: str, said: Said) -> None:
+        """Hold a page against the first one of that bare URL, or let it be the first.
+
+        Both must have left out the same slot, or one of them none: else they differ in two.
+        """
+        key = row_key(bare)
+        raw = self._store.get(TABLE, key)
+        first = None if raw is None else Said.read(raw)
+        if first is not None and first.own != said.own:
+            slots = [each.slot for each in (first, said) if each.slot]
+            if len({name_of_slot(slot) for slot in slots}) == 1:
+                self._compare(host, slots, said, first)
+        if first is None or (first.slot and not said.slot):
+            self._store.put(TABLE, key, said.packed())
+
+    def _compare(self, host: str, slots: Sequence[str], one: Said, other: Said) -> None:
+        # Sorted in another way a list is the same; spelled in another way it would be by chance.
+        in_any_order = slots[0].startswith("?") or slots[0] == ORDER
+        if not one.is_like(other, in_any_order=in_any_order):
+            self._count(host, slots, None)
+        else:
+            self._count(host, slots, (one.text if one.text == other.text else one.bag).hex())
+
+    def _count(self, host: str, slots: Sequence[str], same: str | None) -> None:
+        """Count for the slot of one or two pages, with its values there.
+
+        ``same`` names what was the same, None: it made a difference.
+        """
+        self._count_one(host, name_of_slot(slots[0]), same, slots)
+        if len(slots) == 1 and slots[0].startswith("?"):
+            self._count_one(host, slots[0], same, ())
+
+    def _count_one(self, host: str, slot: str, same: str | None, values: Sequence[str]) -> None:
+        key = row_key(f"{host} {slot}")
+        raw = self._store.get(TABLE, key)
+        account = _Account() if raw is None else _Account(*_COUNTS.unpack(raw))
+        if same is None:
+            account.unlike += 1
+        else:
+            account.alike += 1
+            # Many a URL without a page is answered by one text.
+            account.texts += self._is_new(f"{host} {slot} {same}")
+            account.values += sum(self._is_new(f"{host} {value} of {slot}") for value in values)
+        self._store.put(TABLE, key, _COUNTS.pack(*astuple(account)))
+        enough = account.values >= MIN_VALUES or not slot.startswith("?") or "=" in slot
+        if enough and account.is_idle(by_one_text=slot not in SPELLINGS):
+            self._learn(host, slot)
+
+    def _learn(self, host: str, slot: str) -> None:
         idle = self._idle.get(host, [])
-        if alike >= max(MIN_SAME, _SAME_PER_DIFFERENT * unlike) and len(idle) < MAX_IDLE_SLOTS:
-            self._idle[host] = [*idle, slot]
-            self._store.put("trap_slots", host.encode(), pack(self._idle[host]))
+        name = name_of_slot(slot)
+        if slot in idle or name in idle or self._keeps(name[1:]) or len(idle) >= MAX_IDLE_SLOTS:
+            return
+        # A parameter's values are of no interest any more once it is idle as a whole.
+        left = [each for each in idle if slot != name or name_of_slot(each) != name]
+        self._idle[host] = [*left, slot]
+        self._store.put("trap_slots", host.encode(), pack(self._idle[host]))
+
+    def _is_new(self, mark: str) -> bool:
+        """Whether the mark was not set before; it is now."""
+        key = row_key(mark)
+        if self._store.get(TABLE, key) is not None:
+            return False
+        self._store.put(TABLE, key, b"")
+        return True
 
 
-def _own(url: str) -> bytes:
-    return xxhash.xxh3_64_digest(url.encode())
-
-
-def _key(text: str) -> bytes:
-    return xxhash.xxh3_128_digest(text.encode())
+def _named(url: str, idle: Sequence[str]) -> str:
+    """The reason by what of the URL is idle."""
+    shown = [(slot, valued_slot(url, slot)) for slot in slots_of(url) if slot not in SPELLINGS]
+    parts = [valued for slot, valued in shown if slot in idle or valued in idle]
+    if not parts:
+        return SPELLING
+    # A folder is idle only where it looks like a token.
+    tokens = (looks_like_token(each.partition("=")[2]) or each[0] != "?" for each in parts)
+    return SESSION if any(tokens) else PARAMETER

@@ -165,6 +165,7 @@ class Settling:
             bytes=len(fetched.body),
             duplicate_of=harvest.duplicate_of,
             duplicate_kind=None if harvest.content is None else harvest.content.kind,
+            points_to=None if page.canonical == link.url else page.canonical,
             training=training,
             elapsed_s=fetched.elapsed_s,
             warc_offset=None if harvest.left_out else self._archive.append_response(fetched, now),
@@ -192,7 +193,7 @@ class Settling:
         # pages that refresh to ever new pages are a trap.
         stays = page.nofollow and self._topic.politeness.nofollow
         if page.refresh is not None and not stays and link.hops < MAX_PAGE_REDIRECTS:
-            self._follow(link, page.refresh, now)
+            self._follow(link, self._dropped.of_target(page.refresh, link.url), now)
 
     def _count_page(self, harvest: Harvest, training: bool) -> None:
         counters = self._counters
@@ -213,13 +214,15 @@ class Settling:
             )
             return self._give_up(link, failed, now)
         self._counters.redirected += 1
-        self._archive.append(self._row(link, now, outcome="redirected", status=outcome.status))
-        self._follow(link, outcome.target, now)
+        target = self._dropped.of_target(outcome.target, link.url)
+        self._archive.append(
+            self._row(link, now, outcome="redirected", status=outcome.status, points_to=target)
+        )
+        self._follow(link, target, now)
         return Settled(link, "redirected")
 
     def _follow(self, link: QueuedLink, target: str, now: float) -> None:
         """Queue where a redirect points, with what was known of the link that led to it."""
-        target = self._dropped.of_target(target, link.url)
         if self._discovery.refuses(target, link.depth) is not None:
             return
         key = link_key(target)
@@ -241,7 +244,7 @@ class Settling:
             payload=link.payload,
             trail=link.trail,
         )
-        self._discovery.push(moved, now)
+        self._discovery.follow(moved, now)
 
     def _failed(self, link: QueuedLink, failed: Failed, now: float) -> Settled:
         if RULES[failed.kind].again and link.tries + 1 < self._topic.politeness.max_tries:

@@ -1,21 +1,25 @@
 """What a crawl has learned of traps: which links are not worth asking for, and what they cost.
 
 Beside the rules for URLs (:mod:`focused.web.traps`), which the scope holds,
-two things are learned: places that bring nothing
-(:mod:`focused.crawl.barren_places`), and parts of URLs that change nothing
-(:mod:`focused.crawl.idle_slots`). Links are refused at the door and once more
+three things are learned: places that bring nothing
+(:mod:`focused.crawl.barren_places`), parts of URLs that change nothing
+(:mod:`focused.crawl.idle_slots`), and whose canonical links are true
+(:mod:`focused.crawl.canonicals`). Links are refused at the door and once more
 when their turn comes.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import xxhash
 
 from focused.crawl.barren_places import BarrenPlaces, Verdict
-from focused.crawl.idle_slots import SESSION, IdleSlots
+from focused.crawl.canonicals import Canonicals
+from focused.crawl.idle_slots import IdleSlots
+from focused.crawl.page_texts import Said, said_by
 from focused.crawl.steps import Settled
 from focused.crawl.trap_tally import TrapTally
 from focused.frontier.queued import QueuedLink
@@ -26,6 +30,7 @@ from focused.web.skeleton import beginning_of, frame_of, text_of
 from focused.web.traps import KIND
 from focused.web.url import host_of
 from focused.web.url_patterns import places_of, slots_of
+from focused.web.word_bag import may_be_sorted, word_bag
 
 ALIKE_ARE_COPIES_FROM = 4
 """So many pages of a site have one frame: from this one on they are copies."""
@@ -49,12 +54,22 @@ _COUNT = struct.Struct(">I")
 class Traps:
     """Durable, over a :class:`StateStore`; the caller commits."""
 
-    def __init__(self, store: StateStore, *, on: bool = True) -> None:
-        """With ``on`` False nothing is learned nor refused."""
+    def __init__(
+        self,
+        store: StateStore,
+        *,
+        on: bool = True,
+        keeps: Callable[[str], object] = lambda name: False,
+    ) -> None:
+        """With ``on`` False nothing is learned nor refused.
+
+        ``keeps`` tells by their names which parameters always make a difference.
+        """
         self._store = store
         self._on = on
         self._places = BarrenPlaces(store)
-        self._slots = IdleSlots(store)
+        self._slots = IdleSlots(store, keeps)
+        self._canonicals = Canonicals(store, partial(said_by, store))
         self.tally = TrapTally(store)
 
     def choose(self, seeds: Iterable[str]) -> None:
@@ -65,10 +80,9 @@ class Traps:
         """Why a normalised URL is not to be asked for, and count it; None when it may be."""
         if not self._on:
             return None
-        session = self._slots.why(url)
-        if session is not None:
-            self.tally.refused(host_of(url), session)
-            return session
+        alias = self.counted(self._slots.why(url) or self._canonicals.why(url), url)
+        if alias is not None:
+            return alias
         closed = self._places.closed(url)
         if closed is None:
             return None
@@ -76,9 +90,13 @@ class Traps:
         return closed.reason
 
     def at_its_turn(self, link: QueuedLink) -> FailureKind | None:
-        """TRAP for a link that was queued before it was known for one; never for seeds."""
-        trapped = link.parent is not None and not link.payload and self.refuses(link.url)
-        return FailureKind.TRAP if trapped else None
+        """TRAP or ALIAS for a link that was queued before it was known for one; never for seeds."""
+        if link.parent is None or link.payload:
+            return None
+        reason = self.refuses(link.url)
+        if reason is None:
+            return None
+        return FailureKind.TRAP if reason.startswith(KIND) else FailureKind.ALIAS
 
     def counted(self, reason: str | None, url: str) -> str | None:
         """The same reason for which a URL was refused; it is counted if it is a trap's."""
@@ -107,17 +125,31 @@ class Traps:
             return Verdict.BARREN if settled.failure in _NO_PAGE else None
         if settled.outcome != "fetched":
             return None
-        if slots_of(link.url):
-            self._slots.take(link.url, text_of(settled.page))
+        self._take(settled, settled.page)
         if settled.duplicate_of is not None:
-            if self._slots.why(link.url) is not None:
-                self.tally.lost(link.host, SESSION, 1)
+            idle = self._slots.why(link.url)
+            if idle is not None and idle.startswith(KIND):
+                self.tally.lost(link.host, idle, 1)
             return Verdict.COPY
         share = self._share_alike(link.url, settled.page)
         if share is not None:
             # Pages of a list differ in their links: they are worth more patience than copies.
             return Verdict.COPY if share >= COPIES_SHARE else Verdict.BARREN
         return Verdict.GOOD if settled.judgement.on_topic else Verdict.BARREN
+
+    def _take(self, settled: Settled, page: Page) -> None:
+        """Learn from what came under which URL; most pages have no other, and are not hashed."""
+        url = settled.link.url
+        if slots_of(url) or may_be_sorted(page) or self._canonicals.are_told_of(url):
+            said = Said.of(url, text_of(page), word_bag(page))
+        else:
+            said = Said.of(url)
+        self._slots.take(url, said, settled.duplicate_of)
+        # A page that is no harvest, or leads nowhere, stands for no other.
+        stands = not settled.left_out and not page.nofollow
+        self._canonicals.take(url, said, page.canonical, settled.duplicate_of, stands=stands)
+        if page.canonical is not None and self._canonicals.are_good(settled.link.host):
+            self._slots.told(url, page.canonical)
 
     def _of_redirect(
         self, link: QueuedLink, outcome: Redirected, settled: Settled
@@ -128,6 +160,7 @@ class Traps:
             return Verdict.BARREN
         if settled.outcome == "failed":
             return Verdict.BARREN
+        self._slots.told(link.url, outcome.target)
         return Verdict.BARREN if places_of(outcome.target)[0] == places_of(link.url)[0] else None
 
     def _share_alike(self, url: str, page: Page) -> float | None:

@@ -18,6 +18,7 @@ TABLES = (
     "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
     "given_up", "pages", "page_links", "content", "lessons", "learned",
     "sketches", "shingles", "host_shingles", "mirrors",
+    "canonicals", "canonical_hosts",
     "trap_places", "trap_closed", "trap_texts", "trap_slots", "trap_frames", "trap_lines",
 )  # fmt: skip
 """Tables of rows."""

@@ -96,7 +96,8 @@ class Page:
     time one stands on the page.
 
     ``text`` is the visible text, boilerplate included; ``headings`` the texts
-    of h1 to h3. ``canonical`` and ``refresh`` are absolute URLs or None.
+    of h1 to h3. ``canonical`` (as the page says, in its head or its Link header)
+    and ``refresh`` are absolute URLs or None.
     ``language`` is an ISO 639-1 code or ``""`` when unknown. ``noindex`` and
     ``nofollow`` join meta robots and X-Robots-Tag, and so does
     ``unavailable_after``, in seconds since the epoch.
@@ -167,6 +168,7 @@ class FailureKind(StrEnum):
     ROBOTS = "robots"
     DIRECTORY_BUDGET = "directory-budget"
     MIRROR = "mirror"
+    ALIAS = "alias"
     TRAP = "trap"
     DROPPED = "dropped"
     UNDIGESTED = "undigested"

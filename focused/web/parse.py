@@ -25,6 +25,7 @@ from focused.web.decode import (
 )
 from focused.web.feeds import is_feed, parse_feed
 from focused.web.link_blocks import group_by_block
+from focused.web.link_header import canonical_in
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
 from focused.web.robots_tags import read_tags
 from focused.web.surroundings import MAX_RELATIONS, Surroundings, is_nofollow, relations
@@ -79,9 +80,11 @@ def parse_page(
 def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
     text = " ".join(text.split())
     tags = read_tags(fetched.headers.get("x-robots-tag", ""), (), robot)
+    canonical = canonical_in(fetched.headers.get("link", ""))
     return Page(
         url=fetched.url,
         text=text,
+        canonical=resolver(fetched.url)(canonical) if canonical else None,
         language=_detect_language(text),
         charset=charset,
         noindex=tags.noindex,
@@ -101,6 +104,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     links, links_cut = _links(walk.links, found, fetched.url, resolve, max_links)
     tags = read_tags(fetched.headers.get("x-robots-tag", ""), walk.told_robots, robot)
     refresh = walk.refresh or fetched.headers.get("refresh", "")
+    canonical = walk.canonical or canonical_in(fetched.headers.get("link", ""))
     return Page(
         url=fetched.url,
         title=walk.title or walk.meta.get("og:title", ""),
@@ -109,7 +113,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         text=text,
         links=links,
         links_cut=links_cut,
-        canonical=resolve(walk.canonical) if walk.canonical else None,
+        canonical=resolve(canonical) if canonical else None,
         refresh=_refresh_target(refresh, fetched.url, resolve),
         language=_declared_language(walk.language) or _detect_language(text),
         charset=charset,

@@ -7,18 +7,30 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+import xxhash
+
 from focused.web.domain import registered_domain
 
 MAX_SLOTS = 8
 ORDER = "order of parameters"
 """The slot of all parameters together: in which order they stand."""
+CASE, INDEX, SLASH = "letter case", "index page", "trailing slash"
+"""Slots of the whole path: capitals, a folder's own page by its name, the slash at the end."""
+SPELLINGS = (ORDER, CASE, INDEX, SLASH)
+"""Slots that hold nothing: URLs that differ in these alone are spelled differently."""
 
 _DAY = r"(?:1[5-9]|2[0-9])\d\d(?P<by>[-/_.]?)(?:0?[1-9]|1[0-2])(?:(?P=by)(?:0?[1-9]|[12]\d|3[01]))?"
 _DATE = re.compile(rf"(?<![0-9A-Za-z]){_DAY}(?![0-9A-Za-z])")
 _LAST_DATE = re.compile(r"\{date\}/?(?:\.[a-z]{2,5})?")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])", re.I)
 _NUMBER = re.compile(r"\d+")
+_MAX_VALUE_CHARS = 100
+_ROOT_SEGMENTS = 4  # of "https://host/", split at each slash
 _TOKEN = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[0-9A-Za-z_()~-]{12,}")
+_INDEX = re.compile(
+    r"(?:index|default|home|welcome)\.(?:x?html?|shtml|php\d?|aspx?|jsp|cfm|cgi|pl)", re.IGNORECASE
+)
+_CAPITAL = re.compile(r"(?<!%)(?<!%[0-9A-F])[A-Z]")  # those of escapes are spelled by ourselves
 _DATE_NAMES = frozenset({"date", "day", "month", "year", "week", "y", "yr", "mon", "mm", "yyyy"})
 _DATE_VALUE = re.compile(rf"{_DAY}(?:T.*)?")
 
@@ -77,28 +89,89 @@ def places_of(url: str) -> tuple[Place, ...]:
 
 
 def slots_of(url: str) -> tuple[str, ...]:
-    """The parts of a normalised URL that may be a session's, each by name, eight at most.
+    """The parts of a normalised URL that may change nothing, each by name, eight at most.
 
-    Parameters, folders that look like a token, and the order of the parameters.
+    Its spelling (:data:`SPELLINGS`), folders that look like a token, and parameters.
     """
     head, _, query = url.partition("?")
+    spelled = [slot for slot in (CASE, INDEX, SLASH) if _shows(slot, head)]
     folders = [f"folder {n}" for n, each in _folders(head) if _TOKEN.fullmatch(each)]
     names = [part.partition("=")[0] for part in query.split("&") if part]
     order = [ORDER] if len(names) > 1 else []
-    return tuple(dict.fromkeys([*order, *folders, *(f"?{name}" for name in names)]))[:MAX_SLOTS]
+    parts = (*order, *spelled, *folders, *(f"?{name}" for name in names))
+    return tuple(dict.fromkeys(parts))[:MAX_SLOTS]
 
 
 def without_slots(url: str, slots: Collection[str]) -> str:
-    """The URL with those slots left out: what URLs have in common that differ in these alone."""
+    """The URL with those slots left out: what URLs have in common that differ in these alone.
+
+    A slot may be a parameter with its value, ``"?sort=up"``. No URL itself: without any slot
+    a "?" is added to one that has none.
+    """
     head, _, query = url.partition("?")
     segments = head.split("/")
     for n, each in _folders(head):
         if f"folder {n}" in slots and _TOKEN.fullmatch(each):
             segments[n] = "{}"
-    parts = [part for part in query.split("&") if f"?{part.partition('=')[0]}" not in slots]
+    if INDEX in slots and _INDEX.fullmatch(segments[-1]):
+        segments[-1] = ""
+    if SLASH in slots and segments[-1] == "" and len(segments) > _ROOT_SEGMENTS:
+        segments.pop()
+    path = "/".join(segments)
+    parts = []
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        if f"?{name}" not in slots and f"?{name}={value}" not in slots:
+            parts.append(part)
     if ORDER in slots:
         parts.sort()
-    return "/".join(segments) + "?" + "&".join(parts)
+    return (path.lower() if CASE in slots else path) + "?" + "&".join(parts)
+
+
+def valued_slot(url: str, slot: str) -> str:
+    """The slot with what ``url`` has there, if it is a parameter's (``"?sort=up"``); else itself.
+
+    Of long values, and of several, it is a hash that stands for them.
+    """
+    if not slot.startswith("?"):
+        return slot
+    parts = [part.partition("=") for part in url.partition("?")[2].split("&")]
+    values = [value for name, _, value in parts if name == slot[1:]]
+    if len(values) == 1 and len(values[0]) <= _MAX_VALUE_CHARS:
+        return f"{slot}={values[0]}"
+    return f"{slot}={xxhash.xxh3_64_hexdigest('&'.join(values).encode())}"
+
+
+def name_of_slot(slot: str) -> str:
+    """A slot without the value that :func:`valued_slot` put."""
+    return slot.partition("=")[0]
+
+
+def differing_slots(one: str, other: str) -> tuple[str, ...]:
+    """The slots in which two normalised URLs differ; none when they differ in more than slots."""
+    left = list(dict.fromkeys((*slots_of(one), *slots_of(other))))
+    if one == other or without_slots(one, left) != without_slots(other, left):
+        return ()
+    for slot in tuple(left):
+        fewer = [each for each in left if each != slot]
+        if without_slots(one, fewer) == without_slots(other, fewer):
+            left = fewer
+    return tuple(left)
+
+
+def looks_like_token(value: str) -> bool:
+    """Whether a parameter's value, or a folder, is none that a person would choose."""
+    return _TOKEN.fullmatch(value) is not None
+
+
+def _shows(slot: str, head: str) -> bool:
+    """Whether scheme, host and path would be others without a slot of the whole path."""
+    last = head[head.rindex("/") + 1 :]
+    if slot == INDEX:
+        return _INDEX.fullmatch(last) is not None
+    if slot == SLASH:
+        return not last and head.count("/") >= _ROOT_SEGMENTS
+    return _CAPITAL.search(head, len("https://")) is not None
 
 
 def _folders(head: str) -> list[tuple[int, str]]:

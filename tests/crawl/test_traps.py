@@ -16,7 +16,7 @@ from tests.support.trap_server import GOOD_PAGES, KINDS, SEED, TrapWeb
 OF_GOOD_PAGES = GOOD_BUYS * GOOD_PAGES
 MOST_PAGES_LOST = {
     "calendar": PATIENCE[PlaceKind.CALENDAR].barren,
-    "dates": 12,
+    "dates": 20,
     "paths": PATIENCE[PlaceKind.HOST].barren + OF_GOOD_PAGES,
     "segments": 60,
     "facets": PATIENCE[PlaceKind.SCRIPT].barren + OF_GOOD_PAGES,
@@ -31,7 +31,7 @@ MOST_PAGES_LOST = {
 }
 REPORTED = {
     "calendar": "trap: calendar",
-    "dates": "trap: session id",
+    "dates": "trap: idle parameter",
     "paths": "trap: endless host",
     "segments": "trap: repeated segments",
     "facets": "trap: endless parameters",

@@ -1,0 +1,135 @@
+"""Canonical links (RFC 6596): which URL a page says is its own, and whose word is good.
+
+They lie: all pages of a list point to its first, all of a site to its front
+page. So a host's are believed only when they were borne out: a page, and the
+one that it names or another that names the same, said the same
+:data:`MIN_HITS` times, ten times as often as not. From then on a URL that is
+named is not asked for when the page that names it came: that one stands for
+it. One in :data:`ONE_IN` is asked for all the same, by which a host that begins
+to lie is found out. No page stands for one of another host: none can make us
+lose those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from focused.crawl.page_texts import Said, row_key
+from focused.frontier.rows import pack
+from focused.frontier.store import StateStore
+from focused.web.url import host_of
+
+CANONICAL = "canonical of a fetched page"
+MIN_HITS = 3
+ONE_IN = 8
+_HITS_PER_MISS = 10
+_TABLE, _HOSTS = "canonicals", "canonical_hosts"
+
+
+class _Named(msgspec.Struct, array_like=True):
+    """A URL that pages name: what the first of them said.
+
+    ``stands``: it may stand for the URL; ``open``: nothing spoke against it so far.
+    """
+
+    said: bytes
+    by: str
+    stands: bool
+    open: bool = True
+
+
+class _Word(msgspec.Struct, array_like=True):
+    """How often a host's canonical links were borne out, and how often not."""
+
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        return self.hits >= max(MIN_HITS, _HITS_PER_MISS * self.misses)
+
+
+_named_in = msgspec.msgpack.Decoder(_Named).decode
+_word_in = msgspec.msgpack.Decoder(_Word).decode
+
+
+class Canonicals:
+    """Durable over its store; the caller commits.
+
+    A page that names another URL of its host adds two rows of some 100 bytes at most.
+    """
+
+    def __init__(self, store: StateStore, said_by: Callable[[str], Said | None]) -> None:
+        """``said_by`` tells what the page said that came from a URL, None if none came."""
+        self._store = store
+        self._said_by = said_by
+        self._words = {host.decode(): _word_in(raw) for host, raw in store.scan(_HOSTS)}
+
+    def are_good(self, host: str) -> bool:
+        """Whether the host's canonical links are believed."""
+        word = self._words.get(host)
+        return word is not None and word.is_good
+
+    def why(self, url: str) -> str | None:
+        """Why a normalised URL is not worth a fetch: a page that came stands for it."""
+        if not self.are_good(host_of(url)):
+            return None
+        named = self._named(url)
+        if named is None or not named.stands or not named.open:
+            return None
+        return CANONICAL if row_key(url)[0] % ONE_IN else None
+
+    def take(
+        self, url: str, said: Said, canonical: str | None, copy_of: str | None, *, stands: bool
+    ) -> None:
+        """A page came that says ``canonical`` is its URL, and repeats the page at ``copy_of``.
+
+        ``stands``: the page may stand for that URL, since it is kept and its links are followed.
+        """
+        earlier = self._named(url)
+        if earlier is not None:
+            self._hold(url, earlier, earlier.by, said, copy_of)
+        host = host_of(url)
+        if canonical is None or canonical == url or host_of(canonical) != host:
+            return
+        there = self._said_by(canonical)
+        named = self._named(canonical)
+        if there is not None:
+            same = copy_of == canonical or said.is_like(there, in_any_order=True)
+            self._count(host, said if same else None)
+        elif named is not None and named.by != url:
+            self._hold(canonical, named, named.by, said, copy_of)
+        elif named is None:
+            self._keep(canonical, _Named(said.packed(), url, stands))
+
+    def _hold(self, url: str, named: _Named, by: str, said: Said, copy_of: str | None) -> None:
+        """Hold a page against the one that named the same URL, or named it itself."""
+        same = copy_of == by or said.is_like(Said.read(named.said), in_any_order=True)
+        self._count(host_of(url), said if same else None)
+        if not same and named.open:
+            named.open = False
+            self._keep(url, named)
+
+    def _count(self, host: str, same: Said | None) -> None:
+        """One more was borne out by pages that said the same; None: it was not.
+
+        Each text counts once: many a URL without a page is answered by one text.
+        """
+        if same is not None:
+            once = row_key(f"{host} {same.text.hex()}")
+            if self._store.get(_TABLE, once) is not None:
+                return
+            self._store.put(_TABLE, once, b"")
+        word = self._words.setdefault(host, _Word())
+        word.hits += same is not None
+        word.misses += same is None
+        self._store.put(_HOSTS, host.encode(), pack(word))
+
+    def _named(self, url: str) -> _Named | None:
+        raw = self._store.get(_TABLE, row_key(url))
+        return None if raw is None else _named_in(raw)
+
+    def _keep(self, url: str, named: _Named) -> None:
+        self._store.put(_TABLE, row_key(url), pack(named))

@@ -1,0 +1,68 @@
+"""What fetched pages said, in 32 bytes each: whether two URLs brought the same page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import xxhash
+
+from focused.frontier.store import StateStore
+from focused.web.word_bag import NO_BAG
+
+TABLE = "trap_texts"
+_TEXT, _BAG, _OWN = slice(0, 16), slice(16, 24), slice(24, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """``text`` is 16 bytes that pages of the same words share, ``bag`` 8 for any order of them.
+
+    See :mod:`focused.web.skeleton` and :mod:`focused.web.word_bag`. ``own`` are 8
+    bytes of the page's URL. ``slot`` is the part of that URL that was left out
+    where this is kept, ``""`` for none.
+    """
+
+    text: bytes
+    bag: bytes
+    own: bytes
+    slot: str = ""
+
+    @classmethod
+    def of(cls, url: str, text: bytes, bag: bytes) -> Said:
+        """What the page at ``url`` said."""
+        return cls(text, bag, cls.own_of(url))
+
+    @classmethod
+    def read(cls, row: bytes) -> Said:
+        """Read a row of :meth:`packed`."""
+        return cls(row[_TEXT], row[_BAG], row[_OWN], row[32:].decode())
+
+    @staticmethod
+    def own_of(url: str) -> bytes:
+        """8 bytes of a URL."""
+        return xxhash.xxh3_64_digest(url.encode())
+
+    def without(self, slot: str) -> Said:
+        """The same, to be kept where ``slot`` was left out of the URL."""
+        return replace(self, slot=slot)
+
+    def is_like(self, other: Said, *, in_any_order: bool) -> bool:
+        """Whether both pages say the same, or ``in_any_order`` the same words."""
+        same_words = self.bag == other.bag != NO_BAG
+        return self.text == other.text or (in_any_order and same_words)
+
+    def packed(self) -> bytes:
+        """A row of 32 bytes and the slot's."""
+        return self.text + self.bag + self.own + self.slot.encode()
+
+
+def said_by(store: StateStore, url: str) -> Said | None:
+    """What the page said that came from a normalised URL; None when none came."""
+    row = store.get(TABLE, row_key(url if "?" in url else f"{url}?"))
+    said = None if row is None else Said.read(row)
+    return said if said is not None and said.own == Said.own_of(url) and not said.slot else None
+
+
+def row_key(text: str) -> bytes:
+    """16 bytes of a URL, or of what URLs have in common."""
+    return xxhash.xxh3_128_digest(text.encode())
