@@ -4,7 +4,8 @@
 none of which is a trap's. First, which links do the rules for URLs refuse? Then, which pages would
 be refused by what is learned, if the pages came in any order (a crawl takes the promising ones
 first) and one category of the labels were the topic? The category is the first with ``--share``
-of the pages or less, or each of ``--category``.
+of the pages or less, or each of ``--category``. Of what is refused as an alias, a page that
+came under another URL, it tells how much had come word for word.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from focused.crawl.canonicals import CANONICAL
+from focused.crawl.idle_slots import PARAMETER, SESSION, SPELLING
 from focused.crawl.steps import Settled
 from focused.crawl.traps import Traps
 from focused.frontier.queued import QueuedLink, link_key
@@ -65,16 +68,25 @@ def _print_learned(
     rng.shuffle(urls)
     first: dict[bytes, str] = {}
     refused, pages = [], 0
+    aliases: Counter[str] = Counter()
+    unseen = []
     with tempfile.TemporaryDirectory() as state:
         store = StateStore.open(Path(state) / "state", {}, commit_every=1_000)
         traps = Traps(store)
         traps.choose([url for url in urls if url in good][:_SEEDS])
         for fetched, page in _pages(web, urls):
             pages += 1
-            if traps.refuses(page.url) is not None:
+            reason, content = traps.refuses(page.url), content_fingerprint(page)
+            if reason is not None and reason in (SPELLING, CANONICAL, PARAMETER, SESSION):
+                aliases[reason] += 1
+                if content not in first:
+                    unseen.append(page.url)
+                    refused.append(page.url)
+                continue
+            if reason is not None:
                 refused.append(page.url)
                 continue
-            earlier = first.setdefault(content_fingerprint(page), page.url)
+            earlier = first.setdefault(content, page.url)
             judgement = Judgement(float(page.url in good), page.url in good)
             copy_of = None if earlier == page.url else earlier
             link = QueuedLink(link_key(page.url), page.url, host_of(page.url), 0.0, 0.0)
@@ -89,6 +101,10 @@ def _print_learned(
         f"{folder.name}, {category}: what is learned refuses {len(refused):,} of {pages:,} pages, "
         f"{lost} of {len(good)} on topic"
     )
+    told = ", ".join(f"{reason}: {n}" for reason, n in aliases.most_common()) or "none"
+    print(f"  aliases refused: {told}; {len(unseen)} of them had not come word for word")
+    for url in unseen[:10]:
+        print(f"    {url}")
     for line in lines:
         print(f"  {line.kind}: {line.site}: {line.pages} pages lost, {line.links} links refused")
 

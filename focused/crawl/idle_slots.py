@@ -132,7 +132,9 @@ class IdleSlots:
         first = None if raw is None else Said.read(raw)
         if first is not None and first.own != said.own:
             slots = [each.slot for each in (first, said) if each.slot]
-            if len({name_of_slot(slot) for slot in slots}) == 1:
+            names, equal = {name_of_slot(slot) for slot in slots}, len(set(slots)) < len(slots)
+            # One value on both sides: they differ in something else, their order perhaps.
+            if len(names) == 1 and not (equal and slots[0].startswith("?")):
                 self._compare(host, slots, said, first)
         if first is None or (first.slot and not said.slot):
             self._store.put(TABLE, key, said.packed())

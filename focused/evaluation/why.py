@@ -21,6 +21,7 @@ from focused.evaluation.crawl_folder import (
 )
 from focused.evaluation.reliability import Reliability, reliability
 from focused.evaluation.report import policy_of
+from focused.evaluation.why_aliases import Alias, led_to, named_by
 from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.link_prior import load_prior
 from focused.policies.probabilities import predicts_probabilities
@@ -85,6 +86,7 @@ class Explanation:
     ``out_of_scope`` why the topic's scope refuses the URL. ``scores`` holds what
     came of this crawl's links by their scores, which is what a score meant; None
     where nothing was predicted. ``ordered_only``: the scores are no probabilities.
+    ``aliases`` are other URLs of the same page, as servers and pages say.
     """
 
     url: str
@@ -95,6 +97,7 @@ class Explanation:
     out_of_scope: str = ""
     scores: Reliability | None = None
     ordered_only: bool = False
+    aliases: tuple[Alias, ...] = ()
 
 
 def explain(folder: Path, url: str) -> Explanation:
@@ -118,18 +121,25 @@ def _explain(crawl: CrawlFolder, url: str) -> Explanation:
     for spelling in spellings:
         if spelling in pages.index:
             steps, broken = _path(crawl, pages, spelling)
-            return Explanation(spelling, Fate(steps[-1].outcome), steps, broken=broken)
+            aliases = led_to(pages, spelling)
+            return Explanation(
+                spelling, Fate(steps[-1].outcome), steps, broken=broken, aliases=aliases
+            )
     for spelling in spellings:
-        mentions = _mentions(crawl.path, spelling)
-        if mentions:
-            return _explain_unfetched(crawl, pages, spelling, mentions)
+        mentions, named = _mentions(crawl.path, spelling), named_by(pages, spelling)
+        if mentions or named:
+            return _explain_unfetched(crawl, pages, spelling, mentions, named)
     raise ConfigurationError(_unknown(url, pages.index.tolist()))
 
 
 def _explain_unfetched(
-    crawl: CrawlFolder, pages: pd.DataFrame, url: str, mentions: Sequence[Mention]
+    crawl: CrawlFolder,
+    pages: pd.DataFrame,
+    url: str,
+    mentions: Sequence[Mention],
+    named: tuple[Alias, ...],
 ) -> Explanation:
-    source = mentions[0].source
+    source = mentions[0].source if mentions else named[0].url
     steps, broken = (
         _path(crawl, pages, source)
         if source in pages.index
@@ -143,6 +153,7 @@ def _explain_unfetched(
         tuple(mentions),
         broken,
         _scope_refusal(crawl.topic, url, depth),
+        aliases=named,
     )
 
 

@@ -9,6 +9,11 @@ from focused.evaluation.reliability import FEW, bin_edges, places
 from focused.evaluation.why import Explanation, Fate, Mention, Step
 from focused.evaluation.wording import odds, plain
 
+_ALIAS = {
+    "led": "It led to",
+    "names": "It names as its own URL",
+    "named": "It is named as its own URL by",
+}
 _MAX_FEATURES, _MAX_MENTIONS = 8, 10
 
 
@@ -20,6 +25,8 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
         best = _best(explanation.mentions)
         for line in _meaning(best, explanation):
             _say(console, line)
+    for alias in explanation.aliases:
+        _say(console, f"{_ALIAS[alias.says]} {plain(alias.url)}: {plain(alias.outcome)}")
     if explanation.broken:
         _say(console, f"The path is not whole: {explanation.broken}.")
     for number, step in enumerate(explanation.steps):
@@ -39,6 +46,8 @@ def _headline(explanation: Explanation) -> list[str]:
         steps = len(explanation.steps) - 1
         return [f"{url}", f"{explanation.fate}, {steps} {_plural('step', steps)} from its seed:"]
     links = len(explanation.mentions)
+    if not links:
+        return [url, "not fetched, and no link to it is kept."]
     return [
         f"{url}",
         f"not fetched, though found in {links:,} {_plural('link', links)}: {_reason(explanation)}",

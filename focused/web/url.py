@@ -40,12 +40,18 @@ _NOISE = re.compile(
         | (?:g|d|fb|y|tw|tt)clid | msclkid | gclsrc | gbraid | wbraid | igshid | srsltid | wickedid
         | li_fat_id | mc_[ce]id | mkt_tok | _g[al] | _hs(?:enc|mi) | __h(?:ssc|stc|sfp)
         | hsctatracking | vero_id | oly_(?:anon|enc)_id
-        | phpsessid | jsessionid | aspsessionid.* | session_?id | cfid | cftoken | zenid | oscsid
+        | phpsessid | jsessionid | aspsessionid.*
         )""",
     re.IGNORECASE | re.VERBOSE,
 )
-# A bare "sid" is a session only when it looks like one: elsewhere it is a story or a site.
+# These are sessions only when they look like one: "sid" may be a story, "session_id=12" the
+# session of a conference. No person writes letters and digits side by side that often.
+_MAY_BE_SESSION = frozenset(
+    ("sid", "session_id", "sessionid", "session-id", "cfid", "cftoken", "zenid", "oscsid")
+)
 _SESSION_SHAPED = re.compile(r"[0-9A-Za-z_-]{16,}")
+_LETTER_BY_DIGIT = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", re.ASCII)
+_SESSION_CHANGES = 3
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/;?]*", re.IGNORECASE)
 
 _LABEL = r"[a-z0-9_-]{1,63}"
@@ -198,7 +204,14 @@ def _is_noise(parameter: str) -> bool:
     name, _, value = parameter.partition("=")
     if _NOISE.fullmatch(name):
         return True
-    return name.lower() == "sid" and _SESSION_SHAPED.fullmatch(value) is not None
+    return name.lower() in _MAY_BE_SESSION and _is_session(value)
+
+
+def _is_session(value: str) -> bool:
+    """Whether a parameter's value is made by a machine, for one visitor."""
+    if not _SESSION_SHAPED.fullmatch(value):
+        return False
+    return value.isdigit() or len(_LETTER_BY_DIGIT.findall(value)) >= _SESSION_CHANGES
 
 
 def host_of(url: str) -> str:

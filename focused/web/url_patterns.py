@@ -152,7 +152,8 @@ def differing_slots(one: str, other: str) -> tuple[str, ...]:
     left = list(dict.fromkeys((*slots_of(one), *slots_of(other))))
     if one == other or without_slots(one, left) != without_slots(other, left):
         return ()
-    for slot in tuple(left):
+    # Parameters that are equal go first: without one of them no order would be left to tell.
+    for slot in reversed(tuple(left)):
         fewer = [each for each in left if each != slot]
         if without_slots(one, fewer) == without_slots(other, fewer):
             left = fewer

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from focused.errors import ConfigurationError, StateError
 from focused.evaluation.why import Explanation, Fate, Mention, explain
+from focused.evaluation.why_aliases import Alias
 from focused.evaluation.why_print import print_explanation
 from tests.support.crawl_folders import failed, good_page, page, write_crawl
 
@@ -179,6 +180,40 @@ def test_a_url_like_nothing_is_met_without_suggestions(crawl: Path) -> None:
 def test_a_crawl_without_links_still_explains_its_pages(crawl: Path) -> None:
     (crawl / "links.parquet").unlink()
     assert explain(crawl, GOOD).fate is Fate.FETCHED
+
+
+def test_a_redirect_is_told_with_where_it_led(tmp_path: Path) -> None:
+    old, older, new = (f"http://a.example/{name}" for name in ("old", "older", "new"))
+    rows = [
+        page(older, parent=None, outcome="redirected", points_to=old),
+        page(old, parent=older, outcome="redirected", points_to=new),
+        failed(new, "gone", parent=old),
+    ]
+    told = explain(write_crawl(tmp_path, rows), older)
+    assert told.aliases == (Alias("led", old, "redirected"), Alias("led", new, "gone"))
+    assert "It led to http://a.example/new: gone" in printed(told)
+
+
+def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
+    one, two = "http://a.example/1", "http://a.example/2"
+    rows = [
+        page(one, parent=None, outcome="redirected", points_to=two),
+        page(two, parent=one, outcome="redirected", points_to=one),
+    ]
+    told = explain(write_crawl(tmp_path, rows), one)
+    assert [alias.url for alias in told.aliases] == [two, one]
+
+
+def test_a_url_that_was_not_fetched_is_told_with_the_page_that_names_it(tmp_path: Path) -> None:
+    node, name = "http://a.example/node/1", "http://a.example/whales"
+    rows = [good_page(SEED, parent=None), good_page(node, parent=SEED, points_to=name)]
+    told = explain(write_crawl(tmp_path, rows), name)
+    assert (told.fate, told.aliases) == (Fate.NOT_FETCHED, (Alias("named", node, "fetched"),))
+    assert [step.url for step in told.steps] == [SEED, node]
+    assert "It is named as its own URL by http://a.example/node/1" in printed(told)
+    assert explain(write_crawl(tmp_path, rows), node).aliases == (
+        Alias("names", name, "not fetched"),
+    )
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:

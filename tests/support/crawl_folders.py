@@ -30,6 +30,7 @@ _PAGE: dict[str, Any] = {
     "bytes": 1000,
     "duplicate_of": None,
     "duplicate_kind": None,
+    "points_to": None,
     "training": False,
     "found_at": 0.0,
     "elapsed_s": 0.1,

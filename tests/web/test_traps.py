@@ -14,7 +14,18 @@ from focused.web.page import Link, Page
 from focused.web.scope import ScopeFilter
 from focused.web.skeleton import beginning_of, frame_of, text_of
 from focused.web.traps import trap_in
-from focused.web.url_patterns import ORDER, places_of, slots_of, without_slots
+from focused.web.url_patterns import (
+    CASE,
+    INDEX,
+    ORDER,
+    SLASH,
+    differing_slots,
+    name_of_slot,
+    places_of,
+    slots_of,
+    valued_slot,
+    without_slots,
+)
 
 HOST = "https://a.test"
 
@@ -139,6 +150,63 @@ def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> N
     url = f"{HOST}/s-4f3c2b1a9e8d/page/1?b=2&a=1"
     assert slots_of(url) == (ORDER, "folder 3", "?b", "?a")
     assert slots_of(f"{HOST}/documentation/page.html") == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "slots"),
+    [
+        ("/Dir/page", "/dir/page", (CASE,)),
+        ("/dir/index.html", "/dir/", (INDEX,)),
+        ("/dir/Default.aspx?a=1", "/dir/?a=1", (INDEX,)),
+        ("/dir/", "/dir", (SLASH,)),
+        ("/index.html", "/", (INDEX,)),
+        ("/Dir/INDEX.html", "/dir/", (CASE, INDEX)),
+        ("/x?b=1&a=2", "/x?a=2&b=1", (ORDER,)),
+        ("/x?id=3&sort=up", "/x?id=3", ("?sort",)),
+        ("/x?id=3&sort=up", "/x?sort=down&id=3", ("?sort",)),
+        ("/index.html5", "/", ()),
+        ("/dir/indexes", "/dir/", ()),
+        ("/a", "/b", ()),
+        ("/a", "/a", ()),
+    ],
+)
+def test_what_two_spellings_differ_in_is_named(one: str, other: str, slots: tuple) -> None:
+    assert set(differing_slots(HOST + one, HOST + other)) == set(slots)
+    assert set(differing_slots(HOST + other, HOST + one)) == set(slots)
+
+
+def test_the_front_page_has_no_slash_to_lose_and_escapes_no_case() -> None:
+    assert slots_of(f"{HOST}/") == ()
+    assert slots_of(f"{HOST}/caf%C3%A9") == ()
+    assert slots_of(f"{HOST}/caf%C3%A9/") == (SLASH,)
+    assert slots_of(f"{HOST}/%2EFoo") == (CASE,)
+
+
+SPELLED = st.builds(
+    lambda segments, parts: f"{HOST}/{'/'.join(segments)}?{'&'.join(parts)}".removesuffix("?"),
+    st.lists(st.sampled_from(["Dir", "dir", "index.html", "Index.PHP", ""]), max_size=3),
+    st.lists(st.sampled_from(["a=1", "a=2", "b=1", "b"]), max_size=3),
+)
+
+
+@given(SPELLED, SPELLED)
+def test_two_urls_without_what_they_differ_in_are_one(one: str, other: str) -> None:
+    slots = differing_slots(one, other)
+    assert bool(differing_slots(other, one)) == bool(slots)
+    if slots:
+        assert without_slots(one, slots) == without_slots(other, slots)
+        assert without_slots(one, ()) != without_slots(other, ())
+    assert all(name_of_slot(valued_slot(one, slot)) == slot for slot in slots_of(one))
+
+
+def test_one_value_of_a_parameter_can_be_left_out() -> None:
+    first, second = f"{HOST}/list?page=1&by=", f"{HOST}/list?page=2&by="
+    assert valued_slot(first, "?page") == "?page=1"
+    assert without_slots(first, ["?page=1"]) == f"{HOST}/list?by="
+    assert without_slots(second, ["?page=1"]) == f"{HOST}/list?page=2&by="
+    assert without_slots(f"{HOST}/list?page=1&by", [valued_slot(first, "?by")]) == (
+        f"{HOST}/list?page=1"
+    )
 
 
 def test_urls_that_differ_in_a_slot_alone_are_one_without_it() -> None:

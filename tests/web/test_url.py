@@ -55,7 +55,10 @@ def test_a_url_has_one_spelling(raw: str, normal: str) -> None:
         ("http://a.com/?fbclid=1&gclid=2", "http://a.com/"),
         ("http://a.com/?PHPSESSID=abc&p=2", "http://a.com/?p=2"),
         ("http://a.com/x;jsessionid=0F3A?p=2", "http://a.com/x?p=2"),
-        ("http://a.com/?sid=0123456789abcdef0123", "http://a.com/"),
+        ("http://a.com/?sid=4f3c2b1a9e8d0123abcd", "http://a.com/"),
+        ("http://a.com/?Session_ID=d9428888-122b-11e1-b85c-61cd3cbb3210", "http://a.com/"),
+        ("http://a.com/?cftoken=4f1c9a0b7d2e6f88&id=3", "http://a.com/?id=3"),
+        ("http://a.com/?zenid=1234567890123456", "http://a.com/"),
         ("http://a.com/..;jsessionid=1/b", "http://a.com/b"),
     ],
 )
@@ -67,6 +70,10 @@ def test_tracking_parameters_and_session_ids_are_dropped(raw: str, normal: str) 
     "url",
     [
         "http://a.com/story?sid=42",
+        "http://a.com/programme?session_id=12",
+        "http://a.com/programme?sessionid=introduction-to-whales",
+        "http://a.com/programme?session_id=2026-11-keynote-whales",
+        "http://a.com/item.cfm?cfid=88291",
         "http://a.com/?b=2&a=1",
         "http://a.com/a;v=1/b",
         "http://a.com//double",

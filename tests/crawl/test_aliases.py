@@ -1,0 +1,167 @@
+"""Pages under many URLs: what that costs, and that no page is lost to hosts that lie about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from focused.crawl.canonicals import CANONICAL, ONE_IN
+from focused.crawl.idle_slots import MIN_SAME, PARAMETER, SPELLING
+from focused.topic import Scope
+from focused.web.page import FailureKind
+from tests.support.alias_web import PAGES, SEED, AliasWeb
+from tests.support.simulated import Simulation, moved, page, site, topic
+
+WITH_FRONTS = PAGES + 2
+"""The pages of a host, its front page, and the seed."""
+
+
+def crawled(simulate, tmp_path, kind: str, **sections) -> Simulation:
+    mine = topic(tmp_path, SEED, delay_s=0.0, **sections)
+    crawl = simulate(mine, AliasWeb(kind)).run(most_steps=4_000)
+    assert crawl.ended == "frontier is empty"
+    return crawl
+
+
+def titles(crawl: Simulation) -> set[str]:
+    """Each page of an :class:`AliasWeb` has a title of its own, whatever its URL."""
+    return {row["title"] for row in crawl.rows.values() if row["outcome"] == "fetched"}
+
+
+def refused(crawl: Simulation) -> dict[str, int]:
+    """Links refused at the door, by reason, and dropped at their turn, by kind."""
+    counters = crawl.crawl.counters
+    return {**counters.out_of_scope, **counters.failures}
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_most"),
+    [
+        ("sorts", 2 * MIN_SAME),
+        ("lists", MIN_SAME),
+        ("spelled", 4 * MIN_SAME),
+        ("moved", MIN_SAME),
+        ("canonical", 2 * MIN_SAME),
+        ("front-liar", 0),
+    ],
+)
+def test_every_page_comes_and_few_come_twice(simulate, tmp_path, kind, at_most):
+    crawl = crawled(simulate, tmp_path, kind)
+    assert len(titles(crawl)) == WITH_FRONTS
+    assert len(crawl.urls) <= WITH_FRONTS + at_most
+
+
+@pytest.mark.parametrize("kind", ["sorts", "spelled", "moved", "canonical"])
+def test_without_what_is_learned_they_are_fetched_again_and_again(simulate, tmp_path, kind):
+    crawl = crawled(simulate, tmp_path, kind, scope=Scope(traps=False))
+    assert len(titles(crawl)) == WITH_FRONTS
+    assert len(crawl.urls) > WITH_FRONTS + 0.8 * PAGES
+
+
+def test_a_host_whose_items_are_gone_keeps_those_that_are_there(simulate, tmp_path):
+    """They are answered by one text, or led to their list: neither makes the number idle."""
+    crawl = crawled(simulate, tmp_path, "gone")
+    there = {f"{name} {n}" for name in ("/item", "/old") for n in range(0, 2 * PAGES, 2)}
+    assert there <= titles(crawl)
+
+
+def test_a_host_that_begins_to_lie_is_found_out(simulate, tmp_path):
+    crawl = crawled(simulate, tmp_path, "late-liar")
+    assert len(titles(crawl)) >= WITH_FRONTS - ONE_IN
+    assert not crawl.crawl.traps.refuses("http://late-liar.test/page/20")
+
+
+def test_what_is_refused_is_called_by_its_name_and_no_trap(simulate, tmp_path):
+    crawl = crawled(simulate, tmp_path, "spelled")
+    assert crawl.crawl.traps.refuses("http://spelled.test/GUIDE/partaa/") == SPELLING
+    assert refused(crawl).get(FailureKind.ALIAS, 0) + refused(crawl).get(SPELLING, 0) > PAGES
+    assert crawl.crawl.traps.tally.lines() == []
+
+
+def test_a_sort_order_is_an_idle_parameter_with_a_line_in_the_report(simulate, tmp_path):
+    crawl = crawled(simulate, tmp_path, "sorts")
+    (line,) = crawl.crawl.traps.tally.lines()
+    assert (line.site, line.kind) == ("sorts.test", PARAMETER)
+    assert line.links > PAGES
+
+
+def test_the_first_page_of_a_list_is_the_list_and_its_second_is_not(simulate, tmp_path):
+    crawl = crawled(simulate, tmp_path, "lists")
+    late = "http://lists.test/list/0?page={}"
+    assert crawl.crawl.traps.refuses(late.format(1)) == PARAMETER
+    assert crawl.crawl.traps.refuses(late.format(7)) is None
+
+
+def test_what_was_learned_is_kept_over_a_restart(simulate, tmp_path):
+    crawl = crawled(simulate, tmp_path, "canonical").restart()
+    known = [url for url in crawl.urls if "/node/" in url]
+    named = [crawl.rows[url]["points_to"] for url in known]
+    reasons = [crawl.crawl.traps.refuses(url) for url in named]
+    assert reasons.count(CANONICAL) > PAGES / 2
+    assert not any(crawl.crawl.traps.refuses(url) for url in known)
+
+
+A, B = "http://a.test/", "http://b.test/"
+ITEMS = [f"amber beacon cedar dune ember fjord grove harbor {word} whale" for word in "xyzuvw"]
+
+
+def named(url: str, canonical: str, text: str, *links: str):
+    return page(url, *links, text=text, link=f'<{canonical}>; rel="canonical"')
+
+
+def test_a_list_in_another_order_that_names_a_fetched_one_is_its_duplicate(simulate, tmp_path):
+    text = " ".join(ITEMS)
+    web = site(
+        page(A, f"{A}list"),
+        page(f"{A}list", f"{A}list?by=size", text=text, title="t"),
+        page(
+            f"{A}list?by=size",
+            f"{A}list?by=size",
+            text=" ".join(reversed(text.split())),
+            title="t",
+            link=f"<{A}list>; rel=canonical",
+        ),
+    )
+    crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, policy="bfs").run()
+    row = crawl.rows[f"{A}list?by=size"]
+    assert (row["duplicate_of"], row["duplicate_kind"]) == (f"{A}list", "canonical")
+    assert (row["on_topic"], row["points_to"]) == (False, f"{A}list")
+
+
+def test_another_hosts_page_is_never_refused_for_what_a_host_says(simulate, tmp_path):
+    """A host that copies pages, and then names others that it has nothing of."""
+    true, lies = range(6), range(6, 12)
+    texts = {n: f"whale {chr(97 + n) * 9} {' '.join(ITEMS[:3])}" for n in range(12)}
+    bodies = [page(f"{B}{n}", text=texts[n]) for n in range(12)]
+    copies = [named(f"{A}{n}", f"{B}{n}", texts[n]) for n in true]
+    liars = [named(f"{A}{n}", f"{B}{n}", f"spam {n}") for n in lies]
+    front = page(A, *(f"{A}{n}" for n in range(12)), *(f"{B}{n}" for n in range(12)))
+    crawl = simulate(
+        topic(tmp_path, A, delay_s=0.0), site(front, *bodies, *copies, *liars), policy="bfs"
+    ).run()
+    assert {f"{B}{n}" for n in range(12)} <= set(crawl.urls)
+
+
+def test_a_page_that_is_left_out_stands_for_no_other(simulate, tmp_path):
+    bodies = []
+    for n, text in enumerate(ITEMS):
+        noindex = {"x_robots_tag": "noindex"} if n > 3 else {}
+        link = f"<{A}{n}>; rel=canonical"
+        bodies += [
+            page(f"{A}{n}", text=text),
+            page(f"{A}print/{n}", text=text, link=link, **noindex),
+        ]
+    front = page(A, *(f"{A}print/{n}" for n in range(6)), *(f"{A}{n}" for n in range(6)))
+    crawl = simulate(topic(tmp_path, A, delay_s=0.0), site(front, *bodies), policy="bfs").run()
+    assert {f"{A}4", f"{A}5"} <= set(crawl.urls)
+
+
+def test_rows_tell_where_redirects_led_and_what_pages_call_themselves(simulate, tmp_path):
+    web = site(
+        page(A, f"{A}old", f"{A}page"),
+        moved(f"{A}old", f"{A}new"),
+        page(f"{A}new"),
+        named(f"{A}page", f"{A}other", "whale"),
+    )
+    rows = simulate(topic(tmp_path, A), web).run().rows
+    points = {url: row["points_to"] for url, row in rows.items()}
+    assert points == {A: None, f"{A}old": f"{A}new", f"{A}new": None, f"{A}page": f"{A}other"}
