@@ -72,6 +72,10 @@ class Canonicals:
         word = self._words.get(host)
         return word is not None and word.is_good
 
+    def are_told_of(self, url: str) -> bool:
+        """Whether a page named a normalised URL before it came."""
+        return self._named(url) is not None
+
     def why(self, url: str) -> str | None:
         """Why a normalised URL is not worth a fetch: a page that came stands for it."""
         if not self.are_good(host_of(url)):
@@ -96,9 +100,10 @@ class Canonicals:
             return
         there = self._said_by(canonical)
         named = self._named(canonical)
-        if there is not None:
-            same = copy_of == canonical or said.is_like(there, in_any_order=True)
-            self._count(host, said if same else None)
+        if copy_of == canonical:
+            self._count(host, said)
+        elif there is not None and there.is_told:
+            self._count(host, said if said.is_like(there, in_any_order=True) else None)
         elif named is not None and named.by != url:
             self._hold(canonical, named, named.by, said, copy_of)
         elif named is None:

@@ -92,22 +92,19 @@ class IdleSlots:
         stands = not first.slot or not {first.slot, name_of_slot(first.slot)}.isdisjoint(idle)
         return _named(url, idle) if stands and first.own != Said.own_of(url) else None
 
-    def take(self, url: str, text: bytes, bag: bytes) -> Said:
-        """A page came from ``url``: count what it tells; return what is kept of it.
-
-        ``text`` and ``bag`` are as in :class:`Said`.
-        """
+    def take(self, url: str, said: Said, copy_of: str | None) -> None:
+        """A page came from ``url`` that repeats the page at ``copy_of``: count what it tells."""
         host = host_of(url)
         idle = self._idle.get(host, [])
-        said = Said.of(url, text, bag)
-        self._arrive(host, without_slots(url, ()), said)
+        original = b"" if copy_of is None else Said.own_of(copy_of)
+        self._arrive(host, without_slots(url, ()), said, original)
         if idle:
-            self._arrive(host, without_slots(url, idle), said)
+            self._arrive(host, without_slots(url, idle), said, original)
         for slot in slots_of(url):
             valued = valued_slot(url, slot)
             if slot not in idle and valued not in idle:
-                self._arrive(host, without_slots(url, {*idle, slot}), said.without(valued))
-        return said
+                bare = without_slots(url, {*idle, slot})
+                self._arrive(host, bare, said.without(valued), original)
 
     def told(self, url: str, other: str) -> None:
         """The server itself says that a normalised URL and ``other`` are one page.
@@ -122,7 +119,7 @@ class IdleSlots:
             if self._is_new(f"{host} {slot} > {other}"):
                 self._count(host, shown or [slot], other)
 
-    def _arrive(self, host: str, bare: str, said: Said) -> None:
+    def _arrive(self, host: str, bare: str, said: Said, original: bytes) -> None:
         """Hold a page against the first one of that bare URL, or let it be the first.
 
         Both must have left out the same slot, or one of them none: else they differ in two.
@@ -135,17 +132,21 @@ class IdleSlots:
             names, equal = {name_of_slot(slot) for slot in slots}, len(set(slots)) < len(slots)
             # One value on both sides: they differ in something else, their order perhaps.
             if len(names) == 1 and not (equal and slots[0].startswith("?")):
-                self._compare(host, slots, said, first)
+                self._compare(host, slots, said, first, original)
         if first is None or (first.slot and not said.slot):
             self._store.put(TABLE, key, said.packed())
 
-    def _compare(self, host: str, slots: Sequence[str], one: Said, other: Said) -> None:
+    def _compare(
+        self, host: str, slots: Sequence[str], one: Said, first: Said, original: bytes
+    ) -> None:
         # Sorted in another way a list is the same; spelled in another way it would be by chance.
         in_any_order = slots[0].startswith("?") or slots[0] == ORDER
-        if not one.is_like(other, in_any_order=in_any_order):
+        if first.own == original:
+            self._count(host, slots, original.hex())
+        elif not one.is_like(first, in_any_order=in_any_order):
             self._count(host, slots, None)
         else:
-            self._count(host, slots, (one.text if one.text == other.text else one.bag).hex())
+            self._count(host, slots, (one.text if one.text == first.text else one.bag).hex())
 
     def _count(self, host: str, slots: Sequence[str], same: str | None) -> None:
         """Count for the slot of one or two pages, with its values there.

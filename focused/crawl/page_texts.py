@@ -10,6 +10,8 @@ from focused.frontier.store import StateStore
 from focused.web.word_bag import NO_BAG
 
 TABLE = "trap_texts"
+NO_TEXT = bytes(16)
+"""Of a page that nothing is compared with, but as a copy of another."""
 _TEXT, _BAG, _OWN = slice(0, 16), slice(16, 24), slice(24, 32)
 
 
@@ -28,8 +30,8 @@ class Said:
     slot: str = ""
 
     @classmethod
-    def of(cls, url: str, text: bytes, bag: bytes) -> Said:
-        """What the page at ``url`` said."""
+    def of(cls, url: str, text: bytes = NO_TEXT, bag: bytes = NO_BAG) -> Said:
+        """What the page at ``url`` said, or only that it came."""
         return cls(text, bag, cls.own_of(url))
 
     @classmethod
@@ -48,8 +50,13 @@ class Said:
 
     def is_like(self, other: Said, *, in_any_order: bool) -> bool:
         """Whether both pages say the same, or ``in_any_order`` the same words."""
-        same_words = self.bag == other.bag != NO_BAG
-        return self.text == other.text or (in_any_order and same_words)
+        same_text = self.text == other.text != NO_TEXT
+        return same_text or (in_any_order and self.bag == other.bag != NO_BAG)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether more is kept than that the page came."""
+        return self.text != NO_TEXT
 
     def packed(self) -> bytes:
         """A row of 32 bytes and the slot's."""

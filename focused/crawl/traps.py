@@ -140,10 +140,11 @@ class Traps:
     def _take(self, settled: Settled, page: Page) -> None:
         """Learn from what came under which URL; most pages have no other, and are not hashed."""
         url = settled.link.url
-        if slots_of(url) or may_be_sorted(page) or self._canonicals.are_told_of(url):
+        said = Said.of(url)
+        if may_be_sorted(page):
             said = Said.of(url, text_of(page), word_bag(page))
-        else:
-            said = Said.of(url)
+        elif slots_of(url) or self._canonicals.are_told_of(url):
+            said = Said.of(url, text_of(page))
         self._slots.take(url, said, settled.duplicate_of)
         # A page that is no harvest, or leads nowhere, stands for no other.
         stands = not settled.left_out and not page.nofollow
