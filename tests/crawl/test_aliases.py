@@ -6,9 +6,13 @@ import pytest
 
 from focused.crawl.canonicals import CANONICAL, ONE_IN
 from focused.crawl.idle_slots import MIN_SAME, PARAMETER, SPELLING
+from focused.learning.apprentice import Apprentice
+from focused.learning.evidence import parent_log_odds
 from focused.topic import Scope
-from focused.web.page import FailureKind
+from focused.web.page import FailureKind, Page
 from tests.support.alias_web import PAGES, SEED, AliasWeb
+from tests.support.keyword_guide import WhaleJudge
+from tests.support.pupil import Pupil
 from tests.support.simulated import Simulation, moved, page, site, topic
 
 WITH_FRONTS = PAGES + 2
@@ -165,3 +169,29 @@ def test_rows_tell_where_redirects_led_and_what_pages_call_themselves(simulate, 
     rows = simulate(topic(tmp_path, A), web).run().rows
     points = {url: row["points_to"] for url, row in rows.items()}
     assert points == {A: None, f"{A}old": f"{A}new", f"{A}new": None, f"{A}page": f"{A}other"}
+
+
+def test_a_redirect_to_a_link_that_waits_adds_what_it_was_found_by(simulate, tmp_path):
+    """It waits, found on a page off topic, as a redirect leads there from one that is on topic."""
+    web = site(
+        page(A, f"{A}later", f"{A}whale", text="trade"),
+        page(f"{A}whale", f"{A}whale/old", text="whale whale"),
+        moved(f"{A}whale/old", f"{A}later"),
+        page(f"{A}later", text="at last"),
+    )
+    scorer = Apprentice(WhaleJudge())
+    crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, scorer=scorer).run()
+    assert crawl.urls == [A, f"{A}whale", f"{A}whale/old", f"{A}later"]
+    row = crawl.rows[f"{A}later"]
+    on_topic = parent_log_odds(WhaleJudge().judge(Page(A, text="whale")))
+    assert row["evidence"]["in_links"] == 2
+    assert row["evidence"]["parent"] == pytest.approx(on_topic, abs=0.01)
+    assert row["depth"] == 1
+
+
+def test_a_scorer_of_ones_own_sees_a_redirects_target_as_before(simulate, tmp_path):
+    web = site(
+        page(A, f"{A}old", f"{A}new", text="whale"), moved(f"{A}old", f"{A}new"), page(f"{A}new")
+    )
+    crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, scorer=Pupil()).run()
+    assert crawl.rows[f"{A}new"]["outcome"] == "fetched"
