@@ -10,7 +10,9 @@ downloader tells the settling, or the link's host would be leased for ever.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
@@ -94,48 +96,58 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
 
 def bound_heads(pool: Any, connected: Callable[[str], object]) -> None:
-    """Let the connections of a Twisted pool give up on endless headers.
+    """Let the connections of a Twisted pool, which asks once, give up on endless headers.
 
     ``connected`` hears the address of each new one.
     """
-    make = pool._factory
+    connect = pool.getConnection
+    bounded: WeakSet[Any] = WeakSet()
 
-    def factory(*arguments: Any, **named: Any) -> Any:
-        made = make(*arguments, **named)
-        build = made.buildProtocol
+    def with_bound(connection: Any) -> Any:
+        if connection not in bounded:
+            bounded.add(connection)
+            _bound(connection)
+            connected(getattr(connection.transport.getPeer(), "host", ""))
+        return connection
 
-        def build_protocol(address: Any) -> Any:
-            connected(getattr(address, "host", ""))
-            return _bounded(build(address))
+    def get_connection(*asked: Any, **named: Any) -> Deferred[Any]:
+        return connect(*asked, **named).addCallback(with_bound)  # type: ignore[no-any-return]
 
-        made.buildProtocol = build_protocol
-        return made
-
-    pool._factory = factory
-
-
-def _bounded(protocol: Any) -> Any:
-    """Count the lines of each answer's head; its parser is made with the request."""
-    send = protocol.request
-
-    def request(asked: Any) -> Any:
-        answered = send(asked)
-        parser = protocol._parser
-        parser.lineReceived = _counted(parser.lineReceived)
-        return answered
-
-    protocol.request = request
-    return protocol
+    pool.getConnection = get_connection
 
 
-def _counted(line_received: Callable[[bytes], None]) -> Callable[[bytes], None]:
-    left = MAX_HEAD_BYTES
+@dataclass(slots=True)
+class _Head:
+    """The head of an answer, which is waited for until Twisted has read it."""
 
-    def counted(line: bytes) -> None:
-        nonlocal left
-        left -= len(line) + 1
-        if left < 0:
+    bytes: int = 0
+    waits: bool = True
+
+    def ended(self, answer: Any) -> Any:
+        self.waits = False
+        if self.bytes > MAX_HEAD_BYTES:
             raise TooLargeError(f"more than {MAX_HEAD_BYTES} bytes of headers")
-        line_received(line)
+        return answer
 
-    return counted
+
+def _bound(connection: Any) -> None:
+    """Break off a connection whose answer's head is too long: by a packet at most, not to the byte.
+
+    Interim answers belong to it. What is replaced are public methods.
+    """
+    send, receive = connection.request, connection.dataReceived
+    head = _Head(waits=False)
+
+    def request(asked: Any) -> Deferred[Any]:
+        nonlocal head
+        head = _Head()
+        return send(asked).addBoth(head.ended)  # type: ignore[no-any-return]
+
+    def received(data: bytes) -> None:
+        receive(data)
+        if head.waits:
+            head.bytes += len(data)
+            if head.bytes > MAX_HEAD_BYTES:
+                connection.abort()
+
+    connection.request, connection.dataReceived = request, received

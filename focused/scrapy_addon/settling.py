@@ -20,6 +20,8 @@ from focused.scrapy_addon.scheduler import HANDLED, LEASE
 from focused.scrapy_addon.session import Session, session_of
 
 SETTLED = "focused_settled"
+LEFT_OUT = "focused_left_out"
+"""Key of a response's meta: its page asks not to be indexed, and is left out as it asks."""
 
 
 class SettlingMiddleware:
@@ -51,6 +53,7 @@ class SettlingMiddleware:
         if self._session.follow_links and settled.page is None:
             raise IgnoreRequest(f"no page: {settled.failure}")
         request.meta[SETTLED] = settled
+        request.meta[LEFT_OUT] = settled.left_out
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:

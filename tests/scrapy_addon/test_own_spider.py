@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from tests.support.crawling import ROOT, write_topic
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect, served
@@ -89,6 +90,48 @@ def test_the_spiders_own_requests_obey_robots_txt(tmp_path: Path) -> None:
     with served(web()) as site:
         run(EXAMPLE / "own_spider.py", topic, site)
     assert "/secret" not in [x.path for x in site.accesses]
+
+
+SPIDER_OF_ALL_PAGES = """
+import scrapy
+
+class S(scrapy.Spider):
+    name = "s"
+    start_urls = ["http://a.test/hidden", "http://a.test/open"]
+    custom_settings = {"ADDONS": {"focused.scrapy_addon.FocusedAddon": 0}}
+
+    def parse(self, response):
+        print("ASKED TO LEAVE OUT", response.url, response.meta["focused_left_out"])
+        yield {"url": response.url}
+        yield from response.follow_all(css="a")
+"""
+
+
+def pages_that_hide() -> MemoryWeb:
+    return MemoryWeb(
+        page("http://a.test/hidden", html("Hidden", "/behind"), x_robots_tag="noindex"),
+        page("http://a.test/open", html("Open", text="whale whale")),
+        page("http://a.test/behind", html("Behind", text="whale whale whale")),
+    )
+
+
+@pytest.mark.parametrize("noindex", ["leave-out", "keep"])
+def test_items_of_pages_that_ask_not_to_be_indexed_are_dropped_unless_they_are_kept(
+    tmp_path: Path, noindex: str
+) -> None:
+    spider = tmp_path / "all.py"
+    spider.write_text(SPIDER_OF_ALL_PAGES)
+    topic = write_topic(tmp_path, "http://a.test/open", politeness=f'noindex = "{noindex}"')
+    with served(pages_that_hide()) as site:
+        items, said = run(spider, topic, site)
+    left_out = noindex == "leave-out"
+    expected = {"http://a.test/open", "http://a.test/behind"}
+    if not left_out:
+        expected.add("http://a.test/hidden")
+    assert {item["url"] for item in items} == expected
+    assert f"LEAVE OUT http://a.test/hidden {left_out}" in said
+    assert "LEAVE OUT http://a.test/open False" in said
+    assert ("'item_dropped_reasons_count/NotToBeIndexed': 1" in said) == left_out
 
 
 SPIDER_WITH_STATE = """
