@@ -11,6 +11,8 @@ import asyncio
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.access_rules import ROBOTS
 from tests.support.hostile_hosts import Asked, Behaviour
@@ -198,8 +200,13 @@ async def _deeper(asked: Asked) -> None:
 
 
 async def _sessions(asked: Asked) -> None:
-    links = [f"/shop?item={n}&sid={asked.host}{asked.times}{n}{len(asked.path)}" for n in range(5)]
-    await asked.answer(200, html("Shop", *links, text="the same shop"))
+    item = "abcdefgh"[int(dict(parse_qsl(urlsplit(asked.path).query)).get("item", 0))]
+    visits = [
+        sha256(f"{asked.host}{asked.times}{asked.path}{n}".encode()).hexdigest()[:20]
+        for n in range(8)
+    ]
+    links = [f"/shop?item={n}&visit={visit}" for n, visit in enumerate(visits)]
+    await asked.answer(200, html("Shop", *links, text=f"the item {item * 5} of the shop"))
 
 
 async def _facets(asked: Asked) -> None:
