@@ -74,7 +74,8 @@ class Scope:
     lets in what is no public server: loopback, private and link-local networks.
     With ``near_duplicates`` a page that repeats an earlier one but for a few
     words is a copy of it. ``drop_parameters`` are names of query parameters,
-    or beginnings that end in ``*``, that tell nothing of the page.
+    or beginnings that end in ``*``, that tell nothing of the page; ``keep_parameters``
+    are such names that always do.
     """
 
     allow_hosts: tuple[str, ...] = ()
@@ -93,6 +94,7 @@ class Scope:
     near_duplicates: bool = True
     traps: bool = True
     drop_parameters: tuple[str, ...] = ()
+    keep_parameters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

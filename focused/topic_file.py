@@ -198,6 +198,9 @@ def _training(section: Table, folder: Path, name: str) -> Training:
 def _scope(section: Table) -> Scope:
     default = Scope()
     content_types = _matching(section, "content_types", _CONTENT_TYPE, "like text/html")
+    dropped, kept = (_parameters(section, key) for key in ("drop_parameters", "keep_parameters"))
+    for name in sorted(set(dropped) & set(kept)):
+        section.wrong("keep_parameters", f'"{name}" is in drop_parameters, too')
     return Scope(
         allow_hosts=section.hosts("allow_hosts"),
         deny_hosts=section.hosts("deny_hosts"),
@@ -218,7 +221,8 @@ def _scope(section: Table) -> Scope:
         private_addresses=section.flag("private_addresses", default.private_addresses),
         near_duplicates=section.flag("near_duplicates", default.near_duplicates),
         traps=section.flag("traps", default.traps),
-        drop_parameters=_parameters(section, "drop_parameters"),
+        drop_parameters=dropped,
+        keep_parameters=kept,
     )
 
 

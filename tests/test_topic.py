@@ -437,6 +437,16 @@ def test_a_bad_regular_expression_is_shown_with_its_fault(folder: Path) -> None:
     assert said.startswith("scope.allow_paths: '/(a' is no regular expression: missing )")
 
 
+def test_a_parameter_is_dropped_or_kept_and_not_both(folder: Path) -> None:
+    both = '[scope]\ndrop_parameters = ["sort", "view_*"]\nkeep_parameters = ["sort", "view_id"]\n'
+    said = complaint(folder, SMALLEST + both)
+    assert said == 'scope.keep_parameters: "sort" is in drop_parameters, too'
+    fine = both.replace('"sort", ', "")
+    (folder / "fine.toml").write_text(SMALLEST + fine, encoding="utf-8")
+    scope = load_topic(folder / "fine.toml").scope
+    assert (scope.drop_parameters, scope.keep_parameters) == (("view_*",), ("view_id",))
+
+
 def test_a_section_that_is_no_section_is_an_error(folder: Path) -> None:
     said = complaint(folder, "scope = 3\n" + SMALLEST)
     assert said == "scope: must be a section: a line [scope] with its keys below"

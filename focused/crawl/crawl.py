@@ -30,6 +30,7 @@ from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
 from focused.web.page import FailureKind, Outcome
+from focused.web.parameters import parameters_in
 from focused.web.parse import parse_page
 from focused.web.robots import product_token
 from focused.web.url import host_of, normalise, robots_url
@@ -73,7 +74,9 @@ class Crawl:
         self._store = store
         self._care = HostCare(topic, self.counters, store, self.frontier)
         self.mirrors = self._care.mirrors.pairs
-        self.traps = Traps(store, on=topic.scope.traps)
+        self.traps = Traps(
+            store, on=topic.scope.traps, keeps=parameters_in(topic.scope.keep_parameters)
+        )
         self._discovery = Discovery(
             topic.scope,
             policy.scorer,

@@ -75,7 +75,7 @@ class Settling:
         self._training_urls = training_urls
         self._follow_links = follow_links
         self._parse = parse
-        self._dropped = DroppedParameters(topic.scope.drop_parameters)
+        self._dropped = DroppedParameters(topic.scope.drop_parameters, topic.scope.keep_parameters)
 
     def settle(self, link: QueuedLink, outcome: Outcome, now: float) -> Settled:
         """Take in what the fetch of ``link`` brought."""

@@ -95,6 +95,11 @@ def test_the_first_page_of_a_list_is_the_list_and_its_second_is_not(simulate, tm
     assert crawl.crawl.traps.refuses(late.format(7)) is None
 
 
+def test_a_parameter_that_is_kept_is_never_idle(simulate, tmp_path):
+    crawl = crawled(simulate, tmp_path, "sorts", scope=Scope(keep_parameters=("so*",)))
+    assert len(crawl.urls) > 4 * PAGES
+
+
 def test_what_was_learned_is_kept_over_a_restart(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "canonical").restart()
     known = [url for url in crawl.urls if "/node/" in url]

@@ -3,7 +3,7 @@
 import pytest
 
 from focused.web.page import Link, Page
-from focused.web.parameters import DroppedParameters
+from focused.web.parameters import DroppedParameters, parameters_in
 
 DROPPED = DroppedParameters(("sort", "view_*", "a.b"))
 
@@ -49,3 +49,17 @@ def test_a_pages_targets_are_without_them_each_once_and_not_itself() -> None:
     seen = DROPPED.in_page(page)
     assert [link.url for link in seen.links] == ["http://a.com/x", "http://a.com/y?id=2"]
     assert (seen.canonical, seen.refresh) == ("http://a.com/list", "http://a.com/z")
+
+
+def test_what_is_kept_is_not_dropped_for_its_beginning() -> None:
+    dropped = DroppedParameters(("view_*",), ("view_id", "page*"))
+    url = "http://a.com/?view_id=1&view_all=2&page=3"
+    assert dropped.of(url) == "http://a.com/?view_id=1&page=3"
+
+
+def test_names_are_exact_or_beginnings() -> None:
+    is_one = parameters_in(("page", "a.b*"))
+    assert [bool(is_one(name)) for name in ("page", "a.bc", "pages", "Page", "axb")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    assert not parameters_in(())("page")
