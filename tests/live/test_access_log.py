@@ -40,7 +40,7 @@ RULES = Rules(
     closed={"closed.test": ["/private"]},
     fetch_time_factor=FACTOR,
 )
-RETRY_AFTER_S = 1
+RETRY_AFTER_S = 2  # longer than the first back-off, which would hide it
 TEXT = {"Content_Type": "text/plain"}
 BYPASSING = (
     *(("a.test", f"/picture-{n}") for n in range(3)),
