@@ -1,0 +1,56 @@
+"""The general background: samples of anything else, shipped with the library.
+
+Bags of words of about a hundred each, in more than fifty languages, so that a topic can be
+learned from good samples alone, and a page in another language is not taken for one of
+them. ``training/background.py`` made them; ``training/README.md`` tells from what.
+"""
+
+from __future__ import annotations
+
+import lzma
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from focused.directory.entry import DirectoryEntry, own_address
+from focused.directory.sides import is_below
+from focused.lots import lot
+
+BACKGROUND = "Background"
+"""The category that all of it lies below: ``Background/de`` is the German part."""
+
+
+class _Line(msgspec.Struct):
+    language: str
+    source: str
+    text: str
+
+
+def background_samples(number: int | None = None, seed: int = 0) -> tuple[DirectoryEntry, ...]:
+    """So many background samples, at most those there are, each with a text and not fetched.
+
+    They are drawn by lot, and in its order: fewer with the same seed are the first of more.
+    None takes all. Two in five are English. The words of a text stand in the order of the
+    alphabet.
+    """
+    lines = _lines()
+    chosen = sorted(lines, key=lambda line: lot(line.text, seed))[:number]
+    return tuple(
+        DirectoryEntry(
+            f"{BACKGROUND}/{line.language}", own_address(line.text.encode()), text=line.text
+        )
+        for line in chosen
+    )
+
+
+@cache
+def _lines() -> tuple[_Line, ...]:
+    packed = files(__package__).joinpath("data", "background.jsonl.xz").read_bytes()
+    decoder = msgspec.json.Decoder(_Line)
+    return tuple(decoder.decode_lines(lzma.decompress(packed)))
+
+
+def is_background(category: str) -> bool:
+    """Whether ``category`` is one of the background's."""
+    return is_below(category, BACKGROUND)

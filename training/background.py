@@ -1,0 +1,190 @@
+"""The general background: samples of anything else, in many languages.
+
+``python training/background.py CACHE OUT`` makes ``focused/directory/data/background.jsonl.xz``
+from Debian packages (fetched by apt into CACHE; no root needed) and Debian's translated
+package descriptions. The same packages and lists give the same file.
+
+A sample is a bag of some hundred words: its words in the order of the alphabet, which is
+all that a classifier of words reads. The texts themselves are not passed on.
+"""
+
+from __future__ import annotations
+
+import gettext
+import lzma
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from resiliparse.parse.lang import detect_fast
+
+from focused.directory.control_fields import paragraphs, stanzas
+from focused.learning.tokens import words
+from focused.lots import lot
+from focused.recorded.debian_packages import fetch_packages, last_line, run_tool, unpack
+from focused.recorded.dictd import read_entries
+
+WORDS_A_SAMPLE = 100
+LANGUAGES = (
+    *("ca", "cs", "da", "de", "eo", "es", "eu", "fi", "fr", "hu", "it", "ja", "ko"),
+    *("nl", "pl", "pt", "pt_BR", "ru", "sk", "sr", "sv", "tr", "uk", "vi", "zh_CN", "zh_TW"),
+)
+"""Those of bookworm's translated package descriptions; English is left out: pages of the
+recorded Debian web are made of it."""
+
+PROSE = {
+    "fortunes": "en",
+    "fortunes-min": "en",
+    "fortunes-bg": "bg",
+    "fortunes-br": "pt",
+    "fortunes-cs": "cs",
+    "fortunes-de": "de",
+    "fortunes-eo": "eo",
+    "fortunes-es": "es",
+    "fortunes-ga": "ga",
+    "fortunes-it": "it",
+    "fortunes-pl": "pl",
+    "fortunes-ru": "ru",
+    "fortunes-zh": "zh",
+}
+OTHER_PACKAGES = ("dict-gcide", "dict-devil", "wordpress-l10n")
+MOST = {"dictionary": 1_300, "prose": 80, "prose-en": 400, "interface": 24, "packages": 40}
+"""The most samples of a source and language."""
+
+_MAX_CHARS = 400
+_DESCRIPTION = re.compile(r"Description-(?!md5)\w+")
+_LOCALE = re.compile(r"([a-z]{2,3})(?:_[A-Z]{2})?")
+_PLAIN = re.compile(r"<[^<>]*>|&[a-z]+;|%\S*|https?://\S+|\{[^{}]*\}")
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """A line of the file: ISO 639-1 code (639-3 where it has none), source, sorted words."""
+
+    language: str
+    source: str
+    text: str
+
+
+def main(arguments: list[str]) -> None:
+    """Make the file."""
+    cache, out = Path(arguments[0]).absolute(), Path(arguments[1])
+    debs = fetch_packages([*PROSE, *OTHER_PACKAGES], cache / "packages", print)
+    folders = {}
+    for name, deb in debs.items():
+        folders[name] = cache / "unpacked" / name
+        if not folders[name].is_dir():
+            unpack(deb, folders[name])
+    samples = [
+        *drawn("dictionary", "en", dictionary(folders["dict-gcide"], "gcide")),
+        *drawn("dictionary", "en", dictionary(folders["dict-devil"], "devil")),
+        *(one for name, code in PROSE.items() for one in drawn_prose(folders[name], code)),
+        *drawn("licences", "en", licences()),
+        *interfaces(folders["wordpress-l10n"]),
+        *descriptions(cache / "lists"),
+    ]
+    # By lot, so that the first n are a draw of n.
+    samples = sorted({one.text: one for one in samples}.values(), key=lambda one: lot(one.text))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in samples)
+    out.write_bytes(lzma.compress(lines, preset=9 | lzma.PRESET_EXTREME))
+    print(f"{len(samples)} samples, {len({one.language for one in samples})} languages")
+    print(f"{len(lines):,} bytes, {out.stat().st_size:,} compressed")
+
+
+def drawn(source: str, language: str, texts: Iterable[str], most: int = 0) -> list[Sample]:
+    """Bags of the texts' words, neighbours together, at most so many by lot."""
+    bags: list[str] = []
+    bag: list[str] = []
+    for text in texts:
+        bag.extend(words(_PLAIN.sub(" ", text))[:WORDS_A_SAMPLE])
+        if len(bag) >= WORDS_A_SAMPLE:
+            bags.append(" ".join(sorted(bag)))
+            bag = []
+    kept = sorted(dict.fromkeys(bags), key=lot)[: most or MOST.get(source, 1_000)]
+    return [Sample(language, source, text) for text in kept]
+
+
+def dictionary(folder: Path, name: str) -> Iterator[str]:
+    """The definitions of a dictionary in dictd's format."""
+    place = folder / "usr/share/dictd"
+    for entry in read_entries(place / f"{name}.index", place / f"{name}.dict.dz"):
+        yield entry.text[:_MAX_CHARS]
+
+
+def drawn_prose(folder: Path, language: str) -> list[Sample]:
+    """Quotations and proverbs; what is meant to offend is left out."""
+    texts = [
+        text
+        for file in sorted((folder / "usr/share/games/fortunes").rglob("*"))
+        if file.is_file() and file.suffix in ("", ".fortunes") and "off" not in file.parts
+        for text in _utf8(file).split("\n%\n")
+    ]
+    return drawn("prose", language, texts, MOST["prose-en" if language == "en" else "prose"])
+
+
+def _utf8(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+def licences() -> Iterator[str]:
+    """The paragraphs of the licences that every Debian system has."""
+    for file in sorted(Path("/usr/share/common-licenses").iterdir()):
+        if file.is_file() and not file.is_symlink():
+            yield from file.read_text(encoding="utf-8", errors="replace").split("\n\n")
+
+
+def interfaces(folder: Path) -> list[Sample]:
+    """What the buttons, menus and messages of a web site say (WordPress), in each language."""
+    place = folder / "usr/share/wordpress/wp-content/languages"
+    texts: dict[str, list[str]] = {}
+    for file in sorted(place.glob("*.mo")):
+        if not (locale := _LOCALE.fullmatch(file.stem)):
+            continue
+        with file.open("rb") as opened:
+            # A private name of gettext's: its only way to all texts.
+            catalog = gettext.GNUTranslations(opened)._catalog  # type: ignore[attr-defined]
+        keys = (key if isinstance(key, str) else key[0] for key in catalog)
+        texts.setdefault("en", []).extend(keys if file.stem == "de_DE" else ())
+        translated = (text for key, text in catalog.items() if key and text != key)
+        texts.setdefault(locale[1], []).extend(translated)
+    return [one for code in sorted(texts) for one in drawn("interface", code, texts[code])]
+
+
+def descriptions(lists: Path) -> list[Sample]:
+    """Debian's translated package descriptions, without those that are English still."""
+    options = [
+        *("-o", f"Dir::State::Lists={lists}", "-o", "Dir::Cache::pkgcache="),
+        *("-o", "Dir::Cache::srcpkgcache=", "-o", "Acquire::GzipIndexes=false"),
+        *("-o", f"Acquire::Languages={','.join(LANGUAGES)}"),
+        *("-o", "APT::Sandbox::User=root"),
+    ]
+    if not any(lists.glob("*_Translation-*")):
+        (lists / "partial").mkdir(parents=True, exist_ok=True)
+        done = run_tool(["apt-get", "-q", *options, "update"])
+        if not any(lists.glob("*_Translation-*")):
+            raise SystemExit(f"apt-get update brought no translations: {last_line(done.stderr)}")
+    found: list[Sample] = []
+    for code in LANGUAGES:
+        for file in sorted(lists.glob(f"*_main_i18n_Translation-{code.replace('_', '%5f')}")):
+            found.extend(drawn("packages", code.split("_")[0], _translated(file)))
+    return found
+
+
+def _translated(file: Path) -> Iterator[str]:
+    with file.open(encoding="utf-8") as lines:
+        for fields in stanzas(lines):
+            texts = (fields[name] for name in fields if _DESCRIPTION.fullmatch(name))
+            text = next(texts, "")
+            _, _, rest = text.partition("\n")
+            for paragraph in paragraphs(rest.splitlines()):
+                if detect_fast(paragraph)[0] != "en":
+                    yield paragraph[:_MAX_CHARS]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
