@@ -22,6 +22,11 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from focused.scrapy_addon.idle_connections import IdleConnections
 from focused.scrapy_addon.outcomes import TooLargeError, UndecodableError
+from focused.scrapy_addon.robots_request import (
+    ACCEPTED_CODINGS,
+    is_robots_request,
+    unpack_start,
+)
 from focused.scrapy_addon.session import session_of
 from focused.scrapy_addon.settling import SettlingMiddleware
 
@@ -64,6 +69,12 @@ class SettlingDownloader(Downloader):
 class DecodingMiddleware(HttpCompressionMiddleware):
     """Scrapy's, which says what is wrong with a body that it cannot unpack."""
 
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Ask for what can be unpacked."""
+        if is_robots_request(request):
+            request.headers.setdefault("Accept-Encoding", ACCEPTED_CODINGS)
+        super().process_request(request)
+
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
@@ -71,6 +82,8 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
         if codings > MAX_CODINGS:
             raise UndecodableError(f"packed {codings} times")
+        if is_robots_request(request):
+            return unpack_start(response)
         try:
             return super().process_response(request, response)
         except IgnoreRequest as error:  # Scrapy's word for a body that unpacks to too much

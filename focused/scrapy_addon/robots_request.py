@@ -1,23 +1,30 @@
 """Requests for robots.txt: 500 KiB are read, whatever the topic's limit for pages is.
 
 RFC 9309 (section 2.5) has at least that much parsed, so a larger file is cut
-off and counts; ``DOWNLOAD_MAXSIZE`` would make a failure of it.
+off and counts, whatever size its server announces or it unpacks to;
+``DOWNLOAD_MAXSIZE`` would make a failure of it.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
+from scrapy.http import Response
 
-from focused.web.robots import MAX_ROBOTS_BYTES
+from focused.scrapy_addon.outcomes import UndecodableError
+from focused.web.robots_file import MAX_ROBOTS_BYTES, whole_lines
 
 _READ_BYTES = "focused_robots_read_bytes"
-# What a server announces, and what a compressed file may swell to.
-_MAX_WHOLE_BYTES = 16_000_000
+ACCEPTED_CODINGS = "gzip, deflate"
+"""What :func:`unpack_start` unpacks."""
+
+_WINDOWS = {b"gzip": (31,), b"x-gzip": (31,), b"deflate": (15, -15)}
+_GZIP = b"\x1f\x8b"
 
 
 def robots_request(url: str, meta: Mapping[str, Any]) -> Request:
@@ -25,15 +32,62 @@ def robots_request(url: str, meta: Mapping[str, Any]) -> Request:
     own = {
         "dont_merge_cookies": True,
         "dont_cache": True,
-        "download_maxsize": _MAX_WHOLE_BYTES,
+        # No limit: the download is stopped in time.
+        "download_maxsize": 0,
+        "download_warnsize": 0,
         _READ_BYTES: 0,
     }
     return Request(url, meta={**meta, **own}, dont_filter=True)
 
 
+def is_robots_request(request: Request) -> bool:
+    """Whether :func:`robots_request` made it."""
+    return _READ_BYTES in request.meta
+
+
 def stop_when_enough(crawler: Crawler) -> None:
     """End the download of every :func:`robots_request` when what counts of it has come."""
     crawler.signals.connect(_count, signals.bytes_received)
+
+
+def unpack_start(response: Response) -> Response:
+    """Unpack a robots.txt as far as it counts, which makes bombs harmless.
+
+    Raises UndecodableError for what is not packed as it says, breaks off, or is
+    packed in a way that was not asked for.
+    """
+    told = b",".join(response.headers.getlist("Content-Encoding")).lower().split(b",")
+    codings = [coding for each in told if (coding := each.strip()) not in (b"", b"identity")]
+    if not codings:
+        return response
+    body, is_cut = response.body, "download_stopped" in response.flags
+    for coding in reversed(codings):
+        body = _unpacked(body, coding, is_cut=is_cut)
+        is_cut = is_cut or len(body) > MAX_ROBOTS_BYTES
+    unpacked = response.replace(body=whole_lines(body) if is_cut else body)
+    del unpacked.headers["Content-Encoding"]
+    return unpacked
+
+
+def _unpacked(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
+    """Return one byte more than is parsed, at most.
+
+    That ``packed`` breaks off is no error where it was cut by us.
+    """
+    for window in _WINDOWS.get(coding, ()):
+        text, rest = b"", packed
+        try:
+            while len(text) <= MAX_ROBOTS_BYTES:
+                stream = zlib.decompressobj(window)
+                text += stream.decompress(rest, MAX_ROBOTS_BYTES + 1 - len(text))
+                rest = stream.unused_data
+                if not rest.startswith(_GZIP):
+                    break
+        except zlib.error:
+            continue
+        if stream.eof or is_cut or len(text) > MAX_ROBOTS_BYTES:
+            return text
+    raise UndecodableError(f"robots.txt is not packed by {coding.decode('latin-1')}, or breaks off")
 
 
 def _count(data: bytes, request: Request) -> None:

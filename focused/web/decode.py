@@ -25,6 +25,14 @@ _BOMS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+# What browsers mean by a label is more than Python's codec of that name has.
+_WIDER = {
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+    "iso8859-11": "cp874",
+}
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _DECLARED = re.compile(
     rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)"
@@ -112,8 +120,7 @@ def _declared_charset(body: bytes, headers: Mapping[str, str]) -> str | None:
 
 def _known(label: str) -> str | None:
     charset: str | None = map_encoding_to_html5(label, False)
-    # The map takes GB2312 and GBK together but keeps the smaller table.
-    return "gb18030" if charset == "gbk" else charset
+    return _WIDER.get(charset or "", charset)
 
 
 # Elements that the parser closes by itself, or that never hold anything.

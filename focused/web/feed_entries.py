@@ -43,7 +43,7 @@ def read_entries(xml: str, channel: Entry) -> Iterator[Entry]:
     """Yield the entries in order; what stands outside of them goes to ``channel``.
 
     ``xml`` begins at the root. Never raises: XML that breaks off gives the
-    entries before the break.
+    entries before the break, the last one if its URL is whole.
     """
     reader = _Reader(channel)
     target: Any = reader  # lxml's stubs want all optional methods
@@ -68,6 +68,7 @@ def read_entries(xml: str, channel: Entry) -> Iterator[Entry]:
         parser.close()
     except (etree.XMLSyntaxError, UnicodeDecodeError):
         pass
+    reader.break_off()
     yield from reader.take()
 
 
@@ -89,6 +90,12 @@ class _Reader:
         """Return the entries that are complete since the last time."""
         done, self._done = self._done, []
         return done
+
+    def break_off(self) -> None:
+        """Nothing comes after this; an entry that has begun is as good as what is known of it."""
+        if self._entry is not None and self._entry.url:
+            self._done.append(self._entry)
+            self._entry = None
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """An element begins."""

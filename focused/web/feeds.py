@@ -72,7 +72,7 @@ def _kind(fetched: Fetched, start: bytes) -> str | None:
     root = _ROOT.match(text)
     if root:
         return root[2]
-    if content_type_of(fetched.headers) not in ("", "text/plain", "application/gzip"):
+    if content_type_of(fetched.headers) == "text/html":
         return None
     lines = text.split("\n")[:-1] if len(start) >= _START_BYTES else text.split("\n")
     lines = [line.strip() for line in lines if line.strip()]

@@ -25,6 +25,7 @@ from focused.web.page import FailureKind, Fetched, Outcome, Redirected
 from focused.web.robots_age import MAX_AGE_S, MIN_AGE_S, max_age_s
 from focused.web.robots_file import MAX_ROBOTS_BYTES, RobotsFile, decode_robots, read_robots
 from focused.web.robots_paths import PathRules
+from focused.web.url import normalise
 
 __all__ = [
     "MAX_AGE_S", "MAX_ROBOTS_BYTES", "MIN_AGE_S", "RETRY_S", "UNAVAILABLE", "UNREACHABLE_LONG_S",
@@ -36,9 +37,9 @@ MIN_RETRY_S = 60.0
 UNREACHABLE_LONG_S = 30 * 86_400.0  # section 2.3.1.4: "a reasonably long period"
 STALE_FOR_S = 3_600.0  # how soon a copy that is out of date is tried to be renewed
 
-_TOKEN = re.compile(r"[A-Za-z_-]+")
-_COMPATIBLE = re.compile(r"\bcompatible\s*;\s*([A-Za-z_-]+)", re.IGNORECASE)
-_PRODUCT = re.compile(r"([A-Za-z_-]+)/")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_COMPATIBLE = re.compile(r"\bcompatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
+_PRODUCT = re.compile(r"([A-Za-z0-9_-]+)/")
 _COMMENT = re.compile(r"\([^()]*\)")
 # fmt: off
 _BROWSERS = frozenset({
@@ -90,7 +91,10 @@ class RobotsRules:
         return matcher.allow(url)
 
     def crawl_delay_s(self, user_agent: str) -> float | None:
-        """Return the seconds that the host wants between requests, None when it does not say."""
+        """Return the seconds that the host wants between requests, 12 h at most.
+
+        None when it does not say.
+        """
         return self._file.group_of(product_token(user_agent)).delay_s
 
     @property
@@ -98,10 +102,10 @@ class RobotsRules:
         """Whether a server said so, and not its silence."""
         return self.access is not Access.DISALLOW_ALL
 
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps named, normalised, each once."""
-        return self._file.sitemaps
+    def sitemaps(self, robots_url: str) -> tuple[str, ...]:
+        """The sitemaps named, normalised, each once; ``robots_url`` is where the file was found."""
+        urls = (normalise(named, robots_url) for named in self._file.sitemaps if named)
+        return tuple(dict.fromkeys(url for url in urls if url))
 
     def to_state(self) -> dict[str, str | float | None]:
         """Return what a restarted crawl needs, fit for JSON."""

@@ -8,15 +8,15 @@ order mark.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 
 from focused.web.robots_paths import Rule
-from focused.web.url import normalise
 
 MAX_ROBOTS_BYTES = 512_000  # 500 KiB, section 2.5
 MAX_SITEMAPS = 1_000
+# Rules are renewed after a day, and a crawl that waits for a host a million years does not end.
+MAX_DELAY_S = 43_200.0
 
 _FIELD = re.compile(
     r"""\s*+ (?: (?P<agent> user[\s_-]*agent )
@@ -27,7 +27,10 @@ _FIELD = re.compile(
         (?: \s*+ : (?P<value> .* ) | \s++ (?P<word> \S*+ ) \s*+ )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-_TOKEN = re.compile(r"[A-Za-z_-]+")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_SECONDS = re.compile(
+    r"((?:\d+\.?\d*|\.\d+)(?:e\d+)?)\s*(?:s|secs?|seconds?)?", re.ASCII | re.IGNORECASE
+)
 _ALL_ROBOTS = re.compile(r"\*(?!\S)")
 _BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
 _ESCAPED_OCTET = re.compile("[\udc80-\udcff]")
@@ -43,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class RobotsFile:
-    """``groups`` by lower-case product token; ``sitemaps`` normalised, each once, 1,000 at most."""
+    """``groups`` by lower-case product token; ``sitemaps`` as they stand there, 1,000 at most."""
 
     groups: dict[str, Group]
     sitemaps: tuple[str, ...]
@@ -62,14 +65,18 @@ def decode_robots(body: bytes) -> str:
     often than not, is not.
     """
     if len(body) > MAX_ROBOTS_BYTES:
-        # Half a line is another rule.
-        body = body[:MAX_ROBOTS_BYTES]
-        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+        body = whole_lines(body)
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return body.decode("utf-16", "replace")
     start = _BOM.match(body)
     text = body[start.end() if start else 0 :].decode("utf-8", "surrogateescape")
     return _ESCAPED_OCTET.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
+
+
+def whole_lines(body: bytes) -> bytes:
+    """Return 500 KiB of a file that was cut off, and no half line: it would be another rule."""
+    body = body[:MAX_ROBOTS_BYTES]
+    return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
 def read_robots(text: str) -> RobotsFile:
@@ -97,8 +104,8 @@ def read_robots(text: str) -> RobotsFile:
         elif match["delay"]:
             for group in current.values():
                 group.delay_s = _seconds(value) if group.delay_s is None else group.delay_s
-        elif len(sitemaps) < MAX_SITEMAPS and (url := normalise(value)):
-            sitemaps[url] = None
+        elif len(sitemaps) < MAX_SITEMAPS:
+            sitemaps[value] = None
     return RobotsFile(groups, tuple(sitemaps))
 
 
@@ -111,8 +118,6 @@ def _token(value: str) -> str:
 
 
 def _seconds(value: str) -> float | None:
-    try:
-        seconds = float(value)
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    """``10``, ``.5`` or ``10 s``, 12 h at most; None for what is no number of seconds."""
+    match = _SECONDS.fullmatch(value)
+    return min(MAX_DELAY_S, float(match[1])) if match else None

@@ -9,12 +9,17 @@ RFC's own example has it (``?baz=https://foo.bar``).
 
 Octets are never taken for characters: ``%E9`` and ``%E8`` are two paths,
 though neither is UTF-8.
+
+A file may have tens of thousands of rules. Plain prefixes are looked up by
+length, rules with special characters by a few characters that a path must have
+to match: :class:`PathRules` tries those alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,16 +29,23 @@ _PLAIN = frozenset(_UNRESERVED + _SAME_ESCAPED)
 _DELIMITERS = frozenset(b"/?")
 _ALL_PLAIN = re.compile(r"[A-Za-z0-9._~/!&'()+,:;=@\[\]-]*")
 _OCTET = re.compile(rb"%([0-9A-Fa-f]{2})|(.)", re.DOTALL)
+_MARK_CHARS = 8
 _PATH_OF = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*([^#]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One allow or disallow line; ``pieces`` stood between its stars, in the one spelling."""
+    """One allow or disallow line.
+
+    ``pieces`` stood between its stars, in the one spelling; stars in a row are
+    one. ``octets`` tells how specific the rule is: its length, special
+    characters included.
+    """
 
     allow: bool
     pieces: tuple[str, ...]
     anchored: bool
+    octets: int
 
     @classmethod
     def of(cls, pattern: str, *, allow: bool) -> Rule:
@@ -44,12 +56,9 @@ class Rule:
         if mark:
             first, *others = (_spell(piece, in_query=True) for piece in query.split("*"))
             path = [*path[:-1], f"{path[-1]}?{first}", *others]
-        return cls(allow, tuple(path), anchored)
-
-    @property
-    def octets(self) -> int:
-        """How specific the rule is: its length, special characters included."""
-        return sum(map(len, self.pieces)) + len(self.pieces) - 1 + self.anchored
+        octets = sum(map(len, path)) + len(path) - 1 + anchored
+        pieces = [path[0], *filter(None, path[1:-1]), *path[1:][-1:]]
+        return cls(allow, tuple(pieces), anchored, octets)
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -60,6 +69,12 @@ class Rule:
     def is_prefix(self) -> bool:
         """Whether the rule has no special character."""
         return len(self.pieces) == 1 and not self.anchored
+
+    def marks(self) -> Iterator[str]:
+        """Yield strings of 8 characters at most; a path that the rule matches has them all."""
+        for piece in self.pieces:
+            for start in range(max(1, len(piece) - _MARK_CHARS + 1)):
+                yield piece[start : start + _MARK_CHARS]
 
     def matches(self, path: str) -> bool:
         """Tell whether the rule speaks of a path; time is linear in the path's length."""
@@ -84,10 +99,10 @@ class PathRules:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         ordered = sorted(set(rules), key=lambda rule: rule.rank)
-        # Most rules are plain prefixes, thousands of them at times: those are looked up.
         self._prefixes = {rule.pieces[0]: rule for rule in ordered if rule.is_prefix}
         self._lengths = sorted(set(map(len, self._prefixes)), reverse=True)
-        self._patterns = [(rule.rank, rule) for rule in reversed(ordered) if not rule.is_prefix]
+        self._patterns = _by_rarest_mark([rule for rule in ordered if not rule.is_prefix])
+        self._mark_lengths = sorted(set(map(len, self._patterns)))
 
     def allow(self, url: str) -> bool:
         """Tell whether an absolute URL, or a path with its query, may be asked for.
@@ -112,12 +127,22 @@ class PathRules:
     def _decide(self, spellings: Sequence[str]) -> bool:
         prefix = self._longest_prefix(spellings)
         least = (0, False) if prefix is None else prefix.rank
-        for rank, rule in self._patterns:
-            if rank <= least:
+        for rule in sorted(self._candidates(spellings), key=lambda each: each.rank, reverse=True):
+            if rule.rank <= least:
                 break
             if any(map(rule.matches, spellings)):
                 return rule.allow
         return prefix is None or prefix.allow
+
+    def _candidates(self, spellings: Sequence[str]) -> list[Rule]:
+        """The rules with special characters whose mark is in one of the paths."""
+        found = {
+            path[at : at + length]
+            for length in self._mark_lengths
+            for path in spellings
+            for at in range(len(path) - length + 1)
+        }
+        return [rule for mark in found & self._patterns.keys() for rule in self._patterns[mark]]
 
     def _longest_prefix(self, spellings: Sequence[str]) -> Rule | None:
         for length in self._lengths:
@@ -126,6 +151,17 @@ class PathRules:
                 if rule is not None:
                     return rule
         return None
+
+
+def _by_rarest_mark(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+    """Put each rule under the rarest of its marks."""
+    often = Counter(mark for rule in rules for mark in rule.marks())
+    filed: dict[str, list[Rule]] = {}
+    for rule in rules:
+        # Of marks that are as rare the longest: fewer paths have it.
+        mark = min(rule.marks(), key=lambda each: (often[each], -len(each)))
+        filed.setdefault(mark, []).append(rule)
+    return filed
 
 
 def _spell(text: str, *, in_query: bool = False) -> str:

@@ -8,6 +8,8 @@ from itertools import pairwise
 import pytest
 
 from focused.crawl import Wait
+from focused.crawl.robots_gate import RobotsGate
+from focused.frontier.host import Host
 from focused.web.page import FailureKind
 from tests.support.simulated import (
     START,
@@ -239,6 +241,36 @@ def test_a_longer_crawl_delay_of_the_host_is_kept(simulate, tmp_path):
     done = simulate(topic(tmp_path, "http://a.test/"), web).run()
     times = [at for at, _ in done.asked]
     assert all(later - sooner >= 7 for sooner, later in pairwise(times))
+
+
+class FileOfHosts:
+    """Hosts' durable rows, of which robots.txt rules are read: each time is noted."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+        self._kept: dict[str, dict[str, object]] = {}
+
+    def robots(self, host):
+        self.read.append(host.name)
+        return self._kept.get(host.name, {})
+
+    def keep_robots(self, host, scheme, state):
+        self._kept.setdefault(host.name, {})[scheme] = state
+
+
+def test_large_files_push_parsed_ones_out_of_memory_and_are_read_again():
+    hosts = FileOfHosts()
+    gate = RobotsGate(hosts, "FocusedTest/0.1", obey=True)
+    hosts_of = {f"h{n}.test": Host(f"h{n}.test", n) for n in range(40)}
+    for name, host in hosts_of.items():
+        said = f"User-agent: *\nDisallow: /{name}\n" + "#" * 498_000 + "\n"
+        gate.learn(host, f"http://{name}/", robots(f"http://{name}/robots.txt", said), START)
+    denied = [
+        gate.allows(host, f"http://{name}/{name}") for name, host in reversed(hosts_of.items())
+    ]
+    assert denied == [False] * 40
+    assert "h39.test" not in hosts.read
+    assert 20 < len(hosts.read) < 40
 
 
 class TestRequestsOutsideOfTheFrontier:

@@ -1,11 +1,18 @@
-"""robots.txt over real HTTP: how much of it is read."""
+"""robots.txt over real HTTP: how much of it is read; how it is unpacked."""
 
 from __future__ import annotations
 
+import gzip
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scrapy.http import Response
 
+from focused.scrapy_addon.outcomes import UndecodableError
+from focused.scrapy_addon.robots_request import unpack_start
+from focused.web.robots import MAX_ROBOTS_BYTES
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, answer, html, page, served
 
@@ -33,13 +40,80 @@ def lines(size: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("size", "allowed"), [(300_000, {"", "open"}), (700_000, {"", "open", "late"})]
+    ("size", "allowed"),
+    [
+        (300_000, {"", "open"}),
+        (700_000, {"", "open", "late"}),
+        (17_000_000, {"", "open", "late"}),
+    ],
 )
-def test_a_robots_txt_larger_than_pages_may_be_is_read_as_far_as_it_counts(
+def test_a_robots_txt_of_any_size_is_read_as_far_as_it_counts(
     tmp_path: Path, size: int, allowed: set[str]
 ) -> None:
     assert fetched(tmp_path, web(lines(size))) == allowed
 
 
-def test_one_that_is_larger_than_anything_of_its_kind_keeps_the_crawl_away(tmp_path: Path) -> None:
-    assert fetched(tmp_path, web(lines(17_000_000))) == set()
+def raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("gzip", gzip.compress),
+    ("X-GZip", gzip.compress),
+    ("deflate", zlib.compress),
+    ("deflate", raw_deflate),
+    ("gzip, deflate", lambda data: zlib.compress(gzip.compress(data))),
+]
+
+
+def unpacked(body: bytes, coding: str, *flags: str) -> bytes:
+    response = Response(
+        "http://a.test/robots.txt", headers={"Content-Encoding": coding}, body=body, flags=[*flags]
+    )
+    start = unpack_start(response)
+    assert "Content-Encoding" not in start.headers
+    return start.body
+
+
+@pytest.mark.parametrize(("coding", "pack"), PACKERS)
+def test_gzip_and_deflate_are_unpacked(coding: str, pack: Callable[[bytes], bytes]) -> None:
+    assert unpacked(pack(lines(1_000)), coding) == lines(1_000)
+
+
+@pytest.mark.parametrize(("coding", "pack"), PACKERS)
+def test_a_bomb_is_unpacked_no_further_than_it_counts(
+    coding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    start = unpacked(pack(lines(50_000_000)), coding)
+    assert start.startswith(RULES) and start.endswith(b"\n")
+    assert MAX_ROBOTS_BYTES - 200 < len(start) <= MAX_ROBOTS_BYTES
+
+
+def test_members_of_a_gzip_file_are_read_one_after_the_other() -> None:
+    members = gzip.compress(RULES) + gzip.compress(b"Disallow: /late\n")
+    assert unpacked(members, "gzip") == RULES + b"Disallow: /late\n"
+
+
+def test_a_download_that_was_stopped_ends_with_a_whole_line() -> None:
+    packed = gzip.compress(lines(1_000), 0)
+    half = packed[: packed.index(b"Disallow: /late") + len(b"Disallow: /")]
+    assert unpacked(half, "gzip", "download_stopped") == lines(1_000).removesuffix(
+        b"Disallow: /late\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", RULES),
+        ("deflate", RULES),
+        ("gzip", gzip.compress(RULES)[:-12]),
+        ("gzip", b""),
+        ("br", RULES),
+        ("compress", RULES),
+    ],
+)
+def test_what_is_not_packed_as_it_says_or_breaks_off_says_nothing(coding: str, body: bytes) -> None:
+    with pytest.raises(UndecodableError):
+        unpacked(body, coding)

@@ -118,6 +118,24 @@ def test_xml_that_breaks_off_gives_the_entries_before() -> None:
     assert "https://example.org/1" in urls(feed(RSS[: RSS.index("<item><title>Second") + 10]))
 
 
+@pytest.mark.parametrize("rest", ["<las", "<lastmod>2", "", "</sitemap"])
+def test_an_entry_that_breaks_off_after_its_url_counts(rest: str) -> None:
+    start = "<sitemapindex><sitemap><loc>https://example.org/{}</loc>"
+    assert urls(feed(start.format("a") + rest)) == ["https://example.org/a"]
+
+
+def test_an_entry_that_breaks_off_within_its_url_does_not_count() -> None:
+    assert urls(feed("<urlset><url><loc>https://example.org/half")) == []
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/octet-stream", "application/x-gzip", "text/csv", "binary/octet"]
+)
+def test_a_list_of_urls_is_a_sitemap_unless_it_is_said_to_be_a_page(content_type: str) -> None:
+    listed = "https://example.org/a\nhttps://example.org/b"
+    assert urls(feed(listed, content_type)) == listed.split("\n")
+
+
 def test_a_feed_in_another_charset_is_read() -> None:
     xml = RSS.replace("First", "Première")
     body = ('<?xml version="1.0" encoding="iso-8859-1"?>' + xml).encode("latin-1")

@@ -306,6 +306,22 @@ def test_the_document_declares_its_charset() -> None:
     assert parsed(old.encode("shift_jis")).text == "こんにちは"
 
 
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("Shift_JIS", "cp932", "①～髙"),
+        ("EUC-KR", "cp949", "똠방각하"),
+        ("windows-874", "cp874", "“ก”…€"),
+        ("TIS-620", "cp874", "“ก”"),
+        ("Big5", "big5hkscs", "㗎喺"),
+        ("gb2312", "gb18030", "镕"),
+    ],
+)
+def test_a_charset_is_as_wide_as_browsers_take_it(label: str, codec: str, text: str) -> None:
+    html = f"<meta charset='{label}'>{text}".encode(codec)
+    assert parsed(html).text == text
+
+
 def test_an_undeclared_charset_is_detected() -> None:
     russian = "Все люди рождаются свободными и равными в своем достоинстве и правах. " * 3
     assert parsed(russian.encode("cp1251")).text == russian.strip()

@@ -246,6 +246,14 @@ def test_other_bytes_and_byte_order_marks_within_the_file_spoil_their_line(text:
     assert allows(text, "/x", "x")
 
 
+@pytest.mark.parametrize("agent", ["WhaleBot-Images", "WhaleBot_Images", "WhaleBot2", "2WhaleBot"])
+def test_a_longer_name_is_another_robots(agent: str) -> None:
+    text = f"User-agent: WhaleBot\nDisallow: /w\n\nUser-agent: {agent}\nDisallow: /i"
+    for name, denied, other in (("WhaleBot", "/w", "/i"), (agent, "/i", "/w")):
+        for header in (name, f"{name}/1.0 (+http://x.y)", name.upper()):
+            assert not allows(text, denied, header) and allows(text, other, header)
+
+
 @pytest.mark.parametrize("agent", ["Foo Bar", "Foo/2.1", "foo*", "FOO # bar"])
 def test_a_token_ends_where_a_token_can(agent: str) -> None:
     text = f"User-agent: *\nDisallow: /\nUser-agent: {agent}\nAllow: /x/\nDisallow: /"
@@ -290,6 +298,22 @@ def test_a_character_that_looks_like_a_line_end_hides_nothing() -> None:
     assert allows("User-agent: *\nDisallow: /x\u2028Disallow: /", "/page")
 
 
+def test_a_line_without_end_is_cut_and_those_before_it_count() -> None:
+    text = "User-agent: *\nDisallow: /x\nDisallow: /" + "a" * 1_000_000
+    assert not allows(text, "/x") and allows(text, "/aaa")
+
+
+def test_directives_of_others_are_no_rules() -> None:
+    text = (
+        "User-agent: *\nDisallow: /x\nNoindex: /a\nNofollow: /b\nHost: example.com\n"
+        "Clean-param: ref /c\nRequest-rate: 1/9\nVisit-time: 0600-0845\nDisallow: /y"
+    )
+    assert [path for path in ("/x", "/a", "/b", "/c", "/y") if not allows(text, path)] == [
+        "/x",
+        "/y",
+    ]
+
+
 def test_a_page_instead_of_rules_allows_all() -> None:
     assert allows("<!DOCTYPE html><html><body>Not found</body></html>", "/page")
 
@@ -318,17 +342,52 @@ def test_a_crawl_delay_between_agents_is_that_of_those_above() -> None:
     assert rules(text).crawl_delay_s("b") is None
 
 
-@pytest.mark.parametrize("value", ["", "soon", "-1", "inf", "nan", "1,5"])
+@pytest.mark.parametrize(
+    ("value", "delay_s"),
+    [
+        ("0", 0.0),
+        (".5", 0.5),
+        ("2.", 2.0),
+        ("10s", 10.0),
+        ("10 Seconds", 10.0),
+        ("5 # at night", 5.0),
+        ("86400", 43_200.0),
+        ("1000000000", 43_200.0),
+        ("1e9", 43_200.0),
+        ("9" * 400, 43_200.0),
+    ],
+)
+def test_a_delay_is_in_seconds_and_twelve_hours_at_most(value: str, delay_s: float) -> None:
+    assert rules(f"User-agent: *\nCrawl-delay: {value}").crawl_delay_s("x") == delay_s
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "soon", "-1", "+1", "inf", "nan", "1,5", "1.2.3", "1_0", "10a", "10 m", "٣", "0x10", "1e"],
+)
 def test_a_delay_that_is_no_number_of_seconds_is_none(value: str) -> None:
     assert rules(f"User-agent: *\nCrawl-delay: {value}").crawl_delay_s("x") is None
+
+
+def test_of_two_delays_in_a_group_the_first_that_is_one_counts() -> None:
+    text = "User-agent: *\nCrawl-delay: soon\nCrawl-delay: 3\nCrawl-delay: 9"
+    assert rules(text).crawl_delay_s("x") == 3.0
 
 
 def test_sitemaps_are_named_by_the_whole_file() -> None:
     text = (
         "Sitemap: https://example.com/a.xml\nUser-agent: x\nDisallow: /\n"
-        "sitemap: HTTPS://Example.com/b.xml\nSitemap: https://example.com/a.xml\nSitemap: /c.xml"
+        "sitemap: HTTPS://Example.com/b.xml\nSitemap: https://example.com/a.xml"
     )
-    assert rules(text).sitemaps == ("https://example.com/a.xml", "https://example.com/b.xml")
+    assert rules(text).sitemaps(ROBOTS) == (
+        "https://example.com/a.xml",
+        "https://example.com/b.xml",
+    )
+
+
+def test_a_sitemap_may_be_named_from_where_the_file_stands() -> None:
+    text = "Sitemap: /c.xml\nSitemap: d.xml#x\nSitemap:\nSitemap: ftp://example.com/e\nSitemap: //"
+    assert rules(text).sitemaps(ROBOTS) == (f"{HOST}/c.xml", f"{HOST}/d.xml")
 
 
 # Sections 2.3 and 2.4: what a fetch means, and for how long
@@ -442,7 +501,9 @@ def test_a_response_with_a_body_is_judged_by_its_status(status: int, allowed: bo
         ("Mozilla/5.0 (KHTML, like Gecko; compatible; Foo/2.1; +http://x.y/) Safari/537", "Foo"),
         ("Mozilla/5.0 (X11; Linux) AppleWebKit/537.36 Foo_Bot/0.1 (+http://x.y/bot/1)", "Foo_Bot"),
         ("Mozilla/5.0 (+http://x.y/bot/1)", "Mozilla"),
-        ("123", ""),
+        ("MJ12bot/v1.4 (http://x.y)", "MJ12bot"),
+        ("360Spider", "360Spider"),
+        ("(+http://x.y)", ""),
         ("", ""),
     ],
 )
@@ -493,4 +554,4 @@ def test_no_file_makes_the_rules_raise(body: bytes) -> None:
     for path in ("/", "/a?b=%zz", "/%e3%83"):
         got.allows(HOST + path, "ExampleBot")
     got.crawl_delay_s("ExampleBot")
-    assert all(url.startswith("http") for url in got.sitemaps)
+    assert all(url.startswith("http") for url in got.sitemaps(ROBOTS))
