@@ -88,7 +88,8 @@ def read_robots(case: bytes, rng: random.Random) -> None:
         if url is not None:
             rules.allows(url, "FuzzBot/1.0")
     rules.crawl_delay_s("FuzzBot/1.0")
-    assert all(normalise(url) == url for url in rules.sitemaps[:100])
+    named = rules.sitemaps("https://e.example/robots.txt")
+    assert all(normalise(url) == url for url in named[:100])
     assert type(rules).from_state(rules.to_state()).allows(URL, "x") == rules.allows(URL, "x")
 
 
