@@ -73,7 +73,8 @@ class Scope:
     first ``max_links_per_page`` targets are taken. ``private_addresses``
     lets in what is no public server: loopback, private and link-local networks.
     With ``near_duplicates`` a page that repeats an earlier one but for a few
-    words is a copy of it. ``drop_parameters`` are names of query parameters,
+    words is a copy of it; with ``mirrors`` what stands under two prefixes is
+    fetched once. ``drop_parameters`` are names of query parameters,
     or beginnings that end in ``*``, that tell nothing of the page; ``keep_parameters``
     are such names that always do.
     """
@@ -92,6 +93,7 @@ class Scope:
     max_links_per_page: int = 5_000
     private_addresses: bool = False
     near_duplicates: bool = True
+    mirrors: bool = True
     traps: bool = True
     drop_parameters: tuple[str, ...] = ()
     keep_parameters: tuple[str, ...] = ()

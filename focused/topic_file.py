@@ -220,6 +220,7 @@ def _scope(section: Table) -> Scope:
         ),
         private_addresses=section.flag("private_addresses", default.private_addresses),
         near_duplicates=section.flag("near_duplicates", default.near_duplicates),
+        mirrors=section.flag("mirrors", default.mirrors),
         traps=section.flag("traps", default.traps),
         drop_parameters=dropped,
         keep_parameters=kept,

@@ -107,6 +107,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         max_page_bytes = 1000
         max_links_per_page = 20
         near_duplicates = false
+        mirrors = false
         [politeness]
         user_agent = "Bot/1 me@bot.example"
         delay_s = 0
@@ -145,6 +146,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
         max_page_bytes=1000,
         max_links_per_page=20,
         near_duplicates=False,
+        mirrors=False,
     )
     assert topic.politeness == Politeness(
         user_agent="Bot/1 me@bot.example",

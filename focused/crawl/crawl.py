@@ -72,7 +72,8 @@ class Crawl:
         )
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
         self._store = store
-        self._care = HostCare(topic, self.counters, store, self.frontier)
+        self._leases = Leases()
+        self._care = HostCare(topic, self.counters, store, self.frontier, self._leases.has_url)
         self.mirrors = self._care.mirrors.pairs
         self.traps = Traps(
             store, on=topic.scope.traps, keeps=parameters_in(topic.scope.keep_parameters)
@@ -110,7 +111,6 @@ class Crawl:
         self._steering = policy.steering
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
         self._tenure = Tenure(office, self._apprenticeship, store)
-        self._leases = Leases()
         self.visits = Visits(self.frontier.hosts, self._care, self._leases)
         self.robots = RobotsErrands(
             self.frontier, self._care, self._leases, self.visits, self._queue_sitemap
@@ -264,6 +264,9 @@ class Crawl:
         has_row = self._care.has_row(host, refusal)
         excluded = self._settling.exclude(link, refusal, now, has_row=has_row)
         self.frontier.settle(offer, host.pace, now)
+        if refusal is not FailureKind.MIRROR:
+            self._care.mirrors.failed(link.url)
+        self._queue_freed(now)
         self._steer(excluded, now)
         return None
 
@@ -275,17 +278,24 @@ class Crawl:
             self.frontier.retry(offer, pace, now)
             return settled
         if settled.outcome == "fetched":
-            self._care.fetched(offer.host, offer.link.url, settled.duplicate_of)
+            self._care.fetched(offer.host, offer.link.url, settled)
+        elif settled.outcome != "feed":
+            self._care.mirrors.failed(offer.link.url)
         self.traps.settled(offer.link, outcome, settled)
         offer.host.asked += 1
         if settled.outcome != "redirected":
             offer.host.barren = barren_after(offer.host.barren, settled.brought)
         self.frontier.settle(offer, pace, now)
+        self._queue_freed(now)
         self._apprenticeship.learn(settled)
         if settled.outcome == "fetched":
             self._apprenticeship.refresh(offer.host, now)
         self._steer(settled, now)
         return settled
+
+    def _queue_freed(self, now: float) -> None:
+        for link in self._care.mirrors.take_freed():
+            self.frontier.push(link, now)
 
     def _steer(self, settled: Settled, now: float) -> None:
         if self._steering is not None:

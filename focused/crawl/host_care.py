@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from focused.crawl.counters import Counters
@@ -11,6 +11,7 @@ from focused.crawl.given_up import GivenUpHosts
 from focused.crawl.mirrors import Mirrors
 from focused.crawl.robots_gate import RobotsGate, host_is_unreachable
 from focused.crawl.spending import DirectoryBudget
+from focused.crawl.steps import Settled
 from focused.frontier.frontier import Frontier
 from focused.frontier.host import Host
 from focused.frontier.politeness import (
@@ -42,8 +43,14 @@ class HostCare:
     """Decides when and whether a host is asked again."""
 
     def __init__(
-        self, topic: Topic, counters: Counters, store: StateStore, frontier: Frontier
+        self,
+        topic: Topic,
+        counters: Counters,
+        store: StateStore,
+        frontier: Frontier,
+        under_way: Callable[[str], bool],
     ) -> None:
+        """``under_way`` tells whether a URL is being asked for."""
         self._politeness = topic.politeness
         self._limits = host_limits(topic.scope)
         self._counters = counters
@@ -51,9 +58,8 @@ class HostCare:
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsGate(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
         self._given_up = GivenUpHosts(store)
-        self.mirrors = Mirrors(
-            store, frontier.known_among, lambda host: self._given_up.why(host) is not None
-        )
+        self._mirrors_wanted = topic.scope.mirrors
+        self.mirrors = Mirrors(store, frontier.known_among, under_way)
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, store)
         self._missed: set[str] = set()
 
@@ -71,14 +77,13 @@ class HostCare:
         if given_up is not None:
             return given_up
         # A driver's own request is for that very URL.
-        if not link.payload and self.mirrors.instead_of(link.url) is not None:
-            return FailureKind.MIRROR
-        return FailureKind.DIRECTORY_BUDGET if self._directories.spent(link.url) else None
+        if self._directories.spent(link.url):
+            return FailureKind.DIRECTORY_BUDGET
+        asks = self._mirrors_wanted and not link.payload
+        return FailureKind.MIRROR if asks and self.mirrors.refuses(link) else None
 
     def closed(self, url: str) -> str | None:
-        """Why a link to ``url`` need not be queued: host or directory is done with, or mirrored."""
-        if self.mirrors.has(url):
-            return "mirror"
+        """Why a link to ``url`` need not be queued: host or directory is done with."""
         if not (self._given_up or self._limits != HostLimits() or self._directories.limited):
             return None
         host = self._hosts.known(host_of(url))
@@ -96,11 +101,11 @@ class HostCare:
             return True
         return refusal not in _COUNTED_ONLY and self._given_up.tell(host.name)
 
-    def fetched(self, host: Host, url: str, duplicate_of: str | None) -> None:
+    def fetched(self, host: Host, url: str, settled: Settled) -> None:
         """A page of the host came, which may repeat an earlier one."""
         self._hosts.count_fetched(host)
         self._directories.fetched(url)
-        self.mirrors.fetched(url, duplicate_of)
+        self.mirrors.fetched(url, settled.duplicate_of, exactly=settled.copied_exactly)
 
     def answered(self, url: str, outcome: Outcome) -> None:
         """Take in the address that the answer to a request for ``url`` came from."""

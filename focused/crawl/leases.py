@@ -48,6 +48,10 @@ class Leases:
         """How many of them are for pages."""
         return sum(lease.purpose is Purpose.PAGE for lease in self._open.values())
 
+    def has_url(self, url: str) -> bool:
+        """Whether the page of a URL is under way, or the robots.txt that comes before it."""
+        return any(lease.offer.link.url == url for lease in self._open.values())
+
     def open(self, lease: Lease) -> Fetch:
         """Hand out a fetch."""
         self._last += 1

@@ -1,155 +1,176 @@
-"""Two sites that hold the same pages at the same paths; what one has is not asked of the other.
+"""Links that are not asked for: their page stands under another prefix, too.
 
-Found from what a crawl fetches anyway. Bharat and Broder ("Mirror, mirror on the Web", 1999)
-take paths of one site at random and look whether the other has the same content there; Cho,
-Shivakumar and Garcia-Molina ("Finding replicated web collections", 2000) grow collections from
-single copies. Here each copy that stands at the path of its original is a hit for the two
-sites, each page that is no such copy though the other site's page at its path was settled, a
-miss: with :data:`_HITS` hits among the last :data:`_TRIED` they are mirrors.
-
-A site is scheme and host, so that http and https are two that often mirror each other. The
-site whose pages came first stays the preferred one, unless it is the http of the other's https.
+Which prefixes hold the same pages is told by :mod:`focused.crawl.mirror_pairs`. A link at its
+turn is refused when its counterpart came as a page of its own, or, under the lesser prefix,
+waits or is under way. Nothing is lost by it: a refused link is kept, and queued again when
+its counterpart fails or its pair is dissolved. And some that could be refused are fetched
+all the same, to see whether the pair still holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from focused.crawl.mirror_pairs import STRONG, MirrorPairs
 from focused.frontier.frontier import Known
-from focused.frontier.queued import link_key
+from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.rows import pack
 from focused.frontier.store import StateStore
+from focused.web.prefixes import common_ending, endings
 from focused.web.url import host_of
 
-_HITS, _TRIED = 5, 6
-# Of the mirrors of a site: a bound on the time that one link takes.
+MAX_REFUSED = 200_000
+"""So many refused links are kept; more are refused only when their counterpart came."""
 _ASKED = 4
+_TRY_ONE_IN, _LATER_ONE_IN = 8, 64
 _TABLE = "mirrors"
+_NO_ORIGINAL, _REFUSED = b"no original ", b"refused "
 
 KnownAmong = Callable[[Sequence[tuple[str, bytes]]], Known]
 
 
-class _Pair(msgspec.Struct, array_like=True):
-    """A site's likeness to ``other``: its latest tries; ``found`` when it was enough of them."""
+class _Refused(msgspec.Struct, array_like=True):
+    """A link, and the lesser prefix of the pair for which it was refused."""
 
-    other: str
-    tries: list[bool]
-    found: bool = False
+    lesser: str
+    link: QueuedLink
 
 
-_pair_in = msgspec.msgpack.Decoder(_Pair).decode
+_refused_in = msgspec.msgpack.Decoder(_Refused).decode
 
 
 class Mirrors:
     """The mirrors of a crawl, durable over its store; the caller commits.
 
-    One row of some 100 bytes for each site that ever had a copy at its original's path.
+    On disk: a row of 30 bytes for each settled link that brought no page of its own, and
+    a refused link as it was queued.
     """
 
     def __init__(
-        self, store: StateStore, known_among: KnownAmong, given_up: Callable[[str], bool]
+        self, store: StateStore, known_among: KnownAmong, under_way: Callable[[str], bool]
     ) -> None:
-        """``given_up`` tells by its host whether a site is asked no more."""
+        """``under_way`` tells whether a URL is being asked for."""
         self._store = store
         self._known_among = known_among
-        self._given_up = given_up
-        self._preferred: dict[str, str] = {}
-        self._less: dict[str, list[str]] = {}
-        for site, raw in store.scan(_TABLE):
-            pair = _pair_in(raw)
-            if pair.found:
-                self._pair(site.decode(), pair.other)
+        self._is_under_way = under_way
+        self._pairs = MirrorPairs(store)
+        self._kept = sum(1 for _ in store.scan(_TABLE, _REFUSED))
+        self._spared: dict[str, int] = {}
+        self._freed: list[QueuedLink] = []
 
     @property
     def pairs(self) -> Mapping[str, str]:
-        """The preferred site of each mirror."""
-        return self._preferred
+        """The preferred prefix (a site, or a site and folders) of each lesser one."""
+        return self._pairs.preferred
 
-    def fetched(self, url: str, duplicate_of: str | None) -> None:
+    def fetched(self, url: str, duplicate_of: str | None, *, exactly: bool = False) -> None:
         """Take in that a page came, and which earlier page it repeats."""
-        site, path = _split(url)
-        if duplicate_of is not None:
-            other, there = _split(duplicate_of)
-            if other != site and there == path:
-                self._hit(site, other)
-                return
-        pair = self._row(site)
-        if pair is not None and not pair.found and self._is_settled(pair.other + path):
-            self._note(site, pair, hit=False)
+        hit = None
+        if duplicate_of is None:
+            self._store.delete(_TABLE, _NO_ORIGINAL + link_key(url))
+        else:
+            self.failed(url)
+            hit = common_ending(url, duplicate_of)
+        if hit is not None:
+            here, there, ending = hit
+            same_path = here.count("/") == there.count("/") == 2
+            self._pairs.hit(here, there, STRONG if exactly or same_path else 1)
+        for prefix, ending in endings(url):
+            for other in list(self._pairs.others(prefix)):
+                if other + ending != duplicate_of and self._came(other + ending):
+                    ended = self._pairs.miss(prefix, other)
+                    if ended is not None:
+                        self._free_all(ended)
 
-    def instead_of(self, url: str) -> str | None:
-        """The preferred site's URL that a queued ``url`` need not be fetched for, or None.
+    def failed(self, url: str) -> None:
+        """A link brought no page of its own: what was refused for its sake is free again."""
+        self._store.put(_TABLE, _NO_ORIGINAL + link_key(url), b"")
+        self._free(_REFUSED + link_key(url), lambda _: True)
 
-        That page was settled, or waits; a site that was given up stands for none.
+    def refuses(self, link: QueuedLink) -> bool:
+        """Whether a link at its turn need not be fetched; then it is kept, and counts as refused.
+
+        Now and then a link that is a mirror's is to be fetched to see whether it still is one.
         """
-        if not self._preferred:
-            return None
-        site, path = _split(url)
-        preferred = self._preferred.get(site)
-        return preferred + path if preferred and self._is_known(preferred + path) else None
-
-    def has(self, url: str) -> bool:
-        """Whether the page of a newly found ``url`` is known from a site of the same pages."""
-        if not self._preferred:
+        if not self._pairs.preferred:
             return False
-        site, path = _split(url)
-        preferred = self._preferred.get(site)
-        others = self._less.get(site, [])[:_ASKED] if preferred is None else [preferred]
-        return any(self._is_known(other + path) for other in others)
+        for lesser, counterpart, may_wait in self._counterparts(link.url):
+            came = self._came(counterpart)
+            if not came and not (may_wait and self._comes(counterpart)):
+                continue
+            if came and self._is_to_be_tried(lesser):
+                return False
+            if self._kept < MAX_REFUSED:
+                self._refuse(link, lesser, counterpart)
+            elif not came:
+                return False
+            return True
+        return False
 
-    def _hit(self, site: str, other: str) -> None:
-        for one, another in ((site, other), (other, site)):
-            pair = self._row(one)
-            if pair is not None and pair.other == another:
-                self._note(one, pair, hit=True)
+    def take_freed(self) -> Sequence[QueuedLink]:
+        """The links that were refused and are to be queued again, once."""
+        freed, self._freed = self._freed, []
+        return freed
+
+    def _counterparts(self, url: str) -> Iterator[tuple[str, str, bool]]:
+        """The lesser prefix of the pair, the counterpart, and if it is the preferred one's."""
+        asked = 0
+        for prefix, ending in endings(url):
+            preferred = self._pairs.preferred.get(prefix)
+            if preferred is not None:
+                yield prefix, preferred + ending, True
+                asked += 1
+            for lesser in self._pairs.lesser(prefix):
+                yield lesser, lesser + ending, False
+                asked += 1
+            if asked >= _ASKED:
                 return
-        waiting = self._row(site)
-        if waiting is None or not waiting.found:
-            self._note(site, _Pair(other, []), hit=True)
 
-    def _note(self, site: str, pair: _Pair, *, hit: bool) -> None:
-        if pair.found:
-            return
-        pair.tries = [*pair.tries[1 - _TRIED :], hit]
-        if sum(pair.tries) >= _HITS:
-            self._store.delete(_TABLE, site.encode())
-            site, pair.other = self._in_order(site, pair.other)
-            pair.found = site != pair.other
-            if pair.found:
-                self._pair(site, pair.other)
-        self._store.put(_TABLE, site.encode(), pack(pair))
+    def _is_to_be_tried(self, lesser: str) -> bool:
+        """Whether it is time to try the pair: more seldom when the last tries were all hits."""
+        tries = self._pairs.tries(lesser)
+        seldom = len(tries) >= _TRY_ONE_IN and all(tries)
+        spared = self._spared.get(lesser, 0) + 1
+        due = spared >= (_LATER_ONE_IN if seldom else _TRY_ONE_IN)
+        self._spared[lesser] = 0 if due else spared
+        return due
 
-    def _in_order(self, site: str, other: str) -> tuple[str, str]:
-        """The mirror and the preferred site."""
-        if other == site.replace("https:", "http:", 1):
-            site, other = other, site
-        while other in self._preferred and other != site:
-            other = self._preferred[other]
-        return site, other
-
-    def _pair(self, site: str, preferred: str) -> None:
-        self._preferred[site] = preferred
-        self._less.setdefault(preferred, []).append(site)
-
-    def _is_settled(self, url: str) -> bool:
+    def _came(self, url: str) -> bool:
+        """Whether the URL was fetched and brought a page that repeats none."""
         key = link_key(url)
-        return key in self._known_among([(host_of(url), key)]).settled
-
-    def _is_known(self, url: str) -> bool:
-        host, key = host_of(url), link_key(url)
-        if self._given_up(host):
+        if key not in self._known_among([(host_of(url), key)]).settled:
             return False
-        known = self._known_among([(host, key)])
-        return key in known.settled or key in known.waiting
+        return self._store.get(_TABLE, _NO_ORIGINAL + key) is None
 
-    def _row(self, site: str) -> _Pair | None:
-        raw = self._store.get(_TABLE, site.encode())
-        return None if raw is None else _pair_in(raw)
+    def _comes(self, url: str) -> bool:
+        """Whether the URL is under way or waits, and will not itself be refused for another."""
+        key = link_key(url)
+        waits = key in self._known_among([(host_of(url), key)]).waiting
+        if not waits and not self._is_under_way(url):
+            return False
+        return not any(prefix in self._pairs.preferred for prefix, _ in endings(url))
+
+    def _refuse(self, link: QueuedLink, lesser: str, counterpart: str) -> None:
+        self.failed(link.url)
+        key = _REFUSED + link_key(counterpart) + link_key(link.url)
+        self._store.put(_TABLE, key, pack(_Refused(lesser, link)))
+        self._kept += 1
+
+    def _free_all(self, lesser: str) -> None:
+        self._free(_REFUSED, lambda refused: refused.lesser == lesser)
+        self._spared.pop(lesser, None)
+
+    def _free(self, begins: bytes, chosen: Callable[[_Refused], bool]) -> None:
+        for key, raw in list(self._store.scan(_TABLE, begins)):
+            refused = _refused_in(raw)
+            if chosen(refused):
+                self._store.delete(_TABLE, key)
+                self._kept -= 1
+                self._freed.append(_once_more(refused.link))
 
 
-def _split(url: str) -> tuple[str, str]:
-    """Site, and path with query, of a normalised URL."""
-    end = url.index("/", url.index("//") + 2)
-    return url[:end], url[end:]
+def _once_more(link: QueuedLink) -> QueuedLink:
+    """The link under another key: a frontier takes none that was settled."""
+    return msgspec.structs.replace(link, key=link_key(f"{link.url} {link.key.hex()}"))

@@ -180,6 +180,7 @@ class Settling:
             page=page,
             judgement=judgement,
             duplicate_of=harvest.duplicate_of,
+            copied_exactly=harvest.copied_exactly,
             left_out=harvest.left_out,
             scored=harvest.scored,
         )

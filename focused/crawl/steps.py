@@ -70,6 +70,7 @@ class Settled:
     """What became of a fetch. ``page`` and ``judgement`` are there when a page came.
 
     A page that is ``left_out`` asked not to be indexed: it guides the crawl and is no harvest.
+    ``duplicate_of`` is the page that it repeats, nearly so or ``copied_exactly``.
     """
 
     link: QueuedLink
@@ -79,6 +80,7 @@ class Settled:
     page: Page | None = None
     judgement: Judgement | None = None
     duplicate_of: str | None = None
+    copied_exactly: bool = False
     left_out: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
 
