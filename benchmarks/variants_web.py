@@ -30,16 +30,15 @@ _NAMES_BY_RELEASE = {
     "postgresql-doc-15": {"bullseye": "postgresql-doc-13", "trixie": "postgresql-doc-17"},
     "python3.11-doc": {"bullseye": "python3.9-doc", "trixie": "python3.13-doc"},
 }
-MANUALS = tuple(
-    """
-    postgresql-doc-15 python3.11-doc python-django-doc python-sqlalchemy-doc python-flask-doc
-    python-werkzeug-doc sphinx-doc git-doc cmake-doc apache2-doc debian-policy debian-reference-en
-    developers-reference krb5-doc python-requests-doc python-scrapy-doc python-pytest-doc
-    python-jinja2-doc mypy-doc python-hypothesis-doc bind9-doc postfix-doc putty-doc r-doc-html
-    exim4-doc-html debian-faq slurm-wlm-doc xapian-doc python-aiohttp-doc python-nibabel-doc
-    docutils-doc python-lxml-doc ntpsec-doc sqlite3-doc
-    """.split()
-)
+MANUALS = (
+    "postgresql-doc-15", "python3.11-doc", "python-django-doc", "python-sqlalchemy-doc",
+    "python-flask-doc", "python-werkzeug-doc", "sphinx-doc", "git-doc", "cmake-doc",
+    "apache2-doc", "debian-policy", "debian-reference-en", "developers-reference", "krb5-doc",
+    "python-requests-doc", "python-scrapy-doc", "python-pytest-doc", "python-jinja2-doc",
+    "mypy-doc", "python-hypothesis-doc", "bind9-doc", "postfix-doc", "putty-doc", "r-doc-html",
+    "exim4-doc-html", "debian-faq", "slurm-wlm-doc", "xapian-doc", "python-aiohttp-doc",
+    "python-nibabel-doc", "docutils-doc", "python-lxml-doc", "ntpsec-doc", "sqlite3-doc",
+)  # fmt: skip
 _VERSION = re.compile(r"(?:v?\d[\w.]*|[a-z\d]*-?(?:latest|stable|master|release|current))")
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+){0,2})")
 _OLD_NAMES_EVERY = 3

@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -38,7 +38,8 @@ class SimulatedRun:
     ``asked`` are the URLs in the order of asking, robots.txt left out;
     ``pages`` is a frame with the columns of
     :data:`focused.archive_schema.PAGES_SCHEMA` but the evidence, in the order
-    of settling. ``simulated_s`` passed on the crawl's clock, ``cpu_s`` on this
+    of settling. ``mirrors`` are the pairs known at the end, the preferred prefix by the
+    lesser one. ``simulated_s`` passed on the crawl's clock, ``cpu_s`` on this
     process's.
     """
 
@@ -47,6 +48,7 @@ class SimulatedRun:
     ended_because: str
     simulated_s: float
     cpu_s: float
+    mirrors: Mapping[str, str] = field(default_factory=dict)
 
 
 def simulate(
@@ -90,9 +92,11 @@ def simulate(
             driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
             ended = driver.run(pages)
             rows = _frame(store)
+            mirrors = dict(crawl.mirrors)
         finally:
             store.close()
-    return SimulatedRun(driver.asked, rows, ended, driver.now, time.process_time() - began_s)
+    cpu_s = time.process_time() - began_s
+    return SimulatedRun(driver.asked, rows, ended, driver.now, cpu_s, mirrors)
 
 
 def _cheaply(topic: Topic, folder: Path) -> Topic:

@@ -1,0 +1,143 @@
+"""What do mirrors save, and what do they lose? Whole crawls with and without, over true variants.
+
+``python benchmarks/duplicates_mirrors.py webs/variants`` crawls the web that variants_web.py
+makes breadth-first to the end, with ``scope.mirrors`` and without: from its portal, and from all
+its URLs in any order, as if other sites linked to each. A page that only the crawl without
+mirrors has is lost unless the other fetched its like. What is alike is told by all shingles of both
+texts as words, not by the crawl's sketches, among pages of one manual whose paths end alike.
+On topic is what has the label of ``--topic``. Pairs that were found are right when both prefixes
+hold the same pages (mirrors and old names of the web); others are versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from duplicates import RESULTS
+from duplicates_truth import Truth
+from variants_web import MIDDLE, PORTAL, Standing, standings
+
+from focused.evaluation.simulation.network import drawn_latency
+from focused.evaluation.simulation.parsed_web import ParsedWeb
+from focused.evaluation.simulation.simulator import SimulatedRun, simulate
+from focused.learning.uninformed import UninformedJudge, UninformedScorer
+from focused.policies import Aids, policy_named
+from focused.recorded.store import RecordedWeb
+from focused.topic import Output, Politeness, Scope, Seeds, Topic, Training
+
+LEVELS = (0.95, 0.85, 0.7)
+SAME = frozenset({MIDDLE, "mirror", "old name"})
+_LATENCY_S = 0.2
+
+
+def main() -> None:
+    """Crawl, compare, write."""
+    options = _options()
+    with RecordedWeb.open(options.web) as web, ParsedWeb(web) as network:
+        placed = standings(web.labels)
+        on_topic = frozenset(url for url, names in web.labels.items() if options.topic in names)
+        truth = Truth(web, bases_of(placed))
+        rows, pairs = [], []
+        for start, seeds in starts(web, random.Random(options.draw)).items():
+            runs = {on: crawl(network, seeds, mirrors=on) for on in (False, True)}
+            rows += compared(start, runs, truth, on_topic)
+            pairs += found_pairs(start, runs[True].mirrors, placed)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(rows)
+    table.to_csv(RESULTS / f"{options.web.name}-mirrors.csv", index=False)
+    listed = pd.DataFrame(pairs)
+    listed.to_csv(RESULTS / f"{options.web.name}-pairs.csv", index=False)
+    print(table.T.to_string(header=False))
+    print(listed.groupby(["start", "kind"]).size().to_string() if pairs else "no pairs")
+
+
+def starts(web: RecordedWeb, rng: random.Random) -> Mapping[str, Sequence[str]]:
+    """The seeds of each crawl by the name that the table prints."""
+    anywhere = sorted(web.page_urls)
+    rng.shuffle(anywhere)
+    return {"portal": [PORTAL], "links from anywhere": anywhere}
+
+
+def bases_of(placed: Sequence[Standing]) -> Mapping[str, Sequence[str]]:
+    """All places of the manual of which a base is one."""
+    by_manual: dict[str, list[str]] = {}
+    for each in placed:
+        by_manual.setdefault(each.manual, []).append(each.base)
+    return {each.base: by_manual[each.manual] for each in placed}
+
+
+def crawl(network: ParsedWeb, seeds: Sequence[str], *, mirrors: bool) -> SimulatedRun:
+    """All that can be reached, by the crawl's own objects."""
+    # Traps have accounts of copies of their own: only mirrors are to make a difference.
+    scope = Scope(mirrors=mirrors, traps=False)
+    politeness = Politeness("Benchmark/1 (+http://benchmark.test/)", delay_s=1.0)
+    folder = Path()
+    topic = Topic(
+        "mirrors", folder / "mirrors.toml", Seeds((PORTAL,)), Training((), (), folder / "none"),
+        scope=scope, politeness=politeness, output=Output(folder),
+    )  # fmt: skip
+    judge = UninformedJudge()
+    policy = policy_named("bfs")(Aids(judge, UninformedScorer()))
+    latency = drawn_latency(_LATENCY_S, 0)
+    return simulate(topic, judge, network, policy, latency=latency, seeds=seeds)
+
+
+def compared(
+    start: str, runs: Mapping[bool, SimulatedRun], truth: Truth, on_topic: frozenset[str]
+) -> Iterator[dict[str, object]]:
+    """One row for each crawl; what is lost is told of the one with mirrors."""
+    all_unique = unique_pages(runs[False])
+    for on, run in runs.items():
+        fetched = frozenset(run.pages.loc[run.pages["outcome"] == "fetched", "url"])
+        unique = unique_pages(run)
+        gone = [truth.likeness(url, fetched) for url in sorted(all_unique - fetched)]
+        yield {
+            "start": start,
+            "mirrors": on,
+            "fetched": len(fetched),
+            "pages of their own": len(unique),
+            "on topic": len(unique & on_topic),
+            "not fetched again": len(gone),
+            **{
+                f"of these, {level:.0%} alike nowhere": sum(x < level for x in gone)
+                for level in LEVELS
+            },
+            "pairs": len(run.mirrors),
+            "cpu_s": round(run.cpu_s),
+        }
+
+
+def unique_pages(run: SimulatedRun) -> frozenset[str]:
+    """What came and was called no copy."""
+    own = (run.pages["outcome"] == "fetched") & run.pages["duplicate_of"].isna()
+    return frozenset(run.pages.loc[own, "url"])
+
+
+def found_pairs(
+    start: str, pairs: Mapping[str, str], placed: Sequence[Standing]
+) -> Iterator[dict[str, str]]:
+    """The pairs, and whether both prefixes hold the same pages of the same manual."""
+    by_base = {each.base.rstrip("/"): each for each in placed}
+    for lesser, preferred in pairs.items():
+        one, other = by_base.get(lesser), by_base.get(preferred)
+        roles = {each.role for each in (one, other) if each is not None}
+        kind = "other"
+        if one is not None and other is not None and one.manual == other.manual:
+            kind = "same" if roles <= SAME else "versions"
+        yield {"start": start, "kind": kind, "lesser": lesser, "preferred": preferred}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("web", type=Path, help="folder of the web that variants_web.py makes")
+    parser.add_argument("--topic", default="Top/Computers/Databases")
+    parser.add_argument("--draw", type=int, default=1, help="the seed of the order of links")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""How alike two recorded pages are, told by their words alone: nothing of the crawl's sketches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from duplicates import page_of
+
+from focused.recorded.store import RecordedWeb
+from focused.web.prefixes import endings
+
+_WORD = re.compile(r"\w+")
+_WORDS = 5
+
+Shingles = frozenset[tuple[str, ...]]
+
+
+@dataclass
+class Truth:
+    """Which pages are alike; ``bases`` holds for each place of a manual all its places."""
+
+    web: RecordedWeb
+    bases: Mapping[str, Sequence[str]]
+    _kept: dict[str, Shingles] = field(default_factory=dict)
+
+    def likeness(self, url: str, among: frozenset[str]) -> float:
+        """The largest share with any of ``among`` at the URL's path in a place of its manual."""
+        return max((self.share(url, other) for other in self._places(url) & among), default=0.0)
+
+    def share(self, one: str, other: str) -> float:
+        """The share of five words in a row, of title and text, that both pages have, in [0, 1]."""
+        mine, theirs = self._shingles(one), self._shingles(other)
+        return len(mine & theirs) / max(1, len(mine | theirs))
+
+    def forget(self) -> None:
+        """Drop the texts that were kept."""
+        self._kept.clear()
+
+    def _places(self, url: str) -> frozenset[str]:
+        ways = ((self.bases.get(prefix + "/"), rest[1:]) for prefix, rest in endings(url))
+        places = {base + rest for bases, rest in ways for base in bases or ()}
+        return frozenset(places - {url})
+
+    def _shingles(self, url: str) -> Shingles:
+        if url not in self._kept:
+            page = page_of(self.web, url)
+            words = _WORD.findall(f"{page.title} {page.text}".lower()) if page is not None else []
+            runs = range(max(1, len(words) - _WORDS + 1))
+            self._kept[url] = frozenset(tuple(words[i : i + _WORDS]) for i in runs)
+        return self._kept[url]
