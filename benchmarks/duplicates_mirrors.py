@@ -1,8 +1,8 @@
 """What do mirrors save, and what do they lose? Whole crawls with and without, over true variants.
 
 ``python benchmarks/duplicates_mirrors.py webs/variants`` crawls the web that variants_web.py
-makes breadth-first to the end, with ``scope.mirrors`` and without: from its portal, and from all
-its URLs in any order, as if other sites linked to each. A page that only the crawl without
+makes breadth-first to the end, with ``scope.mirrors`` and without: from all manuals' first pages,
+and from all URLs in any order, as if other sites linked to each. A page that only the crawl without
 mirrors has is lost unless the other fetched its like. What is alike is told by all shingles of both
 texts as words, not by the crawl's sketches, among pages of one manual whose paths end alike.
 On topic is what has the label of ``--topic``. Pairs that were found are right when both prefixes
@@ -19,7 +19,7 @@ from pathlib import Path
 import pandas as pd
 from duplicates import RESULTS
 from duplicates_truth import Truth
-from variants_web import MIDDLE, PORTAL, Standing, standings
+from variants_web import MIDDLE, Standing, standings
 
 from focused.evaluation.simulation.network import drawn_latency
 from focused.evaluation.simulation.parsed_web import ParsedWeb
@@ -28,6 +28,7 @@ from focused.learning.uninformed import UninformedJudge, UninformedScorer
 from focused.policies import Aids, policy_named
 from focused.recorded.store import RecordedWeb
 from focused.topic import Output, Politeness, Scope, Seeds, Topic, Training
+from focused.web.url import host_of
 
 LEVELS = (0.95, 0.85, 0.7)
 SAME = frozenset({MIDDLE, "mirror", "old name"})
@@ -38,12 +39,16 @@ def main() -> None:
     """Crawl, compare, write."""
     options = _options()
     with RecordedWeb.open(options.web) as web, ParsedWeb(web) as network:
-        placed = standings(web.labels)
+        placed = [
+            each
+            for each in standings(web.labels)
+            if not options.manuals or each.manual in options.manuals
+        ]
         on_topic = frozenset(url for url, names in web.labels.items() if options.topic in names)
         truth = Truth(web, bases_of(placed))
         rows, pairs = [], []
-        for start, seeds in starts(web, random.Random(options.draw)).items():
-            runs = {on: crawl(network, seeds, mirrors=on) for on in (False, True)}
+        for start, seeds in starts(web, placed, random.Random(options.draw)).items():
+            runs = {on: crawl(network, seeds, placed, mirrors=on) for on in (False, True)}
             rows += compared(start, runs, truth, on_topic)
             pairs += found_pairs(start, runs[True].mirrors, placed)
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -55,11 +60,14 @@ def main() -> None:
     print(listed.groupby(["start", "kind"]).size().to_string() if pairs else "no pairs")
 
 
-def starts(web: RecordedWeb, rng: random.Random) -> Mapping[str, Sequence[str]]:
+def starts(
+    web: RecordedWeb, placed: Sequence[Standing], rng: random.Random
+) -> Mapping[str, Sequence[str]]:
     """The seeds of each crawl by the name that the table prints."""
-    anywhere = sorted(web.page_urls)
+    bases = [each.base for each in placed]
+    anywhere = sorted(url for url in web.page_urls if url.startswith(tuple(bases)))
     rng.shuffle(anywhere)
-    return {"portal": [PORTAL], "links from anywhere": anywhere}
+    return {"first pages": bases, "links from anywhere": anywhere}
 
 
 def bases_of(placed: Sequence[Standing]) -> Mapping[str, Sequence[str]]:
@@ -70,16 +78,24 @@ def bases_of(placed: Sequence[Standing]) -> Mapping[str, Sequence[str]]:
     return {each.base: by_manual[each.manual] for each in placed}
 
 
-def crawl(network: ParsedWeb, seeds: Sequence[str], *, mirrors: bool) -> SimulatedRun:
-    """All that can be reached, by the crawl's own objects."""
+def crawl(
+    network: ParsedWeb, seeds: Sequence[str], placed: Sequence[Standing], *, mirrors: bool
+) -> SimulatedRun:
+    """All that can be reached on the hosts of those places, by the crawl's own objects."""
     # Traps have accounts of copies of their own: only mirrors are to make a difference.
-    scope = Scope(mirrors=mirrors, traps=False)
+    hosts = tuple(sorted({host_of(each.base) for each in placed}))
+    scope = Scope(mirrors=mirrors, traps=False, allow_hosts=hosts)
     politeness = Politeness("Benchmark/1 (+http://benchmark.test/)", delay_s=1.0)
     folder = Path()
     topic = Topic(
-        "mirrors", folder / "mirrors.toml", Seeds((PORTAL,)), Training((), (), folder / "none"),
-        scope=scope, politeness=politeness, output=Output(folder),
-    )  # fmt: skip
+        "mirrors",
+        folder / "mirrors.toml",
+        Seeds(tuple(seeds[:1])),
+        Training((), (), folder / "none"),
+        scope=scope,
+        politeness=politeness,
+        output=Output(folder),
+    )
     judge = UninformedJudge()
     policy = policy_named("bfs")(Aids(judge, UninformedScorer()))
     latency = drawn_latency(_LATENCY_S, 0)
@@ -134,6 +150,7 @@ def found_pairs(
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("web", type=Path, help="folder of the web that variants_web.py makes")
+    parser.add_argument("--manuals", nargs="*", default=[], help="these alone, by package")
     parser.add_argument("--topic", default="Top/Computers/Databases")
     parser.add_argument("--draw", type=int, default=1, help="the seed of the order of links")
     return parser.parse_args()

@@ -102,10 +102,9 @@ class Mirrors:
                 continue
             if came and self._is_to_be_tried(lesser):
                 return False
-            if self._kept < MAX_REFUSED:
-                self._refuse(link, lesser, counterpart)
-            elif not came:
+            if not came and self._kept >= MAX_REFUSED:
                 return False
+            self._refuse(link, lesser, counterpart)
             return True
         return False
 
@@ -154,6 +153,8 @@ class Mirrors:
 
     def _refuse(self, link: QueuedLink, lesser: str, counterpart: str) -> None:
         self.failed(link.url)
+        if self._kept >= MAX_REFUSED:
+            return
         key = _REFUSED + link_key(counterpart) + link_key(link.url)
         self._store.put(_TABLE, key, pack(_Refused(lesser, link)))
         self._kept += 1
@@ -163,12 +164,12 @@ class Mirrors:
         self._spared.pop(lesser, None)
 
     def _free(self, begins: bytes, chosen: Callable[[_Refused], bool]) -> None:
-        for key, raw in list(self._store.scan(_TABLE, begins)):
-            refused = _refused_in(raw)
-            if chosen(refused):
-                self._store.delete(_TABLE, key)
-                self._kept -= 1
-                self._freed.append(_once_more(refused.link))
+        rows = ((key, _refused_in(raw)) for key, raw in self._store.scan(_TABLE, begins))
+        freed = [(key, refused.link) for key, refused in rows if chosen(refused)]
+        for key, link in freed:
+            self._store.delete(_TABLE, key)
+            self._freed.append(_once_more(link))
+        self._kept -= len(freed)
 
 
 def _once_more(link: QueuedLink) -> QueuedLink:
