@@ -74,7 +74,7 @@ class Canonicals:
 
     def are_told_of(self, url: str) -> bool:
         """Whether a page named a normalised URL before it came."""
-        return self._named(url) is not None
+        return host_of(url) in self._words and self._named(url) is not None
 
     def why(self, url: str) -> str | None:
         """Why a normalised URL is not worth a fetch: a page that came stands for it."""
@@ -92,10 +92,10 @@ class Canonicals:
 
         ``stands``: the page may stand for that URL, since it is kept and its links are followed.
         """
-        earlier = self._named(url)
+        host = host_of(url)
+        earlier = self._named(url) if host in self._words else None
         if earlier is not None:
             self._hold(url, earlier, earlier.by, said, copy_of)
-        host = host_of(url)
         if canonical is None or canonical == url or host_of(canonical) != host:
             return
         there = self._said_by(canonical)
@@ -108,6 +108,8 @@ class Canonicals:
             self._hold(canonical, named, named.by, said, copy_of)
         elif named is None:
             self._keep(canonical, _Named(said.packed(), url, stands))
+            if host not in self._words:
+                self._keep_word(host, _Word())
 
     def _hold(self, url: str, named: _Named, by: str, said: Said, copy_of: str | None) -> None:
         """Hold a page against the one that named the same URL, or named it itself."""
@@ -127,9 +129,13 @@ class Canonicals:
             if self._store.get(_TABLE, once) is not None:
                 return
             self._store.put(_TABLE, once, b"")
-        word = self._words.setdefault(host, _Word())
+        word = self._words.get(host, _Word())
         word.hits += same is not None
         word.misses += same is None
+        self._keep_word(host, word)
+
+    def _keep_word(self, host: str, word: _Word) -> None:
+        self._words[host] = word
         self._store.put(_HOSTS, host.encode(), pack(word))
 
     def _named(self, url: str) -> _Named | None:

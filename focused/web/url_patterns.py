@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import xxhash
 
@@ -88,6 +89,7 @@ def places_of(url: str) -> tuple[Place, ...]:
     return tuple(places)
 
 
+@lru_cache(maxsize=1_024)
 def slots_of(url: str) -> tuple[str, ...]:
     """The parts of a normalised URL that may change nothing, each by name, eight at most.
 
@@ -108,7 +110,9 @@ def without_slots(url: str, slots: Collection[str]) -> str:
     A slot may be a parameter with its value, ``"?sort=up"``. No URL itself: without any slot
     a "?" is added to one that has none.
     """
-    head, _, query = url.partition("?")
+    head, mark, query = url.partition("?")
+    if not slots:
+        return url if mark else f"{url}?"
     segments = head.split("/")
     for n, each in _folders(head):
         if f"folder {n}" in slots and _TOKEN.fullmatch(each):
