@@ -20,7 +20,7 @@ MAX_DELAY_S = 43_200.0
 
 _FIELD = re.compile(
     r"""\s*+ (?: (?P<agent> user[\s_-]*agent )
-               | (?P<disallow> dis-?allow | dissallow | dissalow | disalow | diasllow | disallaw )
+               | (?P<disallow> d(?:is-?|iss|es)allow | diss?alow | diasllow | disallaw )
                | (?P<allow> allow )
                | (?P<delay> crawl[\s_-]*delay )
                | (?P<sitemap> site[\s_-]*maps? ) )
@@ -67,6 +67,8 @@ def decode_robots(body: bytes) -> str:
     if len(body) > MAX_ROBOTS_BYTES:
         body = whole_lines(body)
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if b"\0" not in body:  # no field could be read in it
+            return decode_robots(body[2:])
         return body.decode("utf-16", "replace")
     start = _BOM.match(body)
     text = body[start.end() if start else 0 :].decode("utf-8", "surrogateescape")

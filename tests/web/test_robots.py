@@ -214,10 +214,16 @@ def test_utf_16_and_broken_bytes_are_read() -> None:
     assert not allows(b"# caf\xe9 \xff\nUser-agent: *\nDisallow: /x\n\x00\xfe", "/x")
 
 
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_a_mark_of_utf_16_before_a_file_of_octets_is_not_believed(mark: bytes) -> None:
+    assert not allows(mark + b"User-agent: *\nDisallow: /x", "/x")
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "Disalow: /x",
+        "Desallow: /x",
         "disallow /x",
         " Disallow : /x ",
         "dissallow: /x",
