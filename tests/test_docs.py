@@ -153,11 +153,13 @@ def test_every_package_tells_in_its_docstring_what_it_is(package: Path) -> None:
 
 def test_every_decision_tells_context_decision_and_consequences_in_few_lines() -> None:
     decisions = sorted((DOCS / "decisions").glob("*.md"))
-    assert decisions
-    for number, file in enumerate(decisions, start=1):
+    numbers = [file.name[:5] for file in decisions]
+    assert numbers[0] == "0001-"
+    assert len(set(numbers)) == len(numbers)
+    for file in decisions:
         text = file.read_text()
-        assert file.name.startswith(f"{number:04}-")
-        assert text.startswith(f"# {number:04} ")
+        assert re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", file.name)
+        assert text.startswith(f"# {file.name[:4]} ")
         assert all(f"**{part}" in text for part in ("Context", "Decision", "Consequences"))
         assert len(text.splitlines()) < 25
 

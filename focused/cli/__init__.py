@@ -96,6 +96,24 @@ _ANY_PATH = click.Path(path_type=Path)
 
 
 @main.command()
+@click.argument("where", type=click.Path(path_type=Path, exists=True))
+@click.option("--terminal", is_flag=True, help="Ask on the terminal, not in the browser.")
+@click.option("--no-browser", is_flag=True, help="Print the address, open no browser.")
+@click.option("--labels", type=_FILE, help="Override training.labels.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Left out: a free one.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Another lets other machines in."
+)
+def label(
+    where: Path, terminal: bool, no_browser: bool, labels: Path | None, port: int, host: str
+) -> None:
+    """Label pages of a crawl: WHERE is its folder, or its topic file."""
+    from focused.cli.label import run_labelling
+
+    run_labelling(where, labels, terminal=terminal, browser=not no_browser, host=host, port=port)
+
+
+@main.command()
 @click.option(
     "--web",
     "webs",

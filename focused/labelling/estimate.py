@@ -1,0 +1,68 @@
+"""What labels of pages drawn at random tell of all pages of a crawl.
+
+Precision is the share of good ones among what the classifier calls on topic; its interval
+is Jeffreys' (the Beta posterior of a share with prior Beta(1/2, 1/2); Brown, Cai, DasGupta
+2001, "Interval estimation for a binomial proportion"). The harvest is stratified by
+verdict: each stratum's share weighs as much as the stratum has pages. Its posterior is
+a weighted sum of Betas, taken for the Beta of the same mean and variance.
+
+Pages are taken as drawn with replacement, so that of a small crawl, mostly labelled,
+the intervals are too wide, never too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.stats import beta
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Pages of one kind: ``pages`` of them, of which ``drawn`` were labelled, ``good`` as good."""
+
+    pages: int
+    drawn: int
+    good: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share in [0, 1] with its 95% interval; ``drawn`` is how many labels it stands on."""
+
+    value: float
+    low: float
+    high: float
+    drawn: int
+
+
+def share_of(stratum: Stratum) -> Share | None:
+    """The share of good pages in one stratum; None while no page of it was labelled."""
+    return total_share([stratum])
+
+
+def total_share(strata: Sequence[Stratum], none_good: int = 0) -> Share | None:
+    """The share of good pages in all strata together, and in ``none_good`` pages that are not.
+
+    Strata without pages are passed over. None while one that has pages has no label.
+    """
+    filled = [one for one in strata if one.pages]
+    if not filled or any(not one.drawn for one in filled):
+        return None
+    whole = sum(one.pages for one in filled)
+    value = mean = variance = 0.0
+    for one in filled:
+        weight = one.pages / whole
+        good, bad = one.good + 0.5, one.drawn - one.good + 0.5
+        value += weight * one.good / one.drawn
+        mean += weight * good / (good + bad)
+        variance += weight**2 * good * bad / ((good + bad) ** 2 * (good + bad + 1.0))
+    size = mean * (1.0 - mean) / variance - 1.0
+    low, high = beta.interval(_CONFIDENCE, mean * size, (1.0 - mean) * size)
+    # A share of none or all is its interval's end, and no label can tell otherwise.
+    low, high = min(float(low), value), max(float(high), value)
+    part = whole / (whole + none_good)
+    return Share(part * value, part * low, part * high, sum(one.drawn for one in filled))

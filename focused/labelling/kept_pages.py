@@ -1,0 +1,119 @@
+"""Pages that were labelled, kept as WARC beside the labels.
+
+They outlive the crawl: training needs neither its folder nor the network. A page is on the
+disk before its label is.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from focused.errors import LabelError
+from focused.recorded.warc_records import StoredRecord, read_responses
+from focused.web.page import Fetched, Page
+from focused.web.parse import parse_page
+from focused.web.warc import response_record
+
+_CHUNK_BYTES = 1 << 16
+
+
+def kept_pages_path(labels: Path) -> Path:
+    """Where the pages of a file of labels are kept: ``NAME.labels.warc.gz`` for ``.jsonl``."""
+    return labels.with_suffix(".warc.gz")
+
+
+class KeptPages:
+    """Appends pages to a WARC, a gzip member each; who holds the file of labels may.
+
+    A record that a crash cut off is cut away when the file is opened. Raises
+    :class:`LabelError` when it cannot be read or written. Usable as a context manager.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab", buffering=0)
+            _cut_to_whole(path)
+            self._urls = {one.url for one in _responses(path)}
+        except OSError as error:
+            raise LabelError(f"{path}: cannot be opened: {error.strerror}") from error
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._urls
+
+    def append(self, fetched: Fetched, at: float) -> None:
+        """Keep the page; it is on the disk when this returns. One that is kept is not again."""
+        if fetched.url in self._urls:
+            return
+        record = response_record(fetched, at)
+        before = self._file.seek(0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(record):
+                written += os.write(self._file.fileno(), record[written:])
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file.fileno(), before)
+            raise LabelError(f"{self.path}: cannot be written: {error.strerror}") from error
+        self._urls.add(fetched.url)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def __enter__(self) -> KeptPages:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _cut_to_whole(path: Path) -> None:
+    """Cut away a gzip member at the end that was begun and not finished.
+
+    Damage that is no such thing is left as it is: readers pass over it.
+    """
+    begins = ends = 0
+    member = zlib.decompressobj(wbits=31)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            while chunk:
+                try:
+                    member.decompress(chunk)
+                except zlib.error:
+                    return
+                ends += len(chunk) - len(member.unused_data)
+                chunk = member.unused_data
+                if member.eof:
+                    begins, member = ends, zlib.decompressobj(wbits=31)
+    if begins < ends:
+        os.truncate(path, begins)
+
+
+def kept_page_reader(labels: Path) -> Callable[[str], Page | None]:
+    """A function from URL to the page that was labelled, for training; None when not kept."""
+    pages: dict[str, Page] = {}
+    for record in _responses(kept_pages_path(labels)):
+        page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
+        if isinstance(page, Page):
+            pages[record.url] = page
+    return pages.get
+
+
+def _responses(path: Path) -> Iterator[StoredRecord]:
+    if path.is_file() and path.stat().st_size:
+        for record in read_responses(path):
+            if isinstance(record, StoredRecord):
+                yield record

@@ -1,0 +1,203 @@
+"use strict";
+// The token stands behind "#" in the address: it is taken from there at once, kept for this
+// window alone, and sent as a header. Everything shown is set as text, never as HTML.
+(() => {
+  const element = (id) => document.getElementById(id);
+  const STORE = "focused-token";
+  let token = "";
+  let state = null;
+  let busy = false;
+  let byTab = false;
+
+  function takeToken() {
+    if (location.hash.length > 1) {
+      sessionStorage.setItem(STORE, location.hash.slice(1));
+      history.replaceState(null, "", "/");
+    }
+    token = sessionStorage.getItem(STORE) || "";
+  }
+
+  async function ask(path, body) {
+    if (busy) return;
+    setBusy(true);
+    try {
+      const options = { headers: { "X-Focused-Token": token }, cache: "no-store" };
+      if (body !== undefined) {
+        options.method = "POST";
+        options.headers["Content-Type"] = "application/json";
+        options.body = JSON.stringify(body);
+      }
+      const answer = await fetch(path, options);
+      const told = await answer.json();
+      if (answer.status === 403) {
+        tell("This window has no valid address", `${told.error} Open the address that the terminal shows.`);
+      } else if (!answer.ok) {
+        element("last").textContent = told.error;
+      } else {
+        show(told);
+      }
+    } catch {
+      tell("No answer", "The session has ended, or was stopped. What you said so far is kept: start it again to go on.");
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function setBusy(value) {
+    busy = value;
+    element("main").setAttribute("aria-busy", String(value));
+  }
+
+  function tell(title, text) {
+    state = null;
+    element("asked").hidden = true;
+    element("message").hidden = false;
+    element("message-title").textContent = title;
+    element("message-text").textContent = text;
+    setButtons();
+  }
+
+  function show(told) {
+    const before = state && state.page ? state.page.url : null;
+    state = told;
+    document.title = `Label: ${told.topic}`;
+    element("topic").textContent = told.topic;
+    element("description").textContent = told.description;
+    showStanding(told.standing);
+    showLast(told.last);
+    showCategories(told.categories);
+    if (!told.page) {
+      tell("All done", "Every page of this crawl that would help is labelled.");
+      state = told;
+      setButtons();
+      return;
+    }
+    element("asked").hidden = false;
+    element("message").hidden = true;
+    if (told.page.url !== before) showPage(told.page);
+    setButtons();
+  }
+
+  function showPage(page) {
+    element("title").textContent = page.title || page.url;
+    element("url").textContent = page.url;
+    element("url").href = page.url;
+    element("reason").textContent = page.relevance === null
+      ? `${page.reason} · the classifier's word is hidden until you answer`
+      : `${page.reason} · relevance ${page.relevance.toFixed(2)}, score before the fetch ${page.score.toFixed(2)}`;
+    const text = element("text");
+    text.replaceChildren(...page.text.split(/\n{2,}/).map((part) => {
+      const paragraph = document.createElement("p");
+      paragraph.textContent = part;
+      return paragraph;
+    }));
+    if (!page.text) text.textContent = "This page has no text.";
+    text.scrollTop = 0;
+    const old = element("original");
+    const fresh = old.cloneNode(false);  // a new frame: the window's history stays one entry long
+    fresh.src = page.original;
+    old.replaceWith(fresh);
+  }
+
+  function showStanding(standing) {
+    element("count").textContent = standing.yes + standing.no + standing.skipped;
+    element("counts").textContent = `${standing.yes} yes, ${standing.no} no, ${standing.skipped} skipped`;
+    for (const name of ["precision", "harvest"]) {
+      const share = standing[name];
+      const percent = (value) => `${Math.round(100 * value)}%`;
+      element(name).textContent = share
+        ? `${percent(share.value)}, 95% sure: ${percent(share.low)} to ${percent(share.high)}`
+        : "needs more answers";
+      const bar = element(`${name}-bar`);
+      bar.hidden = !share;
+      if (share) {
+        bar.firstChild.style.left = percent(share.low);
+        bar.firstChild.style.width = percent(share.high - share.low);
+        bar.lastChild.style.left = percent(share.value);
+      }
+    }
+  }
+
+  function showLast(last) {
+    if (!last) {
+      element("last").textContent = "";
+      return;
+    }
+    const said = last.category ? `${last.verdict}, ${last.category}` : last.verdict;
+    const model = last.relevance === null ? "" : ` The classifier gave it ${last.relevance.toFixed(2)}.`;
+    element("last").textContent = `You said ${said}: ${last.title || last.url}.${model}`;
+  }
+
+  function showCategories(categories) {
+    const group = element("categories");
+    if (group.childElementCount === categories.length) return;
+    group.replaceChildren(...categories.map((category, place) => {
+      const button = document.createElement("button");
+      const key = document.createElement("kbd");
+      key.textContent = place + 1;
+      button.type = "button";
+      button.className = category.good ? "good" : "other";
+      button.setAttribute("aria-keyshortcuts", String(place + 1));
+      button.title = `${category.good ? "Yes" : "No"}: ${category.name}`;
+      button.append(key, ` ${category.name.split("/").pop().replaceAll("_", " ")}`);
+      button.addEventListener("click", () => put(place));
+      return button;
+    }));
+  }
+
+  function setButtons() {
+    const open = Boolean(state && state.page);
+    for (const id of ["yes", "no", "skip"]) element(id).disabled = !open;
+    for (const button of element("categories").children) button.disabled = !open;
+    element("undo").disabled = !(state && state.last);
+  }
+
+  function say(verdict, category = "") {
+    if (state && state.page) ask("/api/label", { url: state.page.url, verdict, category });
+  }
+
+  function put(place) {
+    const category = state && state.categories[place];
+    if (category) say(category.good ? "yes" : "no", category.name);
+  }
+
+  function undo() {
+    if (state && state.last) ask("/api/undo", {});
+  }
+
+  const KEYS = { y: () => say("yes"), n: () => say("no"), s: () => say("skip"), u: undo };
+
+  document.addEventListener("keydown", (event) => {
+    byTab = event.key === "Tab";
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const key = event.key.toLowerCase();
+    const act = KEYS[key] || (/^[1-9]$/.test(key) ? () => put(Number(key) - 1) : null);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+
+  document.addEventListener("pointerdown", () => { byTab = false; });
+
+  for (const verdict of ["yes", "no", "skip"]) {
+    element(verdict).addEventListener("click", () => say(verdict));
+  }
+  element("undo").addEventListener("click", undo);
+
+  // A click into the original would take the keys with it; who gets there by Tab stays.
+  window.addEventListener("blur", () => {
+    if (byTab || document.activeElement !== element("original")) return;
+    setTimeout(() => {
+      element("original").blur();
+      element("main").focus({ preventScroll: true });
+    });
+  });
+  window.addEventListener("hashchange", () => { takeToken(); ask("/api/state"); });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && state) ask("/api/state");  // another window may have gone on
+  });
+
+  takeToken();
+  setButtons();
+  ask("/api/state");
+})();

@@ -1,0 +1,197 @@
+"""The label page: one session of labelling, in the browser, on this machine alone.
+
+Who may speak to it: who has the token. It stands behind ``#`` in the address that the
+terminal shows, so that no server, log or referrer ever sees it; the page keeps it for its
+own window and sends it as a header with each request. There is no cookie, so nothing that
+another site makes a browser send is believed. Requests by another host name are refused
+(a name that was rebound to this machine), and the answers' headers let nothing but this
+page's own script run.
+
+A page that was crawled is shown under an address that tells nothing else, in a frame that
+may run, send and load nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
+from typing import Any
+
+from aiohttp import web
+
+from focused.errors import LabelError
+from focused.labelling.reading import harmless_original, readable_text
+from focused.labelling.session import Session, Shown
+from focused.labelling.views import label_view, page_view, session_view, standing_view
+
+TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
+IDLE_S = 12 * 3600.0
+"""A token that nobody used for so long is good no more."""
+
+_MAX_REQUEST_BYTES = 16_384
+_FILES = {
+    "/": ("label.html", "text/html"),
+    "/label.js": ("label.js", "text/javascript"),
+    "/label.css": ("label.css", "text/css"),
+}
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-DNS-Prefetch-Control": "off",
+}
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_ORIGINAL_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Clock = Callable[[], float]
+
+
+class LabelServer:
+    """Answers for one :class:`Session`. ``token`` is what the page must present.
+
+    ``clock`` gives seconds since the epoch. ``host`` is the address it is served at.
+    """
+
+    def __init__(self, session: Session, clock: Clock, host: str = "127.0.0.1") -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._session = session
+        self._clock = clock
+        self._host = host
+        self._used_at = clock()
+        self._key = secrets.token_bytes(32)
+
+    def application(self) -> web.Application:
+        """The routes, to be run by aiohttp."""
+        app = web.Application(middlewares=[self._guard], client_max_size=_MAX_REQUEST_BYTES)
+        for path in _FILES:
+            app.router.add_get(path, _file)
+        app.router.add_get("/api/state", self._state)
+        app.router.add_post("/api/label", self._label)
+        app.router.add_post("/api/undo", self._undo)
+        app.router.add_get("/original/{key}", self._original)
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            self._check(request)
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = web.json_response({"error": error.text}, status=error.status)
+        for name, value in _HEADERS.items():
+            response.headers[name] = value
+        response.headers.setdefault("Content-Security-Policy", _PAGE_POLICY)
+        return response
+
+    def _check(self, request: web.Request) -> None:
+        """Refuse other names of this host, and the API without the token."""
+        if not self._is_our_name(request.host):
+            raise web.HTTPForbidden(text=f"{request.host} is no name of this page")
+        if not request.path.startswith("/api/"):
+            return
+        given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
+        now = self._clock()
+        if not hmac.compare_digest(given, self.token.encode()):
+            raise web.HTTPForbidden(text="This address has no valid token, or an old one.")
+        if now - self._used_at > IDLE_S:
+            raise web.HTTPForbidden(text="This address has expired.")
+        self._used_at = now
+
+    def _is_our_name(self, host: str) -> bool:
+        """Names that nobody can rebind: addresses, and localhost."""
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        name = name.strip("[]").lower()
+        if name in ("localhost", self._host):
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    async def _state(self, request: web.Request) -> web.Response:
+        return web.json_response(self._view())
+
+    async def _label(self, request: web.Request) -> web.Response:
+        said = await _json(request)
+        url, verdict, category = (said.get(name, "") for name in ("url", "verdict", "category"))
+        if verdict not in ("yes", "no", "skip") or not isinstance(url, str):
+            raise web.HTTPBadRequest(text="A label has a url, and yes, no or skip.")
+        if not isinstance(category, str):
+            raise web.HTTPBadRequest(text="A category is a text.")
+        try:
+            self._session.answer(url, verdict, category, self._clock())
+        except LabelError as error:
+            raise web.HTTPConflict(text=str(error)) from error
+        return web.json_response(self._view())
+
+    async def _undo(self, request: web.Request) -> web.Response:
+        try:
+            self._session.undo(self._clock())
+        except LabelError as error:
+            raise web.HTTPConflict(text=str(error)) from error
+        return web.json_response(self._view())
+
+    async def _original(self, request: web.Request) -> web.Response:
+        """The crawled page of a key; the key is the token of this one page."""
+        shown = self._session.current()
+        if shown is None or not hmac.compare_digest(
+            request.match_info["key"].encode("utf-8", "replace"), self._key_of(shown).encode()
+        ):
+            raise web.HTTPNotFound(text="This page is not the one that is shown.")
+        fetched = self._session.crawled.response(shown.page)
+        return web.Response(
+            body=harmless_original(fetched) if fetched else b"",
+            content_type="text/html",
+            charset="utf-8",
+            headers={"Content-Security-Policy": _ORIGINAL_POLICY},
+        )
+
+    def _key_of(self, shown: Shown) -> str:
+        return hmac.new(self._key, shown.page.url.encode(), hashlib.sha256).hexdigest()
+
+    def _view(self) -> Mapping[str, Any]:
+        shown, last = self._session.current(), self._session.last
+        view: dict[str, Any] = session_view(self._session.subject)
+        view["page"] = None
+        if shown is not None:
+            fetched = self._session.crawled.response(shown.page)
+            view["page"] = page_view(
+                shown,
+                text=readable_text(fetched) if fetched else "",
+                original=f"/original/{self._key_of(shown)}",
+            )
+        view["last"] = label_view(last) if last else None
+        view["standing"] = standing_view(self._session.standing())
+        return view
+
+
+async def _file(request: web.Request) -> web.Response:
+    name, content_type = _FILES[request.path]
+    body = (files("focused.labelling") / "page" / name).read_bytes()
+    return web.Response(body=body, content_type=content_type, charset="utf-8")
+
+
+async def _json(request: web.Request) -> dict[str, Any]:
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType(text="Send JSON.")
+    try:
+        value = await request.json()
+    except (ValueError, RecursionError) as error:
+        raise web.HTTPBadRequest(text="This is no JSON.") from error
+    if not isinstance(value, dict):
+        raise web.HTTPBadRequest(text="Send a JSON object.")
+    return value

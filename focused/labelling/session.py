@@ -1,0 +1,217 @@
+"""One session of labelling: which page is shown, what was said, where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from focused.errors import LabelError
+from focused.labelling.choice import Choice
+from focused.labelling.crawled import CrawledPage, CrawledPages
+from focused.labelling.estimate import Share, Stratum, share_of, total_share
+from focused.labelling.kept_pages import KeptPages
+from focused.labelling.pool import TeachingPool, judges_queue, parsed_page
+from focused.labelling.subject import Subject
+from focused.labels.label import Label, Reason, Role, Verdict
+from focused.labels.label_file import LabelFile
+from focused.labels.roles import role_of
+
+JUDGE_EVERY = 3
+"""One page in so many is the judge's, drawn at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The page to be labelled, why it is shown, and what the model thinks of it.
+
+    ``relevance`` is the judge's, in [0, 1]. It must not be shown for a page whose role is
+    ``judge`` before it is labelled: it would sway the answer.
+    """
+
+    page: CrawledPage
+    role: Role
+    reason: Reason
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the labelling stands. Counts are of labels; shares are of the crawl's pages.
+
+    ``precision`` is the share of good pages among those that the crawl calls on topic,
+    ``harvest`` among all it fetched, repeated pages counted as not good. Both stand on the
+    judge's labels alone, and are None until there are any.
+    """
+
+    yes: int
+    no: int
+    skipped: int
+    judged: int
+    precision: Share | None
+    harvest: Share | None
+    pages: int
+
+
+class Session:
+    """Asks for one page after the other, and keeps what is said.
+
+    ``kept`` may be None: then pages are not kept beside the labels.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        crawled: CrawledPages,
+        pool: TeachingPool,
+        file: LabelFile,
+        kept: KeptPages | None,
+    ) -> None:
+        self.subject = subject
+        self._file = file
+        self._kept = kept
+        self._current: Shown | None = None
+        self._take_in(crawled, pool)
+
+    @property
+    def last(self) -> Label | None:
+        """The label that :meth:`undo` would take back."""
+        return self._file.labels[-1] if self._file.labels else None
+
+    @property
+    def crawled(self) -> CrawledPages:
+        """The pages of the crawl, as last read."""
+        return self._crawled
+
+    def page(self, url: str) -> CrawledPage | None:
+        """The crawl's page of that URL."""
+        return self._crawled.pages.get(url)
+
+    def current(self) -> Shown | None:
+        """The page to be labelled now: the same until it is; None when none is left."""
+        if self._current is None:
+            self._current = self._next()
+        return self._current
+
+    def answer(self, url: str, verdict: Verdict, category: str, at: float) -> Label:
+        """Keep what was said of ``url``, shown here or in another window, and go on.
+
+        Raises :class:`LabelError` for a page that the crawl does not have or a category
+        that the topic does not have.
+        """
+        page = self.page(url)
+        if page is None:
+            raise LabelError(f"{url}: is no page of this crawl")
+        if category and category not in {one.name for one in self.subject.categories}:
+            raise LabelError(f"{category}: is no category of this topic")
+        shown = self._current if self._current and self._current.page == page else None
+        label = Label(
+            url=url,
+            verdict=verdict,
+            role=role_of(url),
+            at=at,
+            category=category,
+            reason=shown.reason if shown else "given",
+            relevance=shown.relevance if shown else self._relevance(page),
+            model=self.subject.model,
+            title=page.title.encode("utf-8", "replace").decode(),
+        )
+        fetched = self._crawled.response(page)
+        if self._kept is not None and fetched is not None and verdict != "skip":
+            self._kept.append(fetched, page.fetched_at)
+        self._file.append(label)
+        self._learn(label)
+        self._current = None if shown else self._current
+        return label
+
+    def undo(self, at: float) -> Label | None:
+        """Take back the last label; its page is shown again. None when there is none."""
+        last = self.last
+        if last is None:
+            return None
+        self._file.undo(last.url, at)
+        self._take_in(self._crawled, self._pool)
+        page = self.page(last.url)
+        if page is not None:
+            self._current = Shown(page, last.role, last.reason, self._relevance(page))
+        return last
+
+    def standing(self) -> Standing:
+        """Counts and estimates, by all labels of the file."""
+        labels = self._file.labels
+        judged = [one for one in labels if one.role == "judge" and one.verdict != "skip"]
+        on, off = (self._stratum(judged, on_topic) for on_topic in (True, False))
+        return Standing(
+            yes=sum(one.verdict == "yes" for one in labels),
+            no=sum(one.verdict == "no" for one in labels),
+            skipped=sum(one.verdict == "skip" for one in labels),
+            judged=len(judged),
+            precision=share_of(on),
+            harvest=total_share([on, off], none_good=self._crawled.duplicates),
+            pages=len(self._crawled.pages) + self._crawled.duplicates,
+        )
+
+    def renew(self, crawled: CrawledPages, pool: TeachingPool) -> None:
+        """Go on with a crawl that has fetched more; the page on show stays."""
+        shown = self._current
+        self._take_in(crawled, pool)
+        if shown is not None and shown.page.url in crawled.pages:
+            self._current = shown
+
+    def _take_in(self, crawled: CrawledPages, pool: TeachingPool) -> None:
+        self._crawled = crawled
+        self._pool = pool
+        self._places = {page.url: place for place, page in enumerate(pool.pages)}
+        elsewhere = sum(
+            one.verdict == "yes" and one.url not in self._places for one in self._file.labels
+        )
+        self._choice = Choice(
+            pool.pool, pool.relevance, pool.threshold, self.subject.good_samples + elsewhere
+        )
+        self._drawn = judges_queue(crawled)
+        self._current = None
+        for label in self._file.labels:
+            self._learn(label)
+
+    def _learn(self, label: Label) -> None:
+        place = self._places.get(label.url)
+        if place is not None:
+            self._choice.told(place, label.verdict)
+
+    def _next(self) -> Shown | None:
+        labels = self._file.labels
+        judged = sum(one.role == "judge" for one in labels)
+        if judged * JUDGE_EVERY <= len(labels):
+            return self._next_drawn() or self._next_helpful()
+        return self._next_helpful() or self._next_drawn()
+
+    def _next_drawn(self) -> Shown | None:
+        labelled = {one.url for one in self._file.labels}
+        for page in self._drawn:
+            if page.url not in labelled and self._crawled.response(page) is not None:
+                return Shown(page, "judge", "random", self._relevance(page))
+        return None
+
+    def _next_helpful(self) -> Shown | None:
+        found = self._choice.next()
+        if found is None:
+            return None
+        place, reason = found
+        page = self._pool.pages[place]
+        return Shown(page, "teach", reason, float(self._pool.relevance[place]))
+
+    def _relevance(self, page: CrawledPage) -> float:
+        """What the model gives the page now; the crawl's own word when there is none."""
+        place = self._places.get(page.url)
+        if place is not None:
+            return float(self._pool.relevance[place])
+        judge = self.subject.judge
+        parsed = parsed_page(self._crawled, page) if judge else None
+        return judge.judge(parsed).relevance if judge and parsed else page.relevance
+
+    def _stratum(self, judged: list[Label], on_topic: bool) -> Stratum:
+        pages = self._crawled.pages
+        mine = [one for one in judged if one.url in pages and pages[one.url].on_topic == on_topic]
+        return Stratum(
+            pages=sum(page.on_topic == on_topic for page in pages.values()),
+            drawn=len(mine),
+            good=sum(one.verdict == "yes" for one in mine),
+        )

@@ -1,0 +1,119 @@
+"""What is labelled: a topic, its crawl, its model, and where the labels go."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from focused.directory.reading import read_directory
+from focused.directory.sides import is_below
+from focused.errors import ConfigurationError, FocusedError, ModelError
+from focused.learning.model_store import load_model
+from focused.learning.protocols import TopicJudge
+from focused.topic import Topic
+from focused.topic_file import load_topic
+
+MAX_CATEGORIES = 9
+"""As many as there are digits to press."""
+
+_MOST_GOOD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A place of the directory that a page may be put in; good ones are the topic."""
+
+    name: str
+    good: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a session of labelling is about.
+
+    ``model`` is the beginning of the model file's digest, empty without a ``judge``;
+    ``good_samples`` counts the directory's.
+    """
+
+    name: str
+    description: str
+    folder: Path
+    labels: Path
+    judge: TopicJudge | None
+    model: str
+    categories: tuple[Category, ...]
+    good_samples: int
+
+
+def subject_of(where: Path, labels: Path | None = None) -> Subject:
+    """What there is to label at ``where``: a crawl's folder, or a topic file.
+
+    ``labels`` overrides the topic's file of labels. A model or directory that cannot be
+    read is done without: the crawl's own verdicts are there. Raises
+    :class:`ConfigurationError` when the topic cannot be found.
+    """
+    folder, topic = _folder_and_topic(where)
+    if topic is None and labels is None:
+        raise ConfigurationError(
+            f"{folder}: the topic file of this crawl is not where it was; "
+            "name the file of labels with --labels"
+        )
+    path = labels or (topic.training.labels if topic else None)
+    assert path is not None, "a topic that was read has a file of labels"
+    judge, digest = _model(topic)
+    categories, good_samples = _categories(topic)
+    return Subject(
+        name=topic.name if topic else folder.name,
+        description=topic.description if topic else "",
+        folder=folder,
+        labels=path,
+        judge=judge,
+        model=digest,
+        categories=categories,
+        good_samples=good_samples,
+    )
+
+
+def _folder_and_topic(where: Path) -> tuple[Path, Topic | None]:
+    if where.is_file():
+        topic = load_topic(where)
+        return topic.output.folder, topic
+    try:
+        settings = json.loads((where / "settings.json").read_text(encoding="utf-8"))
+        path = Path(settings["topic"]["path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return where, None
+    return where, load_topic(path) if path.is_file() else None
+
+
+def _model(topic: Topic | None) -> tuple[TopicJudge | None, str]:
+    if topic is None:
+        return None, ""
+    path = topic.training.model
+    try:
+        return load_model(path).classifier, hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    except (ModelError, OSError):
+        return None, ""
+
+
+def _categories(topic: Topic | None) -> tuple[tuple[Category, ...], int]:
+    """The directory's largest categories, good ones first, and its number of good samples."""
+    if topic is None:
+        return (), 0
+    counts: Counter[str] = Counter()
+    try:
+        for entry in read_directory(topic.training.directory):
+            counts[entry.category] += 1
+    except FocusedError:
+        return (), 0
+    good: list[Category] = []
+    other: list[Category] = []
+    for name, _ in counts.most_common():
+        is_good = any(is_below(name, prefix) for prefix in topic.training.good)
+        (good if is_good else other).append(Category(name, is_good))
+    good_samples = sum(counts[one.name] for one in good)
+    good = good[:_MOST_GOOD]
+    return (*good, *other[: MAX_CATEGORIES - len(good)]), good_samples

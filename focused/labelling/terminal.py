@@ -1,0 +1,128 @@
+"""The same session on the terminal: pages as text, one key an answer."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Callable, Sequence
+
+import click
+
+from focused.errors import LabelError
+from focused.labelling.reading import readable_text
+from focused.labelling.session import Session, Shown
+from focused.labelling.views import REASONS, share_words
+from focused.labels.label import Label, Verdict
+
+_VERDICTS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}
+_KEYS = "y yes  n no  s skip  u undo  space more  b back  q quit"
+
+
+class Terminal:
+    """Labels by single keys. ``read_key`` gives the next one, ``clock`` epoch seconds."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        clock: Callable[[], float],
+        read_key: Callable[[], str] = click.getchar,
+    ) -> None:
+        self._session = session
+        self._clock = clock
+        self._read_key = read_key
+        self._screen = 0
+        self._told = ""
+
+    def run(self) -> None:
+        """Show page after page until ``q``, Ctrl-C, the end of input, or of the pages."""
+        while (shown := self._session.current()) is not None:
+            fetched = self._session.crawled.response(shown.page)
+            screens = _screens(readable_text(fetched) if fetched else "")
+            self._screen = 0
+            while self._session.current() == shown:
+                self._print(shown, screens)
+                try:
+                    key = self._read_key().lower()
+                except (KeyboardInterrupt, EOFError):
+                    return
+                if key in ("q", "\x03", "\x04", ""):
+                    return
+                try:
+                    self._press(key, shown, len(screens))
+                except LabelError as error:
+                    self._told = str(error)
+        click.echo("Every page of this crawl that would help is labelled.")
+
+    def _press(self, key: str, shown: Shown, screens: int) -> None:
+        if key in _VERDICTS:
+            self._answer(shown, _VERDICTS[key], "")
+        elif key.isdecimal() and 1 <= int(key) <= len(self._session.subject.categories):
+            category = self._session.subject.categories[int(key) - 1]
+            self._answer(shown, "yes" if category.good else "no", category.name)
+        elif key == "u":
+            undone = self._session.undo(self._clock())
+            self._told = (
+                f"Taken back: {undone.title or undone.url}" if undone else "Nothing to undo."
+            )
+        elif key in (" ", "\r", "\n", "\x1b[b", "\x1b[6~"):
+            self._screen = min(self._screen + 1, screens - 1)
+        elif key in ("b", "\x1b[a", "\x1b[5~"):
+            self._screen = max(self._screen - 1, 0)
+
+    def _answer(self, shown: Shown, verdict: Verdict, category: str) -> None:
+        label = self._session.answer(shown.page.url, verdict, category, self._clock())
+        self._told = _told(label)
+
+    def _print(self, shown: Shown, screens: Sequence[str]) -> None:
+        standing = self._session.standing()
+        click.clear()
+        click.echo(
+            f"{self._session.subject.name}: {standing.yes} yes, {standing.no} no, "
+            f"{standing.skipped} skipped  |  precision {share_words(standing.precision)}  |  "
+            f"harvest {share_words(standing.harvest)}"
+        )
+        click.secho(self._told, dim=True)
+        click.secho(_clean(shown.page.title or shown.page.url), bold=True)
+        click.echo(_clean(shown.page.url))
+        click.secho(_reason(shown), dim=True)
+        click.echo(f"\n{screens[self._screen]}\n")
+        if len(screens) > 1:
+            click.secho(f"(screen {self._screen + 1} of {len(screens)})", dim=True)
+        for number, category in enumerate(self._session.subject.categories, start=1):
+            click.echo(f"{number} {category.name}", nl=False)
+            click.echo("  ", nl=False)
+        click.echo(f"\n{_KEYS}")
+
+
+def _reason(shown: Shown) -> str:
+    if shown.role == "judge":
+        return f"{REASONS[shown.reason]}; the classifier's word is hidden until you answer"
+    return (
+        f"{REASONS[shown.reason]}; relevance {shown.relevance:.2f}, "
+        f"score before the fetch {shown.page.score:.2f}"
+    )
+
+
+def _told(label: Label) -> str:
+    said = f"{label.verdict}, {label.category}" if label.category else label.verdict
+    model = "" if label.relevance is None else f" The classifier gave it {label.relevance:.2f}."
+    return _clean(f"You said {said}: {label.title or label.url}.{model}")
+
+
+def _screens(text: str) -> list[str]:
+    """The text in screenfuls, wrapped; at least one."""
+    columns, rows = shutil.get_terminal_size()
+    width, height = min(columns, 100), max(rows - 12, 5)
+    lines = [
+        wrapped
+        for line in text.split("\n")
+        for wrapped in textwrap.wrap(_clean(line), width) or [""]
+    ]
+    found = ["\n".join(lines[at : at + height]) for at in range(0, len(lines), height)]
+    return found or ["(no text)"]
+
+
+def _clean(text: str) -> str:
+    """Without control characters: a page must not steer the terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)

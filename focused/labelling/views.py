@@ -1,0 +1,82 @@
+"""What the label page and the terminal tell of a session, in words and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from focused.labelling.estimate import Share
+from focused.labelling.session import Shown, Standing
+from focused.labelling.subject import Subject
+from focused.labels.label import Label, Reason
+
+REASONS: Mapping[Reason, str] = {
+    "random": "Drawn at random",
+    "uncertain": "The classifier is uncertain",
+    "doubtful": "The classifier may be wrong",
+    "high": "Ranked high",
+    "given": "Labelled before",
+}
+"""Why a page is shown, in words."""
+
+
+def session_view(subject: Subject) -> dict[str, Any]:
+    """The topic and its categories."""
+    return {
+        "topic": subject.name,
+        "description": subject.description,
+        "categories": [{"name": one.name, "good": one.good} for one in subject.categories],
+    }
+
+
+def page_view(shown: Shown, *, text: str, original: str) -> dict[str, Any]:
+    """A page to be labelled; of one that is the judge's, nothing that would sway the answer."""
+    hidden = shown.role == "judge"
+    return {
+        "url": shown.page.url,
+        "host": shown.page.host,
+        "title": shown.page.title,
+        "text": text,
+        "original": original,
+        "role": shown.role,
+        "reason": REASONS[shown.reason],
+        "relevance": None if hidden else shown.relevance,
+        "score": None if hidden else shown.page.score,
+    }
+
+
+def label_view(label: Label) -> dict[str, Any]:
+    """The last label, with the relevance that was hidden before."""
+    return {
+        "url": label.url,
+        "title": label.title,
+        "verdict": label.verdict,
+        "category": label.category,
+        "relevance": label.relevance,
+    }
+
+
+def standing_view(standing: Standing) -> dict[str, Any]:
+    """Counts and shares."""
+    return {
+        "yes": standing.yes,
+        "no": standing.no,
+        "skipped": standing.skipped,
+        "judged": standing.judged,
+        "pages": standing.pages,
+        "precision": _share_view(standing.precision),
+        "harvest": _share_view(standing.harvest),
+    }
+
+
+def share_words(share: Share | None) -> str:
+    """A share as percents, such as ``84% (76 to 90)``."""
+    if share is None:
+        return "not known yet"
+    return f"{100 * share.value:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"
+
+
+def _share_view(share: Share | None) -> dict[str, Any] | None:
+    if share is None:
+        return None
+    return {"value": share.value, "low": share.low, "high": share.high, "drawn": share.drawn}

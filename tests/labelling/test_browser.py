@@ -1,0 +1,334 @@
+"""The label page in a real browser: keys, clicks, reloads, and pages that mean harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.labelling import server
+from focused.labels.label_file import LabelFile, read_labels
+from focused.labels.roles import judges_lot
+from tests.support.label_pages import Outside, Served, chromium, outside, served
+from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
+
+WAIT_S = 20
+PAGES = 24
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Any]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    return tmp_path / "l.labels.jsonl"
+
+
+@pytest.fixture
+def page(tmp_path: Path, labels: Path) -> Iterator[Served]:
+    write_crawl(tmp_path, pages=PAGES)
+    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
+        yield at
+
+
+def until(window: Any, holds: Callable[[], object]) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(window, WAIT_S, poll_frequency=0.05).until(lambda _: holds())
+
+
+def text(window: Any, name: str) -> str:
+    found: str = window.find_element("id", name).text
+    return found
+
+
+def ready(window: Any) -> bool:
+    busy = window.find_element("id", "main").get_attribute("aria-busy")
+    return busy == "false" and bool(text(window, "title") or text(window, "message-title"))
+
+
+def visit(window: Any, address: str) -> None:
+    window.get("about:blank")
+    window.get(address)
+    until(window, lambda: ready(window))
+
+
+def press(window: Any, key: str) -> str:
+    """Press a key and wait for what follows; the URL of the page that was shown before."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    before, said = text(window, "url"), text(window, "last")
+    ActionChains(window).send_keys(key).perform()
+    until(window, lambda: text(window, "last") != said and ready(window))
+    return before
+
+
+def click(window: Any, name: str) -> str:
+    before, said = text(window, "url"), text(window, "last")
+    window.find_element("id", name).click()
+    until(window, lambda: text(window, "last") != said and ready(window))
+    return before
+
+
+def test_keys_label_and_show_the_next_page(window: Any, page: Served, labels: Path) -> None:
+    visit(window, page.address)
+    said = [(press(window, key), key) for key in "yns"]
+    kept = [(one.url, one.verdict[0]) for one in read_labels(labels)]
+    assert kept == said
+    assert text(window, "count") == "3"
+    assert text(window, "counts") == "1 yes, 1 no, 1 skipped"
+
+
+def test_buttons_do_what_keys_do(window: Any, page: Served, labels: Path) -> None:
+    visit(window, page.address)
+    said = [(click(window, name), name) for name in ("yes", "no", "skip")]
+    assert [(one.url, one.verdict) for one in read_labels(labels)] == said
+
+
+def test_digits_and_their_buttons_put_a_page_into_a_category(
+    window: Any, page: Served, labels: Path
+) -> None:
+    visit(window, page.address)
+    press(window, "1")
+    window.find_elements("css selector", "#categories button")[1].click()
+    until(window, lambda: text(window, "count") == "2")
+    kept = [(one.verdict, one.category) for one in read_labels(labels)]
+    assert kept == [("yes", CATEGORIES[0].name), ("no", CATEGORIES[1].name)]
+
+
+def test_undo_brings_the_page_back_by_key_and_by_button(
+    window: Any, page: Served, labels: Path
+) -> None:
+    visit(window, page.address)
+    assert not window.find_element("id", "undo").is_enabled()
+    first = press(window, "y")
+    second = press(window, "n")
+    press(window, "u")
+    assert text(window, "url") == second
+    click(window, "undo")
+    assert text(window, "url") == first
+    assert read_labels(labels) == ()
+
+
+def test_keys_with_control_or_of_no_meaning_label_nothing(
+    window: Any, page: Served, labels: Path
+) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    visit(window, page.address)
+    chain = ActionChains(window)
+    chain.key_down(Keys.CONTROL).send_keys("y").key_up(Keys.CONTROL).send_keys("x9").perform()
+    press(window, "s")
+    assert [one.verdict for one in read_labels(labels)] == ["skip"]
+
+
+def test_a_click_into_the_original_leaves_the_keys_at_work(
+    window: Any, page: Served, labels: Path
+) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    visit(window, page.address)
+    frame = window.find_element("id", "original")
+    ActionChains(window).move_to_element(frame).click().perform()
+    until(window, lambda: window.execute_script("return document.activeElement.id") == "main")
+    press(window, "y")
+    assert len(read_labels(labels)) == 1
+
+
+def test_the_token_leaves_the_address_and_a_reload_goes_on(
+    window: Any, page: Served, labels: Path
+) -> None:
+    visit(window, page.address)
+    assert window.current_url == f"{page.origin}/"
+    press(window, "y")
+    shown = text(window, "url")
+    window.refresh()
+    until(window, lambda: ready(window))
+    assert (text(window, "url"), text(window, "count")) == (shown, "1")
+
+
+def test_a_second_window_goes_on_with_the_same_session(
+    window: Any, page: Served, labels: Path
+) -> None:
+    visit(window, page.address)
+    first = window.current_window_handle
+    press(window, "y")
+    stale = text(window, "url")
+    window.switch_to.new_window("tab")
+    visit(window, page.address)
+    assert text(window, "url") == stale
+    press(window, "n")
+    window.close()
+    window.switch_to.window(first)
+    until(window, lambda: ready(window))
+    press(window, "y")
+    kept = read_labels(labels)
+    assert len(kept) == len({one.url for one in kept})
+    assert len(kept) in (2, 3)  # the first window was told, or labelled the same page again
+
+
+@pytest.mark.parametrize("ending", ["", "#wrong"])
+def test_without_the_right_token_no_page_is_shown(window: Any, page: Served, ending: str) -> None:
+    window.switch_to.new_window("tab")  # with a store of its own
+    try:
+        visit(window, f"{page.origin}/{ending}")
+        assert text(window, "message-title") == "This window has no valid address"
+        assert text(window, "url") == ""
+        assert not window.find_element("id", "yes").is_enabled()
+    finally:
+        window.close()
+        window.switch_to.window(window.window_handles[0])
+
+
+def test_an_address_that_expired_is_told(window: Any, page: Served, labels: Path) -> None:
+    visit(window, page.address)
+    page.clock.now += server.IDLE_S + 1
+    window.find_element("id", "yes").click()
+    until(window, lambda: "expired" in text(window, "message-text"))
+    assert read_labels(labels) == ()
+
+
+def test_the_classifiers_word_on_a_random_page_is_told_after_the_label(
+    window: Any, page: Served
+) -> None:
+    visit(window, page.address)
+    assert "hidden until you answer" in text(window, "reason")
+    press(window, "y")
+    assert "The classifier gave it" in text(window, "last")
+    assert "relevance" in text(window, "reason")
+
+
+def test_at_the_end_it_says_so_and_undo_still_works(
+    window: Any, page: Served, labels: Path
+) -> None:
+    visit(window, page.address)
+    for _ in range(PAGES):
+        press(window, "y")
+    until(window, lambda: text(window, "message-title") == "All done")
+    click(window, "undo")
+    assert len(read_labels(labels)) == PAGES - 1
+    assert text(window, "title").startswith("Page")
+
+
+def test_a_narrow_window_has_no_sideways_scrolling(window: Any, page: Served) -> None:
+    size = window.get_window_size()
+    window.set_window_size(500, 900)
+    try:
+        visit(window, page.address)
+        width = "return document.documentElement.scrollWidth - window.innerWidth"
+        assert window.execute_script(width) <= 0
+    finally:
+        window.set_window_size(size["width"], size["height"])
+
+
+def test_everything_that_can_be_pressed_has_a_name_and_can_be_reached_by_tab(
+    window: Any, page: Served
+) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    visit(window, page.address)
+    press(window, "y")  # so that there is something to undo
+    wanted = {
+        one.get_attribute("id") or one.text
+        for one in window.find_elements("css selector", "button")
+    }
+    assert all(
+        one.accessible_name for one in window.find_elements("css selector", "button, a, iframe")
+    )
+    reached = set()
+    for _ in range(25):
+        ActionChains(window).send_keys(Keys.TAB).perform()
+        focused = window.switch_to.active_element
+        reached.add(focused.get_attribute("id") or focused.text)
+    assert wanted <= reached
+
+
+HOSTILE = """
+<script>fetch("OUT/fetch"); new Image().src = "OUT/script"; parent.document.title = "taken";
+ top.location = "OUT/top"; parent.postMessage("hello", "*"); window.open("OUT/popup");</script>
+<base href="OUT/"><link rel=stylesheet href="OUT/css"><link rel=prefetch href="OUT/prefetch">
+<link rel=preload as=image href="OUT/preload"><meta http-equiv=refresh content="0;url=OUT/refresh">
+<style>@import "OUT/import"; body { background: url(OUT/background) }
+@font-face { font-family: f; src: url(OUT/font) } p { font-family: f }</style>
+<img src="OUT/img" onerror="new Image().src='OUT/onerror'"><svg onload="fetch('OUT/svg')">
+<image href="OUT/svgimage"/></svg><iframe src="OUT/iframe"></iframe>
+<object data="OUT/object"></object>
+<embed src="OUT/embed"><video src="OUT/video" poster="OUT/poster" autoplay></video>
+<audio src="OUT/audio" autoplay></audio><input type=image src="OUT/input">
+<form action="OUT/form" id=f><button id=send autofocus onfocus="this.click()">send</button></form>
+<div style="background-image:url(OUT/inline)">x</div>
+<a href="OUT/link" target=_top id=leave>leave</a>
+<p>Whales.</p><script>document.getElementById("f").submit()</script>
+<frameset onload="fetch('OUT/frameset')">
+"""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Outside]:
+    with outside() as told:
+        yield told
+
+
+def hostile_crawl(folder: Path, elsewhere: Outside) -> None:
+    """A crawl whose first page to be shown is hostile."""
+    urls = (f"https://bad.example/{n}" for n in range(10_000))
+    url = next(url for url in urls if judges_lot(url) < 0.001)
+    html = HOSTILE.replace("OUT", elsewhere.origin)
+    write_crawl(folder, pages=12, bodies={url: html})
+
+
+@pytest.mark.parametrize("made_harmless", [True, False])
+def test_a_hostile_page_runs_nothing_asks_for_nothing_and_reaches_nothing(
+    window: Any,
+    elsewhere: Outside,
+    tmp_path: Path,
+    labels: Path,
+    made_harmless: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without being made harmless it is the frame and its headers alone that hold."""
+    hostile_crawl(tmp_path, elsewhere)
+    if not made_harmless:
+        monkeypatch.setattr(server, "harmless_original", lambda fetched: fetched.body)
+    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
+        visit(window, at.address)
+        assert "bad.example" in text(window, "url")
+        window.switch_to.frame("original")
+        until(window, lambda: "Whales." in window.page_source)
+        window.find_element("id", "leave").click()
+        window.find_element("id", "send").click()
+        window.switch_to.default_content()
+        press(window, "n")
+        assert window.current_url == f"{at.origin}/"
+        assert len(window.window_handles) == 1
+        assert window.title == "Label: whales"
+    assert elsewhere.asked == []
+    assert [one.verdict for one in read_labels(labels)] == ["no"]
+
+
+def test_the_same_hostile_page_does_harm_where_nothing_holds_it(
+    window: Any, elsewhere: Outside
+) -> None:
+    html = HOSTILE.replace("OUT", elsewhere.origin).replace('top.location = "', 'x = "')
+    elsewhere.pages["/harm"] = html.encode()
+    window.get(f"{elsewhere.origin}/harm")
+    until(window, lambda: {"/fetch", "/script", "/css", "/background"} <= set(elsewhere.asked))
+
+
+def test_what_a_page_says_is_shown_as_text(window: Any, tmp_path: Path, labels: Path) -> None:
+    urls = (f"https://bad.example/{n}" for n in range(10_000))
+    url = next(url for url in urls if judges_lot(url) < 0.001)
+    html = "<title>t</title><p>&lt;img src=x onerror=document.title='taken'&gt; is HTML.</p>"
+    write_crawl(tmp_path, pages=4, bodies={url: html})
+    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
+        visit(window, at.address)
+        assert "<img src=x" in text(window, "text")
+        assert text(window, "description") == "Whales & <others>."
+        assert window.title == "Label: whales"

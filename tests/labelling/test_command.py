@@ -1,0 +1,162 @@
+"""``focused label`` as a process: what survives it, and what it refuses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from focused.cli import main
+from focused.labelling.kept_pages import kept_page_reader
+from focused.labelling.server import TOKEN_HEADER
+from focused.labelling.subject import subject_of
+from focused.labels.label_file import LabelFile, read_labels
+from tests.support.labelled_crawls import write_crawl
+
+TOPIC = """
+name = "whales"
+description = "Whales and their songs."
+[seeds]
+urls = ["https://h0.example/0"]
+[training]
+directory = ["samples.tsv"]
+good = ["Top/Animals"]
+[politeness]
+user_agent = "Bot/1 (+https://bot.example/about)"
+[output]
+folder = "crawl"
+"""
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Path:
+    """A topic file with a directory, and its crawl."""
+    lines = [("Top/Animals/Whales", n) for n in range(3)] + [("Top/Other/Ships", n) for n in (3, 4)]
+    text = "".join(f"{name}\thttps://s.example/{n}\tT\tD\n" for name, n in lines)
+    (tmp_path / "samples.tsv").write_text(text)
+    (tmp_path / "whales.toml").write_text(TOPIC)
+    (tmp_path / "crawl").mkdir()
+    write_crawl(tmp_path / "crawl", pages=30)
+    return tmp_path / "whales.toml"
+
+
+@contextmanager
+def label(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command at work, and the address that it told."""
+    command = [sys.executable, "-m", "focused.cli", "label", *words, "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("Label here: http://127.0.0.1:"), line
+            yield process, line.removeprefix("Label here: ").strip()
+        finally:
+            process.kill()
+
+
+def ask(address: str, path: str, body: object = None) -> dict[str, object]:
+    at = urlsplit(address)
+    connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=20)
+    sent = None if body is None else json.dumps(body)
+    headers = {TOKEN_HEADER: at.fragment, "Content-Type": "application/json"}
+    connection.request("GET" if sent is None else "POST", path, sent, headers)
+    answer = connection.getresponse()
+    found: dict[str, object] = json.loads(answer.read())
+    connection.close()
+    assert answer.status == 200, found
+    return found
+
+
+def test_what_was_acknowledged_outlives_kill_9(topic: Path) -> None:
+    labels = topic.parent / "whales.labels.jsonl"
+    said = []
+    with label(str(topic)) as (process, address):
+        state = ask(address, "/api/state")
+        for _ in range(6):
+            url = state["page"]["url"]  # type: ignore[index]
+            state = ask(address, "/api/label", {"url": url, "verdict": "yes"})
+            said.append(url)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert [one.url for one in read_labels(labels)] == said
+    read = kept_page_reader(labels)
+    assert all(read(url) is not None for url in said)
+    with label(str(topic)) as (_, address):
+        standing = ask(address, "/api/state")["standing"]
+        assert standing["yes"] == 6  # type: ignore[index]
+
+
+def test_it_listens_on_loopback_alone(topic: Path) -> None:
+    with label(str(topic)) as (_, address):
+        port = urlsplit(address).port
+        assert port is not None
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+        others = {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), port)}
+        for other in others - {"127.0.0.1", "::1", "127.0.1.1"}:
+            with pytest.raises(OSError, match="refused"):
+                socket.create_connection((other, port), timeout=5)
+        # Another loopback address is not listened at, either: it was no wildcard.
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", port), timeout=5)
+
+
+def test_it_ends_in_order_when_interrupted(topic: Path) -> None:
+    with label(str(topic)) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+
+
+def test_a_second_session_on_the_same_labels_is_refused(topic: Path) -> None:
+    with LabelFile(topic.parent / "whales.labels.jsonl"):
+        done = CliRunner().invoke(main, ["label", str(topic), "--no-browser"])
+    assert done.exit_code == 2
+    assert "another session is labelling into this file" in done.output
+
+
+def test_a_port_that_is_taken_is_told(topic: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = CliRunner().invoke(main, ["label", str(topic), "--no-browser", "--port", port])
+    assert done.exit_code == 2
+    assert "cannot be served at" in done.output
+
+
+def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["label", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "topic file of this crawl is not where it was" in done.output
+
+
+def test_the_subject_of_a_topic_file_has_its_categories_good_ones_first(topic: Path) -> None:
+    subject = subject_of(topic)
+    assert [(one.name, one.good) for one in subject.categories] == [
+        ("Top/Animals/Whales", True),
+        ("Top/Other/Ships", False),
+    ]
+    assert (subject.name, subject.good_samples, subject.judge) == ("whales", 3, None)
+    assert subject.labels == topic.parent / "whales.labels.jsonl"
+
+
+def test_a_crawls_folder_finds_its_topic_file(topic: Path) -> None:
+    folder = topic.parent / "crawl"
+    (folder / "settings.json").write_text(json.dumps({"topic": {"path": str(topic)}}))
+    assert subject_of(folder) == subject_of(topic)
+
+
+def test_without_the_topic_file_the_labels_must_be_named(topic: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "mine.jsonl"
+    subject = subject_of(topic.parent / "crawl", labels)
+    assert (subject.name, subject.labels, subject.categories) == ("crawl", labels, ())

@@ -1,0 +1,82 @@
+"""Shares with intervals that hold what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.labelling.estimate import Stratum, share_of, total_share
+
+
+def strata() -> st.SearchStrategy[Stratum]:
+    return st.integers(1, 200).flatmap(
+        lambda drawn: st.builds(
+            Stratum, st.integers(drawn, 5_000), st.just(drawn), st.integers(0, drawn)
+        )
+    )
+
+
+@given(st.lists(strata(), min_size=1, max_size=3), st.integers(0, 500))
+def test_a_share_lies_in_its_interval_and_between_nought_and_one(
+    found: list[Stratum], none_good: int
+) -> None:
+    share = total_share(found, none_good)
+    assert share is not None
+    assert 0 <= share.low <= share.value <= share.high <= 1
+
+
+def test_one_stratum_has_the_interval_of_jeffreys() -> None:
+    share = share_of(Stratum(pages=1_000, drawn=20, good=16))
+    assert share is not None
+    # From tables of Beta(16.5, 4.5).
+    assert (share.value, share.drawn) == (0.8, 20)
+    assert share.low == pytest.approx(0.5916, abs=5e-4)
+    assert share.high == pytest.approx(0.9283, abs=5e-4)
+
+
+def test_each_stratum_weighs_as_much_as_it_has_pages() -> None:
+    share = total_share([Stratum(900, 10, 10), Stratum(100, 30, 0)])
+    assert share is not None
+    assert share.value == pytest.approx(0.9)
+
+
+def test_repeated_pages_are_in_the_whole_and_never_good() -> None:
+    share = total_share([Stratum(100, 10, 10)], none_good=100)
+    assert share is not None
+    assert share.value == pytest.approx(0.5)
+    assert share.high <= 0.5
+
+
+def test_nothing_is_known_while_a_stratum_with_pages_has_no_label() -> None:
+    assert share_of(Stratum(10, 0, 0)) is None
+    assert total_share([Stratum(10, 5, 5), Stratum(1, 0, 0)]) is None
+    assert total_share([Stratum(0, 0, 0)]) is None
+
+
+def test_an_empty_stratum_is_passed_over() -> None:
+    assert total_share([Stratum(10, 4, 2), Stratum(0, 0, 0)]) == share_of(Stratum(10, 4, 2))
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.1), (0.7, 0.02), (0.5, 0.3), (0.95, 0.05)])
+@pytest.mark.parametrize("drawn", [20, 60, 200])
+def test_the_interval_of_the_harvest_holds_the_truth_about_as_often_as_it_says(
+    shares: tuple[float, float], drawn: int
+) -> None:
+    rng = np.random.default_rng(1)
+    on, off = 4_000, 6_000
+    truth = (on * shares[0] + off * shares[1]) / (on + off)
+    held = 0
+    for _ in range(400):
+        ours = int(rng.binomial(drawn, on / (on + off)))
+        ours = min(max(ours, 1), drawn - 1)
+        share = total_share(
+            [
+                Stratum(on, ours, int(rng.binomial(ours, shares[0]))),
+                Stratum(off, drawn - ours, int(rng.binomial(drawn - ours, shares[1]))),
+            ]
+        )
+        assert share is not None
+        held += share.low <= truth <= share.high
+    assert 0.90 <= held / 400 <= 1.0

@@ -1,0 +1,196 @@
+"""Who may speak to the label page, and what its answers forbid."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.labelling.server import IDLE_S, TOKEN_HEADER
+from focused.labels.label_file import LabelFile, read_labels
+from tests.support.label_pages import Served, served
+from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
+
+PAGES = 24
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    return tmp_path / "l.labels.jsonl"
+
+
+@pytest.fixture
+def page(tmp_path: Path, labels: Path) -> Iterator[Served]:
+    write_crawl(tmp_path, pages=PAGES)
+    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
+        yield at
+
+
+class Answer:
+    """A server's answer, read to its end."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def json(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.body)
+        return found
+
+
+def ask(
+    at: Served, path: str, body: Any = None, token: str | None = None, **headers: str
+) -> Answer:
+    """Ask with the right token, unless another (or none, ``""``) is given."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    if token != "":
+        sent[TOKEN_HEADER] = token or at.token
+    if body is not None:
+        sent.setdefault("Content-Type", "application/json")
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection = http.client.HTTPConnection(at.origin.removeprefix("http://"), timeout=10)
+    try:
+        connection.request("GET" if body is None else "POST", path, body, sent)
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def test_a_label_is_kept_and_the_next_page_told(page: Served, labels: Path) -> None:
+    first = ask(page, "/api/state").json
+    said = {"url": first["page"]["url"], "verdict": "yes", "category": CATEGORIES[0].name}
+    second = ask(page, "/api/label", said).json
+    (label,) = read_labels(labels)
+    assert (label.url, label.verdict, label.category) == tuple(said.values())
+    assert label.at == page.clock.now
+    assert second["page"]["url"] != first["page"]["url"]
+    assert second["last"]["url"] == first["page"]["url"]
+
+
+def test_of_a_random_page_nothing_is_told_that_would_sway_until_it_is_labelled(
+    page: Served,
+) -> None:
+    shown = ask(page, "/api/state").json["page"]
+    assert shown["role"] == "judge"
+    assert (shown["relevance"], shown["score"]) == (None, None)
+    told = ask(page, "/api/label", {"url": shown["url"], "verdict": "no"}).json
+    assert told["last"]["relevance"] is not None
+    assert told["page"]["role"] == "teach"
+    assert told["page"]["relevance"] is not None
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "ü", "x" * 5_000])
+@pytest.mark.parametrize("path", ["/api/state", "/api/label", "/api/undo"])
+def test_without_the_token_nothing_is_told_or_kept(
+    page: Served, labels: Path, token: str, path: str
+) -> None:
+    token = token.encode().decode("latin-1")
+    body = None if path == "/api/state" else {"url": "https://h0.example/0", "verdict": "yes"}
+    answer = ask(page, path, body, token=token)
+    assert answer.status == 403
+    assert b"example" not in answer.body
+    assert read_labels(labels) == ()
+
+
+def test_the_token_stands_in_no_answer(page: Served) -> None:
+    for path in ("/", "/label.js", "/label.css", "/api/state"):
+        answer = ask(page, path)
+        assert answer.status == 200
+        assert page.token.encode() not in answer.body
+        assert page.token not in str(answer.headers)
+        assert "Set-Cookie" not in answer.headers
+
+
+def test_a_token_that_was_not_used_for_long_has_expired(page: Served) -> None:
+    page.clock.now += IDLE_S - 1
+    assert ask(page, "/api/state").status == 200
+    page.clock.now += IDLE_S + 1
+    answer = ask(page, "/api/state")
+    assert (answer.status, answer.json["error"]) == (403, "This address has expired.")
+    assert ask(page, "/api/state").status == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize("path", ["/", "/api/state", "/original/x"])
+def test_a_name_that_was_rebound_to_this_machine_is_refused(
+    page: Served, host: str, path: str
+) -> None:
+    assert ask(page, path, Host=host).status == 403
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:1234", "127.0.0.1", "[::1]:80"])
+def test_this_machines_own_names_are_served(page: Served, host: str) -> None:
+    assert ask(page, "/api/state", Host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[]", 400),
+        (b'{"url": 3, "verdict": "yes"}', 400),
+        (b'{"url": "https://h0.example/0", "verdict": "maybe"}', 400),
+        (b'{"url": "https://h0.example/0", "verdict": ["yes"]}', 400),
+        (b'{"url": "https://h0.example/0", "verdict": "yes", "category": 1}', 400),
+        (b'{"url": "https://h0.example/0", "verdict": "yes", "category": "Top/X"}', 409),
+        (b'{"url": "https://elsewhere.example/", "verdict": "yes"}', 409),
+        (b"\xff", 400),
+        (b" " * 20_000, 413),
+        (b"[" * 10_000, 400),
+    ],
+)
+def test_what_is_no_label_is_refused(page: Served, labels: Path, body: bytes, status: int) -> None:
+    answer = ask(page, "/api/label", body)
+    assert answer.status == status
+    assert answer.json["error"]
+    assert read_labels(labels) == ()
+
+
+def test_a_form_of_another_site_is_no_label(page: Served, labels: Path) -> None:
+    said = b'{"url": "https://h0.example/0", "verdict": "yes"}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        assert ask(page, "/api/label", said, Content_Type=kind).status == 415
+        assert ask(page, "/api/label", said, token="", Content_Type=kind).status == 403
+    assert read_labels(labels) == ()
+
+
+def test_only_the_pages_own_script_may_run(page: Served) -> None:
+    policy = ask(page, "/").headers["Content-Security-Policy"]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"] == "'self'"
+    assert rules["frame-ancestors"] == "'none'"
+
+
+def test_the_original_may_run_send_and_load_nothing(page: Served) -> None:
+    original = ask(page, "/api/state").json["page"]["original"]
+    answer = ask(page, original, token="")
+    assert answer.status == 200
+    assert b"<h1>Page" in answer.body
+    rules = answer.headers["Content-Security-Policy"].split("; ")
+    assert "sandbox" in rules
+    assert "default-src 'none'" in rules
+    assert not any(rule.startswith(("script-src", "img-src", "connect-src")) for rule in rules)
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+
+
+def test_an_original_that_is_not_shown_cannot_be_asked_for(page: Served) -> None:
+    first = ask(page, "/api/state").json["page"]
+    assert ask(page, "/original/0", token="").status == 404
+    ask(page, "/api/label", {"url": first["url"], "verdict": "skip"})
+    assert ask(page, first["original"], token="").status == 404
+
+
+def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
+    for path in ("/", "/label.js", "/api/state", "/nothing", "/original/x"):
+        headers = ask(page, path).headers
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert "default-src 'none'" in headers["Content-Security-Policy"]

@@ -1,0 +1,216 @@
+"""A session: what is shown, what is kept, what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from focused.errors import LabelError, StateError
+from focused.labelling.crawled import read_crawled
+from focused.labelling.kept_pages import KeptPages, kept_page_reader, kept_pages_path
+from focused.labelling.pool import candidates, judges_queue, teaching_pool
+from focused.labelling.session import JUDGE_EVERY, Session
+from focused.labels.label_file import LabelFile, read_labels
+from focused.labels.roles import judges_lot, role_of
+from tests.support.labelled_crawls import session, subject, url_of, write_crawl
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("crawl")
+    write_crawl(folder)
+    return folder
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[LabelFile]:
+    with LabelFile(tmp_path / "l.labels.jsonl") as opened:
+        yield opened
+
+
+def label_all(asking: Session, count: int, at: float = 1.0) -> list[str]:
+    """Answer ``count`` pages, yes to even ones; their URLs."""
+    asked = []
+    for _ in range(count):
+        shown = asking.current()
+        if shown is None:
+            break
+        number = int(shown.page.url.rsplit("/", 1)[1])
+        asking.answer(shown.page.url, "yes" if number % 2 == 0 else "no", "", at)
+        asked.append(shown.page.url)
+    return asked
+
+
+def test_one_page_in_three_is_the_judges_drawn_by_lot(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    label_all(asking, 12)
+    judged = [one for one in file.labels if one.role == "judge"]
+    assert len(judged) == 12 // JUDGE_EVERY
+    assert {one.reason for one in judged} == {"random"}
+    lots = [judges_lot(one.url) for one in judged]
+    assert lots == sorted(lots)
+    drawn = [page.url for page in judges_queue(read_crawled(crawl))]
+    assert [one.url for one in judged] == drawn[: len(judged)]
+
+
+def test_a_label_has_the_role_of_its_page_wherever_it_was_shown(
+    crawl: Path, file: LabelFile
+) -> None:
+    asking = session(crawl, file)
+    for number in range(20):
+        asking.answer(url_of(number), "yes", "", 1.0)
+    assert {one.role for one in file.labels} == {"judge", "teach"}
+    assert all(one.role == role_of(one.url) for one in file.labels)
+
+
+def test_all_pages_are_asked_about_once_and_then_none(crawl: Path, file: LabelFile) -> None:
+    asked = label_all(session(crawl, file), 100)
+    assert sorted(asked) == sorted(url_of(n) for n in range(60))
+
+
+def test_the_page_shown_stays_until_it_is_answered(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    assert asking.current() == asking.current()
+    shown = asking.current()
+    assert shown is not None
+    other = next(url_of(n) for n in range(60) if url_of(n) != shown.page.url)
+    asking.answer(other, "no", "", 1.0)  # from another window
+    assert asking.current() == shown
+    asking.answer(shown.page.url, "no", "", 1.0)
+    assert asking.current() != shown
+
+
+def test_undo_shows_the_page_again_and_forgets_what_was_said(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    first, second = label_all(asking, 2)
+    assert asking.undo(2.0) is not None
+    shown = asking.current()
+    assert shown is not None
+    assert shown.page.url == second
+    assert [one.url for one in file.labels] == [first]
+    asking.undo(3.0)
+    assert asking.undo(4.0) is None
+    assert asking.standing().yes + asking.standing().no == 0
+
+
+def test_a_session_begun_anew_goes_on_where_the_last_one_was(crawl: Path, file: LabelFile) -> None:
+    asked = label_all(session(crawl, file), 10)
+    again = session(crawl, file)
+    shown = again.current()
+    assert shown is not None
+    assert shown.page.url not in asked
+    assert again.standing() == session(crawl, file).standing()
+    assert again.undo(1.0) is not None
+
+
+def test_what_teaches_changes_no_estimate(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    label_all(asking, 15)
+    before = asking.standing()
+    for number in range(60):
+        if role_of(url_of(number)) == "teach":
+            asking.answer(url_of(number), "yes", "", 1.0)
+    after = asking.standing()
+    assert (after.precision, after.harvest) == (before.precision, before.harvest)
+    assert before.precision is not None
+    assert before.harvest is not None
+
+
+def test_skipped_pages_are_counted_and_estimate_nothing(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    for _ in range(12):
+        shown = asking.current()
+        assert shown is not None
+        asking.answer(shown.page.url, "skip", "", 1.0)
+    standing = asking.standing()
+    assert (standing.skipped, standing.judged, standing.precision) == (12, 0, None)
+
+
+def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    with pytest.raises(LabelError, match="no page of this crawl"):
+        asking.answer("https://elsewhere.example/", "yes", "", 1.0)
+    with pytest.raises(LabelError, match="no category"):
+        asking.answer(url_of(0), "yes", "Top/Nowhere", 1.0)
+    assert file.labels == ()
+
+
+def test_labelled_pages_are_kept_and_skipped_ones_are_not(crawl: Path, tmp_path: Path) -> None:
+    path = tmp_path / "l.labels.jsonl"
+    crawled = read_crawled(crawl)
+    with LabelFile(path) as file, KeptPages(kept_pages_path(path)) as kept:
+        asking = Session(subject(crawl), crawled, teaching_pool(crawled, None), file, kept)
+        asking.answer(url_of(0), "yes", "Top/Animals/Whales", 1.0)
+        asking.answer(url_of(1), "skip", "", 1.0)
+    page = kept_page_reader(path)(url_of(0))
+    assert page is not None
+    assert page.title == "Page 0"
+    assert kept_page_reader(path)(url_of(1)) is None
+    assert read_labels(path)[0].category == "Top/Animals/Whales"
+
+
+def test_pages_fetched_meanwhile_are_taken_in(tmp_path: Path, file: LabelFile) -> None:
+    write_crawl(tmp_path, pages=5)
+    asking = session(tmp_path, file)
+    label_all(asking, 9)
+    assert asking.current() is None
+    write_crawl(tmp_path, pages=5, first=5)
+    crawled = read_crawled(tmp_path)
+    asking.renew(crawled, teaching_pool(crawled, None))
+    assert len(label_all(asking, 9)) == 5
+    assert asking.standing().pages == 10
+
+
+def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None:
+    from focused.archive import Archive, PageRow, export
+    from focused.frontier.store import StateStore
+
+    write_crawl(tmp_path, pages=3)
+    store = StateStore.open(tmp_path / "state", {})
+    archive = Archive(store, tmp_path, warc=True)
+    base = PageRow(
+        3, "u", "h", "fetched", 0.5, {}, 1, None, "", 1.0, 2.0, "bfs", relevance=0.5, warc_offset=0
+    )  # fmt: skip
+    import msgspec
+
+    for seq, changed in enumerate(
+        ({"duplicate_of": url_of(0)}, {"training": True}, {"outcome": "failed"}), start=3
+    ):
+        archive.append(msgspec.structs.replace(base, seq=seq, url=f"u{seq}", **changed))
+    archive.close()
+    export(store, tmp_path)
+    store.close()
+    crawled = read_crawled(tmp_path)
+    assert set(crawled.pages) == {url_of(n) for n in range(3)}
+    assert crawled.duplicates == 1
+    (tmp_path / "state").rename(tmp_path / "gone")  # Parquet alone will do
+    assert read_crawled(tmp_path) == crawled
+
+
+def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(
+    crawl: Path,
+) -> None:
+    crawled = read_crawled(crawl)
+    chosen = candidates(crawled, limit=8)
+    teach = [page for page in crawled.pages.values() if role_of(page.url) == "teach"]
+    assert len(chosen) == 8 < len(teach)
+    assert max(teach, key=lambda page: page.relevance) in chosen
+    on = min(page.relevance for page in teach if page.on_topic)
+    assert min(teach, key=lambda page: abs(page.relevance - on)) in chosen
+
+
+def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    write_crawl(tmp_path, pages=10)
+    crawled = read_crawled(tmp_path)
+    broken = {url: replace(page, offset=page.offset + 3) for url, page in crawled.pages.items()}
+    assert teaching_pool(replace(crawled, pages=broken), None).pages == ()
+
+
+def test_a_folder_that_is_no_crawls_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="there is no such folder"):
+        read_crawled(tmp_path / "none")
+    with pytest.raises(StateError, match="holds no pages"):
+        read_crawled(tmp_path)

@@ -1,0 +1,108 @@
+"""The same session on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from focused.labelling.terminal import Terminal
+from focused.labels.label_file import LabelFile
+from focused.labels.roles import judges_lot
+from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[LabelFile]:
+    with LabelFile(tmp_path / "l.labels.jsonl") as opened:
+        yield opened
+
+
+def play(folder: Path, file: LabelFile, keys: str | list[str]) -> None:
+    """Press ``keys``; after them the input ends."""
+    pressed = iter(keys)
+
+    def read_key() -> str:
+        try:
+            return next(pressed)
+        except StopIteration:
+            raise EOFError from None
+
+    Terminal(session(folder, file), clock=lambda: 7.0, read_key=read_key).run()
+
+
+def test_keys_label_undo_and_categorise(tmp_path: Path, file: LabelFile) -> None:
+    write_crawl(tmp_path, pages=24)
+    play(tmp_path, file, "ynsu12q")
+    said = [(one.verdict, one.category, one.at) for one in file.labels]
+    assert said == [
+        ("yes", "", 7.0),
+        ("no", "", 7.0),
+        ("yes", CATEGORIES[0].name, 7.0),
+        ("no", CATEGORIES[1].name, 7.0),
+    ]
+
+
+def test_other_keys_label_nothing(tmp_path: Path, file: LabelFile) -> None:
+    write_crawl(tmp_path, pages=24)
+    play(tmp_path, file, ["x", "9", "0", "²", "\x1b[A", "u", " ", "b", "\r", "q"])
+    assert file.labels == ()
+
+
+@pytest.mark.parametrize("end", ["q", "\x03", "\x04", ""])
+def test_it_ends_when_told_and_keeps_what_was_said(
+    tmp_path: Path, file: LabelFile, end: str
+) -> None:
+    write_crawl(tmp_path, pages=24)
+    play(tmp_path, file, ["y", end, "y", "y"])
+    assert len(file.labels) == 1
+
+
+def test_it_ends_with_the_pages(
+    tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_crawl(tmp_path, pages=3)
+    play(tmp_path, file, "y" * 10)
+    assert len(file.labels) == 3
+    assert "is labelled" in capsys.readouterr().out
+
+
+def test_the_classifiers_word_on_a_random_page_comes_after_the_label(
+    tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_crawl(tmp_path, pages=24)
+    play(tmp_path, file, "yq")
+    before, after = capsys.readouterr().out.split("You said yes", 1)
+    assert "hidden until you answer" in before
+    assert "relevance 0." not in before
+    assert "The classifier gave it 0." in after
+
+
+def test_long_pages_are_turned_over_and_back(
+    tmp_path: Path,
+    file: LabelFile,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LINES", "20")
+    url = next(u for u in (f"https://l.example/{n}" for n in range(9_999)) if judges_lot(u) < 1e-3)
+    lines = "".join(f"<p>Line {n} of a long page about whales.</p>" for n in range(60))
+    write_crawl(tmp_path, pages=3, bodies={url: lines})
+    play(tmp_path, file, "   bq")
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("(screen")]
+    assert [line.split()[1] for line in shown] == ["1", "2", "3", "4", "3"]
+
+
+def test_a_page_cannot_steer_the_terminal(
+    tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = next(u for u in (f"https://b.example/{n}" for n in range(9_999)) if judges_lot(u) < 1e-3)
+    html = "<title>\x1b]0;taken\x07</title><p>\x1b[2J\x9b31m whales \u202e sdrawkcab</p>"
+    write_crawl(tmp_path, pages=3, bodies={url: html})
+    play(tmp_path, file, "yq")
+    out = capsys.readouterr().out.replace("\x1b[2J\x1b[1;1H", "")
+    assert "whales" in out
+    assert "\x1b]" not in out
+    assert not {"\x07", "\x9b", "\u202e"} & set(out)

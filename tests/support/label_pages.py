@@ -1,0 +1,145 @@
+"""The label page at work: served in a thread, looked at in a headless Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from aiohttp import web
+
+from focused.labelling.server import LabelServer
+from focused.labelling.session import Session
+
+WINDOW = (1400, 900)
+
+
+@dataclass
+class Clock:
+    """Time as told: ``now`` in seconds since the epoch."""
+
+    now: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A session on loopback. ``address`` has the token, ``origin`` has not."""
+
+    origin: str
+    token: str
+    clock: Clock
+
+    @property
+    def address(self) -> str:
+        return f"{self.origin}/#{self.token}"
+
+
+@contextmanager
+def served(session: Session) -> Iterator[Served]:
+    """Serve ``session`` at a free port until the block is left."""
+    clock = Clock()
+    server = LabelServer(session, clock)
+    loop = asyncio.new_event_loop()
+    runner = web.AppRunner(server.application(), access_log=None)
+
+    async def start() -> int:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return int(runner.addresses[0][1])
+
+    port = loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield Served(f"http://127.0.0.1:{port}", server.token, clock)
+    finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@dataclass
+class Outside:
+    """Another server on this machine; ``asked`` are the paths that were asked for."""
+
+    origin: str
+    asked: list[str] = field(default_factory=list)
+    pages: dict[str, bytes] = field(default_factory=dict)
+
+
+@contextmanager
+def outside() -> Iterator[Outside]:
+    """A server that nobody should ask for anything."""
+    told = Outside("")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(told.pages.get(self.path, b"outside"))
+
+        do_POST = do_GET  # noqa: N815 -- likewise
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    told.origin = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+def tools() -> tuple[str, str]:
+    """Where Chromium and its driver are; without them CI fails, and others skip."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver")
+    if chromium and driver:
+        return chromium, driver
+    missing = "chromium" if not chromium else "chromium-driver"
+    reason = f"{missing} is not installed: apt-get install chromium chromium-driver"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def chromium(start: Callable[[], tuple[str, str]] = tools, *, dark: bool = False) -> Iterator:  # type: ignore[type-arg]
+    """A headless Chromium, driven by Selenium; nothing is downloaded."""
+    browser, driver = start()
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",  # as root in a container there is none
+        "--disable-dev-shm-usage",
+        f"--window-size={WINDOW[0]},{WINDOW[1]}",
+        "--hide-scrollbars",
+        *(["--blink-settings=preferredColorScheme=0"] if dark else []),
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        yield window
+    finally:
+        window.quit()
