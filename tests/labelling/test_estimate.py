@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from focused.labelling.estimate import Stratum, share_of, total_share
@@ -18,6 +18,7 @@ def strata() -> st.SearchStrategy[Stratum]:
     )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # busy machines
 @given(st.lists(strata(), min_size=1, max_size=3), st.integers(0, 500))
 def test_a_share_lies_in_its_interval_and_between_nought_and_one(
     found: list[Stratum], none_good: int

@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from focused.errors import LabelError
@@ -71,6 +71,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("labels") / "mine.labels.jsonl"
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # busy machines
 @given(steps=STEPS)
 def test_any_appends_and_undos_leave_the_last_word_on_each_page(
     path: Path, steps: list[Label | str]
@@ -80,6 +81,7 @@ def test_any_appends_and_undos_leave_the_last_word_on_each_page(
     assert read_labels(path) == expected(steps)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # busy machines
 @given(steps=STEPS.filter(bool), more=STEPS, data=st.data())
 def test_a_crash_at_any_byte_of_the_last_line_loses_that_line_at_most(
     path: Path, steps: list[Label | str], more: list[Label | str], data: st.DataObject
