@@ -8,11 +8,11 @@ from pathlib import Path
 
 from focused.errors import StateError
 from focused.labelling.crawled import read_crawled
-from focused.labelling.kept_pages import KeptPages, kept_pages_path
 from focused.labelling.pool import Progress, teaching_pool
 from focused.labelling.session import Session
 from focused.labelling.subject import subject_of
 from focused.labels.label_file import LabelFile
+from focused.recorded.kept_pages import KeptPages, kept_pages_path
 
 
 @contextmanager

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from focused.errors import LabelError
 from focused.labelling.choice import Choice
 from focused.labelling.crawled import CrawledPage, CrawledPages
-from focused.labelling.estimate import Share, Stratum, share_of, total_share
-from focused.labelling.kept_pages import KeptPages
 from focused.labelling.pool import TeachingPool, judges_queue, parsed_page
 from focused.labelling.subject import Subject
+from focused.labels.estimate import Share, Stratum, share_of, total_share
 from focused.labels.label import Label, Reason, Role, Verdict
 from focused.labels.label_file import LabelFile
 from focused.labels.roles import role_of
+from focused.recorded.kept_pages import KeptPages
 
 JUDGE_EVERY = 3
 """One page in so many is the judge's, drawn at random."""

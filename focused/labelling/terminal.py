@@ -11,7 +11,8 @@ import click
 from focused.errors import LabelError
 from focused.labelling.reading import readable_text
 from focused.labelling.session import Session, Shown
-from focused.labelling.views import REASONS, share_words
+from focused.labelling.views import REASONS
+from focused.labels.estimate import share_words
 from focused.labels.label import Label, Verdict
 
 _VERDICTS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}

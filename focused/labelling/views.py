@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from focused.labelling.estimate import Share
 from focused.labelling.session import Shown, Standing
 from focused.labelling.subject import Subject
+from focused.labels.estimate import Share
 from focused.labels.label import Label, Reason
 
 REASONS: Mapping[Reason, str] = {
@@ -67,13 +67,6 @@ def standing_view(standing: Standing) -> dict[str, Any]:
         "precision": _share_view(standing.precision),
         "harvest": _share_view(standing.harvest),
     }
-
-
-def share_words(share: Share | None) -> str:
-    """A share as percents, such as ``84% (76 to 90)``."""
-    if share is None:
-        return "not known yet"
-    return f"{100 * share.value:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"
 
 
 def _share_view(share: Share | None) -> dict[str, Any] | None:

@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 from focused.cli import main
-from focused.labelling.kept_pages import kept_page_reader
 from focused.labelling.server import TOKEN_HEADER
 from focused.labelling.subject import subject_of
 from focused.labels.label_file import LabelFile, read_labels
+from focused.recorded.kept_pages import kept_page_reader
 from tests.support.labelled_crawls import write_crawl
 
 TOPIC = """

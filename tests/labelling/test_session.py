@@ -10,11 +10,11 @@ import pytest
 
 from focused.errors import LabelError, StateError
 from focused.labelling.crawled import read_crawled
-from focused.labelling.kept_pages import KeptPages, kept_page_reader, kept_pages_path
 from focused.labelling.pool import candidates, judges_queue, teaching_pool
 from focused.labelling.session import JUDGE_EVERY, Session
 from focused.labels.label_file import LabelFile, read_labels
 from focused.labels.roles import judges_lot, role_of
+from focused.recorded.kept_pages import KeptPages, kept_page_reader, kept_pages_path
 from tests.support.labelled_crawls import session, subject, url_of, write_crawl
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import LabelError
-from focused.labelling.kept_pages import KeptPages, kept_page_reader, kept_pages_path
+from focused.recorded.kept_pages import KeptPages, kept_page_reader, kept_pages_path
 from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import Fetched
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from focused.labelling.estimate import Stratum, share_of, total_share
+from focused.labels.estimate import Stratum, share_of, total_share
 
 
 def strata() -> st.SearchStrategy[Stratum]:
