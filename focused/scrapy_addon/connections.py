@@ -1,4 +1,4 @@
-"""No request leaves for a private address or another scheme, wherever it comes from.
+"""No request leaves for a private address, another scheme, or by another name than the topic's.
 
 Innermost of the add-on's middlewares: pages, robots.txt, a spider's own
 requests and those of media pipelines all pass. Names are looked up here, so
@@ -73,6 +73,8 @@ class ConnectionsMiddleware:
         if parts.scheme != "data" and normalise(request.url) is None:
             # Its host's rules and delays are kept by the normalised URL.
             raise IgnoreRequest(f"{request.url[:200]}: no URL that can be crawled")
+        # robots.txt was read for this name, whatever the spider, the project or the request say.
+        request.headers["User-Agent"] = self._session.topic.politeness.user_agent
         host = parts.hostname
         if not host or parts.scheme == "data" or self._session.replayed:
             return

@@ -16,7 +16,7 @@ from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.web.robots import MAX_AGE_S
 from tests.scrapy_addon.test_politeness import handed_out
 from tests.support.access_rules import ROBOTS
-from tests.support.crawling import write_topic
+from tests.support.crawling import USER_AGENT, write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.name_server import at, serve_names
 from tests.support.recorded_web import MemoryWeb, html, page, served
@@ -87,6 +87,26 @@ def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_asked_for(
     assert isinstance(again, Fetch) and again.purpose is Purpose.ROBOTS
     simulation.crawl.put_back(again.lease, last + 1.0)
     simulation.close()
+
+
+def test_no_request_goes_by_another_name_than_the_topics(tmp_path: Path) -> None:
+    """Neither by the project's headers, nor the spider's attribute, nor a request's own header."""
+    web = MemoryWeb(page("http://a.test/", html("Start")), page("http://a.test/own", b"x"))
+    theirs = {"User-Agent": "Another/1.0"}
+    with served(web) as replay:
+        done = crawl_warm(
+            write_topic(tmp_path, "http://a.test/"),
+            replay.address,
+            DEFAULT_REQUEST_HEADERS=json.dumps(theirs),
+            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
+            OWN_DOWNLOADS="http://a.test/own",
+            OWN_DOWNLOADS_HEADERS=json.dumps(theirs),
+            OWN_DOWNLOADS_FILE=tmp_path / "came.json",
+            arguments=["-a", "user_agent=Third/1.0"],
+        )
+    assert done.status == 0, done.said
+    assert {access.path for access in replay.accesses} == {ROBOTS, "/", "/own"}
+    assert {access.user_agent for access in replay.accesses} == {USER_AGENT}
 
 
 def test_robots_txt_does_not_come_from_scrapys_cache(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 ROOT = Path(__file__).parents[2]
+USER_AGENT = "FocusedTest/0.1 (+http://example.org/bot)"
 TOPIC = """
 name = "whales"
 [seeds]
@@ -20,7 +21,7 @@ urls = {seeds}
 directory = ["directory.tsv"]
 good = ["Top/Whales"]
 [politeness]
-user_agent = "FocusedTest/0.1 (+http://example.org/bot)"
+user_agent = "{user_agent}"
 delay_s = {delay_s}
 timeout_s = {timeout_s}
 {politeness}
@@ -65,6 +66,7 @@ def write_topic(
     path.write_text(
         TOPIC.format(
             seeds=list(seeds),
+            user_agent=USER_AGENT,
             delay_s=delay_s,
             timeout_s=timeout_s,
             politeness=politeness,

@@ -13,7 +13,8 @@ from scrapy.crawler import Crawler
 class OwnDownloads:
     """Asks for ``OWN_DOWNLOADS`` when the spider opens; writes what came of each to a file.
 
-    One after the other, or with ``OWN_DOWNLOADS_AT_ONCE`` all together.
+    One after the other, or with ``OWN_DOWNLOADS_AT_ONCE`` all together; with
+    ``OWN_DOWNLOADS_HEADERS`` and ``OWN_DOWNLOADS_META`` as their own.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -36,8 +37,11 @@ class OwnDownloads:
         Path(settings["OWN_DOWNLOADS_FILE"]).write_text(json.dumps(came))
 
     async def _download(self, url: str) -> str:
+        settings = self._crawler.settings
+        headers = settings.getdict("OWN_DOWNLOADS_HEADERS")
+        request = Request(url, headers=headers, meta=settings.getdict("OWN_DOWNLOADS_META"))
         try:
-            response = await self._crawler.engine.download_async(Request(url))
+            response = await self._crawler.engine.download_async(request)
         except Exception as error:
             return type(error).__name__
         return str(response.status)

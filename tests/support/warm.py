@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import resource
 import sys
+from collections.abc import Sequence
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
@@ -21,10 +22,15 @@ from tests.support.crawling import ROOT, Finished, command
 
 
 def start_warm(
-    topic: Path, address: str, *, largest_file_bytes: int | None = None, **settings: Any
+    topic: Path,
+    address: str,
+    *,
+    largest_file_bytes: int | None = None,
+    arguments: Sequence[str] = (),
+    **settings: Any,
 ) -> BaseProcess:
     """Start ``scrapy crawl topic``; what it says is in ``said`` beside the topic file."""
-    arguments = command(topic, address, **settings)[2:]
+    arguments = [*command(topic, address, **settings)[2:], *arguments]
     said = topic.parent / "said"
     process = _server().Process(target=_scrapy, args=(arguments, said, largest_file_bytes))
     process.start()
