@@ -26,7 +26,7 @@ from focused.frontier.queued import QueuedLink
 from focused.frontier.store import StateStore
 from focused.frontier.turns import HostLimits
 from focused.topic import Scope, Topic
-from focused.web.page import Failed, FailureKind, Outcome
+from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.url import host_of, normalise
 
 _TROUBLES_UNTIL_SET_ASIDE = 8
@@ -123,8 +123,7 @@ class HostCare:
             trouble = self._own_trouble(host, outcome)
             return self._after_trouble(host, trouble, now, _TROUBLES_UNTIL_SET_ASIDE)
         self._missed.discard(host.name)
-        rest = rest_after(outcome.elapsed_s, self._politeness.fetch_time_factor)
-        return after_answer(host.pace, now, self._delay_s(host), rest)
+        return after_answer(host.pace, now, self._delay_s(host), self._rest_s(outcome))
 
     def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
         """Hosts that were being asked, since when, as the last process died: their delay holds."""
@@ -132,12 +131,12 @@ class HostCare:
             host.pace = after_interruption(host.pace, asked_at, self._delay_s(host))
             self._hosts.refresh(host, asked_at)
 
-    def touch(self, host: Host, now: float, elapsed_s: float = 0.0) -> None:
-        """A request that is not the host's own link is sent now, or was, and took ``elapsed_s``.
+    def touch(self, host: Host, now: float, outcome: Outcome | None = None) -> None:
+        """A request that is not the host's own link is sent now, or was, and brought ``outcome``.
 
         The host's delay begins anew.
         """
-        rest = rest_after(elapsed_s, self._politeness.fetch_time_factor)
+        rest = 0.0 if outcome is None else self._rest_s(outcome)
         host.pace = after_interruption(host.pace, now, max(self._delay_s(host), rest))
 
     def note_robots(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
@@ -150,11 +149,11 @@ class HostCare:
         self._missed.discard(host.name)
         rules = self._robots.learn(host, url, outcome, now)
         pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
-        rest = rest_after(outcome.elapsed_s, self._politeness.fetch_time_factor)
+        pace = after_answer(pace, now, self._delay_s(host), self._rest_s(outcome))
         # That robots.txt comes does not make a host well whose pages do not.
-        host.pace = replace(
-            after_answer(pace, now, self._delay_s(host), rest), times_aside=pace.times_aside
-        )
+        # Nor does one that was kept elsewhere end the pause that its own host asked for.
+        due_at = max(pace.due_at, host.pace.due_at)
+        host.pace = replace(pace, due_at=due_at, times_aside=host.pace.times_aside)
         self._robots.outlast(host, url, host.pace.due_at, now)
 
     def sitemaps(self, host: Host, url: str) -> Sequence[str]:
@@ -205,6 +204,11 @@ class HostCare:
         self._missed.discard(host.name)
         # Its links are settled without asking it, so nothing is to be waited for.
         return HostPace(now, 0, host.pace.crawl_delay_s)
+
+    def _rest_s(self, outcome: Outcome) -> float:
+        """How long to spare a host that answered: by the answer's time, or as it asked."""
+        asked_s = None if isinstance(outcome, Fetched) else outcome.retry_after_s
+        return rest_after(outcome.elapsed_s, self._politeness.fetch_time_factor, asked_s)
 
     def _delay_s(self, host: Host) -> float:
         return self._politeness.delay_of(host.name)

@@ -67,7 +67,7 @@ class RobotsErrands:
             self._visits.leave(lease.visit, None if lease.visit.host is host else outcome, now)
         if isinstance(outcome, Redirected) and lease.hops < MAX_REDIRECTS:
             if lease.visit is None or lease.visit.host is host:
-                self._care.touch(host, now, outcome.elapsed_s)
+                self._care.touch(host, now, outcome)
                 self._frontier.hosts.refresh(host, now)
             visit = self._visits.arrive(outcome.target, now)
             onward = Lease(lease.offer, Purpose.ROBOTS, outcome.target, lease.hops + 1, visit)

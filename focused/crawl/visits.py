@@ -100,7 +100,7 @@ class Visits:
         if outcome is not None:
             self._care.answered(visit.url, outcome)
         if visit.sent and (outcome is None or isinstance(outcome, Redirected)):
-            self._care.touch(host, now, 0.0 if outcome is None else outcome.elapsed_s)
+            self._care.touch(host, now, outcome)
         elif visit.sent and outcome is not None:
             host.pace = self._care.pace_after(host, outcome, now)
         self._hosts.let_go(host, now)

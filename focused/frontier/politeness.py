@@ -36,12 +36,12 @@ class HostPace:
         return self.times_aside > 0 and self.failures > 0
 
 
-def rest_after(fetch_s: float, factor: float) -> float:
+def rest_after(fetch_s: float, factor: float, asked_s: float | None = None) -> float:
     """How long to spare a host whose answer took ``fetch_s``: ``factor`` times that.
 
-    From 0 to :data:`MAX_BACKOFF_S`.
+    Or as long as it ``asked_s`` for, if that is longer. From 0 to :data:`MAX_BACKOFF_S`.
     """
-    return min(max(fetch_s, 0.0) * factor, MAX_BACKOFF_S)
+    return min(max(fetch_s * factor, asked_s or 0.0, 0.0), MAX_BACKOFF_S)
 
 
 def after_answer(pace: HostPace, now: float, delay_s: float, rest_s: float = 0.0) -> HostPace:

@@ -28,7 +28,7 @@ from focused.scrapy_addon.outcomes import (
 )
 from focused.scrapy_addon.scheduler import LEASE, is_leased
 from focused.scrapy_addon.session import Session, session_of
-from focused.web.page import Outcome
+from focused.web.page import Outcome, Redirected
 from focused.web.url import host_of, normalise
 
 RULES_OF = "focused_rules_of"
@@ -89,7 +89,9 @@ class PolitenessMiddleware:
     @staticmethod
     def _told(request: Request, visit: Visit, outcome: Outcome | None) -> Outcome | None:
         """What the visited host is to hear; None when it is told as its robots.txt."""
-        return None if request.meta.get(RULES_OF) == visit.host.name else outcome
+        if request.meta.get(RULES_OF) != visit.host.name or isinstance(outcome, Redirected):
+            return outcome
+        return None
 
     def _over(self, visit: Visit, outcome: Outcome | None) -> None:
         if self._session.is_open and not visit.over:

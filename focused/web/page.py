@@ -194,13 +194,17 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """The server points elsewhere; ``target`` is absolute and normalised."""
+    """The server points elsewhere; ``target`` is absolute and normalised.
+
+    ``retry_after_s`` is what it asked for, if it did.
+    """
 
     url: str
     status: int
     target: str
     elapsed_s: float = 0.0
     address: str = ""
+    retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

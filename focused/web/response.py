@@ -37,7 +37,7 @@ def outcome_of(
     if 200 <= status < 300:
         return Fetched(url, status, headers, body, elapsed_s)
     if status in _REDIRECTS:
-        return _redirect(status, headers, url, elapsed_s)
+        return _redirect(status, headers, url, elapsed_s, now)
     return Failed(
         url,
         _kind_of(status),
@@ -74,17 +74,18 @@ def _until(date: str, now: float) -> float | None:
 
 
 def _redirect(
-    status: int, headers: Mapping[str, str], url: str, elapsed_s: float
+    status: int, headers: Mapping[str, str], url: str, elapsed_s: float, now: float
 ) -> Redirected | Failed:
     location = headers.get("location", "").strip()
     target = normalise(_as_text(location), url) if location else None
+    wait_s = retry_after_s(headers, now)
     if target is None:
         detail = f"Location {location[:200]!r} is no http(s) URL" if location else "no Location"
-        return Failed(url, FailureKind.BAD_REDIRECT, status, detail, elapsed_s=elapsed_s)
+        return Failed(url, FailureKind.BAD_REDIRECT, status, detail, wait_s, elapsed_s)
     if target == normalise(url):
         detail = "redirects to itself"
-        return Failed(url, FailureKind.BAD_REDIRECT, status, detail, elapsed_s=elapsed_s)
-    return Redirected(url, status, target, elapsed_s)
+        return Failed(url, FailureKind.BAD_REDIRECT, status, detail, wait_s, elapsed_s)
+    return Redirected(url, status, target, elapsed_s, retry_after_s=wait_s)
 
 
 def _as_text(location: str) -> str:

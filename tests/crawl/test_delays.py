@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from focused.web.page import FailureKind
-from tests.support.simulated import FETCH_S, failed, page, politely, raw, site, topic
+from tests.support.simulated import FETCH_S, failed, moved, page, politely, raw, site, topic
 
 A, SUB, OTHER = "http://slow.test/", "http://www.slow.test/", "http://quick.test/"
 DELAYS = {"slow.test": 8.0}
@@ -59,3 +60,30 @@ def test_they_hold_over_a_restart(simulate, tmp_path):
     crawl = simulate(politely(topic(tmp_path, A), delays=DELAYS), web()).run(pages=1)
     crawl.restart().run()
     assert min(pauses(crawl, A)) >= 8.0 - FETCH_S
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        replace(moved(A, OTHER), retry_after_s=50.0),
+        failed(A, FailureKind.BAD_REDIRECT, 50.0),
+        failed(A, FailureKind.CLIENT_ERROR, 50.0),
+    ],
+)
+def test_retry_after_is_heard_of_an_answer_that_is_no_trouble(simulate, tmp_path, answer):
+    mine = topic(tmp_path, A, f"{A}1")
+    crawl = simulate(mine, web() | {A: answer}).run()
+    assert pauses(crawl, A) == [1.0, 50.0]
+    assert crawl.crawl.counters.retries == 0
+
+
+def test_nobody_rests_for_more_than_an_hour_because_of_it(simulate, tmp_path):
+    mine = topic(tmp_path, A, f"{A}1")
+    answer = replace(moved(A, OTHER), retry_after_s=1e9)
+    assert pauses(simulate(mine, web() | {A: answer}).run(), A) == [1.0, 3600.0]
+
+
+def test_it_is_heard_of_a_robots_txt_that_moved(simulate, tmp_path):
+    answer = replace(moved(f"{A}robots.txt", f"{SUB}rules.txt"), retry_after_s=50.0)
+    mine = topic(tmp_path, A)
+    assert pauses(simulate(mine, web() | {answer.url: answer}).run(), A)[0] == 50.0

@@ -14,7 +14,7 @@ from scrapy.http import Request, Response
 from focused.crawl import Fetch, Wait
 from focused.frontier.politeness import HostPace, set_aside
 from focused.scrapy_addon.outcomes import SENT_AT, TurnMissed
-from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to
+from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to, rules_of
 from focused.scrapy_addon.scheduler import LEASE, LEASED_URL
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
@@ -125,6 +125,14 @@ def test_what_it_brings_counts_for_the_host(simulation):
     asyncio.run(held.process_request(request))
     asked_to_wait = Response(URL, status=429, headers={"Retry-After": "90"})
     asyncio.run(held.process_response(request, asked_to_wait))
+    assert simulation.crawl.due_at(URL) == START + 90.0
+
+
+def test_a_robots_txt_that_moved_may_ask_its_host_to_be_left_alone(simulation):
+    held, request = middleware(simulation), Request(f"{SEED}robots.txt", meta=rules_of(SEED))
+    asyncio.run(held.process_request(request))
+    headers = {"Retry-After": "90", "Location": "http://b.test/robots.txt"}
+    asyncio.run(held.process_response(request, Response(request.url, 301, headers)))
     assert simulation.crawl.due_at(URL) == START + 90.0
 
 

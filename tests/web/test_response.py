@@ -27,6 +27,12 @@ def test_a_redirect_has_a_resolved_and_normalised_target(status: int) -> None:
     assert outcome(status, location="../b#top") == expected
 
 
+@pytest.mark.parametrize("location", ["/b", ""])
+def test_any_redirect_may_ask_for_a_pause(location: str) -> None:
+    """RFC 9110 section 10.2.3: Retry-After with any 3xx."""
+    assert outcome(302, location=location, retry_after="30").retry_after_s == 30.0
+
+
 @pytest.mark.parametrize("location", ["", "mailto:a@b.c", "http://", URL, "page#x"])
 def test_a_redirect_that_leads_nowhere_is_bad(location: str) -> None:
     failure = outcome(302, location=location)
