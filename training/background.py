@@ -11,6 +11,7 @@ all that a classifier of words reads. The texts themselves are not passed on.
 from __future__ import annotations
 
 import gettext
+import gzip
 import lzma
 import re
 import sys
@@ -23,7 +24,9 @@ from resiliparse.parse.lang import detect_fast
 from focused.directory.control_fields import paragraphs, stanzas
 from focused.learning.tokens import words
 from focused.lots import lot
+from focused.recorded.debian_index import PackageIndex
 from focused.recorded.debian_packages import fetch_packages, last_line, run_tool, unpack
+from focused.recorded.debian_site import choose_packages
 from focused.recorded.dictd import read_entries
 
 WORDS_A_SAMPLE = 100
@@ -31,8 +34,8 @@ LANGUAGES = (
     *("ca", "cs", "da", "de", "eo", "es", "eu", "fi", "fr", "hu", "it", "ja", "ko"),
     *("nl", "pl", "pt", "pt_BR", "ru", "sk", "sr", "sv", "tr", "uk", "vi", "zh_CN", "zh_TW"),
 )
-"""Those of bookworm's translated package descriptions; English is left out: pages of the
-recorded Debian web are made of it."""
+"""Those of bookworm's translated package descriptions; in English only packages are
+described that are on no page of the recorded Debian web."""
 
 PROSE = {
     "fortunes": "en",
@@ -49,11 +52,22 @@ PROSE = {
     "fortunes-ru": "ru",
     "fortunes-zh": "zh",
 }
-OTHER_PACKAGES = ("dict-gcide", "dict-devil", "wordpress-l10n")
-MOST = {"dictionary": 1_300, "prose": 80, "prose-en": 400, "interface": 24, "packages": 40}
+MANUALS = ("manpages", "manpages-dev")
+OTHER_PACKAGES = ("dict-gcide", "dict-devil", "wordpress-l10n", *MANUALS)
+MOST = {
+    "dictionary": 900,
+    "software": 700,
+    "manuals": 300,
+    "licences": 120,
+    "prose": 80,
+    "prose-en": 400,
+    "interface": 24,
+    "packages": 40,
+}
 """The most samples of a source and language."""
 
 _MAX_CHARS = 400
+_DESCRIBED = 3_000
 _DESCRIPTION = re.compile(r"Description-(?!md5)\w+")
 _LOCALE = re.compile(r"([a-z]{2,3})(?:_[A-Z]{2})?")
 _PLAIN = re.compile(r"<[^<>]*>|&[a-z]+;|%\S*|https?://\S+|\{[^{}]*\}")
@@ -81,6 +95,8 @@ def main(arguments: list[str]) -> None:
         *drawn("dictionary", "en", dictionary(folders["dict-devil"], "devil")),
         *(one for name, code in PROSE.items() for one in drawn_prose(folders[name], code)),
         *drawn("licences", "en", licences()),
+        *drawn("manuals", "en", (t for name in MANUALS for t in manuals(folders[name]))),
+        *drawn("software", "en", software(cache / "index")),
         *interfaces(folders["wordpress-l10n"]),
         *descriptions(cache / "lists"),
     ]
@@ -136,6 +152,24 @@ def licences() -> Iterator[str]:
     for file in sorted(Path("/usr/share/common-licenses").iterdir()):
         if file.is_file() and not file.is_symlink():
             yield from file.read_text(encoding="utf-8", errors="replace").split("\n\n")
+
+
+def manuals(folder: Path) -> Iterator[str]:
+    """The running text of manual pages, without requests and fonts of roff."""
+    for file in sorted((folder / "usr/share/man").rglob("*.gz")):
+        lines = gzip.decompress(file.read_bytes()).decode("utf-8", "replace").splitlines()
+        text = " ".join(line for line in lines if not line.startswith((".", "'")))
+        yield re.sub(r"\\f.|\\.", "", text)[:_MAX_CHARS]
+
+
+def software(lists: Path) -> Iterator[str]:
+    """Descriptions of the packages that are not on the recorded Debian web."""
+    index = PackageIndex(lists, print)
+    packages = index.packages()
+    judged = set(choose_packages(packages))
+    others = sorted(packages.keys() - judged, key=lot)[:_DESCRIBED]
+    for package in index.described(others).values():
+        yield " ".join((package.summary, *package.paragraphs))[:_MAX_CHARS]
 
 
 def interfaces(folder: Path) -> list[Sample]:

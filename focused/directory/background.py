@@ -31,7 +31,7 @@ def background_samples(number: int | None = None, seed: int = 0) -> tuple[Direct
     """So many background samples, at most those there are, each with a text and not fetched.
 
     They are drawn by lot, and in its order: fewer with the same seed are the first of more.
-    None takes all. Two in five are English. The words of a text stand in the order of the
+    None takes all. Half of them are English. The words of a text stand in the order of the
     alphabet.
     """
     lines = _lines()

@@ -67,6 +67,8 @@ def _noted_urls(topic: Topic) -> Path:
 
 def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -> None:
     """Train the topic's model; write it, its card, and the URLs it learned from."""
+    for remark in training_samples(topic.training).remarks:
+        say(f"training.directory: {remark}")
     learned_from: set[str] = set()
 
     def noting(fetch: Callable[[str], Page | None]) -> Callable[[str], Page | None]:
