@@ -1,4 +1,4 @@
-"""Breaks pages, URLs, robots.txt, feeds and headers in many ways, and reads them all.
+"""Breaks pages, URLs, feeds, headers, WARC and DNS records, and reads and crawls them all.
 
     python benchmarks/fuzz.py [--minutes 10] [--seed 1] [--web webs/docweb-small]
 
@@ -17,116 +17,22 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fuzz_crawl import settle_answer
 from fuzz_mutations import MAX_CASE_BYTES, SEEDS, TOKENS, mutated
+from fuzz_targets import PARSERS, Target
 
 from focused.errors import RecordedWebError
 from focused.recorded.store import RecordedWeb
-from focused.web.decode import decode, sniff_type
-from focused.web.feeds import parse_feed
-from focused.web.fingerprint import content_fingerprint
-from focused.web.page import Fetched, Page
-from focused.web.parse import parse_page
-from focused.web.response import outcome_of, retry_after_s
-from focused.web.robots import rules_from_fetch
-from focused.web.robots_tags import read_tags
-from focused.web.url import host_of, normalise, resolver, robots_url
 
-URL = "https://e.example/docs/page.html"
-NOW = 1_800_000_000.0
 MAX_CPU_S = 3.0
 HANG_S = 120.0  # of the clock: the machine may be busy
 MAX_MEMORY_BYTES = 1_500_000_000
 _REAL_PAGES = 400
-_CHARSETS = ("utf-8", "cp1252", "shift_jis", "iso2022_jp", "gb18030", "euc_kr", "big5", "koi8-r")
-# fmt: off
-_TYPES = (
-    "", "text/html", "text/html; charset=utf-8", "application/xhtml+xml", "text/plain",
-    "application/xml", "text/html; charset=iso-2022-jp", "text/html; charset=utf-16",
-    "application/rss+xml",
-)
-# fmt: on
 
-Target = Callable[[bytes, random.Random], None]
-
-
-def read_page(case: bytes, rng: random.Random) -> None:
-    """A page keeps its promises: normal targets, each once, not itself."""
-    headers = {"content-type": rng.choice(_TYPES)}
-    page = parse_page(Fetched(URL, 200, headers, case))
-    if not isinstance(page, Page):
-        return
-    targets = [link.url for link in page.links]
-    assert len(targets) == len(set(targets))
-    assert all(normalise(target) == target for target in targets[:200])
-    assert "\x00" not in "".join(targets)
-    assert page.text == " ".join(page.text.split())
-    content_fingerprint(page)
-
-
-def read_url(case: bytes, rng: random.Random) -> None:
-    """A URL is normal after one turn, and what is made of it can be asked for."""
-    text = case[:20_000].decode("utf-8", rng.choice(("replace", "surrogateescape")))
-    for raw in (text, f"http://{text}", f"http://h/{text}"):
-        for url in (normalise(raw), resolver(URL, rng.choice(_CHARSETS))(raw)):
-            if url is not None:
-                assert normalise(url) == url
-                assert url.isascii()
-                assert robots_url(url).startswith("http")
-                assert host_of(url)
-
-
-def read_robots(case: bytes, rng: random.Random) -> None:
-    """Rules answer for any URL, and survive being kept."""
-    headers = {"cache-control": case[:50].decode("latin-1")}
-    rules = rules_from_fetch(Fetched("https://e.example/robots.txt", 200, headers, case), NOW)
-    tail = case[-200:].decode("latin-1")
-    for path in ("/", "/" + "a" * 2_000, f"/{tail}"):
-        url = normalise(f"https://e.example{path}")
-        if url is not None:
-            rules.allows(url, "FuzzBot/1.0")
-    rules.crawl_delay_s("FuzzBot/1.0")
-    named = rules.sitemaps("https://e.example/robots.txt")
-    assert all(normalise(url) == url for url in named[:100])
-    assert type(rules).from_state(rules.to_state()).allows(URL, "x") == rules.allows(URL, "x")
-
-
-def read_feed(case: bytes, rng: random.Random) -> None:
-    """A feed has normal targets."""
-    page = parse_feed(Fetched(URL, 200, {"content-type": rng.choice(_TYPES)}, case))
-    if page is not None:
-        assert all(normalise(link.url) == link.url for link in page.links[:200])
-
-
-def read_bytes(case: bytes, rng: random.Random) -> None:
-    """Any bytes have a type and a text."""
-    text, charset = decode(case, {"content-type": rng.choice(_TYPES)})
-    text.encode(charset, "replace")
-    assert "/" in sniff_type(case)
-
-
-def read_headers(case: bytes, rng: random.Random) -> None:
-    """Any answer is an outcome."""
-    value = case[:5_000].decode("latin-1")
-    names = ("location", "retry-after", "content-type", "x-robots-tag", "refresh")
-    headers = {name: value for name in names if rng.random() < 0.6}
-    status = rng.choice((200, 301, 302, 404, 429, 500, 503, 999))
-    outcome_of(status, headers, URL, case[:1_000], 0.1, NOW)
-    waits_s = retry_after_s(headers, NOW)
-    assert waits_s is None or waits_s >= 0.0
-    read_tags(value, [value], "fuzzbot")
-
-
-TARGETS: Mapping[str, Target] = {
-    "page": read_page,
-    "url": read_url,
-    "robots": read_robots,
-    "feed": read_feed,
-    "bytes": read_bytes,
-    "headers": read_headers,
-}
+TARGETS: Mapping[str, Target] = {**PARSERS, "crawl": settle_answer}
 
 
 class Findings:

@@ -1,0 +1,239 @@
+"""What the fuzzer gives its cases to: each parser, and what each promises of any bytes."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Mapping
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from focused.recorded.warc_records import read_responses
+from focused.web.decode import close_empty_elements, decode, sniff_type, tame
+from focused.web.feed_entries import MAX_TITLE_CHARS, Entry, read_entries
+from focused.web.feeds import parse_feed
+from focused.web.fingerprint import content_fingerprint
+from focused.web.link_header import canonical_in
+from focused.web.name_answer import (
+    NameAnswer,
+    Record,
+    RecordType,
+    Standing,
+    is_askable,
+    joined,
+    read_answer,
+)
+from focused.web.page import Fetched, Link, Page
+from focused.web.parameters import DroppedParameters
+from focused.web.parse import parse_page
+from focused.web.response import outcome_of, retry_after_s
+from focused.web.robots import rules_from_fetch
+from focused.web.robots_tags import read_tags
+from focused.web.shingles import resemblance, shingles, sketch
+from focused.web.skeleton import beginning_of, frame_of, text_of
+from focused.web.traps import trap_in
+from focused.web.url import host_of, normalise, resolver, robots_url
+from focused.web.url_patterns import MAX_SLOTS, places_of, slots_of, without_slots
+from focused.web.warc import response_record
+from focused.web.word_bag import word_bag
+
+URL = "https://e.example/docs/page.html"
+NOW = 1_800_000_000.0
+# fmt: off
+_TYPES = (
+    "", "text/html", "text/html; charset=utf-8", "application/xhtml+xml", "text/plain",
+    "application/xml", "text/html; charset=iso-2022-jp", "text/html; charset=utf-16",
+    "application/rss+xml",
+)
+_CHARSETS = (
+    "utf-8", "cp1252", "shift_jis", "iso2022_jp", "gb18030", "euc_kr", "big5", "koi8-r", "utf-16",
+    "utf-7", "x-user-defined", "hz-gb-2312", "replacement", "rot13", "idna", "unicode_escape",
+    "\x00",
+)
+# fmt: on
+
+Target = Callable[[bytes, random.Random], None]
+
+
+def read_page(case: bytes, rng: random.Random) -> None:
+    """A page keeps its promises: normal targets, each once, not itself."""
+    headers = {"content-type": rng.choice(_TYPES)}
+    page = parse_page(Fetched(URL, 200, headers, case))
+    if not isinstance(page, Page):
+        return
+    targets = [link.url for link in page.links]
+    assert len(targets) == len(set(targets))
+    assert all(normalise(target) == target for target in targets[:200])
+    assert "\x00" not in "".join(targets)
+    assert page.text == " ".join(page.text.split())
+    content_fingerprint(page)
+
+
+def read_url(case: bytes, rng: random.Random) -> None:
+    """A URL is normal after one turn, and what is made of it can be asked for."""
+    text = case[:20_000].decode("utf-8", rng.choice(("replace", "surrogateescape")))
+    for raw in (text, f"http://{text}", f"http://h/{text}"):
+        for url in (normalise(raw), resolver(URL, rng.choice(_CHARSETS[:8]))(raw)):
+            if url is not None:
+                assert normalise(url) == url
+                assert url.isascii()
+                assert robots_url(url).startswith("http")
+                assert host_of(url)
+
+
+def read_robots(case: bytes, rng: random.Random) -> None:
+    """Rules answer for any URL, and survive being kept."""
+    headers = {"cache-control": case[:50].decode("latin-1")}
+    rules = rules_from_fetch(Fetched("https://e.example/robots.txt", 200, headers, case), NOW)
+    tail = case[-200:].decode("latin-1")
+    for path in ("/", "/" + "a" * 2_000, f"/{tail}"):
+        url = normalise(f"https://e.example{path}")
+        if url is not None:
+            rules.allows(url, "FuzzBot/1.0")
+    rules.crawl_delay_s("FuzzBot/1.0")
+    named = rules.sitemaps("https://e.example/robots.txt")
+    assert all(normalise(url) == url for url in named[:100])
+    assert type(rules).from_state(rules.to_state()).allows(URL, "x") == rules.allows(URL, "x")
+
+
+def read_feed(case: bytes, rng: random.Random) -> None:
+    """A feed has normal targets."""
+    page = parse_feed(Fetched(URL, 200, {"content-type": rng.choice(_TYPES)}, case))
+    if page is not None:
+        assert all(normalise(link.url) == link.url for link in page.links[:200])
+
+
+def read_bytes(case: bytes, rng: random.Random) -> None:
+    """Any bytes have a type and a text."""
+    text, charset = decode(case, {"content-type": rng.choice(_TYPES)})
+    text.encode(charset, "replace")
+    assert "/" in sniff_type(case)
+
+
+def read_headers(case: bytes, rng: random.Random) -> None:
+    """Any answer is an outcome."""
+    value = case[:5_000].decode("latin-1")
+    names = ("location", "retry-after", "content-type", "x-robots-tag", "refresh", "link")
+    headers = {name: value for name in names if rng.random() < 0.6}
+    status = rng.choice((200, 301, 302, 404, 429, 500, 503, 999))
+    outcome_of(status, headers, URL, case[:1_000], 0.1, NOW)
+    waits_s = retry_after_s(headers, NOW)
+    assert waits_s is None or waits_s >= 0.0
+    for robot in ("fuzzbot", "", value[:10]):
+        read_tags(value, [value], robot)
+    canonical_in(value)
+    canonical_in(f'<{value}>; rel="canonical", <x>; {value}; rel=canonical')
+
+
+def read_charset(case: bytes, rng: random.Random) -> None:
+    """Any bytes are text under any name of a charset, and are tamed."""
+    told = rng.choice((*_CHARSETS, case[:20].decode("latin-1")))
+    text, charset = decode(case, {"content-type": f"text/html; charset={told}"})
+    assert charset not in ("utf-7", "utf_7")
+    text.encode(charset, "replace")
+    close_empty_elements(tame(text))
+
+
+def read_url_rules(case: bytes, rng: random.Random) -> None:
+    """A URL stands somewhere, and what is left out of it leaves the rest."""
+    url = normalise("http://h/" + case[:3_000].decode("latin-1"))
+    if url is None:
+        return
+    trap_in(url)
+    places = places_of(url)
+    assert len({place.name for place in places}) == len(places) >= 3
+    slots = slots_of(url)
+    assert len(slots) <= MAX_SLOTS
+    bare = without_slots(url, slots)
+    assert len(bare) <= len(url) + 1 + 2 * len(slots)
+    name = case[:3].decode("latin-1")
+    for names in (("sort", "v*"), (name,), (f"{name}*",), ("*",)):
+        dropped = DroppedParameters(names)
+        shorter = dropped.of(url)
+        assert dropped.of(shorter) == shorter
+        page = Page(url, links=(Link(url), Link(shorter), Link("http://h/")), refresh=shorter)
+        targets = [link.url for link in dropped.in_page(page).links]
+        assert len(targets) == len(set(targets))
+
+
+def read_words(case: bytes, rng: random.Random) -> None:
+    """A text is like itself, and its hashes are those of any copy."""
+    text = case.decode(rng.choice(("utf-8", "latin-1", "utf-16", "shift_jis")), "replace")
+    hashes = shingles(text)
+    assert bool(np.all(hashes[1:] > hashes[:-1]))
+    own = sketch(hashes)
+    share, of = resemblance(own, own)
+    assert share == float(of > 0)
+    half = sketch(shingles(text[: len(text) // 2]))
+    assert 0.0 <= resemblance(own, half)[0] <= 1.0
+    anchors = tuple(Link("http://h/a", word) for word in text[:2_000].split()[:50])
+    one, other = (Page("http://h/", text[:100], text=text, links=anchors) for _ in range(2))
+    for made in (content_fingerprint, text_of, beginning_of, frame_of, word_bag):
+        assert made(one) == made(other)
+    assert 0.0 <= frame_of(one).share <= 1.0
+
+
+def read_entries_alone(case: bytes, rng: random.Random) -> None:
+    """Entries come to an end, each of a bounded size."""
+    text = case.decode(rng.choice(("utf-8", "latin-1", "utf-16-le")), "replace")
+    for entry in read_entries(text, Entry()):
+        assert len(entry.title) <= MAX_TITLE_CHARS
+        f"{entry.url}{entry.summary}".encode()
+
+
+def read_names(case: bytes, rng: random.Random) -> None:
+    """Records, however they hang together, are an answer; addresses come from records alone."""
+    words = [part.decode("latin-1") for part in case[:4_000].split()[:200]] or [""]
+    names = rng.choices(words, k=5)
+
+    def some() -> list[Record]:
+        kinds = rng.choices(list(RecordType), k=rng.choice((0, 1, 5, 200)))
+        return [
+            Record(rng.choice(names), kind, rng.choice((0.0, 3.0, 2.0**32)), rng.choice(names))
+            for kind in kinds
+        ]
+
+    answers: list[NameAnswer] = []
+    for wanted in (RecordType.A, RecordType.AAAA):
+        records = some()
+        told = read_answer(names[0], wanted, records, some(), exists=rng.random() < 0.5)
+        assert set(told.addresses) <= {each.value for each in records if each.type is wanted}
+        assert bool(told.addresses) == (told.standing is Standing.FOUND)
+        assert told.ttl_s >= 0.0
+        answers.append(told)
+    assert joined(answers).ttl_s >= 0.0
+    is_askable(names[0])
+
+
+def read_warc(case: bytes, rng: random.Random) -> None:
+    """A broken WARC file is read to its end; one of ours brings back what it holds."""
+    headers = {"content-type": case[:40].decode("latin-1"), "x-a": case[:300].decode("latin-1")}
+    record = response_record(Fetched("http://h/", 200, headers, case), NOW)
+    kept = record[: rng.randint(0, len(record))] if rng.random() < 0.5 else record
+    broken = case[:2_000] + record + kept + case[-2_000:]
+    with tempfile.NamedTemporaryFile(suffix=".warc.gz") as file:
+        path = Path(file.name)
+        path.write_bytes(rng.choice((case, broken, record)))
+        for _ in islice(read_responses(path), 10_000):
+            pass
+        path.write_bytes(record)
+        (whole,) = read_responses(path)
+    assert getattr(whole, "body", None) == case
+
+
+PARSERS: Mapping[str, Target] = {
+    "page": read_page,
+    "url": read_url,
+    "robots": read_robots,
+    "feed": read_feed,
+    "bytes": read_bytes,
+    "headers": read_headers,
+    "charset": read_charset,
+    "rules": read_url_rules,
+    "words": read_words,
+    "entries": read_entries_alone,
+    "names": read_names,
+    "warc": read_warc,
+}
