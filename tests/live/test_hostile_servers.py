@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 import zlib
 from collections import Counter
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ import pytest
 from tests.live.hostile_server import Play, answer, endless, hostile, raw_bytes
 from tests.support.crawling import Finished, start, write_topic
 from tests.support.warm import crawl_warm
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 PAGE_BYTES = 1_000_000
 MEGABYTE = bytes(1_000_000)
@@ -34,6 +40,7 @@ def page(text: str, *hosts: str) -> Play:
 
 
 GZIP_BOMB = bomb(31)
+ZSTD_BOMB = zstd.compress(MEGABYTE * 100)
 FAULTS: dict[str, tuple[Play, str]] = {
     "gzip-bomb": (answer(GZIP_BOMB, "Content-Encoding: gzip"), "too-large"),
     "bomb-in-bomb": (
@@ -45,6 +52,7 @@ FAULTS: dict[str, tuple[Play, str]] = {
         answer(brotli.compress(MEGABYTE * 100, quality=5), "Content-Encoding: br"),
         "too-large",
     ),
+    "zstd-bomb": (answer(ZSTD_BOMB, "Content-Encoding: zstd"), "too-large"),
     "thrice-packed-is-the-most": (
         answer(b"whales", "Content-Encoding: gzip, gzip, gzip, gzip"),
         "bad-encoding",

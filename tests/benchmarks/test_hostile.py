@@ -1,0 +1,19 @@
+"""What hostile answers cost in memory is bounded, whatever they are."""
+
+from __future__ import annotations
+
+import hostile
+import pytest
+
+MEMORY_MB = 300.0
+
+
+@pytest.mark.parametrize("name", [*hostile.PAGES, "zstd bomb, 1 GB"])
+def test_memory_is_bounded(name: str) -> None:
+    assert hostile.measure(name).memory_mb < MEMORY_MB
+
+
+def test_a_bomb_is_told_by_its_name() -> None:
+    cost = hostile.measure("zstd bomb, 1 GB")
+    assert cost.came == "`too-large`"
+    assert cost.sent_mb < 1.0
