@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from focused.evaluation.examination.shared_work import Meter, RememberingJudge
 from focused.evaluation.simulation.network import drawn_latency
@@ -61,7 +62,8 @@ def main(arguments: Sequence[str]) -> None:
     """Run, print a line a lap, write JSON when asked to."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
-    topic = replace(topic, scope=replace(topic.scope, **dict.fromkeys(options.without, False)))
+    off: dict[str, Any] = dict.fromkeys(options.without, False)
+    topic = replace(topic, scope=replace(topic.scope, **off))
     guide = guide_for(topic, web=str(options.web), replay=None, say=print)
     began = time.perf_counter()
     web = RecordedWeb.open(options.web)

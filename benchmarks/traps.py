@@ -15,8 +15,10 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from focused.crawl import barren_places
 from focused.crawl.canonicals import CANONICAL
 from focused.crawl.idle_slots import PARAMETER, SESSION, SPELLING
 from focused.crawl.steps import Settled
@@ -30,6 +32,7 @@ from focused.web.parse import parse_page
 from focused.web.response import outcome_of
 from focused.web.traps import trap_in
 from focused.web.url import host_of, normalise
+from focused.web.url_patterns import PlaceKind
 
 _SEEDS = 5
 
@@ -41,7 +44,11 @@ def main() -> None:
     parser.add_argument("--category", nargs="*", default=[])
     parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--seed", type=int, default=0, help="of the order of the pages")
+    parser.add_argument(
+        "--patience", type=float, default=1.0, help="times what scripts and wider places have"
+    )
     args = parser.parse_args()
+    _scale_patience(args.patience)
     for folder in args.web:
         with RecordedWeb.open(folder) as web:
             labels = web.labels
@@ -49,6 +56,15 @@ def main() -> None:
             for category in args.category or [_rare(labels, args.share)]:
                 good = {url for url, found in labels.items() if category in found}
                 _print_learned(folder, web, category, good, random.Random(args.seed))
+
+
+def _scale_patience(times: float) -> None:
+    wide = (PlaceKind.SCRIPT, PlaceKind.DIRECTORY, PlaceKind.HOST, PlaceKind.DOMAIN)
+    scaled = dict(barren_places.PATIENCE)
+    for kind in wide:
+        had = scaled[kind]
+        scaled[kind] = replace(had, barren=round(had.barren * times))
+    barren_places.PATIENCE = scaled
 
 
 def _print_rules(folder: Path, web: RecordedWeb) -> None:

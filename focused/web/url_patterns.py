@@ -74,7 +74,7 @@ def places_of(url: str) -> tuple[Place, ...]:
     if query:
         names = "&".join(sorted({part.partition("=")[0] for part in query.split("&")}))
         kind = PlaceKind.CALENDAR if _tells_date(query) else PlaceKind.QUERY
-        places.append(Place(kind, f"{host}{general}?{names}"))
+        places.append(Place(kind, f"{host}{general}?{names or '='}"))
         places.append(Place(PlaceKind.SCRIPT, f"{host}{general}?"))
     elif "{" in general:
         dated = _LAST_DATE.search(general)

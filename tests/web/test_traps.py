@@ -268,3 +268,8 @@ def test_a_beginning_is_found_behind_long_lists_of_links() -> None:
         for anchor in anchors
     )
     assert beginning_of(one) == beginning_of(other)
+
+
+def test_a_parameter_without_a_name_makes_a_place_of_its_own() -> None:
+    names = [place.name for place in places_of(f"{HOST}/list?=1")]
+    assert len(names) == len(set(names))
