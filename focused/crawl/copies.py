@@ -28,13 +28,15 @@ class CopyKind(StrEnum):
 class Looked:
     """What is known of a page's content: ``of`` is the page it repeats, None when it is new.
 
-    ``key`` stands for the content, ``sketched`` for what it is made of.
+    ``key`` stands for the content, ``sketched`` for what it is made of. ``same_as`` is the first
+    page that is the same word for word, which may be a near-duplicate of ``of``.
     """
 
     key: bytes
     of: str | None = None
     kind: CopyKind | None = None
     sketched: Sketched | None = None
+    same_as: str | None = None
 
 
 class Copies:
@@ -50,7 +52,8 @@ class Copies:
         key = content_fingerprint(page)
         same = self._store.get("content", key)
         if same is not None:
-            return Looked(key, same.decode(), CopyKind.EXACT)
+            original, _, near = same.decode().partition(" ")
+            return Looked(key, original, CopyKind.EXACT, same_as=near or original)
         sketched = None if self._near is None else self._near.sketched(page)
         if self._is_its_canonical(page):
             return Looked(key, page.canonical, CopyKind.CANONICAL, sketched)
@@ -74,6 +77,7 @@ class Copies:
         """Remember the content of a page that was looked up."""
         if looked.kind is CopyKind.EXACT:
             return
-        self._store.put("content", looked.key, (looked.of or page.url).encode())
+        first = page.url if looked.of is None else f"{looked.of} {page.url}"
+        self._store.put("content", looked.key, first.encode())
         if self._near is not None and looked.of is None and looked.sketched is not None:
             self._near.add(looked.sketched)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from focused.crawl.copies import CopyKind, Looked
+from focused.crawl.copies import Looked
 from focused.crawl.steps import ScoredLink
 from focused.web.page import Judgement, Page
 
@@ -31,9 +31,9 @@ class Harvest:
         return self.content.of if self.content is not None else None
 
     @property
-    def copied_exactly(self) -> bool:
-        """Whether it repeats that page word for word."""
-        return self.content is not None and self.content.kind is CopyKind.EXACT
+    def same_as(self) -> str | None:
+        """The URL of the first page, a copy or not, that this one repeats word for word."""
+        return self.content.same_as if self.content is not None else None
 
     @property
     def counts(self) -> bool:

@@ -105,7 +105,7 @@ class HostCare:
         """A page of the host came, which may repeat an earlier one."""
         self._hosts.count_fetched(host)
         self._directories.fetched(url)
-        self.mirrors.fetched(url, settled.duplicate_of, exactly=settled.copied_exactly)
+        self.mirrors.fetched(url, settled.duplicate_of, same_as=settled.same_as)
 
     def answered(self, url: str, outcome: Outcome) -> None:
         """Take in the address that the answer to a request for ``url`` came from."""

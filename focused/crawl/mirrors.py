@@ -26,7 +26,7 @@ MAX_REFUSED = 200_000
 _ASKED = 4
 _TRY_ONE_IN, _LATER_ONE_IN = 8, 64
 _TABLE = "mirrors"
-_NO_ORIGINAL, _REFUSED = b"no original ", b"refused "
+_BROUGHT, _REFUSED = b"brought ", b"refused "
 
 KnownAmong = Callable[[Sequence[tuple[str, bytes]]], Known]
 
@@ -44,7 +44,7 @@ _refused_in = msgspec.msgpack.Decoder(_Refused).decode
 class Mirrors:
     """The mirrors of a crawl, durable over its store; the caller commits.
 
-    On disk: a row of 30 bytes for each settled link that brought no page of its own, and
+    On disk: a row of some 40 bytes for each settled link that brought no new page, and
     a refused link as it was queued.
     """
 
@@ -65,28 +65,35 @@ class Mirrors:
         """The preferred prefix (a site, or a site and folders) of each lesser one."""
         return self._pairs.preferred
 
-    def fetched(self, url: str, duplicate_of: str | None, *, exactly: bool = False) -> None:
-        """Take in that a page came, and which earlier page it repeats."""
-        hit = None
-        if duplicate_of is None:
-            self._store.delete(_TABLE, _NO_ORIGINAL + link_key(url))
-        else:
+    def fetched(self, url: str, duplicate_of: str | None, *, same_as: str | None = None) -> None:
+        """Take in that a page came, and which earlier pages it repeats, nearly and exactly."""
+        twin, content = same_as or duplicate_of, link_key(duplicate_of or url)
+        hit = None if twin is None else common_ending(url, twin)
+        if twin is None:
+            self._store.delete(_TABLE, _BROUGHT + link_key(url))
+        elif hit is None:
             self.failed(url)
-            hit = common_ending(url, duplicate_of)
-        if hit is not None:
-            here, there, ending = hit
-            same_path = here.count("/") == there.count("/") == 2
-            self._pairs.hit(here, there, STRONG if exactly or same_path else 1)
+        else:
+            self._store.put(_TABLE, _BROUGHT + link_key(url), content)
+            same_path = hit[0].count("/") == hit[1].count("/") == 2
+            self._pairs.hit(hit[0], hit[1], STRONG if same_as or same_path else 1)
         for prefix, ending in endings(url):
             for other in list(self._pairs.others(prefix)):
-                if other + ending != duplicate_of and self._came(other + ending):
-                    ended = self._pairs.miss(prefix, other)
-                    if ended is not None:
-                        self._free_all(ended)
+                if other + ending != twin:
+                    self._compare(prefix, other, content, self._content_of(other + ending))
+
+    def _compare(self, prefix: str, other: str, content: bytes, there: bytes | None) -> None:
+        """A page under ``prefix`` came, and ``there`` is what its counterpart had brought."""
+        if there == content:
+            self._pairs.hit(prefix, other, 1)
+        elif there is not None:
+            ended = self._pairs.miss(prefix, other)
+            if ended is not None:
+                self._free_all(ended)
 
     def failed(self, url: str) -> None:
         """A link brought no page of its own: what was refused for its sake is free again."""
-        self._store.put(_TABLE, _NO_ORIGINAL + link_key(url), b"")
+        self._store.put(_TABLE, _BROUGHT + link_key(url), b"")
         self._free(_REFUSED + link_key(url), lambda _: True)
 
     def refuses(self, link: QueuedLink) -> bool:
@@ -137,11 +144,16 @@ class Mirrors:
         return due
 
     def _came(self, url: str) -> bool:
-        """Whether the URL was fetched and brought a page that repeats none."""
+        """Whether the URL was fetched, and brought more than a copy of what stands elsewhere."""
+        return self._content_of(url) is not None
+
+    def _content_of(self, url: str) -> bytes | None:
+        """The key of the page that the URL brought, or of that page's original."""
         key = link_key(url)
         if key not in self._known_among([(host_of(url), key)]).settled:
-            return False
-        return self._store.get(_TABLE, _NO_ORIGINAL + key) is None
+            return None
+        brought = self._store.get(_TABLE, _BROUGHT + key)
+        return key if brought is None else brought or None
 
     def _comes(self, url: str) -> bool:
         """Whether the URL is under way or waits, and will not itself be refused for another."""

@@ -180,7 +180,7 @@ class Settling:
             page=page,
             judgement=judgement,
             duplicate_of=harvest.duplicate_of,
-            copied_exactly=harvest.copied_exactly,
+            same_as=harvest.same_as,
             left_out=harvest.left_out,
             scored=harvest.scored,
         )

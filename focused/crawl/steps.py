@@ -70,7 +70,8 @@ class Settled:
     """What became of a fetch. ``page`` and ``judgement`` are there when a page came.
 
     A page that is ``left_out`` asked not to be indexed: it guides the crawl and is no harvest.
-    ``duplicate_of`` is the page that it repeats, nearly so or ``copied_exactly``.
+    ``duplicate_of`` is the page that it repeats, itself no copy; ``same_as`` the first one, copy or
+    not, that it repeats word for word.
     """
 
     link: QueuedLink
@@ -80,7 +81,7 @@ class Settled:
     page: Page | None = None
     judgement: Judgement | None = None
     duplicate_of: str | None = None
-    copied_exactly: bool = False
+    same_as: str | None = None
     left_out: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
 

@@ -60,19 +60,27 @@ def mirrors(store: StateStore, frontier: Frontier) -> Mirrors:
 
 
 def copies(
-    found: Mirrors, frontier: Frontier, copy: str, of: str, count: int = 5, *, exactly: bool = True
+    found: Mirrors,
+    frontier: Frontier,
+    copy: str,
+    of: str,
+    count: int = 5,
+    *,
+    exactly: bool = True,
+    name: str = "",
 ) -> None:
     """So many pages come from under both prefixes; the first prefix's repeat the second's."""
     for number in range(count):
-        if f"{of}/{number}" not in frontier.settled:
-            came(found, frontier, f"{of}/{number}")
-        came(found, frontier, f"{copy}/{number}", f"{of}/{number}", exactly=exactly)
+        if f"{of}/{name}{number}" not in frontier.settled:
+            came(found, frontier, f"{of}/{name}{number}")
+        url = f"{copy}/{name}{number}"
+        came(found, frontier, url, f"{of}/{name}{number}", exactly=exactly)
 
 
 def came(
     found: Mirrors, frontier: Frontier, url: str, of: str | None = None, *, exactly: bool = True
 ) -> None:
-    found.fetched(url, of, exactly=exactly)
+    found.fetched(url, of, same_as=of if exactly else None)
     frontier.settled.add(url)
 
 
@@ -108,6 +116,20 @@ class TestPairsAreFound:
         assert found.pairs == {}
         came(found, frontier, copy + "/x", NEW + "/x", exactly=False)
         assert found.pairs == {copy: NEW}
+
+    def test_by_copies_of_pages_that_are_near_an_older_version_themselves(
+        self, store: StateStore
+    ) -> None:
+        frontier = Frontier()
+        found = mirrors(store, frontier)
+        for number in range(5):
+            came(found, frontier, f"{OLD}/{number}")
+            came(found, frontier, f"{NEW}/{number}", f"{OLD}/{number}", exactly=False)
+            found.fetched(f"{MANUAL}/{number}", f"{OLD}/{number}", same_as=f"{NEW}/{number}")
+        assert found.pairs == {MANUAL: NEW}
+        came(found, frontier, f"{OLD}/more")
+        came(found, frontier, f"{NEW}/more", f"{OLD}/more", exactly=False)
+        assert refuses(found, f"{MANUAL}/more")
 
     def test_never_by_copies_whose_urls_end_differently(self, store: StateStore) -> None:
         frontier = Frontier()
@@ -174,7 +196,7 @@ class TestWhichIsPreferred:
         frontier = Frontier()
         found = mirrors(store, frontier)
         copies(found, frontier, C, B)
-        copies(found, frontier, B, A)
+        copies(found, frontier, B, A, name="more-")
         assert found.pairs == {B: A, C: A}
 
     def test_none_is_in_the_end_its_own_mirror(self, store: StateStore) -> None:
@@ -373,7 +395,8 @@ def crawled(
             fetched.add(url)
         else:
             of = first.setdefault(text, url)
-            found.fetched(url, None if of == url else of, exactly=True)
+            of = None if of == url else of
+            found.fetched(url, of, same_as=of)
             fetched.add(url)
         frontier.settled.add(url)
         for freed in found.take_freed():

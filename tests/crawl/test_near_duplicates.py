@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from focused.crawl.copies import Copies
 from focused.crawl.near_duplicates import MIN_SHINGLES, NearDuplicates
 from focused.frontier.store import StateStore
 from focused.topic import Scope
@@ -52,6 +53,18 @@ def host_with_template(host: str, template: str, pages: int = 4, words: int = 60
         page(f"http://{host}/{n}", f"{template} {prose(words, 100 + n)}", f"Function {n}")
         for n in range(pages)
     ]
+
+
+def test_a_copy_of_a_near_copy_names_the_original_and_its_own_twin(store: StateStore) -> None:
+    text = prose(800, 1)
+    first, near = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
+    copies = Copies(store, near=True)
+    for each in (first, near):
+        copies.keep(each, copies.look_up(each))
+    found = copies.look_up(replace(near, url="http://c.test/z"))
+    assert (found.of, found.same_as) == (first.url, near.url)
+    found = copies.look_up(replace(first, url="http://c.test/z"))
+    assert (found.of, found.same_as) == (first.url, first.url)
 
 
 def test_a_page_on_another_host_with_a_few_other_words_is_found(store: StateStore) -> None:
