@@ -28,7 +28,9 @@ STRONG = 4
 """What an exact copy weighs, and one at the same path of another site."""
 MAX_PAIRS = 10_000
 _NEEDED_AGAIN = 4
-_TRIED, _MISSES = 8, 2
+TRIED = 16
+"""The tries of a pair that was found that count: two misses among them end it."""
+_MISSES = 2
 _CANDIDATES = 3
 # Rows of candidates; prefixes that share one forget each other.
 _ROWS = 1 << 16
@@ -159,7 +161,7 @@ class MirrorPairs:
     def _try(self, lesser: str, hit: bool) -> bool:
         """Note one try of a found pair; True when it ended the pair."""
         found = self._found[lesser]
-        found.tries = [*found.tries[1 - _TRIED :], hit]
+        found.tries = [*found.tries[1 - TRIED :], hit]
         if found.tries.count(False) < _MISSES:
             self._store.put(_TABLE, _FOUND + lesser.encode(), pack(found))
             return False

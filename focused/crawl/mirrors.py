@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from focused.crawl.mirror_pairs import STRONG, MirrorPairs
+from focused.crawl.mirror_pairs import STRONG, TRIED, MirrorPairs
 from focused.frontier.frontier import Known
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.rows import pack
@@ -137,7 +137,7 @@ class Mirrors:
     def _is_to_be_tried(self, lesser: str) -> bool:
         """Whether it is time to try the pair: more seldom when the last tries were all hits."""
         tries = self._pairs.tries(lesser)
-        seldom = len(tries) >= _TRY_ONE_IN and all(tries)
+        seldom = len(tries) >= TRIED and all(tries)
         spared = self._spared.get(lesser, 0) + 1
         due = spared >= (_LATER_ONE_IN if seldom else _TRY_ONE_IN)
         self._spared[lesser] = 0 if due else spared

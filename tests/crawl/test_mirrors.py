@@ -279,7 +279,7 @@ class TestDoubt:
                 came(found, frontier, f"{OLD}/more/{number}", f"{NEW}/more/{number}")
                 tried += 1
         assert found.pairs == {OLD: NEW}
-        assert 8 + 4 <= tried <= 8 + 8
+        assert 16 + 4 <= tried <= 16 + 5
 
     def test_two_tries_that_fail_dissolve_a_pair_and_free_all_that_was_refused(
         self, store: StateStore
