@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from focused.web.addresses import spelled_alike
 from focused.web.name_answer import NameAnswer, Standing
 
 LEAST_S = 10.0
@@ -51,6 +52,14 @@ class NameCache:
         self._entries.move_to_end(name)
         while len(self._entries) > self._most_names:
             self._entries.popitem(last=False)
+
+    def pass_over(self, name: str, address: str) -> None:
+        """Of what is known of ``name`` the address comes last from now on."""
+        entry = self._entries.get(name)
+        if entry is None:
+            return
+        last = sorted(entry.answer.addresses, key=lambda each: spelled_alike(each) == address)
+        self._entries[name] = replace(entry, answer=replace(entry.answer, addresses=tuple(last)))
 
 
 def _kept_s(answer: NameAnswer, *, again: bool) -> float:

@@ -34,15 +34,17 @@ from focused.scrapy_addon.names import (
     is_the_systems_own,
     usable,
 )
-from focused.scrapy_addon.outcomes import LOOKED_UP, SENT_AT
+from focused.scrapy_addon.outcomes import CHECKED_ADDRESS, LOOKED_UP, SENT_AT, kind_of_exception
 from focused.scrapy_addon.politeness import go_to
 from focused.scrapy_addon.resolver import CheckedResolver
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.addresses import is_private_host
 from focused.web.name_answer import NameAnswer
+from focused.web.page import FailureKind
 from focused.web.url import normalise
 
 RESOLV_CONF = Path("/etc/resolv.conf")
+_NO_CONNECTION = frozenset({FailureKind.CONNECT, FailureKind.TIMEOUT})
 _SCHEMES = frozenset({"http", "https", "data"})  # data: URLs hold what they name
 
 logger = logging.getLogger(__name__)
@@ -74,6 +76,7 @@ class ConnectionsMiddleware:
             # Its host's rules and delays are kept by the normalised URL.
             raise IgnoreRequest(f"{request.url[:200]}: no URL that can be crawled")
         # robots.txt was read for this name, whatever the spider, the project or the request say.
+        request.meta.pop(CHECKED_ADDRESS, None)
         request.headers["User-Agent"] = self._session.topic.politeness.user_agent
         host = parts.hostname
         if not host or parts.scheme == "data" or self._session.replayed:
@@ -84,11 +87,18 @@ class ConnectionsMiddleware:
             return
         names, resolver = self._begun()
         answer = await maybe_deferred_to_future(names.look_up(host))
-        addresses = usable(host, answer, private=self._private)
-        resolver.answer_for(host)
-        await go_to(self._session, request, addresses[0])
+        address = usable(host, answer, private=self._private)[0]
+        await go_to(self._session, request, address)
+        resolver.answer_for(host, address)
         request.meta[LOOKED_UP] = True
+        request.meta[CHECKED_ADDRESS] = address
         request.meta[SENT_AT] = self._session.now()
+
+    async def process_exception(self, request: Request, exception: Exception) -> None:
+        """Where nobody answers, the next try goes to another address of the host."""
+        address, host = request.meta.get(CHECKED_ADDRESS), urlsplit(request.url).hostname
+        if address and host and kind_of_exception(exception) in _NO_CONNECTION and self._names:
+            self._names.pass_over(host, address)
 
     def close(self) -> None:
         """Give the reactor back its resolver."""
@@ -101,7 +111,7 @@ class ConnectionsMiddleware:
             kept = self._settings.getint("DNSCACHE_SIZE")
             cache = NameCache(kept if self._settings.getbool("DNSCACHE_ENABLED") else 0)
             self._names = Names(_asker(self._settings), cache, time.monotonic)
-            self._resolver = CheckedResolver(self._names, private=self._private)
+            self._resolver = CheckedResolver()
             self._resolver.install(_reactor())
         return self._names, self._resolver
 

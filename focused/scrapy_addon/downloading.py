@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from scrapy.core.downloader import Downloader
@@ -21,7 +22,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from focused.scrapy_addon.idle_connections import IdleConnections
-from focused.scrapy_addon.outcomes import TooLargeError, UndecodableError
+from focused.scrapy_addon.outcomes import CHECKED_ADDRESS, TooLargeError, UndecodableError
 from focused.scrapy_addon.robots_request import (
     ACCEPTED_CODINGS,
     is_robots_request,
@@ -104,8 +105,15 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         self._pool.retryAutomatically = False
         session = session_of(crawler)
         shared = session.topic.politeness.per_address and not session.replayed
-        idle = IdleConnections(self._pool, one_to_an_address=shared)
-        bound_heads(self._pool, idle.connected)
+        self._idle = IdleConnections(self._pool, one_to_an_address=shared)
+        bound_heads(self._pool, self._idle.connected)
+
+    async def download_request(self, request: Request) -> Response:
+        """Download, from the address that was checked."""
+        address, host = request.meta.get(CHECKED_ADDRESS), urlsplit(request.url).hostname
+        if address and host:
+            self._idle.leaves_for(host, address)
+        return await super().download_request(request)
 
 
 def bound_heads(pool: Any, connected: Callable[[str], object]) -> None:

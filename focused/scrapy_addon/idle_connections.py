@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from focused.web.addresses import spelled_alike
+
 MAX_IDLE = 100
 """Connections that idle, of one pool; those that idle longest are closed first."""
 
@@ -33,6 +35,13 @@ class IdleConnections:
                 if _leads_to(connection, self._keys[connection], address):
                     self._close(connection)
 
+    def leaves_for(self, host: str, address: str) -> None:
+        """A request to the host may leave for that address alone, over no connection elsewhere."""
+        for connection in self._idling():
+            key = self._keys[connection]
+            if key[1] == host.encode() and _is_direct(key) and _peer(connection) != address:
+                self._close(connection)
+
     def _put(self, key: Any, connection: Any) -> None:
         self._store(key, connection)
         self._keys[connection] = key
@@ -56,5 +65,12 @@ class IdleConnections:
 
 
 def _leads_to(connection: Any, key: Any, address: str) -> bool:
-    direct = key[0] in _SCHEMES and len(key) <= _OWN_KEY
-    return direct and connection.transport.getPeer().host == address
+    return _is_direct(key) and _peer(connection) == spelled_alike(address)
+
+
+def _is_direct(key: Any) -> bool:
+    return key[0] in _SCHEMES and len(key) <= _OWN_KEY
+
+
+def _peer(connection: Any) -> str:
+    return spelled_alike(connection.transport.getPeer().host)

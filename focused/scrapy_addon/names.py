@@ -25,7 +25,7 @@ from twisted.names.hosts import searchFileForAll
 from twisted.python.filepath import FilePath
 
 from focused.crawl.name_cache import NameCache
-from focused.web.addresses import Address, is_loopback_name, is_public, literal
+from focused.web.addresses import Address, is_loopback_name, is_public, literal, spelled_alike
 from focused.web.name_answer import UNANSWERED, NameAnswer, Standing
 
 # No such name, or none with an address that Scrapy would ask for; not all systems have both.
@@ -85,6 +85,10 @@ class Names:
             Deferred.fromCoroutine(self._ask_for(name))
         return answered
 
+    def pass_over(self, host: str, address: str) -> None:
+        """No connection came about there: another address of the host, if known, is next."""
+        self._cache.pass_over(written_alike(host), address)
+
     def _known(self, name: str) -> NameAnswer | None:
         address = literal(name)
         if address is not None:
@@ -114,7 +118,7 @@ class Names:
 
 
 def usable(host: str, answer: NameAnswer, *, private: bool) -> tuple[str, ...]:
-    """The addresses of ``answer`` that may be connected to.
+    """The addresses of ``answer`` that may be connected to, each once, spelled alike.
 
     Raises NoSuchHostError, UnansweredNameError, or PrivateAddressError when
     all of them are private and ``private`` is False.
@@ -123,10 +127,10 @@ def usable(host: str, answer: NameAnswer, *, private: bool) -> tuple[str, ...]:
         raise NoSuchHostError(f"no such host: {host}")
     if answer.standing is Standing.UNANSWERED:
         raise UnansweredNameError(f"no name server could tell where {host} is")
-    fit = tuple(each for each in answer.addresses if private or is_public(_address(each)))
+    fit = [each for each in answer.addresses if private or is_public(_address(each))]
     if not fit:
         raise PrivateAddressError(f"{host} is at {answer.addresses[0]}, a private address")
-    return fit
+    return tuple(dict.fromkeys(map(spelled_alike, fit)))
 
 
 async def ask_system(name: str) -> NameAnswer:

@@ -25,6 +25,7 @@ from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
 from focused.scrapy_addon.names import PrivateAddressError, is_missing, looked_up_by_us
+from focused.web.addresses import spelled_alike
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
 from focused.web.robots_tags import HEADER_SEPARATOR
@@ -51,6 +52,9 @@ SENT_AT = "focused_sent_at"
 
 LOOKED_UP = "focused_looked_up"
 """Key of a request's meta: our own names were asked for its host, and knew it."""
+
+CHECKED_ADDRESS = "focused_checked_address"
+"""Key of a request's meta: the address whose turn it is, the only one that it may leave for."""
 
 _MAX_DETAIL_CHARS = 200
 _TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
@@ -81,7 +85,7 @@ def outcome_of_response(request: Request, response: Response, now: float) -> Out
     # A proxy's address is not the host's.
     if response.ip_address is None or request.meta.get("proxy"):
         return outcome
-    return replace(outcome, address=str(response.ip_address))
+    return replace(outcome, address=spelled_alike(str(response.ip_address)))
 
 
 def _joined(name: bytes, values: Sequence[bytes]) -> str:

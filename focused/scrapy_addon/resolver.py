@@ -1,8 +1,9 @@
-"""Where connections go: a crawl's own names, each address looked at before it is connected to.
+"""Where connections go: to the one address of a host that was looked at, and has its turn.
 
-Twisted asks the reactor's resolver at the moment of connecting, and connects
-to nothing but what it says. So a name whose address has changed since it was
-last looked at (DNS rebinding) meets the same check again.
+Twisted asks the reactor's resolver at the moment of connecting, connects to
+nothing but what it says, and tries the next address when the first is slow. So
+it is told of one: neither a name that has just changed its address (DNS
+rebinding) nor a second address, where another host may be asked, is connected to.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import IHostnameResolver, IHostResolution, IResolutionReceiver
 from zope.interface import implementer
 
-from focused.scrapy_addon.names import Names, usable, written_alike
-from focused.web.name_answer import NameAnswer
+from focused.scrapy_addon.names import written_alike
 
 
 @implementer(IHostnameResolver)
@@ -27,15 +27,13 @@ class CheckedResolver:
     names, private addresses among them.
     """
 
-    def __init__(self, names: Names, *, private: bool) -> None:
-        self._names = names
-        self._private = private
-        self._hosts: set[str] = set()
+    def __init__(self) -> None:
+        self._hosts: dict[str, str] = {}
         self._before: Any = None
 
-    def answer_for(self, host: str) -> None:
-        """From now on ``host`` is one that the crawl asks."""
-        self._hosts.add(written_alike(host))
+    def answer_for(self, host: str, address: str) -> None:
+        """From now on ``host`` is one that the crawl asks, at ``address``."""
+        self._hosts[written_alike(host)] = address
 
     def install(self, reactor: Any) -> None:
         """Become the reactor's resolver; harmless when it is."""
@@ -58,7 +56,8 @@ class CheckedResolver:
         transportSemantics: str = "TCP",
     ) -> IHostResolution:
         """See IHostnameResolver."""
-        if written_alike(hostName) not in self._hosts and self._before is not None:
+        address = self._hosts.get(written_alike(hostName))
+        if address is None and self._before is not None:
             return cast(
                 IHostResolution,
                 self._before.resolveHostName(
@@ -67,14 +66,9 @@ class CheckedResolver:
             )
         receiver, resolution = cast(Any, resolutionReceiver), HostResolution(hostName)
         receiver.resolutionBegan(resolution)
-
-        def tell(answer: NameAnswer) -> None:
-            for address in usable(hostName, answer, private=self._private):
-                kind = IPv6Address if ":" in address else IPv4Address
-                if addressTypes is None or kind in addressTypes:
-                    receiver.addressResolved(kind("TCP", address, portNumber))
-
-        told = self._names.look_up(hostName).addCallback(tell)
-        # This protocol has no word for why; who connects says that nothing was found.
-        told.addBoth(lambda _: receiver.resolutionComplete())
+        if address is not None:
+            kind = IPv6Address if ":" in address else IPv4Address
+            if addressTypes is None or kind in addressTypes:
+                receiver.addressResolved(kind("TCP", address, portNumber))
+        receiver.resolutionComplete()
         return cast(IHostResolution, resolution)

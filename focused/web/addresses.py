@@ -88,6 +88,19 @@ def literal(host: str) -> Address | None:
         return None
 
 
+def spelled_alike(address: str) -> str:
+    """An IP address in the one spelling that tells it from others; an IPv4-mapped one is IPv4.
+
+    What is no IP address is returned as it is.
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or found)
+
+
 def is_private_host(host: str) -> bool:
     """Whether a URL's host (without port) tells by itself that it is no public server.
 

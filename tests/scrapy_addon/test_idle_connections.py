@@ -86,6 +86,17 @@ def test_one_idles_at_an_address_and_those_through_a_proxy_are_not_meant(key, cl
     assert (there.closed, elsewhere.closed) == (closed, False)
 
 
+def test_a_request_leaves_over_no_connection_to_another_address_than_the_checked_one() -> None:
+    pool, idle = pool_of(one_to_an_address=False)
+    old, new, others = Connection("192.0.2.1"), Connection("::ffff:192.0.2.2"), Connection("::1")
+    pool.maxPersistentPerHost = 2
+    pool._putConnection((b"http", b"a.test", 80, None), old)
+    pool._putConnection((b"http", b"a.test", 80, None), new)
+    pool._putConnection((b"http", b"b.test", 80, None), others)
+    idle.leaves_for("a.test", "192.0.2.2")
+    assert [each.closed for each in (old, new, others)] == [True, False, False]
+
+
 def test_those_that_idle_longest_are_closed_and_hosts_without_one_forgotten() -> None:
     pool, _ = pool_of(one_to_an_address=False)
     made = [Connection("192.0.2.1") for _ in range(4 * MAX_IDLE)]

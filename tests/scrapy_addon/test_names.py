@@ -163,6 +163,20 @@ def test_a_host_with_private_addresses_alone_is_refused() -> None:
         usable("a.test", at("169.254.169.254", "fd00:ec2::254"), private=False)
 
 
+def test_an_address_counts_once_however_it_is_spelled() -> None:
+    answer = at("8.8.8.8", "::ffff:808:808", "::ffff:8.8.8.8", "2606:4700:0::1", "2606:4700::1")
+    assert usable("a.test", answer, private=False) == ("8.8.8.8", "2606:4700::1")
+
+
+def test_an_address_where_nobody_answers_comes_last(names: Names, asked: Asked) -> None:
+    names.look_up("a.test")
+    asked.waiting[0].callback(at("192.0.2.1", "::ffff:192.0.2.2", "192.0.2.3"))
+    names.pass_over("A.test", "192.0.2.1")
+    names.pass_over("a.test", "192.0.2.2")
+    names.pass_over("never-asked.test", "192.0.2.2")
+    assert now(names.look_up("a.test")) == at("192.0.2.3", "192.0.2.1", "::ffff:192.0.2.2")
+
+
 @pytest.mark.parametrize(
     ("answer", "error"), [(MISSING, NoSuchHostError), (UNANSWERED, UnansweredNameError)]
 )

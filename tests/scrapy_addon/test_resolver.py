@@ -8,11 +8,9 @@ import pytest
 from scrapy.settings import Settings
 from twisted.internet.address import IPv4Address, IPv6Address
 
-from focused.crawl.name_cache import NameCache
 from focused.scrapy_addon import connections
-from focused.scrapy_addon.names import Names, ask_system
+from focused.scrapy_addon.names import ask_system
 from focused.scrapy_addon.resolver import CheckedResolver
-from focused.web.name_answer import NameAnswer, Standing
 
 
 class Reactor:
@@ -52,13 +50,6 @@ class Receiver:
         self.complete = True
 
 
-def resolver(*addresses: str, private: bool = False) -> CheckedResolver:
-    async def ask(name: str) -> NameAnswer:
-        return NameAnswer(Standing.FOUND, addresses, 300)
-
-    return CheckedResolver(Names(ask, NameCache(9), lambda: 0.0, Path("/nowhere")), private=private)
-
-
 def resolved(by: CheckedResolver, name: str) -> list[tuple[type, str, int]]:
     receiver = Receiver()
     by.resolveHostName(receiver, name, 8080)
@@ -66,46 +57,40 @@ def resolved(by: CheckedResolver, name: str) -> list[tuple[type, str, int]]:
     return receiver.found
 
 
-def test_addresses_of_both_kinds_are_handed_out_with_the_port() -> None:
-    ours = resolver("8.8.8.8", "2606:4700::1")
-    ours.answer_for("a.test")
-    assert resolved(ours, "a.test") == [
-        (IPv4Address, "8.8.8.8", 8080),
-        (IPv6Address, "2606:4700::1", 8080),
-    ]
-
-
-@pytest.mark.parametrize(("private", "handed_out"), [(False, []), (True, ["10.0.0.1"])])
-def test_private_addresses_are_handed_out_to_an_intranets_crawl_alone(
-    private: bool, handed_out: list[str]
+@pytest.mark.parametrize(
+    ("address", "kind"), [("8.8.8.8", IPv4Address), ("2606:4700::1", IPv6Address)]
+)
+def test_the_address_that_was_checked_last_is_all_that_is_handed_out(
+    address: str, kind: type
 ) -> None:
-    ours = resolver("10.0.0.1", private=private)
-    ours.answer_for("a.test")
-    assert [address for _, address, _ in resolved(ours, "a.test")] == handed_out
+    ours = CheckedResolver()
+    ours.answer_for("a.test", "192.0.2.1")
+    ours.answer_for("a.test", address)
+    assert resolved(ours, "a.test") == [(kind, address, 8080)]
 
 
 @pytest.mark.parametrize("name", ["A.test", "a.test.", "bücher.test", "xn--bcher-kva.test"])
 def test_a_host_is_known_by_any_of_its_spellings(name: str) -> None:
-    ours = resolver("10.0.0.1")
+    ours = CheckedResolver()
     before = Before()
     ours.install(Reactor(before))
-    ours.answer_for("a.test")
-    ours.answer_for("xn--bcher-kva.test")
-    assert resolved(ours, name) == []
+    ours.answer_for("a.test", "192.0.2.1")
+    ours.answer_for("xn--bcher-kva.test", "192.0.2.1")
+    assert resolved(ours, name) == [(IPv4Address, "192.0.2.1", 8080)]
     assert before.asked == []
 
 
 def test_hosts_that_the_crawl_does_not_ask_are_anothers_to_answer_for() -> None:
-    ours, before = resolver("10.0.0.1"), Before()
+    ours, before = CheckedResolver(), Before()
     ours.install(Reactor(before))
-    ours.answer_for("a.test")
+    ours.answer_for("a.test", "192.0.2.1")
     ours.resolveHostName(Receiver(), "database.internal")
     assert before.asked == ["database.internal"]
 
 
 def test_the_resolver_that_was_there_is_there_again_afterwards() -> None:
     before = Before()
-    reactor, ours = Reactor(before), resolver("8.8.8.8")
+    reactor, ours = Reactor(before), CheckedResolver()
     ours.install(reactor)
     ours.install(reactor)
     assert reactor.nameResolver is ours
@@ -114,7 +99,7 @@ def test_the_resolver_that_was_there_is_there_again_afterwards() -> None:
 
 
 def test_one_that_came_on_top_stays() -> None:
-    reactor, ours, later = Reactor(Before()), resolver("8.8.8.8"), resolver("8.8.8.8")
+    reactor, ours, later = Reactor(Before()), CheckedResolver(), CheckedResolver()
     ours.install(reactor)
     later.install(reactor)
     ours.uninstall(reactor)
