@@ -216,11 +216,16 @@ class HostCare:
     def _own_trouble(self, host: Host, failed: Failed) -> Failed:
         """A host that answered before exists, whatever the name service says of it now.
 
-        So does one whose robots.txt is kept on another host, which does not.
+        So does one whose robots.txt is kept on another host, which does not. One that is kept
+        where nobody outside can connect to is out of reach (RFC 9309 section 2.3.1.4): there are
+        rules, and they are not known.
         """
+        elsewhere = host_of(failed.url) != host.name
+        if failed.kind is FailureKind.PRIVATE_ADDRESS and elsewhere:
+            return replace(failed, kind=FailureKind.CONNECT)
         if failed.kind is not FailureKind.NO_HOST:
             return failed
-        if host_of(failed.url) != host.name or host.fetched or self._robots.has_answered(host):
+        if elsewhere or host.fetched or self._robots.has_answered(host):
             return replace(failed, kind=FailureKind.DNS)
         return failed
 

@@ -16,6 +16,7 @@ from tests.support.simulated import (
     failed,
     moved,
     page,
+    politely,
     raw,
     site,
     topic,
@@ -325,3 +326,17 @@ def test_a_robots_txt_that_is_kept_on_another_host_waits_for_that_hosts_turn(sim
     at_b = [at for at, url in done.asked if url.startswith("http://b.test/")]
     assert len(at_b) == 5
     assert all(later - earlier >= 10.0 for earlier, later in pairwise(at_b))
+
+
+def test_a_robots_txt_that_moved_to_a_private_address_is_out_of_reach(simulate, tmp_path):
+    inside = "http://inside.test/robots.txt"
+    web = site(
+        moved("http://a.test/robots.txt", inside),
+        failed(inside, FailureKind.PRIVATE_ADDRESS),
+        page("http://a.test/"),
+    )
+    subject = politely(topic(tmp_path, "http://a.test/"), set_aside_s=0.0)
+    crawl = simulate(subject, web).run()
+    assert len(crawl.times("http://a.test/robots.txt")) == 3
+    assert crawl.times("http://a.test/") == []
+    assert crawl.crawl.counters.failures == {"connect": 1}
