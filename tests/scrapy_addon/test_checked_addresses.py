@@ -1,4 +1,4 @@
-"""A connection leads to the address whose turn it is, of a host that has several, or ever others."""
+"""A connection leads to the address whose turn it is, of a host that has several or changes it."""
 
 from __future__ import annotations
 
