@@ -29,7 +29,8 @@ from focused.evaluation.findings.inference import Estimate
 from focused.evaluation.findings.runs import Run, runs_of
 from focused.evaluation.findings.summary import Share
 from focused.learning.model_store import load_model
-from focused.learning.training import FetchPage, train_topic
+from focused.learning.samples import FetchPage
+from focused.learning.training import train_topic
 from focused.recorded.pages import page_reader
 from focused.recorded.store import RecordedWeb
 from focused.topic import ESTIMATORS, Topic
@@ -202,7 +203,7 @@ def _write(folder: Path, tables: dict[str, pd.DataFrame], runs: Sequence[Run]) -
     texts = []
     for name, table in tables.items():
         write_whole(folder / f"{name}.csv", table.to_csv(index=False).encode())
-        texts.append(f"## {name.title()}\n\n{_markdown(table)}")
+        texts.append(f"## {name.title()}\n\n{markdown(table)}")
     by_run = pd.DataFrame(
         [
             {"judge": run.policy, **run.start._asdict(), "harvest": run.harvest, "area": run.area}
@@ -215,7 +216,7 @@ def _write(folder: Path, tables: dict[str, pd.DataFrame], runs: Sequence[Run]) -
     print(whole)
 
 
-def _markdown(table: pd.DataFrame) -> str:
+def markdown(table: pd.DataFrame) -> str:
     """A table in Markdown, figures short, what is missing empty."""
     lines = [list(table.columns), ["---"] * len(table.columns)]
     for row in table.itertuples(index=False):

@@ -50,6 +50,8 @@ class Training:
     directory's pages at most ``max_samples`` good ones and as many others are used.
     ``focus`` is one of :data:`FOCUS`: with ``hard`` only links of pages whose likeliest
     category is good are followed, with ``soft`` those of all pages.
+    The threshold for on topic is chosen for ``precision`` or ``recall``, in (0, 1],
+    of held-out samples; None both: for the best F1.
     """
 
     directory: tuple[Path, ...]
@@ -60,6 +62,8 @@ class Training:
     labels: Path | None = None
     focus: str = FOCUS[0]
     max_samples: int = MAX_SAMPLES
+    precision: float | None = None
+    recall: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,9 @@ def _training(section: Table, folder: Path, name: str) -> Training:
         section.wrong("good", "is empty; name the categories that are the topic")
     model = _beside(folder, section.text("model") or f"{name}.joblib")
     labels = section.text("labels")
+    precision, recall = section.share("precision"), section.share("recall")
+    if precision is not None and recall is not None:
+        section.wrong("recall", "the threshold can be chosen for precision or for recall, not both")
     prior = section.text("link_prior") or "all-webs"
     return Training(
         directory=directory,
@@ -192,6 +195,8 @@ def _training(section: Table, folder: Path, name: str) -> Training:
         labels=_beside(folder, labels) if labels else model.parent / f"{name}.labels.jsonl",
         focus=section.one_of("focus", FOCUS),
         max_samples=section.whole("max_samples", MAX_SAMPLES, at_least=10),
+        precision=precision,
+        recall=recall,
     )
 
 

@@ -163,6 +163,14 @@ class Table:
             return None
         return float(value)
 
+    def share(self, key: str) -> float | None:
+        """A share above 0, at most 1; None when the key is left out."""
+        value = self.maybe_number(key, zero=False)
+        if value is not None and value > 1:
+            self.wrong(key, f"must be a share of at most 1, like 0.9, not {value:g}")
+            return None
+        return value
+
     def _host(self, key: str, entry: str) -> str | None:
         host = _host(entry)
         if host is None:

@@ -9,10 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 RELIABILITY_BINS = 10
+
+ENOUGH_FOR_STEPS = 30
+"""Good samples from which on the calibration bends to what was seen (docs/classifier.md)."""
+
 # Chosen on some hundred samples, a threshold outside these would be chance.
 _THRESHOLD_RANGE = (0.3, 0.7)
 
@@ -22,9 +27,9 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Samples of similar relevance: how many, mean predicted, share truly good."""
+    """Samples of similar relevance: their weight, mean predicted, share truly good."""
 
-    count: int
+    count: float
     predicted: float
     observed: float
 
@@ -46,26 +51,63 @@ class Quality:
     ece: float
 
 
-def platt(evidence: Floats, good: Bools) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """From evidence to the share of good samples; ``slope`` is > 0, shares within (0, 1).
+
+    Platt's sigmoid of slope * evidence + offset. Where there were samples
+    enough, its mean with a rising line through ``shares`` at the ``points`` of
+    evidence (isotonic regression): the sigmoid's form need not be the truth's,
+    and with few samples the rising line's steps are chance.
+    """
+
+    slope: float
+    offset: float
+    points: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
+
+    def __call__(self, evidence: Floats) -> Floats:
+        """Probabilities of evidence, elementwise."""
+        smooth = expit(self.slope * evidence + self.offset)
+        if not self.points:
+            return smooth
+        return np.asarray((smooth + np.interp(evidence, self.points, self.shares)) / 2)
+
+
+def platt(evidence: Floats, good: Bools, weights: Floats | None = None) -> tuple[float, float]:
     """Slope and offset such that sigmoid(slope * evidence + offset) fits ``good``.
 
     Targets are smoothed as in Platt 1999 ("Probabilistic outputs for support
     vector machines", section 2.2), so that a perfect separation gives a
-    finite slope. The slope is negative when the evidence misleads.
+    finite slope. The slope is negative when the evidence misleads. ``weights``
+    of the samples are > 0; all count alike without.
     """
-    positives, negatives = int(good.sum()), int((~good).sum())
+    weighed = np.ones(len(good)) if weights is None else weights
+    positives, negatives = weighed[good].sum(), weighed[~good].sum()
     high, low = (positives + 1) / (positives + 2), 1 / (negatives + 2)
     target = np.where(good, high, low)
     scale = float(evidence.std()) or 1.0
     twice = np.concatenate([evidence, evidence])[:, None] / scale
     side = np.repeat([1, 0], len(evidence))
-    weight = np.concatenate([target, 1 - target])
+    weight = np.concatenate([weighed * target, weighed * (1 - target)])
     fitted = LogisticRegression(C=1e4, max_iter=1000).fit(twice, side, sample_weight=weight)
     return float(fitted.coef_[0, 0]) / scale, float(fitted.intercept_[0])
 
 
-def cross_fitted(evidence: Floats, good: Bools, folds: NDArray[np.intp]) -> Floats:
-    """Each fold's probabilities by a sigmoid fitted on the other folds, shape (n,).
+def fit_curve(evidence: Floats, good: Bools, weights: Floats) -> Curve:
+    """Platt's sigmoid; from :data:`ENOUGH_FOR_STEPS` good samples on joined with isotonic steps."""
+    slope, offset = platt(evidence, good, weights)
+    if slope <= 0 or good.sum() < ENOUGH_FOR_STEPS:
+        return Curve(slope, offset)
+    least = 1 / (weights.sum() + 2)
+    most = 1 - 1 / (weights[good].sum() + 2)
+    steps = IsotonicRegression(y_min=least, y_max=most).fit(evidence, good, sample_weight=weights)
+    points, shares = steps.X_thresholds_.tolist(), steps.y_thresholds_.tolist()
+    return Curve(slope, offset, tuple(points), tuple(shares))
+
+
+def cross_fitted(evidence: Floats, good: Bools, folds: NDArray[np.intp], weights: Floats) -> Floats:
+    """Each fold's probabilities by a curve fitted on the other folds, shape (n,).
 
     A fold without which only one class is left is fitted on all.
     """
@@ -73,45 +115,48 @@ def cross_fitted(evidence: Floats, good: Bools, folds: NDArray[np.intp]) -> Floa
     for fold in np.unique(folds):
         held_out = folds == fold
         rest = ~held_out if 0 < good[~held_out].sum() < (~held_out).sum() else folds >= 0
-        slope, offset = platt(evidence[rest], good[rest])
-        probability[held_out] = expit(slope * evidence[held_out] + offset)
+        curve = fit_curve(evidence[rest], good[rest], weights[rest])
+        probability[held_out] = curve(evidence[held_out])
     return probability
 
 
-def best_threshold(probability: Floats, good: Bools) -> float:
+def best_threshold(probability: Floats, good: Bools, weights: Floats | None = None) -> float:
     """The threshold with the highest F1, within 0.3 to 0.7; ties go to the middle."""
     low, high = _THRESHOLD_RANGE
     candidates = np.round(np.arange(low, high + 0.005, 0.01), 2)
-    f1 = np.array([_precision_recall_f1(probability, good, t)[2] for t in candidates])
+    f1 = np.array([_precision_recall_f1(probability, good, t, weights)[2] for t in candidates])
     return float(np.round(np.median(candidates[f1 >= f1.max() - 1e-9]), 2))
 
 
-def measure(probability: Floats, good: Bools, threshold: float) -> Quality:
+def measure(
+    probability: Floats, good: Bools, threshold: float, weights: Floats | None = None
+) -> Quality:
     """All figures of :class:`Quality`. Both classes must be present."""
-    precision, recall, f1 = _precision_recall_f1(probability, good, threshold)
+    precision, recall, f1 = _precision_recall_f1(probability, good, threshold, weights)
     return Quality(
         precision=precision,
         recall=recall,
         f1=f1,
-        auc=ranking_quality(probability, good),
-        average_precision=float(average_precision_score(good, probability)),
-        ece=calibration_error(reliability(probability, good)),
+        auc=ranking_quality(probability, good, weights),
+        average_precision=float(average_precision_score(good, probability, sample_weight=weights)),
+        ece=calibration_error(reliability(probability, good, weights)),
     )
 
 
-def ranking_quality(evidence: Floats, good: Bools) -> float:
+def ranking_quality(evidence: Floats, good: Bools, weights: Floats | None = None) -> float:
     """Area under the ROC curve, in [0, 1]: 0.5 is chance. Both classes must be present."""
-    return float(roc_auc_score(good, evidence))
+    return float(roc_auc_score(good, evidence, sample_weight=weights))
 
 
-def reliability(probability: Floats, good: Bools) -> list[Bin]:
+def reliability(probability: Floats, good: Bools, weights: Floats | None = None) -> list[Bin]:
     """Ten bins of equal width over [0, 1]; empty ones are left out."""
+    weighed = np.ones(len(good)) if weights is None else weights
     place = np.minimum((probability * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1)
     return [
         Bin(
-            count=int((place == i).sum()),
-            predicted=float(probability[place == i].mean()),
-            observed=float(good[place == i].mean()),
+            count=float(weighed[place == i].sum()),
+            predicted=float(np.average(probability[place == i], weights=weighed[place == i])),
+            observed=float(np.average(good[place == i], weights=weighed[place == i])),
         )
         for i in np.unique(place)
     ]
@@ -134,11 +179,12 @@ def logit(probability: float) -> float:
 
 
 def _precision_recall_f1(
-    probability: Floats, good: Bools, threshold: float
+    probability: Floats, good: Bools, threshold: float, weights: Floats | None
 ) -> tuple[float, float, float]:
+    weighed = np.ones(len(good)) if weights is None else weights
     chosen = probability >= threshold
-    hits = float((chosen & good).sum())
-    precision = hits / chosen.sum() if chosen.any() else 0.0
-    recall = hits / good.sum() if good.any() else 0.0
-    f1 = 2 * hits / (chosen.sum() + good.sum()) if chosen.any() or good.any() else 0.0
-    return float(precision), float(recall), float(f1)
+    hits, taken, ours = (float(weighed[one].sum()) for one in (chosen & good, chosen, good))
+    precision = hits / taken if taken else 0.0
+    recall = hits / ours if ours else 0.0
+    f1 = 2 * hits / (taken + ours) if taken or ours else 0.0
+    return precision, recall, f1

@@ -10,13 +10,11 @@ Bayes text classifiers").
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from focused.learning.tokens import words
@@ -28,8 +26,6 @@ MAX_TEXT_CHARS = 200_000
 """Text beyond this tells nothing new and costs time; measured pages are a tenth of it."""
 
 _MAX_HEAD_CHARS = 20_000
-# From this many hosts on, a word must occur on two: words of one host name it, not a topic.
-_MANY_HOSTS = 10
 
 
 def page_words(page: Page) -> tuple[list[str], list[str]]:
@@ -43,10 +39,12 @@ class DocumentVector:
     """A sparse vector of length one: ``values[k]`` for word ``ids[k]``, ascending.
 
     ``ids`` has shape (n,), n the number of different words known.
+    ``known_share`` in [0, 1] is the known words' share of all, repeats counted.
     """
 
     ids: NDArray[np.intp]
     values: NDArray[np.float64]
+    known_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,15 +68,19 @@ class Vocabulary:
     def vector(self, text: Sequence[str], head: Sequence[str]) -> DocumentVector:
         """Join a page's two lists of words into one vector."""
         joined = np.zeros(len(self))
+        known = 0
         for part, weight in ((text, 1.0), (head, HEAD_WEIGHT)):
-            ids, values = self._part(part)
+            places = self.ids_of(part)
+            known += len(places)
+            ids, values = self._weighed(places)
             joined[ids] += weight * values
         ids = np.flatnonzero(joined)
         values = joined[ids]
-        return DocumentVector(ids, values / (np.linalg.norm(values) or 1.0))
+        share = known / max(len(text) + len(head), 1)
+        return DocumentVector(ids, values / (np.linalg.norm(values) or 1.0), share)
 
-    def _part(self, part: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        counts = np.bincount(self.ids_of(part), minlength=len(self))
+    def _weighed(self, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        counts = np.bincount(places, minlength=len(self))
         ids = np.flatnonzero(counts)
         values = np.log1p(counts[ids]) * self.idf[ids]
         return ids, values / (np.linalg.norm(values) or 1.0)
@@ -87,39 +89,3 @@ class Vocabulary:
         """Places of the known ones among ``tokens``, repeats kept, shape (k,)."""
         places = np.fromiter(map(self.index.get, tokens, repeat(-1)), np.intp, len(tokens))
         return places[places >= 0]
-
-
-def learn_vocabulary(
-    documents: Sequence[tuple[Sequence[str], Sequence[str]]], hosts: Sequence[str]
-) -> Vocabulary:
-    """The words that occur in at least two documents (and hosts, where hosts are many).
-
-    ``documents`` are pairs as :func:`page_words` gives, ``hosts[i]`` the host
-    of document i. At most :data:`MAX_WORDS`, the most frequent.
-    """
-    document_count: Counter[str] = Counter()
-    host_words: dict[str, set[str]] = {}
-    for (text, head), host in zip(documents, hosts, strict=True):
-        present = {*text, *head}
-        document_count.update(present)
-        host_words.setdefault(host, set()).update(present)
-    kept = {word for word, count in document_count.items() if count >= 2}
-    if len(host_words) >= _MANY_HOSTS:
-        host_count = Counter(word for present in host_words.values() for word in present)
-        kept = {word for word in kept if host_count[word] >= 2}
-    # Words in nearly all documents have no idf left and are of no use.
-    idf = {word: np.log(len(documents) / (1 + document_count[word])) for word in kept}
-    ranked = sorted((w for w in kept if idf[w] > 0), key=lambda w: (-document_count[w], w))
-    chosen = tuple(sorted(ranked[:MAX_WORDS]))
-    return Vocabulary(chosen, np.array([idf[word] for word in chosen], dtype=np.float32))
-
-
-def matrix(vectors: Iterable[DocumentVector], width: int) -> sp.csr_matrix:
-    """Stack vectors into a CSR matrix of shape (number of vectors, ``width``)."""
-    rows = list(vectors)
-    if not rows:
-        return sp.csr_matrix((0, width))
-    ends = np.cumsum([0, *(len(row.ids) for row in rows)])
-    data = np.concatenate([row.values for row in rows])
-    columns = np.concatenate([row.ids for row in rows])
-    return sp.csr_matrix((data, columns, ends), shape=(len(rows), width))

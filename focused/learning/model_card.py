@@ -19,8 +19,11 @@ def render_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str
         f"Judges whether a page is about **{report.topic}** "
         f"({', '.join(report.samples.good_prefixes)}). Words weighed by {report.estimator}; "
         f"trained {made}, seed {report.seed}.",
-        f"A page counts as on topic from a relevance of **{calibration.threshold:.2f}**; "
-        f"a page with hardly a known word gets the prior, {calibration.prior:.3f}.",
+        f"A page counts as on topic from a relevance of **{calibration.threshold:.2f}**, chosen "
+        f"for {report.trial.wish}. A page with hardly a known word, or with less than "
+        f"{calibration.min_known_share:.0%} of its words known (another language), is not judged: "
+        f"it gets the prior, {calibration.prior:.3f}.",
+        *_warnings(report.warnings),
         "## Samples",
         _samples(report.samples),
         "## Quality",
@@ -36,6 +39,10 @@ def render_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str
     return "\n\n".join(parts) + "\n"
 
 
+def _warnings(warnings: Sequence[str]) -> list[str]:
+    return ["## Warnings", "\n".join(f"- {one}." for one in warnings)] if warnings else []
+
+
 def _samples(counts: SampleCounts) -> str:
     lines = [
         f"{counts.good} good samples of {counts.good_hosts} hosts and {counts.other} others; "
@@ -43,14 +50,33 @@ def _samples(counts: SampleCounts) -> str:
         f"{counts.fetched} pages were read; for {counts.text_only} the directory's title and "
         f"description stood in; {counts.without_text} had neither and were left out. "
         f"{counts.conflicts} URLs were listed both as good and as other (they count as good), "
-        f"{counts.repeats} lines repeated a URL.",
+        f"{counts.repeats} lines repeated a URL. {counts.copies} pages repeated another of their "
+        f"side word for word and were left out, and so were {counts.contradictions} others that "
+        "repeat a good one.",
+        *_said(counts),
         _table(("category", "samples"), [(name, str(n)) for name, n in counts.categories]),
     ]
     return "\n\n".join(lines)
 
 
+def _said(counts: SampleCounts) -> list[str]:
+    told = []
+    if counts.labelled_yes or counts.labelled_no:
+        told.append(
+            f"Labels: {counts.labelled_yes} yes, {counts.labelled_no} no; {counts.overruled} of "
+            "them overruled the directory."
+        )
+    if counts.background:
+        told.append(
+            f"Of the others {counts.background} are the general background, each worth "
+            f"{counts.background_weight:.2f} samples."
+        )
+    return told
+
+
 def _quality(trial: Trial, estimator: str) -> str:
-    weighed = "with words weighed again" if estimator == ESTIMATORS[0] else estimator
+    is_bayes = estimator == ESTIMATORS[0]
+    weighed = f"{trial.kind}, words weighed again" if is_bayes else estimator
     how = f"{trial.folds}-fold cross-validation {_manner(trial)}"
     rows = [
         ("naive Bayes alone", *_figures(trial.naive_bayes)),
@@ -58,7 +84,16 @@ def _quality(trial: Trial, estimator: str) -> str:
         ("calibrated, at the threshold", *_figures(trial.calibrated)),
     ]
     names = ("model", "precision", "recall", "F1", "AUC", "average precision", "ECE")
-    return f"{how}\n\n{_table(names, rows)}"
+    return f"{how}\n\n{_table(names, rows)}\n\n{_naming(trial)}"
+
+
+def _naming(trial: Trial) -> str:
+    """Which naive Bayes names categories, and how often rightly."""
+    shares = ", ".join(f"{kind} {shape} {share:.0%}" for kind, shape, share in trial.named if share)
+    return (
+        f"Categories are named by {' '.join(trial.taxonomy)} naive Bayes. Of left-out samples "
+        f"these named the right one: {shares}."
+    )
 
 
 def _manner(trial: Trial) -> str:
@@ -97,13 +132,13 @@ def _reliability(trial: Trial) -> str:
     )
     return (
         f"Before (expected calibration error {trial.uncalibrated.ece:.3f}):\n\n{before}\n\n"
-        f"After, by a sigmoid fitted on the other folds (expected calibration error "
+        f"After, by a curve fitted on the other folds (expected calibration error "
         f"{trial.calibrated.ece:.3f}):\n\n{after}"
     )
 
 
 def _bin(one: Bin) -> tuple[str, ...]:
-    return str(one.count), f"{one.predicted:.3f}", f"{one.observed:.3f}"
+    return f"{one.count:.6g}", f"{one.predicted:.3f}", f"{one.observed:.3f}"
 
 
 def _parts(model: TrainedModel) -> list[tuple[str, str]]:
@@ -113,7 +148,9 @@ def _parts(model: TrainedModel) -> list[tuple[str, str]]:
         ("categories after merging", str(len(judge.taxonomy.categories))),
         (
             "relevance",
-            f"slope {judge.calibration.slope:.3f}, offset {judge.calibration.offset:.3f}",
+            f"slope {judge.calibration.curve.slope:.3f}, offset "
+            f"{judge.calibration.curve.offset + judge.calibration.shift:.3f}, "
+            f"{len(judge.calibration.curve.points)} isotonic steps",
         ),
         ("nats per unit of short texts", f"{judge.calibration.verdict_slope:.3f}"),
     ]

@@ -17,6 +17,7 @@ import json
 import pickle
 import pickletools
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,17 +28,19 @@ from numpy.typing import NDArray
 
 from focused import __version__
 from focused.errors import ModelError
-from focused.learning.calibration import Bin, Quality
+from focused.learning.calibration import Bin, Curve, Quality
 from focused.learning.documents import Vocabulary
 from focused.learning.model_card import render_card
 from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, Trial
-from focused.learning.topic_classifier import Calibration, Taxonomy, TopicClassifier
+from focused.learning.taxonomy import ROOT, Taxonomy
+from focused.learning.thresholds import Wish
+from focused.learning.topic_classifier import Calibration, TopicClassifier
 from focused.learning.training import samples_digest
 from focused.topic import Topic
 from focused.whole_file import write_whole
 
 FORMAT = "focused topic model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MAX_MODEL_BYTES = 500_000_000
 
 _PROTOCOL = 4  # fixed: the default differs between Python versions
@@ -159,6 +162,7 @@ def _meta(model: TrainedModel) -> dict[str, Any]:
         "bias": judge.bias,
         "categories": judge.taxonomy.categories,
         "good": judge.taxonomy.good,
+        "parents": judge.taxonomy.parents,
         "calibration": asdict(judge.calibration),
         "report": asdict(model.report),
     }
@@ -166,31 +170,53 @@ def _meta(model: TrainedModel) -> dict[str, Any]:
 
 def _model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> TrainedModel:
     words, categories = tuple(meta["words"]), tuple(meta["categories"])
+    parents = tuple(meta["parents"])
     expected = {
         "idf": (len(words),),
         "weights": (len(words),),
-        "log_prior": (len(categories),),
-        "log_likelihood": (len(categories), len(words)),
+        "log_prior": (len(parents),),
+        "log_likelihood": (len(parents), len(words)),
     }
     if {name: array.shape for name, array in arrays.items()} != expected:
         raise ValueError("shapes do not fit the words and categories")
     if len(meta["good"]) != len(categories) or not all(type(word) is str for word in words):
         raise ValueError("words or categories of the wrong kind")
+    if not _is_tree(parents, len(categories)):
+        raise ValueError("the categories make no tree")
     taxonomy = Taxonomy(
         categories,
         tuple(bool(good) for good in meta["good"]),
+        parents,
         arrays["log_prior"],
         arrays["log_likelihood"],
     )
-    numbers = {name: _number(value) for name, value in meta["calibration"].items()}
     judge = TopicClassifier(
         Vocabulary(words, arrays["idf"]),
         arrays["weights"],
         _number(meta["bias"]),
         taxonomy,
-        Calibration(**numbers),
+        _calibration(meta["calibration"]),
     )
     return TrainedModel(judge, _training_report(meta["report"]))
+
+
+def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:
+    """Whether every node lies below a later one that is no leaf, or below the root."""
+    return 0 < leaves <= len(parents) and all(
+        type(above) is int and (above == ROOT or (leaves <= above < len(parents) and above > node))
+        for node, above in enumerate(parents)
+    )
+
+
+def _calibration(fields: dict[str, Any]) -> Calibration:
+    curve = fields.pop("curve")
+    points, shares = (tuple(_number(one) for one in curve.pop(key)) for key in ("points", "shares"))
+    rising = all(low < high for low, high in pairwise(points))
+    if len(points) != len(shares) or not rising or not all(0 < share < 1 for share in shares):
+        raise ValueError("a calibration that is no curve")
+    numbers = {name: _number(value) for name, value in curve.items()}
+    others = {name: _number(value) for name, value in fields.items()}
+    return Calibration(Curve(**numbers, points=points, shares=shares), **others)
 
 
 def _training_report(fields: dict[str, Any]) -> TrainingReport:
@@ -267,4 +293,7 @@ def model_is_stale(topic: Topic) -> str | None:
             f"training.estimator is {topic.training.estimator}, "
             f"and {path} was made with {model.report.estimator}"
         )
+    wish = Wish(topic.training.precision, topic.training.recall)
+    if model.report.trial.wish != str(wish):
+        return f"the threshold is to give {wish}, and that of {path} {model.report.trial.wish}"
     return None

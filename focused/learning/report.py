@@ -14,9 +14,14 @@ class SampleCounts:
 
     ``fetched`` samples gave a page, for ``text_only`` ones the directory's
     title and description stood in, ``without_text`` had neither and were left
-    out. ``conflicts`` are URLs listed both as good and as other (counted as
-    good), ``repeats`` further lines of a URL. ``sources`` are file names,
-    ``categories`` pairs of name and number.
+    out, like ``copies``, which repeated the words of a sample of their side,
+    and ``contradictions``, others with the words of a good one. ``conflicts``
+    are URLs listed both as good and as other (counted as good), ``repeats``
+    further lines of a URL. ``labelled_yes`` and ``labelled_no`` pages were
+    labelled; of these labels ``overruled`` were against the directory.
+    ``background`` others are of the background class, each of the weight
+    ``background_weight``. ``sources`` are file names, ``categories`` pairs of
+    name and number.
     """
 
     sources: tuple[str, ...]
@@ -31,6 +36,13 @@ class SampleCounts:
     without_text: int
     conflicts: int
     repeats: int
+    copies: int
+    contradictions: int
+    labelled_yes: int
+    labelled_no: int
+    overruled: int
+    background: int
+    background_weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +54,10 @@ class Trial:
     too low a one sends the trial back to single pages). ``naive_bayes`` is
     plain soft-focus naive Bayes (for comparison, whatever the estimator),
     ``uncalibrated`` the estimator's word weights at face value (both at 0.5),
-    ``calibrated`` the finished relevance at the threshold.
+    ``calibrated`` the finished relevance at the threshold. ``kind`` of naive
+    Bayes weighed the words, ``taxonomy``, a kind and a shape, names categories;
+    ``named`` has the share of samples named rightly by kind and shape. ``wish``
+    is what the threshold was to give, ``granted`` whether it does.
     """
 
     by_host: bool
@@ -53,6 +68,11 @@ class Trial:
     calibrated: Quality
     bins_before: tuple[Bin, ...]
     bins_after: tuple[Bin, ...]
+    kind: str
+    taxonomy: tuple[str, str]
+    named: tuple[tuple[str, str, float], ...]
+    wish: str
+    granted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +81,8 @@ class TrainingReport:
 
     ``estimator`` is one of :data:`focused.topic.ESTIMATORS`. ``digest``
     identifies directory and good list. ``top_words`` are pairs of a word and
-    its mean share in a good sample's evidence, largest first.
+    its mean share in a good sample's evidence, largest first. ``warnings`` tell
+    what in the samples is likely to mislead, and what to do.
     """
 
     topic: str
@@ -72,6 +93,7 @@ class TrainingReport:
     samples: SampleCounts
     trial: Trial
     top_words: tuple[tuple[str, float], ...]
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.learning.calibration import Curve, logit
 from focused.learning.documents import DocumentVector, Vocabulary
+from focused.learning.taxonomy import Taxonomy
 from focused.learning.tokens import words
 from focused.web.page import Judgement, Page
 
@@ -34,40 +36,21 @@ MAX_LOG_ODDS = 7.0
 
 
 @dataclass(frozen=True)
-class Taxonomy:
-    """Naive Bayes over categories, C of them, good or not.
-
-    ``log_likelihood`` has shape (C, V), ``log_prior`` shape (C,).
-    """
-
-    categories: tuple[str, ...]
-    good: tuple[bool, ...]
-    log_prior: NDArray[np.float32]
-    log_likelihood: NDArray[np.float32]
-
-    def likeliest(self, vector: DocumentVector, good: bool) -> str:
-        """The likeliest category on the given side; of both when that side is empty."""
-        return self.categories[int(np.argmax(self._log_posterior(vector, good)))]
-
-    def _log_posterior(self, vector: DocumentVector, good: bool) -> NDArray[np.float64]:
-        joint = self.log_likelihood[:, vector.ids] @ vector.values + self.log_prior
-        side = np.array(self.good) == good
-        return np.where(side, joint, -np.inf) if side.any() else joint
-
-
-@dataclass(frozen=True)
 class Calibration:
-    """From evidence to probabilities. ``slope`` and ``verdict_slope`` are >= 0.
+    """From evidence to probabilities, and when there is too little evidence for one.
 
-    Relevance is sigmoid(slope * evidence + offset), the prior included in the
-    offset; a short text's verdict is verdict_slope * its evidence, in nats.
+    Relevance is what ``curve`` says of the evidence, its log-odds moved by
+    ``shift`` from the samples' share of good pages to the ``prior``; a short
+    text's verdict is ``verdict_slope`` (>= 0) * its evidence, in nats. A page
+    of whose words a smaller share than ``min_known_share`` is known is foreign.
     """
 
-    slope: float
-    offset: float
+    curve: Curve
+    shift: float
     verdict_slope: float
     prior: float
     threshold: float
+    min_known_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,13 +72,14 @@ class TopicClassifier:
         return self.calibration.threshold
 
     def judge(self, page: Page) -> Judgement:
-        """Judge one page; a page with hardly a known word gets the prior."""
+        """Judge one page; one with hardly a known word, or a foreign one, gets the prior."""
         vector = self.vocabulary.page_vector(page)
-        if len(vector.ids) < MIN_KNOWN_WORDS:
-            prior = self.calibration.prior
-            return Judgement(prior, on_topic=False, known=False)
-        log_odds = self.calibration.slope * self.evidence(vector) + self.calibration.offset
-        relevance = sigmoid(log_odds)
+        calibration = self.calibration
+        few = len(vector.ids) < MIN_KNOWN_WORDS
+        if few or vector.known_share < calibration.min_known_share:
+            return Judgement(calibration.prior, on_topic=False, known=False)
+        share = float(calibration.curve(np.array(self.evidence(vector))))
+        relevance = sigmoid(logit(share) + calibration.shift)
         on_topic = relevance >= self.threshold
         return Judgement(relevance, on_topic, True, self.taxonomy.likeliest(vector, on_topic))
 

@@ -1,75 +1,52 @@
-"""Training: from a topic's directory to a calibrated model with its report."""
+"""Training: from a topic's directory and labels to a calibrated model with its report."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from focused.directory.digest import content_digest
-from focused.directory.entry import DirectoryEntry
-from focused.directory.own_pages import own_page
 from focused.directory.samples import training_samples
 from focused.directory.sides import SampleSet
 from focused.errors import TrainingError
-from focused.learning.calibration import (
-    Bools,
-    best_threshold,
-    cross_fitted,
-    expit,
-    logit,
-    measure,
-    platt,
-    ranking_quality,
-    reliability,
-)
-from focused.learning.documents import learn_vocabulary, matrix, page_words
+from focused.labels.label import Label
+from focused.learning.calibrating import calibrate
+from focused.learning.categories import merged_categories
+from focused.learning.corpus import Corpus
+from focused.learning.documents import Vocabulary
+from focused.learning.doubts import doubts
 from focused.learning.estimators import fit_weights
-from focused.learning.fitting import (
-    LabelledRows,
-    OutOfFold,
-    cross_validate,
-    fit_taxonomy,
-    host_folds,
-    merged_categories,
-    page_folds,
-)
+from focused.learning.labelled import LabelCounts, with_labels
+from focused.learning.plan import Plan
 from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, Trial
-from focused.learning.topic_classifier import Calibration, TopicClassifier
+from focused.learning.samples import FetchPage, Progress, Samples, gather
+from focused.learning.thresholds import Wish
+from focused.learning.topic_classifier import TopicClassifier
+from focused.learning.trial import Material, good_ratio, taxonomy_of
 from focused.topic import MAX_SAMPLES, Topic
-from focused.web.page import Page
-from focused.web.url import host_of
-
-MIN_HOST_AUC = 0.75
-"""Below this on left-out hosts, the model is calibrated on left-out pages."""
 
 MIN_SAMPLES = 5
 """Fewer samples than this on either side cannot be cross-validated."""
 
-_PRIOR_RANGE = (0.02, 0.5)
-_TOP_WORDS = 30
+MAX_DRAWN = 20_000
+"""So many samples at most are seen by regressions and trials; naive Bayes counts them all."""
 
-FetchPage = Callable[[str], Page | None]
-Progress = Callable[[int, int], None]
+_TOP_WORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class _Samples:
-    """Samples with words. ``documents[i]`` are the two word lists of page i."""
+class Fitted:
+    """A judge, the trial it is calibrated on, and its best words with their gains."""
 
-    entries: tuple[DirectoryEntry, ...]
-    good: Bools
-    documents: tuple[tuple[list[str], list[str]], ...]
-    titles: tuple[str, ...]
-    fetched: int
-    without_text: int
-
-    @property
-    def hosts(self) -> list[str]:
-        return [host_of(entry.url) for entry in self.entries]
+    classifier: TopicClassifier
+    trial: Trial
+    top_words: tuple[tuple[str, float], ...]
 
 
 def train_topic(
@@ -79,12 +56,14 @@ def train_topic(
     now: float,
     seed: int = 0,
     prior: float | None = None,
+    labels: Iterable[Label] = (),
     progress: Progress | None = None,
 ) -> TrainedModel:
     """Train, cross-validate and calibrate the judge of one topic.
 
     ``fetch_page(url)`` gives the parsed page or None when it cannot be had;
-    then the directory's title and description stand in for it. ``prior`` is
+    then the directory's title and description stand in for it. ``labels`` that
+    may teach are samples, too, and win over the directory. ``prior`` is
     the share of on-topic pages among those a crawl will judge, in (0, 1); None takes
     the samples' own share, held within 0.02 to 0.5. ``now`` is in seconds
     since the epoch. ``progress(done, total)`` is called after each sample.
@@ -93,11 +72,28 @@ def train_topic(
     Raises :class:`ConfigurationError` for an unreadable directory,
     :class:`TrainingError` for samples that cannot teach the topic.
     """
-    listed = training_samples(topic.training)
+    good_prefixes = topic.training.good
+    listed, told = with_labels(training_samples(topic.training), labels, good_prefixes)
     _check_sides(listed.good, topic, "the directory lists")
-    samples = _gather(listed, fetch_page, progress)
-    _check_sides(samples.good.tolist(), topic, "could be read")
-    return _fit(topic, listed, samples, now=now, seed=seed, prior=prior)
+    training = topic.training
+    plan = Plan(training.estimator, Wish(training.precision, training.recall), prior, seed)
+    with Corpus() as corpus:
+        samples = gather(listed, fetch_page, corpus, progress)
+        _check_sides(samples.good.tolist(), topic, _as_read(samples))
+        fitted = fit(samples, corpus, plan)
+    counts = _counts(topic, listed, samples, told)
+    report = TrainingReport(
+        topic=topic.name,
+        estimator=topic.training.estimator,
+        trained_at=now,
+        seed=seed,
+        digest=samples_digest(topic),
+        samples=counts,
+        trial=fitted.trial,
+        top_words=fitted.top_words,
+        warnings=doubts(counts, fitted.trial, samples.good, samples.languages),
+    )
+    return TrainedModel(fitted.classifier, report)
 
 
 def _check_sides(good: Sequence[bool], topic: Topic, verb: str) -> None:
@@ -117,138 +113,115 @@ def _check_sides(good: Sequence[bool], topic: Topic, verb: str) -> None:
         )
 
 
-def _gather(listed: SampleSet, fetch_page: FetchPage, progress: Progress | None) -> _Samples:
-    """Every sample's words: the page's, else the directory's own, else none (dropped)."""
-    kept: list[tuple[DirectoryEntry, bool, tuple[list[str], list[str]], str]] = []
-    fetched = without_text = 0
-    for done, (entry, good) in enumerate(zip(listed.entries, listed.good, strict=True), start=1):
-        page = fetch_page(entry.url) if entry.is_fetched else own_page(entry)
-        document = page_words(page) if page else ([], [])
-        if any(document):
-            fetched += 1
-        else:
-            page = Page(entry.url, title=entry.title, description=entry.description)
-            document = page_words(page)
-        if page is not None and any(document):
-            kept.append((entry, good, document, page.title or entry.title))
-        else:
-            without_text += 1
-        if progress:
-            progress(done, len(listed.entries))
-    entries, sides, documents, titles = zip(*kept, strict=True) if kept else ((), (), (), ())
-    good_sides = np.array(sides, dtype=bool)
-    return _Samples(entries, good_sides, documents, titles, fetched, without_text)
+def _as_read(samples: Samples) -> str:
+    repeated = samples.copies + samples.contradictions
+    if not repeated:
+        return "could be read"
+    return f"could be read and repeat no other ({repeated} do so word for word)"
 
 
-def _fit(
-    topic: Topic,
-    listed: SampleSet,
-    samples: _Samples,
-    *,
-    now: float,
-    seed: int,
-    prior: float | None,
-) -> TrainedModel:
-    vocabulary = learn_vocabulary(samples.documents, samples.hosts)
+def fit(samples: Samples, corpus: Corpus, plan: Plan) -> Fitted:
+    """Fit a judge to samples and try it out; both sides must have :data:`MIN_SAMPLES`.
+
+    Raises :class:`TrainingError` for samples that cannot be told apart.
+    """
+    vocabulary = corpus.vocabulary()
     if not len(vocabulary):
         raise TrainingError(
             "training.directory: no word occurs in two samples; "
             "the pages are too few or too short to learn from"
         )
-    good = samples.good
-    rows = matrix((vocabulary.vector(*pair) for pair in samples.documents), len(vocabulary))
-    classes = merged_categories([entry.category for entry in samples.entries], good.tolist())
-    labelled = LabelledRows(rows, good, classes, samples.hosts, samples.titles, vocabulary)
-    calibration, trial = _calibrate(labelled, topic, seed, prior)
-    weights, bias = fit_weights(topic.training.estimator, rows, good)
-    classifier = TopicClassifier(
-        vocabulary, weights, bias, fit_taxonomy(rows, classes, good), calibration
+    material, known_share = _material(samples, corpus, vocabulary, plan.seed)
+    calibration, seen, trial = calibrate(material, known_share, plan)
+    sums, sizes = material.sums(np.zeros(len(samples), dtype=np.intp))
+    ratio = good_ratio(sums[0], material.category_good, seen.kind)
+    weights, bias = fit_weights(
+        plan.estimator, material.rows, material.drawn_good, material.drawn_weights, ratio
     )
-    gains = weights * np.asarray(rows[good].mean(axis=0)).ravel()
+    taxonomy = taxonomy_of(material, sums[0], sizes[0], seen.taxonomy)
+    classifier = TopicClassifier(vocabulary, weights, bias, taxonomy, calibration)
+    gains = weights * np.asarray(material.rows[material.drawn_good].mean(axis=0)).ravel()
     best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()
-    report = TrainingReport(
-        topic=topic.name,
-        estimator=topic.training.estimator,
-        trained_at=now,
-        seed=seed,
-        digest=samples_digest(topic),
-        samples=_counts(topic, listed, samples),
-        trial=trial,
-        top_words=tuple((vocabulary.words[i], round(float(gains[i]), 4)) for i in best),
+    words = tuple((vocabulary.words[i], round(float(gains[i]), 4)) for i in best)
+    return Fitted(classifier, trial, words)
+
+
+def _material(
+    samples: Samples, corpus: Corpus, vocabulary: Vocabulary, seed: int
+) -> tuple[Material, NDArray[np.float64]]:
+    """The samples as fits want them, and the share of known words of each, shape (n,)."""
+    drawn = _drawn(samples.good, seed)
+    parts, shares, done = [], [], 0
+    for batch in corpus.batches(vocabulary):
+        count = batch.rows.shape[0]
+        here = drawn[(drawn >= done) & (drawn < done + count)] - done
+        parts.append(batch.rows[here])
+        shares.append(batch.known_share)
+        done += count
+    rows = sp.vstack(parts, format="csr")
+
+    def batches() -> Iterator[sp.csr_matrix]:
+        if len(drawn) == len(samples):
+            yield rows
+        else:
+            yield from (batch.rows for batch in corpus.batches(vocabulary))
+
+    classes = merged_categories(samples.categories, samples.good.tolist())
+    categories = sorted({*classes})
+    place = {name: i for i, name in enumerate(categories)}
+    category = np.array([place[name] for name in classes], dtype=np.intp)
+    category_good = np.zeros(len(categories), dtype=bool)
+    category_good[category] = samples.good
+    material = Material(
+        batches=batches,
+        rows=rows,
+        drawn=drawn,
+        category=category,
+        categories=tuple(categories),
+        category_good=category_good,
+        weights=samples.weights,
+        hosts=samples.hosts,
+        titles=samples.titles,
+        vocabulary=vocabulary,
     )
-    return TrainedModel(classifier, report)
+    return material, np.concatenate(shares)
 
 
-def _try_out(samples: LabelledRows, estimator: str, seed: int) -> tuple[OutOfFold, float | None]:
-    """The trial to calibrate on, and the AUC on left-out hosts where that was tried.
-
-    Left-out hosts are the honest trial. But a topic that lives on few hosts,
-    each with a vocabulary of its own, leaves too little to learn from when one
-    is taken away; a calibration on that would call every page doubtful.
-    """
-    folds, auc = host_folds(samples.good, samples.hosts, seed), None
-    if folds is not None:
-        seen = cross_validate(samples, folds, estimator)
-        auc = ranking_quality(seen.evidence, samples.good)
-        if auc >= MIN_HOST_AUC:
-            return seen, auc
-    return cross_validate(samples, page_folds(samples.good, seed), estimator), auc
+def _drawn(good: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
+    """Places of at most :data:`MAX_DRAWN` samples, ascending: half of each side where it can be."""
+    rng = np.random.default_rng(seed)
+    sides = [np.flatnonzero(good), np.flatnonzero(~good)]
+    least = min(len(side) for side in sides)
+    room = [min(len(side), max(MAX_DRAWN // 2, MAX_DRAWN - least)) for side in sides]
+    chosen = [
+        side if len(side) <= most else rng.choice(side, most, replace=False)
+        for side, most in zip(sides, room, strict=True)
+    ]
+    return np.asarray(np.sort(np.concatenate(chosen)))
 
 
-def _calibrate(
-    samples: LabelledRows, topic: Topic, seed: int, prior: float | None
-) -> tuple[Calibration, Trial]:
-    good = samples.good
-    seen, host_auc = _try_out(samples, topic.training.estimator, seed)
-    slope, offset = platt(seen.evidence, good)
-    if slope <= 0:
-        raise TrainingError(
-            f"training.good ({', '.join(topic.training.good)}): cross-validation finds no "
-            "difference between the good samples and the rest; give more samples of more "
-            "hosts, or check that the categories are right"
-        )
-    relevance = cross_fitted(seen.evidence, good, seen.fold)
-    threshold = best_threshold(relevance, good)
-    before = expit(seen.evidence)
-    trial = Trial(
-        by_host=host_auc is not None and host_auc >= MIN_HOST_AUC,
-        host_auc=host_auc,
-        folds=len(np.unique(seen.fold)),
-        naive_bayes=measure(seen.naive_bayes, good, 0.5),
-        uncalibrated=measure(before, good, 0.5),
-        calibrated=measure(relevance, good, threshold),
-        bins_before=tuple(reliability(before, good)),
-        bins_after=tuple(reliability(relevance, good)),
-    )
-    share = float(good.mean())
-    chosen = float(np.clip(share, *_PRIOR_RANGE)) if prior is None else prior
-    shift = logit(chosen) - logit(share)
-    calibration = Calibration(
-        slope=slope,
-        offset=offset + shift,
-        verdict_slope=max(platt(seen.title_evidence, good)[0], 0.0),
-        prior=chosen,
-        threshold=float(expit(np.array(logit(threshold) + shift))),
-    )
-    return calibration, trial
-
-
-def _counts(topic: Topic, listed: SampleSet, samples: _Samples) -> SampleCounts:
+def _counts(topic: Topic, listed: SampleSet, samples: Samples, told: LabelCounts) -> SampleCounts:
     good, hosts = samples.good, np.array(samples.hosts)
-    categories = Counter(entry.category for entry in samples.entries)
     return SampleCounts(
         sources=tuple(path.name for path in topic.training.directory),
         good_prefixes=tuple(topic.training.good),
-        categories=tuple(sorted(categories.items())),
+        categories=tuple(sorted(Counter(samples.categories).items())),
         good=int(good.sum()),
         other=int((~good).sum()),
         good_hosts=len(set(hosts[good])),
         hosts=len(set(hosts)),
         fetched=samples.fetched,
-        text_only=len(good) - samples.fetched,
+        text_only=len(good) + samples.copies + samples.contradictions - samples.fetched,
         without_text=samples.without_text,
         conflicts=listed.conflicts,
         repeats=listed.repeats,
+        copies=samples.copies,
+        contradictions=samples.contradictions,
+        labelled_yes=told.yes,
+        labelled_no=told.no,
+        overruled=told.overruled,
+        background=0,
+        background_weight=0.0,
     )
 
 

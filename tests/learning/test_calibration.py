@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.learning.calibration import (
+    ENOUGH_FOR_STEPS,
+    Curve,
     best_threshold,
     calibration_error,
     cross_fitted,
     expit,
+    fit_curve,
     logit,
     measure,
     platt,
@@ -50,7 +55,7 @@ def test_misleading_evidence_has_a_negative_slope():
 
 def test_cross_fitted_probabilities_are_true():
     evidence, good = drawn(2.0, -1.0)
-    probability = cross_fitted(evidence, good, np.arange(len(good)) % 5)
+    probability = cross_fitted(evidence, good, np.arange(len(good)) % 5, np.ones(len(good)))
     assert calibration_error(reliability(probability, good)) < 0.02
 
 
@@ -60,13 +65,14 @@ def test_a_fold_does_not_see_its_own_labels():
     flipped = np.where(folds == 0, ~good, good)
     ours = folds == 0
     assert np.array_equal(
-        cross_fitted(evidence, good, folds)[ours], cross_fitted(evidence, flipped, folds)[ours]
+        cross_fitted(evidence, good, folds, np.ones(200))[ours],
+        cross_fitted(evidence, flipped, folds, np.ones(200))[ours],
     )
 
 
 def test_a_fold_that_holds_all_good_samples_is_still_calibrated():
     evidence, good = np.array([2.0, 3.0, -1.0, 0.0]), np.array([True, True, False, False])
-    assert np.isfinite(cross_fitted(evidence, good, np.array([0, 0, 1, 1]))).all()
+    assert np.isfinite(cross_fitted(evidence, good, np.array([0, 0, 1, 1]), np.ones(4))).all()
 
 
 def test_the_best_threshold_has_the_highest_f1():
@@ -104,3 +110,48 @@ def test_expit_is_a_probability_and_undoes_logit(log_odds):
     assert 0.0 <= probability <= 1.0
     if abs(log_odds) < 10:
         assert logit(probability) == pytest.approx(log_odds, abs=1e-6)
+
+
+def test_enough_samples_bend_the_curve_to_what_was_seen():
+    rng = np.random.default_rng(5)
+    evidence = rng.uniform(-3, 3, 6000)
+    truth = np.where(np.abs(evidence) < 1.5, 0.3, np.where(evidence > 0, 0.9, 0.02))
+    good = rng.random(6000) < truth
+    held_out = rng.uniform(-3, 3, 2000)
+    there = np.where(np.abs(held_out) < 1.5, 0.3, np.where(held_out > 0, 0.9, 0.02))
+    bent = fit_curve(evidence, good, np.ones(6000))
+    smooth = Curve(bent.slope, bent.offset)
+    assert bent.points
+    assert np.abs(bent(held_out) - there).mean() < 0.7 * np.abs(smooth(held_out) - there).mean()
+
+
+def test_few_good_samples_leave_the_curve_smooth():
+    evidence, good = drawn(2.0, 0.0, count=40)
+    assert good.sum() < ENOUGH_FOR_STEPS
+    assert fit_curve(evidence, good, np.ones(40)).points == ()
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-9, 9), st.booleans(), st.floats(0.1, 5)), min_size=80, max_size=160
+    )
+)
+def test_a_curve_never_falls_and_is_never_sure(samples):
+    evidence, good, weights = (np.array(column) for column in zip(*samples, strict=True))
+    good[:2] = True, False
+    curve = fit_curve(evidence, good, weights)
+    shares = curve(np.linspace(-20, 20, 200))
+    if curve.slope > 0:
+        assert np.all(np.diff(shares) >= -1e-12)
+    assert np.all((shares >= 0.0) & (shares <= 1.0))
+
+
+def test_a_sample_of_weight_three_counts_as_three():
+    evidence, good = drawn(1.0, -1.0, count=60)
+    weights = np.where(np.arange(60) % 2, 3.0, 1.0)
+    repeated = np.repeat(np.arange(60), weights.astype(int))
+    one, other = platt(evidence, good, weights), platt(evidence[repeated], good[repeated])
+    assert one == pytest.approx(other, rel=0.02, abs=0.02)
+    first = measure(expit(evidence), good, 0.5, weights)
+    second = measure(expit(evidence[repeated]), good[repeated], 0.5)
+    assert astuple(first) == pytest.approx(astuple(second))

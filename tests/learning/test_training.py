@@ -117,7 +117,9 @@ def test_a_missing_directory_file_is_an_error_that_names_the_key(tmp_path):
 
 def test_samples_without_any_difference_are_an_error(tmp_path):
     pages = {
-        url: Page(url, text=" ".join(["one two six ten"] * (n % 7 + 1)))
+        url: Page(
+            url, text=" ".join(np.random.default_rng(n).permutation(["one", "two", "six"] * 9))
+        )
         for n, url in enumerate(web())
     }
     with pytest.raises(TrainingError, match=r"no difference|no word"):

@@ -1,4 +1,4 @@
-"""Classes merged, hosts kept whole, weights that speak for the topic."""
+"""Classes merged, hosts kept whole."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.learning.documents import learn_vocabulary, matrix, page_words
-from focused.learning.estimators import fit_weights
-from focused.learning.fitting import (
-    MAX_CATEGORIES,
-    host_folds,
-    merged_categories,
-    page_folds,
-)
-from focused.topic import ESTIMATORS
-from tests.learning.made_up import CHEESE, GARDEN, page
+from focused.learning.categories import MAX_CATEGORIES, merged_categories
+from focused.learning.folds import host_folds, page_folds
 
 
 def test_small_categories_join_the_one_above():
@@ -75,23 +67,3 @@ def test_page_folds_share_out_both_sides():
     good = np.array([True] * 10 + [False] * 40)
     folds = page_folds(good, seed=1)
     assert [int(good[folds == fold].sum()) for fold in range(5)] == [2] * 5
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_weights_are_positive_for_the_topics_words_and_negative_for_the_others(estimator):
-    pages = [page("cheese", n) for n in range(20)] + [page("garden", n) for n in range(60)]
-    documents = [page_words(one) for one in pages]
-    vocabulary = learn_vocabulary(documents, ["h"] * len(pages))
-    rows = matrix((vocabulary.vector(*pair) for pair in documents), len(vocabulary))
-    weights, _ = fit_weights(estimator, rows, np.array([True] * 20 + [False] * 60))
-    place = vocabulary.index
-    # The first three words of each kind occur in the pages of the other kind, too.
-    assert all(weights[place[word]] > 0 for word in CHEESE[3:])
-    assert all(weights[place[word]] < 0 for word in GARDEN[3:])
-
-
-def test_a_word_of_a_single_host_is_not_learnt_where_hosts_are_many():
-    documents = [(["shared", f"name{n % 10}", f"name{n % 10}"], []) for n in range(40)]
-    documents += [(["rare"], []) for _ in range(40)]
-    hosts = [f"host{n % 10}" for n in range(80)]
-    assert learn_vocabulary(documents, hosts).words == ("rare", "shared")

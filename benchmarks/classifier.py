@@ -1,0 +1,287 @@
+"""How good is the judge, by the number of good samples? Beside scikit-learn's MultinomialNB.
+
+``python benchmarks/classifier.py`` builds the recorded webs where they are missing, draws
+samples of six topics of each, trains, and judges held-out pages at the topic's natural share;
+the doc web once more with whole hosts held out. Labels choose the samples and judge the
+judgements. The table goes into ``benchmarks/results/classifier/``, with 95% intervals from a
+bootstrap over topics and draws. The rival is ``CountVectorizer`` and ``MultinomialNB``, all at
+their defaults, on the same pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from harvest import PARTS, ROOT, build
+from judges import markdown
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+
+from focused.directory.sides import is_below
+from focused.errors import TrainingError
+from focused.evaluation.findings.inference import Estimate, draw_weights, mean_estimates
+from focused.learning.calibration import Bools, Floats, measure
+from focused.learning.corpus import Corpus
+from focused.learning.documents import page_words
+from focused.learning.own_estimators import page_text
+from focused.learning.plan import Plan
+from focused.learning.samples import Samples
+from focused.learning.topic_classifier import TopicClassifier
+from focused.learning.training import fit
+from focused.recorded.pages import page_reader
+from focused.recorded.store import RecordedWeb
+from focused.topic import ESTIMATORS
+from focused.web.page import Page
+from focused.web.url import host_of
+
+SIZES = (10, 30, 100, 300)
+TOPICS = {
+    "docweb-medium": (
+        *("Top/Computers/Databases", "Top/Computers/Security", "Top/Computers/HTTP"),
+        *("Top/Computers/Networking", "Top/Science/Math/Statistics"),
+        "Top/Computers/Text_Processing",
+    ),
+    "foldoc": tuple(
+        f"Top/Computers/{name}"
+        for name in (
+            *("Networking", "Hardware", "Operating_System"),
+            *("Storage", "Mathematics", "Database"),
+        )
+    ),
+    "debian": tuple(
+        f"Top/Software/{name}"
+        for name in ("Games", "Sound", "Math", "Mail", "Electronics", "Hamradio")
+    ),
+}
+FIGURES = ("auc", "average_precision", "precision", "recall", "ece_before", "ece", "known")
+
+_MAX_OTHERS = 1_500
+_MAX_HELD_OUT = 2_000
+_PAGES_READ = {"docweb-medium": 5_000, "foldoc": 9_000, "debian": 12_000}
+_HELD_OUT_PART = 0.4
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Places of samples and of held-out pages, which have the natural ``share`` of good ones."""
+
+    topic: str
+    size: int
+    number: int
+    good: Bools
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+    share: float
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A web's labelled pages, their hosts and categories, and what CountVectorizer counts."""
+
+    pages: tuple[Page, ...]
+    hosts: tuple[str, ...]
+    labels: tuple[frozenset[str], ...]
+    counts: sp.csr_matrix
+
+
+def main() -> int:
+    """Build, train, judge, write and print; return the exit status."""
+    options = _options()
+    os.chdir(ROOT)
+    began_s = time.monotonic()
+    parts = [part for part in PARTS if part.web.name in options.webs.split(",")]
+    for part in parts:
+        if status := build(part):
+            return status
+    tasks = [(part.web, by_host) for part in parts for by_host in (False, True)]
+    tasks = [task for task in tasks if not task[1] or task[0].name.startswith("docweb")]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        rows = [row for part in pool.map(partial(_web_rows, options.repeat), tasks) for row in part]
+    runs = pd.DataFrame(rows)
+    _write(options.out, runs)
+    print(f"{len(runs):,} models; this took {(time.monotonic() - began_s) / 60:.1f} minutes")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--webs", default=",".join(TOPICS), help="names of webs, commas")
+    parser.add_argument("--repeat", type=int, default=3, help="draws a topic (default: 3)")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/classifier"))
+    return parser.parse_args()
+
+
+def _web_rows(repeat: int, task: tuple[Path, bool]) -> list[dict[str, Any]]:
+    folder, by_host = task
+    web = _read(folder)
+    name = folder.name + (", hosts held out" if by_host else "")
+    rows = []
+    for draw in _draws(web, TOPICS[folder.name], repeat, by_host):
+        about = {"web": name, "positives": draw.size, "topic": draw.topic, "draw": draw.number}
+        rows += [{**about, **row} for row in _judged(web, draw)]
+    return rows
+
+
+def _read(folder: Path) -> Pages:
+    with RecordedWeb.open(folder) as web:
+        urls = sorted(url for url in web.page_urls if web.labels.get(url))
+        random.Random(7).shuffle(urls)
+        read = page_reader(web)
+        found = [(url, read(url)) for url in urls[: _PAGES_READ[folder.name]]]
+        kept = [(url, page) for url, page in found if page is not None]
+        return Pages(
+            tuple(page for _, page in kept),
+            tuple(host_of(url) for url, _ in kept),
+            tuple(web.labels[url] for url, _ in kept),
+            CountVectorizer().fit_transform(page_text(page) for _, page in kept).tocsr(),
+        )
+
+
+def _draws(web: Pages, topics: Sequence[str], repeat: int, by_host: bool) -> Iterator[Draw]:
+    """Samples at the natural share but for :data:`_MAX_OTHERS`; held-out pages at that share."""
+    for topic in topics:
+        good = np.array([any(is_below(one, topic) for one in labels) for labels in web.labels])
+        for size in SIZES:
+            for number in range(repeat):
+                rng = np.random.default_rng([size, number])
+                held_out = _held_out(web.hosts, rng) if by_host else rng.random(len(good)) < 0.4
+                sides = [rng.permutation(np.flatnonzero(good == side)) for side in (True, False)]
+                mine = [side[~held_out[side]] for side in sides]
+                theirs = [side[held_out[side]] for side in sides]
+                share = float(good.mean())
+                others = min(_MAX_OTHERS, int(size * (1 - share) / share))
+                if len(mine[0]) < size or min(map(len, theirs)) < 10:
+                    continue
+                train = np.concatenate([mine[0][:size], mine[1][:others]])
+                test = np.concatenate(_at_share(theirs, share))
+                yield Draw(topic, size, number, good, train, test, share)
+
+
+def _held_out(hosts: Sequence[str], rng: np.random.Generator) -> Bools:
+    names, place = np.unique(np.array(hosts), return_inverse=True)
+    return np.asarray((rng.random(len(names)) < _HELD_OUT_PART)[place])
+
+
+def _at_share(sides: Sequence[NDArray[np.intp]], share: float) -> list[NDArray[np.intp]]:
+    total = min(_MAX_HELD_OUT, int(len(sides[0]) / share), int(len(sides[1]) / (1 - share)))
+    counts = [round(total * share), total - round(total * share)]
+    return [side[:count] for side, count in zip(sides, counts, strict=True)]
+
+
+def _judged(web: Pages, draw: Draw) -> list[dict[str, Any]]:
+    truth = draw.good[draw.test]
+    rows = []
+    try:
+        began_s = time.process_time()
+        judge, before = _trained(web, draw)
+        seconds = time.process_time() - began_s
+        found = [judge.judge(web.pages[i]) for i in draw.test]
+        relevance = np.array([one.relevance for one in found])
+        known = float(np.mean([one.known for one in found]))
+        rows.append(
+            _figures("ours", relevance, truth, judge.threshold, before)
+            | {"known": known, "training_cpu_s": seconds}
+        )
+    except TrainingError as error:  # no difference found: told in the table as missing
+        print(f"{draw.topic}, {draw.size}, {draw.number}: {error}", file=sys.stderr)
+    rows.append(_figures("MultinomialNB", _rival(web, draw), truth, 0.5, None))
+    return rows
+
+
+def _trained(web: Pages, draw: Draw) -> tuple[TopicClassifier, Floats]:
+    """Our judge, and the held-out pages' evidence at face value as probabilities."""
+    train = draw.train.tolist()
+    with Corpus() as corpus:
+        for place in train:
+            corpus.add(*page_words(web.pages[place]), web.hosts[place])
+        samples = Samples.of(
+            [_category(web.labels[i], draw.topic) for i in train],
+            draw.good[draw.train],
+            [web.hosts[i] for i in train],
+            [web.pages[i].title for i in train],
+        )
+        judge = fit(samples, corpus, Plan(ESTIMATORS[0], prior=draw.share)).classifier
+    vectors = (judge.vocabulary.page_vector(web.pages[i]) for i in draw.test)
+    evidence = np.array([judge.evidence(vector) for vector in vectors])
+    return judge, 1 / (1 + np.exp(-evidence))
+
+
+def _category(labels: frozenset[str], topic: str) -> str:
+    ours = [one for one in sorted(labels) if is_below(one, topic)]
+    return ours[0] if ours else min(labels)
+
+
+def _rival(web: Pages, draw: Draw) -> Floats:
+    """MultinomialNB on the words of the samples: those a CountVectorizer of them alone has."""
+    rows = web.counts[draw.train]
+    seen = np.flatnonzero(rows.getnnz(axis=0))
+    bayes = MultinomialNB().fit(rows[:, seen], draw.good[draw.train])
+    return np.asarray(bayes.predict_proba(web.counts[draw.test][:, seen])[:, 1])
+
+
+def _figures(
+    judge: str, relevance: Floats, truth: Bools, threshold: float, before: Floats | None
+) -> dict[str, Any]:
+    quality = measure(relevance, truth, threshold)
+    return {
+        "judge": judge,
+        "auc": quality.auc,
+        "average_precision": quality.average_precision,
+        "precision": quality.precision,
+        "recall": quality.recall,
+        "ece": quality.ece,
+        "ece_before": None if before is None else measure(before, truth, 0.5).ece,
+    }
+
+
+def table(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row a web, number of good samples and judge; means with intervals as texts."""
+    rows = []
+    for key, group in runs.groupby(["web", "positives", "judge"], sort=False):
+        weights = draw_weights(group["topic"].tolist(), np.random.default_rng(0))
+        values = group[list(FIGURES)].to_numpy(dtype=np.float64)
+        spread = map(_spread, mean_estimates(weights, values))
+        web, positives, judge = key
+        rows.append(
+            {"web": web, "positives": positives, "judge": judge, "models": len(group)}
+            | dict(zip(FIGURES, spread, strict=True))
+            | {"worst_ece": f"{group['ece'].max():.3f}"}
+        )
+    return pd.DataFrame(rows).sort_values(["web", "positives"], kind="stable")
+
+
+def _spread(estimate: Estimate | None) -> str | None:
+    if estimate is None:
+        return None
+    if estimate.low is None:
+        return f"{estimate.mean:.3f}"
+    return f"{estimate.mean:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
+
+
+def _write(folder: Path, runs: pd.DataFrame) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    runs.round(5).to_csv(folder / "runs.csv", index=False)
+    means = table(runs)
+    means.to_csv(folder / "table.csv", index=False)
+    whole = f"# The judge by its samples\n\nBy `benchmarks/classifier.py`.\n\n{markdown(means)}\n"
+    (folder / "README.md").write_text(whole, encoding="utf-8")
+    print(whole)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
