@@ -70,8 +70,8 @@ TOPICS = {
 FIGURES = ("auc", "average_precision", "precision", "recall", "ece_before", "ece", "known")
 
 _MAX_OTHERS = 1_500
-_MAX_HELD_OUT = 2_000
-_PAGES_READ = {"docweb-medium": 5_000, "foldoc": 9_000, "debian": 12_000}
+_MAX_HELD_OUT = 1_500
+_PAGES_READ = {"docweb-medium": 4_000, "foldoc": 9_000, "debian": 12_000}
 _HELD_OUT_PART = 0.4
 
 
@@ -120,7 +120,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--webs", default=",".join(TOPICS), help="names of webs, commas")
-    parser.add_argument("--repeat", type=int, default=3, help="draws a topic (default: 3)")
+    parser.add_argument("--repeat", type=int, default=2, help="draws a topic (default: 2)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/classifier"))
     return parser.parse_args()

@@ -132,20 +132,20 @@ class Corpus:
             (number for part in self._waiting for number in map(look_up, part)), np.int32, total
         )
         counts = np.fromiter((n for part in self._waiting for n in part.values()), np.int64, total)
-        self._count_in(numbers, lengths)
+        self._count_in(numbers, lengths, _not_in_text(self._waiting, total))
         for array in (numbers, np.minimum(counts, _MAX_COUNT).astype(np.uint16), lengths):
             np.save(self._file, array, allow_pickle=False)
         self._waiting, self._waiting_hosts = [], []
         if len(self._numbers) > self._max_words:
             self._forget()
 
-    def _count_in(self, numbers: NDArray[np.int32], lengths: NDArray[np.int32]) -> None:
+    def _count_in(
+        self, numbers: NDArray[np.int32], lengths: NDArray[np.int32], once: NDArray[np.bool_]
+    ) -> None:
         self._documents = _grown(self._documents, self._numbers.next, 0)
         self._host = _grown(self._host, self._numbers.next, _NO_HOST)
-        owner = np.repeat(np.arange(len(lengths)) // 2, lengths)
-        # A word of both text and head is one of the document: each pair once.
-        pairs = np.unique(owner.astype(np.int64) << 32 | numbers)
-        owner, numbers = (pairs >> 32).astype(np.intp), (pairs & 0xFFFFFFFF).astype(np.int32)
+        owner = np.repeat(np.arange(len(lengths)) // 2, lengths)[once]
+        numbers = numbers[once]
         self._documents += np.bincount(numbers, minlength=len(self._documents)).astype(np.int32)
         hosts = np.array(self._waiting_hosts, dtype=np.int32)[owner]
         first = np.full(len(self._host), _NO_HOST, dtype=np.int32)
@@ -177,6 +177,18 @@ class _Numbers(dict[str, int]):
         number = self[word] = self.next
         self.next += 1
         return number
+
+
+def _not_in_text(parts: Sequence[Counter[str]], total: int) -> NDArray[np.bool_]:
+    """False for the words of heads that their texts have, too: they are of one document."""
+    texts, heads = parts[::2], parts[1::2]
+    pairs = zip(texts, heads, strict=True)
+    flags = (flag for text, head in pairs for flag in (*(True,) * len(text), *_new(head, text)))
+    return np.fromiter(flags, np.bool_, total)
+
+
+def _new(head: Counter[str], text: Counter[str]) -> Iterator[bool]:
+    return (word not in text for word in head)
 
 
 def _read(file: SpooledTemporaryFile[bytes]) -> NDArray[np.int64]:
