@@ -5,7 +5,9 @@ punctuation and underscores separate. Scripts that write no spaces between
 words (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
 characters, which serve retrieval about as well as dictionary segmentation
 (Nie, Gao, Zhang, Zhou 2000, "On the use of words and n-grams for Chinese
-information retrieval"). There is no stop list: weights learn what says nothing.
+information retrieval"). Marks that a word may be written with or without (soft
+hyphens, joiners, vowel points of Hebrew and Arabic) are dropped. There is no
+stop list: weights learn what says nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +33,17 @@ _UNSPACED = (
 )
 _UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+# What a word may be written with or without: soft hyphens, joiners, the stretched line of Arabic,
+# and the vowel points of Hebrew and Arabic, which few texts have.
+_UNHEARD = dict.fromkeys(
+    (
+        *(0xAD, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x640, 0x670),
+        *(0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7),
+        *range(0x591, 0x5BE),
+        *range(0x64B, 0x660),
+    )
+)
+_UNHEARD_CHARS = frozenset(map(chr, _UNHEARD))
 _PLAIN_RUN = re.compile(r"[^\W\d_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -76,7 +89,9 @@ def _remembered(text: str) -> tuple[str, ...]:
 
 
 def _words(text: str) -> list[str]:
-    odd = "".join(set(_NOT_ASCII.findall(text)))
+    odd = set(_NOT_ASCII.findall(text))
+    if not _UNHEARD_CHARS.isdisjoint(odd):
+        text = text.translate(_UNHEARD)
     if not any(unicodedata.category(char)[0] in "LM" for char in odd):
         return _ASCII_WORD.findall(text.lower())
     return _wide_words(unicodedata.normalize("NFKC", text).casefold())

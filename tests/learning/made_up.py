@@ -58,8 +58,12 @@ def topic(folder: Path, pages: dict[str, Page], **training) -> Topic:
 
 
 def trained(
-    folder: Path, pages: dict[str, Page] | None = None, estimator: str = "", **options
+    folder: Path,
+    pages: dict[str, Page] | None = None,
+    estimator: str = "",
+    wish: dict[str, float] | None = None,
+    **options,
 ) -> TrainedModel:
     pages = web() if pages is None else pages
-    training = {"estimator": estimator} if estimator else {}
+    training = {**({"estimator": estimator} if estimator else {}), **(wish or {})}
     return train_topic(topic(folder, pages, **training), pages.get, now=1_700_000_000.0, **options)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import joblib
@@ -173,6 +176,77 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing(saved, tmp_path_factory, pl
         return
     assert loaded.report == load_model(saved).report
     assert np.array_equal(loaded.classifier.weights, load_model(saved).classifier.weights)
+
+
+def test_the_same_samples_give_the_same_bytes_in_any_process(tmp_path):
+    made = []
+    for seed in ("0", "1", "77"):
+        path = tmp_path / seed / "cheese.joblib"
+        code = (
+            "from pathlib import Path; from tests.learning.made_up import trained; "
+            "from focused.learning.model_store import save_model; "
+            f"folder = Path({str(tmp_path / seed)!r}); folder.mkdir(); "
+            f"save_model(trained(folder), Path({str(path)!r}))"
+        )
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+        made.append(path.read_bytes())
+    assert made[0] == made[1] == made[2]
+
+
+@given(
+    flips=st.lists(
+        st.tuples(st.floats(min_value=0, max_value=1, exclude_max=True), st.integers(0, 7)),
+        min_size=2,
+        max_size=40,
+    )
+)
+def test_many_flipped_bits_are_an_error_or_change_nothing(saved, tmp_path_factory, flips):
+    data = bytearray(saved.read_bytes())
+    for place, bit in flips:
+        data[int(place * len(data))] ^= 1 << bit
+    path = tmp_path_factory.mktemp("flips") / "flipped.joblib"
+    path.write_bytes(data)
+    try:
+        loaded = load_model(path)
+    except ModelError:
+        return
+    assert loaded.report == load_model(saved).report
+
+
+@pytest.mark.parametrize(
+    "parents", [[], [0, -1], [-1, -1, 5], [-2, -1], [True, -1], ["-1", -1], [-1, 2, 1]]
+)
+def test_categories_that_make_no_tree_are_refused(saved, tmp_path, parents):
+    content = content_of(saved)
+    meta = json.loads(content["meta"]) | {"parents": parents}
+    changed = {**content, "meta": json.dumps(meta)}
+    path = rewritten(saved, tmp_path, **{**changed, "digest": digest_or_none(changed)})
+    with pytest.raises(ModelError):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        {"points": [1.0], "shares": []},
+        {"points": [1.0, 0.0], "shares": [0.2, 0.4]},
+        {"points": [0.0], "shares": [1.5]},
+        {"points": ["0"], "shares": [0.5]},
+    ],
+)
+def test_a_calibration_that_is_no_curve_is_refused(saved, tmp_path, curve):
+    content = content_of(saved)
+    meta = json.loads(content["meta"])
+    meta["calibration"]["curve"] |= curve
+    changed = {**content, "meta": json.dumps(meta)}
+    path = rewritten(saved, tmp_path, **{**changed, "digest": digest_or_none(changed)})
+    with pytest.raises(ModelError):
+        load_model(path)
 
 
 def test_a_newer_format_is_refused_with_advice(saved, tmp_path):

@@ -25,6 +25,10 @@ from focused.learning.tokens import MAX_WORD_CHARS, url_words, words
         ("水", ["水"]),
         ("한국어", ["한국", "국어"]),
         ("ไทย", ["ไท", "ทย"]),
+        ("ภาษาไทย python", ["ภา", "าษ", "ษา", "าไ", "ไท", "ทย", "python"]),
+        ("اللغة العربية، كتاب", ["اللغة", "العربية", "كتاب"]),
+        ("שלום, עולם", ["שלום", "עולם"]),
+        ("機械学習 with Python で", ["機械", "械学", "学習", "with", "python", "で"]),
         ("naïve “quoted” — ¶", ["naïve", "quoted"]),
         ("", []),
     ],
@@ -39,6 +43,20 @@ def test_punctuation_beyond_ascii_changes_no_word():
 
 def test_composed_and_decomposed_letters_are_the_same_word():
     assert words(unicodedata.normalize("NFD", "Käse")) == words("Käse")
+
+
+@pytest.mark.parametrize(
+    ("marked", "plain"),
+    [
+        ("craw\u00adler", "crawler"),
+        ("فُكُوسٌ كتــاب", "فكوس كتاب"),
+        ("שָׁלוֹם", "שלום"),
+        ("می\u200cخواهم", "میخواهم"),
+        ("क्\u200dया", "क्या"),
+    ],
+)
+def test_a_word_is_the_same_with_and_without_marks_that_may_be_left_out(marked, plain):
+    assert words(marked) == words(plain)
 
 
 @pytest.mark.parametrize("letter", ["q", "é"])
