@@ -51,7 +51,8 @@ class Training:
     ``focus`` is one of :data:`FOCUS`: with ``hard`` only links of pages whose likeliest
     category is good are followed, with ``soft`` those of all pages.
     The threshold for on topic is chosen for ``precision`` or ``recall``, in (0, 1],
-    of held-out samples; None both: for the best F1.
+    of held-out samples; None both: for the best F1. With ``background`` the general
+    background stands for other samples that the directory has too few of.
     """
 
     directory: tuple[Path, ...]
@@ -64,6 +65,7 @@ class Training:
     max_samples: int = MAX_SAMPLES
     precision: float | None = None
     recall: float | None = None
+    background: bool = True
 
 
 @dataclass(frozen=True, slots=True)

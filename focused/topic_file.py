@@ -197,6 +197,7 @@ def _training(section: Table, folder: Path, name: str) -> Training:
         max_samples=section.whole("max_samples", MAX_SAMPLES, at_least=10),
         precision=precision,
         recall=recall,
+        background=section.flag("background", True),
     )
 
 

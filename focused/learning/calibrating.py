@@ -34,7 +34,7 @@ def calibrate(
 ) -> tuple[Calibration, OutOfFold, Trial]:
     """Try the estimator out and calibrate on what it said of left-out samples.
 
-    ``known_share``, shape (n,), is of each sample's words. Raises
+    ``known_share`` is of each own sample's words. Raises
     :class:`TrainingError` when left-out samples are not told apart.
     """
     good, weights = material.drawn_good, material.drawn_weights

@@ -57,11 +57,13 @@ class Corpus:
         self._max_words = max_words_counted
         self._numbers = _Numbers()
         self._documents = np.zeros(1024, dtype=np.int32)
+        self._own = np.zeros(1024, dtype=np.int32)
         self._host = np.full(1024, _NO_HOST, dtype=np.int32)
         self._hosts: dict[str, int] = {}
         self._size = 0
         self._waiting: list[Counter[str]] = []
         self._waiting_hosts: list[int] = []
+        self._waiting_own: list[bool] = []
         self._file = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115  # close() is ours
 
     def __len__(self) -> int:
@@ -78,9 +80,13 @@ class Corpus:
     ) -> None:
         self._file.close()
 
-    def add(self, text: Sequence[str], head: Sequence[str], host: str) -> None:
-        """Count one document's words, of its text and of its head."""
+    def add(self, text: Sequence[str], head: Sequence[str], host: str, *, own: bool = True) -> None:
+        """Count one document's words, of its text and of its head.
+
+        What is not ``own`` brings no word into the vocabulary, but counts for those there are.
+        """
         self._waiting += (Counter(text), Counter(head))
+        self._waiting_own.append(own)
         self._waiting_hosts.append(self._hosts.setdefault(host, len(self._hosts)))
         self._size += 1
         if len(self._waiting_hosts) == _BATCH:
@@ -92,7 +98,7 @@ class Corpus:
         At most :data:`focused.learning.documents.MAX_WORDS`, the most frequent.
         """
         self._write()
-        enough = self._documents >= 2
+        enough = (self._documents >= 2) & (self._own >= 1)
         if len(self._hosts) >= _MANY_HOSTS:
             enough &= self._host == _SEVERAL_HOSTS
         # Words in nearly all documents have no idf left and are of no use.
@@ -111,7 +117,7 @@ class Corpus:
         for word, place in vocabulary.index.items():
             if (number := self._numbers.get(word)) is not None:
                 column[number] = place
-        sure = (column >= 0) & (self._documents > 2)
+        sure = (column >= 0) & (self._documents > 2) & (self._own > 1)
         self._file.seek(0)
         done = 0
         while done < self._size:
@@ -135,7 +141,7 @@ class Corpus:
         self._count_in(numbers, lengths, _not_in_text(self._waiting, total))
         for array in (numbers, np.minimum(counts, _MAX_COUNT).astype(np.uint16), lengths):
             np.save(self._file, array, allow_pickle=False)
-        self._waiting, self._waiting_hosts = [], []
+        self._waiting, self._waiting_hosts, self._waiting_own = [], [], []
         if len(self._numbers) > self._max_words:
             self._forget()
 
@@ -143,10 +149,13 @@ class Corpus:
         self, numbers: NDArray[np.int32], lengths: NDArray[np.int32], once: NDArray[np.bool_]
     ) -> None:
         self._documents = _grown(self._documents, self._numbers.next, 0)
+        self._own = _grown(self._own, self._numbers.next, 0)
         self._host = _grown(self._host, self._numbers.next, _NO_HOST)
         owner = np.repeat(np.arange(len(lengths)) // 2, lengths)[once]
         numbers = numbers[once]
         self._documents += np.bincount(numbers, minlength=len(self._documents)).astype(np.int32)
+        own = numbers[np.array(self._waiting_own)[owner]]
+        self._own += np.bincount(own, minlength=len(self._own)).astype(np.int32)
         hosts = np.array(self._waiting_hosts, dtype=np.int32)[owner]
         first = np.full(len(self._host), _NO_HOST, dtype=np.int32)
         first[numbers] = hosts  # any one of its hosts in this batch

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xxhash
 
+from focused.directory.background import is_background
 from focused.directory.entry import DirectoryEntry
 from focused.directory.own_pages import own_page
 from focused.directory.sides import SampleSet
@@ -115,7 +116,7 @@ class _Gathering:
             return
         self._side_of[identity] = good
         host = host_of(entry.url)
-        self._corpus.add(*document, host)
+        self._corpus.add(*document, host, own=not is_background(entry.category))
         title = page.title or entry.title
         self._kept.append((entry.category, good, entry.weight, host, title, page.language))
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from focused.directory.background import is_background
 from focused.directory.digest import content_digest
 from focused.directory.samples import training_samples
 from focused.directory.sides import SampleSet
@@ -29,6 +30,7 @@ from focused.learning.samples import FetchPage, Progress, Samples, gather
 from focused.learning.thresholds import Wish
 from focused.learning.topic_classifier import TopicClassifier
 from focused.learning.trial import Material, good_ratio, taxonomy_of
+from focused.learning.with_background import with_background
 from focused.topic import MAX_SAMPLES, Topic
 
 MIN_SAMPLES = 5
@@ -74,6 +76,8 @@ def train_topic(
     """
     good_prefixes = topic.training.good
     listed, told = with_labels(training_samples(topic.training), labels, good_prefixes)
+    if topic.training.background:
+        listed = with_background(listed)
     _check_sides(listed.good, topic, "the directory lists")
     training = topic.training
     plan = Plan(training.estimator, Wish(training.precision, training.recall), prior, seed)
@@ -109,7 +113,7 @@ def _check_sides(good: Sequence[bool], topic: Topic, verb: str) -> None:
         raise TrainingError(
             f"training.directory: {others} sample(s) outside {names} {verb}, at least "
             f"{MIN_SAMPLES} are needed; add pages that are not on topic to {files}, "
-            "in a category such as Top/Other"
+            "in a category such as Top/Other, or leave training.background at true"
         )
 
 
@@ -149,7 +153,7 @@ def fit(samples: Samples, corpus: Corpus, plan: Plan) -> Fitted:
 def _material(
     samples: Samples, corpus: Corpus, vocabulary: Vocabulary, seed: int
 ) -> tuple[Material, NDArray[np.float64]]:
-    """The samples as fits want them, and the share of known words of each, shape (n,)."""
+    """The samples as fits want them; the known words' share of those that are no background."""
     drawn = _drawn(samples.good, seed)
     parts, shares, done = [], [], 0
     for batch in corpus.batches(vocabulary):
@@ -184,7 +188,8 @@ def _material(
         titles=samples.titles,
         vocabulary=vocabulary,
     )
-    return material, np.concatenate(shares)
+    own = np.array([not is_background(name) for name in samples.categories])
+    return material, np.concatenate(shares)[own]
 
 
 def _drawn(good: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
@@ -202,6 +207,7 @@ def _drawn(good: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
 
 def _counts(topic: Topic, listed: SampleSet, samples: Samples, told: LabelCounts) -> SampleCounts:
     good, hosts = samples.good, np.array(samples.hosts)
+    general = np.array([is_background(name) for name in samples.categories])
     return SampleCounts(
         sources=tuple(path.name for path in topic.training.directory),
         good_prefixes=tuple(topic.training.good),
@@ -209,7 +215,7 @@ def _counts(topic: Topic, listed: SampleSet, samples: Samples, told: LabelCounts
         good=int(good.sum()),
         other=int((~good).sum()),
         good_hosts=len(set(hosts[good])),
-        hosts=len(set(hosts)),
+        hosts=len(set(hosts[~general])),
         fetched=samples.fetched,
         text_only=len(good) + samples.copies + samples.contradictions - samples.fetched,
         without_text=samples.without_text,
@@ -220,19 +226,21 @@ def _counts(topic: Topic, listed: SampleSet, samples: Samples, told: LabelCounts
         labelled_yes=told.yes,
         labelled_no=told.no,
         overruled=told.overruled,
-        background=0,
-        background_weight=0.0,
+        background=int(general.sum()),
+        background_weight=float(samples.weights[general].mean()) if general.any() else 0.0,
     )
 
 
 def samples_digest(topic: Topic) -> str:
-    """A digest of what the model is made from: directory, good list and how
-    many samples are drawn, where that is not the usual number."""
+    """A digest of what the model is made from: directory and good list, and how
+    many samples are drawn and whether with the background, where that is not usual."""
     digest = hashlib.sha256()
     for prefix in topic.training.good:
         digest.update(b"good\0" + prefix.encode() + b"\0")
     if topic.training.max_samples != MAX_SAMPLES:
         digest.update(b"max_samples\0%d\0" % topic.training.max_samples)
+    if not topic.training.background:
+        digest.update(b"no background\0")
     for path in topic.training.directory:
         digest.update(b"file\0" + content_digest(path))
     return digest.hexdigest()

@@ -20,6 +20,7 @@ from focused.archive import harvested_pages
 from focused.directory.samples import training_samples
 from focused.errors import TrainingError
 from focused.frontier.store import StateStore
+from focused.labels.label_file import read_labels
 from focused.learning.apprentice import Apprentice
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.link_prior import load_prior
@@ -80,17 +81,23 @@ def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -
 
         return fetch_and_note
 
+    path = topic.training.labels
+    labels = read_labels(path) if path is not None and path.is_file() else ()
     if web is not None:
         with RecordedWeb.open(web) as recorded:
-            model = train_topic(topic, noting(page_reader(recorded)), now=time.time())
+            read = noting(page_reader(recorded))
+            model = train_topic(topic, read, now=time.time(), labels=labels)
     else:
         # Fetched when first asked for: what is wrong with the directory is told before.
         pages = cache(lambda: _fetch_samples(topic, replay, say))
-        model = train_topic(topic, noting(lambda url: pages().get(url)), now=time.time())
+        fetched = noting(lambda url: pages().get(url))
+        model = train_topic(topic, fetched, now=time.time(), labels=labels)
     save_model(model, topic.training.model)
     noted = "".join(f"{url}\n" for url in sorted(learned_from))
     _noted_urls(topic).write_text(noted, encoding="utf-8")
     say(f"wrote {topic.training.model} and its card beside it")
+    for warning in model.report.warnings:
+        say(f"warning: {warning}")
 
 
 def _fetch_samples(topic: Topic, replay: str | None, say: Say) -> dict[str, Page]:

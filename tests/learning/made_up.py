@@ -46,7 +46,8 @@ def write_directory(path: Path, pages: dict[str, Page]) -> Path:
 def topic(folder: Path, pages: dict[str, Page], **training) -> Topic:
     """The topic of cheese, its directory written into ``folder``."""
     directory = write_directory(folder / "directory.tsv", pages)
-    chosen = Training((directory,), ("Top/Food",), folder / "models" / "cheese.joblib")
+    model = folder / "models" / "cheese.joblib"
+    chosen = Training((directory,), ("Top/Food",), model, background=False)
     return Topic(
         name="cheese",
         path=folder / "cheese.toml",

@@ -15,9 +15,9 @@ from focused.learning.corpus import Corpus
 from focused.learning.model_store import save_model
 from focused.learning.plan import Plan
 from focused.learning.samples import gather
-from focused.learning.training import MAX_DRAWN, _drawn, fit
+from focused.learning.training import MAX_DRAWN, _drawn, fit, train_topic
 from focused.web.page import Page
-from tests.learning.made_up import CHEESE, COMMON, page, trained, web
+from tests.learning.made_up import CHEESE, COMMON, page, topic, trained, web
 
 FOREIGN = {
     "German": "Der Käse reift mehrere Monate im Keller und wird jede Woche gewendet. " * 9,
@@ -180,3 +180,24 @@ def test_of_very_many_samples_some_are_drawn_of_either_side():
     assert len(drawn) == MAX_DRAWN
     assert good[drawn].sum() == good.sum()
     assert np.all(np.diff(drawn) > 0)
+
+
+def test_good_samples_alone_suffice_with_the_background(tmp_path):
+    pages = web(cheese=40, garden=0)
+    made = topic(tmp_path, pages, background=True)
+    model = train_topic(made, pages.get, now=0.0)
+    counts = model.report.samples
+    assert counts.background == counts.other > 300
+    assert counts.background * counts.background_weight == pytest.approx(300, rel=0.05)
+    assert any(
+        "only other samples are the general background" in one for one in model.report.warnings
+    )
+    judge = model.classifier
+    assert np.mean([judge.judge(page("cheese", n)).on_topic for n in range(500, 530)]) > 0.9
+    assert not judge.judge(Page("http://a.example/", text=FOREIGN["German"])).known
+
+
+def test_enough_others_leave_the_background_out(tmp_path):
+    pages = web(garden=300)
+    made = topic(tmp_path, pages, background=True)
+    assert train_topic(made, pages.get, now=0.0).report.samples.background == 0
