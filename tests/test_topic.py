@@ -554,12 +554,31 @@ def test_the_example_shows_every_key_in_its_section(section: str) -> None:
 
 def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path: Path) -> None:
     text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^recall = .*\n", "", text, flags=re.MULTILINE)  # or else precision
     directory = EXAMPLE.parent / "example-directory.tsv"
     (tmp_path / directory.name).write_text(directory.read_text())
     (tmp_path / "seeds.txt").write_text("https://www.sqlite.org/\n")
     (tmp_path / "all.toml").write_text(text)
     topic = load_topic(tmp_path / "all.toml")
     assert topic.scope.max_pages_per_host == 500
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("precision = 0.9\nrecall = 0.9", "training.recall: .*not both"),
+        ("precision = 90", "training.precision: must be a share of at most 1, like 0.9, not 90"),
+        ("recall = 0", "training.recall: must be more than 0"),
+        ('recall = "high"', "training.recall"),
+    ],
+)
+def test_a_wish_that_cannot_be_is_an_error(tmp_path: Path, lines: str, message: str) -> None:
+    text = EXAMPLE.read_text().replace('estimator = "naive-bayes"', f"{lines}\n#")
+    directory = EXAMPLE.parent / "example-directory.tsv"
+    (tmp_path / directory.name).write_text(directory.read_text())
+    (tmp_path / "wish.toml").write_text(text)
+    with pytest.raises(ConfigurationError, match=message):
+        load_topic(tmp_path / "wish.toml")
 
 
 @pytest.mark.parametrize("section", sorted(SECTIONS))
