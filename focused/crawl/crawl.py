@@ -21,7 +21,15 @@ from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step,
 from focused.crawl.tenure import Tenure
 from focused.crawl.traps import Traps
 from focused.crawl.visits import Visits
-from focused.crawl.waiting import earlier, hosts_resting, only_resting, why_it_ends
+from focused.crawl.waiting import (
+    earlier,
+    has_long_delay,
+    hosts_resting,
+    none_in_time,
+    only_resting,
+    why_it_ends,
+    why_none_in_time,
+)
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
@@ -229,11 +237,19 @@ class Crawl:
         """How many hosts with links are in back-off or set aside; linear in hosts."""
         return hosts_resting(self.frontier.hosts)
 
+    @property
+    def long_delays_s(self) -> dict[str, float]:
+        """The hosts with links that ask for a crawl-delay above an hour; linear in hosts."""
+        hosts = self.frontier.hosts
+        return {host.name: host.pace.crawl_delay_s for host in hosts if has_long_delay(host)}
+
     def is_over(self, now: float) -> bool:
         """Whether nothing is left to do: no fetch under way, and no link or no budget left."""
         if self._leases or self.robots.are_waiting:
             return False
-        return not self.frontier.hosts.with_links or self._budget_spent(now) is not None
+        if not self.frontier.hosts.with_links or self._budget_spent(now) is not None:
+            return True
+        return self._none_in_time(now)
 
     def is_open(self, lease_id: int) -> bool:
         """Whether the lease waits to be settled."""
@@ -305,9 +321,16 @@ class Crawl:
         if self._follow_links:
             self.offer_link(url, 1.0, now)
 
-    def _wait(self, until: float | None, now: float) -> Wait:
+    def _wait(self, until: float | None, now: float) -> Wait | Done:
         idle = not self._leases and not self.robots.are_waiting
+        if idle and self._none_in_time(now):
+            return Done(why_none_in_time(self.frontier))
         return Wait(until, only_resting(self.frontier.hosts, until, now) if idle else 0)
+
+    def _none_in_time(self, now: float) -> bool:
+        hours = self.topic.budget.hours
+        left_s = float("inf") if hours is None else hours * 3600 - self.active_s(now)
+        return none_in_time(self.frontier.hosts, left_s, now)
 
     def _budget_spent(self, now: float) -> str | None:
         return spent(

@@ -31,7 +31,7 @@ class Fetch:
 class Wait:
     """Nothing may be asked before ``until``; None: only when a fetch under way ends.
 
-    ``resting`` hosts fail and are left alone, where none but those have links
+    ``resting`` hosts fail, or ask for a crawl-delay above an hour, where none but those have links
     left; 0 where others have.
     """
 

@@ -47,6 +47,7 @@ class CrawlReport:
     were given. ``noindex`` pages were fetched and left out as they ask,
     ``nofollow`` links not followed, ``links_cut`` those past the most that are
     taken of a page; each link counts as often as it was met.
+    ``long_delays_s`` are crawl-delays above an hour of hosts that have links left.
     ``mirrors`` are sites with the preferred site of the same pages.
     ``reliability`` holds scores against what came; None where no page had one,
     or where the policy's scores are no probabilities. ``drift`` holds the classifier against
@@ -68,6 +69,7 @@ class CrawlReport:
     duplicates: int
     near_duplicates: int
     mirrors: Mapping[str, str]
+    long_delays_s: Mapping[str, float]
     robots_excluded: int
     noindex: int
     nofollow: int
@@ -135,6 +137,7 @@ def make_report(
         duplicates=metrics.duplicates(pages),
         near_duplicates=metrics.duplicates(pages, kind="near"),
         mirrors=_mirrors(crawl),
+        long_delays_s=_long_delays_s(crawl),
         robots_excluded=max(failures.get("robots", 0), _total(crawl, "robots_excluded") or 0),
         noindex=int((pages["outcome"] == "noindex").sum()),
         nofollow=_total(crawl, "nofollow") or 0,
@@ -236,6 +239,12 @@ def _mirrors(crawl: CrawlFolder) -> dict[str, str]:
     found = crawl.stats.get("mirrors")
     pairs = found.items() if isinstance(found, dict) else ()
     return {site: preferred for site, preferred in pairs if isinstance(preferred, str)}
+
+
+def _long_delays_s(crawl: CrawlFolder) -> dict[str, float]:
+    found = crawl.stats.get("long_crawl_delays")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {host: delay_s for host, delay_s in pairs if isinstance(delay_s, int | float)}
 
 
 def _duration_s(crawl: CrawlFolder) -> float:

@@ -27,6 +27,7 @@ from focused.evaluation.wording import duration, odds, percent, plain, size
 from focused.labels.estimate import share_words
 
 _MIRRORS = 10
+_LONG_DELAYS = 10
 _TRAPS_SHOWN = 10
 HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
 
@@ -171,6 +172,8 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
         rows.append(("training samples met", f"{report.training:,}"))
     if report.frontier is not None:
         rows.append(("left in the frontier", f"{report.frontier:,}"))
+    for host, delay_s in list(report.long_delays_s.items())[:_LONG_DELAYS]:
+        rows.append(("  crawl-delay", f"{delay_s / 3600:.1f} h: {plain(host)}"))
     return [
         *rows,
         ("downloaded", size(report.bytes)),

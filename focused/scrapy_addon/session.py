@@ -28,6 +28,7 @@ from focused.web.page import Outcome
 from focused.whole_file import write_json
 
 _MIRRORS_TOLD = 100
+_LONG_DELAYS_TOLD = 100
 
 logger = logging.getLogger(__name__)
 
@@ -162,6 +163,7 @@ class Session:
 
     def _keep(self, crawl: Crawl) -> None:
         left, resting = len(crawl.frontier), crawl.hosts_resting
+        long_delays = islice(crawl.long_delays_s.items(), _LONG_DELAYS_TOLD)
         if self.follow_links and not left and not crawl.counters.fetched:
             self._tell(_nothing_came(crawl))
         crawl.close(self.now())
@@ -173,6 +175,7 @@ class Session:
             "frontier": left,
             "traps": crawl.traps.tally.as_json(),
             "hosts_in_back_off": resting,
+            "long_crawl_delays": dict(long_delays),
             "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_TOLD)),
             "ended_at": self.now(),
             "end_reason": self.done_because,

@@ -1,4 +1,4 @@
-"""Tells an operator that a crawl only waits for hosts that fail."""
+"""Tells an operator that a crawl only waits for hosts that fail, or want long pauses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class Waiting:
-    """Logs a wait for hosts in back-off when it begins and when it changes.
+    """Logs a wait for hosts that are left alone for long when it begins and when it changes.
 
     ``line`` is what the progress line adds, ``""`` while there is more to do.
     """
@@ -32,4 +32,4 @@ def _line(wait: Wait) -> str:
         return ""
     hosts = f"{wait.resting:,} host{'' if wait.resting == 1 else 's'}"
     at = time.strftime("%H:%M:%S", time.localtime(wait.until))
-    return f"waiting for {hosts} in back-off, the next at {at}"
+    return f"waiting for {hosts} in back-off or long crawl-delays, the next at {at}"

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from focused.topic import Budget
 from focused.web.page import FailureKind
-from tests.support.simulated import FETCH_S, failed, moved, page, politely, raw, site, topic
+from tests.support.simulated import FETCH_S, START, failed, moved, page, politely, raw, site, topic
 
 A, SUB, OTHER = "http://slow.test/", "http://www.slow.test/", "http://quick.test/"
 DELAYS = {"slow.test": 8.0}
@@ -87,3 +88,17 @@ def test_it_is_heard_of_a_robots_txt_that_moved(simulate, tmp_path):
     answer = replace(moved(f"{A}robots.txt", f"{SUB}rules.txt"), retry_after_s=50.0)
     mine = topic(tmp_path, A)
     assert pauses(simulate(mine, web() | {answer.url: answer}).run(), A)[0] == 50.0
+
+
+def test_a_crawl_ends_when_none_is_due_in_its_time_and_tells_long_crawl_delays(simulate, tmp_path):
+    half_a_day = "User-agent: *\nCrawl-delay: 43200"
+    mine = topic(tmp_path, A, OTHER, budget=Budget(hours=20))
+    rules = {f"{A}robots.txt": raw(f"{A}robots.txt", half_a_day, "text/plain")}
+    crawl = simulate(mine, web() | rules).run()
+    assert [url for url in crawl.urls if url.startswith(A)] == [A]
+    told = "only hosts are left that are not due before the time budget is spent"
+    assert crawl.ended == f"{told}: 1 host, 2 links"
+    assert crawl.now - START == pytest.approx(43_200, abs=2)
+    assert crawl.crawl.is_over(crawl.now)
+    assert crawl.crawl.long_delays_s == {"slow.test": 43_200.0}
+    assert {wait.resting for at, wait in crawl.waited if wait.until - at > 3_600} == {1}

@@ -260,5 +260,9 @@ class TestAFrontierThatOnlyHoldsHostsInBackOff:
     def test_ends_when_the_time_is_over(self, simulate, tmp_path):
         mine = topic(tmp_path, A, budget=Budget(hours=0.5))
         crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
-        assert crawl.ended == "time budget spent"
+        left = "1 host, 38 links"
+        told = "only hosts are left that are not due before the time budget is spent"
+        assert crawl.ended == f"{told}: {left}"
+        assert crawl.crawl.is_over(crawl.now)
+        assert crawl.now - START < 1_800.0
         assert isinstance(crawl.crawl.next(crawl.now), Done)

@@ -79,12 +79,13 @@ def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks
     tmp_path: Path, seed: str
 ) -> None:
     topic = live_topic(
-        tmp_path, seed, politeness="set_aside_s = 3600\nmax_tries = 1", budget="hours = 0.002"
+        tmp_path, seed, politeness="set_aside_s = 8\nmax_tries = 1", budget="hours = 0.004"
     )
     done = crawl_live(topic, FOCUSED_PROGRESS_S=1)
-    told = "waiting for 2 hosts in back-off, the next at "
+    told = "waiting for 2 hosts in back-off or long crawl-delays, the next at "
     assert any(line.count(told) == 1 for line in done.said.splitlines() if " pages | " in line)
     log = (done.folder / "crawl.log").read_text()
-    assert log.count(told) == 1
+    assert log.count(told) >= 1
     stats = json.loads((done.folder / "stats.json").read_text())
-    assert (stats["hosts_in_back_off"], stats["end_reason"]) == (2, "time budget spent")
+    assert stats["hosts_in_back_off"] >= 1
+    assert stats["end_reason"].startswith("only hosts are left that are not due before")

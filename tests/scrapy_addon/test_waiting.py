@@ -14,7 +14,7 @@ from focused.scrapy_addon.waiting import Waiting
 from tests.support.simulated import START, Simulation, topic
 
 AT = time.mktime((2026, 3, 4, 14, 2, 11, 0, 0, -1))
-LINE = "waiting for 3 hosts in back-off, the next at 14:02:11"
+LINE = "waiting for 3 hosts in back-off or long crawl-delays, the next at 14:02:11"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_it_is_logged_again_when_it_changes(log: pytest.LogCaptureFixture) -> No
     waiting = Waiting()
     for step in (Wait(AT, resting=3), Wait(AT + 60, resting=1), Wait(AT, resting=3)):
         waiting.note(step)
-    other = "waiting for 1 host in back-off, the next at 14:03:11"
+    other = "waiting for 1 host in back-off or long crawl-delays, the next at 14:03:11"
     assert log.messages == [LINE, other, LINE]
 
 
