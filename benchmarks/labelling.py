@@ -224,7 +224,23 @@ def _uncertain(case: Case, rng: Generator) -> Asking:
     return Asking(next=chosen, told=lambda place, _: asked.add(place))
 
 
-ASKERS: Mapping[str, Asker] = {"random": _randomly, "ours": _ours, "uncertain": _uncertain}
+def _highest(case: Case, rng: Generator) -> Asking:
+    """The most relevant first: what somebody does who reads the crawl's list from the top."""
+    asked: set[int] = set()
+
+    def chosen(model: TopicClassifier) -> int:
+        relevance = [-model.judge(case.pages[url]).relevance for url in case.pool]
+        return next(int(i) for i in np.argsort(relevance, kind="stable") if int(i) not in asked)
+
+    return Asking(next=chosen, told=lambda place, _: asked.add(place))
+
+
+ASKERS: Mapping[str, Asker] = {
+    "random": _randomly,
+    "ours": _ours,
+    "uncertain": _uncertain,
+    "high": _highest,
+}
 
 
 def _curve(case: Case, asker: Asker, rng: Generator) -> list[Point]:

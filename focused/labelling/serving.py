@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 
 from aiohttp import web
 
+from focused.archive import WARC_FILE
 from focused.errors import FocusedError, LabelError
 from focused.labelling.crawled import CrawledPages, read_crawled
 from focused.labelling.pool import TeachingPool, teaching_pool
@@ -51,14 +52,14 @@ async def _serve(
             await site.start()
         except OSError as error:
             raise LabelError(f"{host}:{port}: cannot be served at: {error.strerror}") from error
-        bound = runner.addresses[0][1]
-        name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{bound}/#{server.token}")
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread
                 loop.add_signal_handler(number, stop.set)
+        bound = runner.addresses[0][1]
+        name = f"[{host}]" if ":" in host else host
+        ready(f"http://{name}:{bound}/#{server.token}")
         await stop.wait()
     finally:
         await runner.cleanup()
@@ -78,12 +79,18 @@ def _keeping_up(session: Session) -> Callable[[web.Application], AsyncIterator[N
 
 
 async def _keep_up(session: Session) -> None:
+    warc = session.crawled.folder / WARC_FILE
+    size = warc.stat().st_size
     while True:
         await asyncio.sleep(LOOK_AGAIN_S)
         # A crawl's folder that cannot be read now may be at the next look.
         with contextlib.suppress(FocusedError, OSError):
+            # Of a crawl that has ended nothing is opened: it may be about to be resumed.
+            if warc.stat().st_size == size:
+                continue
             found = await asyncio.to_thread(_grown, session)
             if found is not None:
+                size = warc.stat().st_size
                 session.renew(*found)
 
 

@@ -32,13 +32,13 @@ def test_later_the_page_nearest_to_the_threshold_is_asked_about() -> None:
     assert asking.next() == (4, "uncertain")
 
 
-def test_turns_are_taken_by_all_reasons() -> None:
+def test_turns_are_taken_by_the_uncertain_and_the_doubtful() -> None:
     asking = choice(APART, [0.1, 0.5, 0.9, 0.2, 0.3, 0.8], good=FEW_GOOD)
     reasons = set()
     while (found := asking.next()) is not None:
         asking.told(found[0], "no")
         reasons.add(found[1])
-    assert reasons == {"uncertain", "doubtful", "high"}
+    assert reasons == {"uncertain", "doubtful"}
 
 
 def test_no_page_is_asked_about_twice_and_each_is_asked_about() -> None:

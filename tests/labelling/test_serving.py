@@ -1,0 +1,36 @@
+"""A crawl that runs while its pages are labelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from focused.labelling import serving
+from focused.labels.label_file import LabelFile
+from tests.support.labelled_crawls import session, url_of, write_crawl
+
+
+def test_what_a_running_crawl_fetches_is_taken_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "LOOK_AGAIN_S", 0.02)
+    write_crawl(tmp_path, pages=6)
+
+    async def label_beside_a_crawl() -> None:
+        with LabelFile(tmp_path / "l.labels.jsonl") as file:
+            asking = session(tmp_path, file)
+            keeping_up = asyncio.create_task(serving._keep_up(asking))
+            await asyncio.sleep(0.1)
+            assert asking.page(url_of(7)) is None
+            write_crawl(tmp_path, pages=6, first=6)
+            while asking.page(url_of(7)) is None:
+                await asyncio.sleep(0.02)
+            assert asking.standing().pages == 12
+            keeping_up.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await keeping_up
+
+    asyncio.run(asyncio.wait_for(label_beside_a_crawl(), timeout=60))
