@@ -30,6 +30,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve
 from focused.errors import TrainingError
 from focused.labelling.choice import Choice, Pool
 from focused.labelling.likeness import page_vectors
+from focused.labels.label import Label
 from focused.learning.topic_classifier import TopicClassifier
 from focused.learning.training import train_topic
 from focused.recorded.pages import page_reader
@@ -263,9 +264,10 @@ def _curve(case: Case, asker: Asker, rng: Generator) -> list[Point]:
 def _trained(case: Case, told: Sequence[str]) -> TopicClassifier | None:
     """A model of the start's samples and the labels; None when no difference was found."""
     good = case.topic.training.good[0]
-    lines = [
-        f"{good if url in case.good else 'Top/Labelled/Other'}\t{url}\t\t\n"
-        for url in (*case.start, *told)
+    lines = [f"{good if url in case.good else 'Top/Other'}\t{url}\t\t\n" for url in case.start]
+    labels = [
+        Label(url=url, verdict="yes" if url in case.good else "no", role="teach", at=0.0)
+        for url in told
     ]
     with tempfile.TemporaryDirectory() as folder:
         directory = write_whole(Path(folder) / "samples.tsv", "".join(lines).encode())
@@ -273,7 +275,7 @@ def _trained(case: Case, told: Sequence[str]) -> TopicClassifier | None:
             case.topic, training=replace(case.topic.training, directory=(directory,), good=(good,))
         )
         try:
-            return train_topic(topic, case.pages.get, now=0.0).classifier
+            return train_topic(topic, case.pages.get, now=0.0, labels=labels).classifier
         except TrainingError:
             return None
 
