@@ -41,9 +41,11 @@ def only_resting(hosts: Hosts, until: float | None, now: float) -> int:
 
 
 def none_in_time(hosts: Hosts, left_s: float, now: float) -> bool:
-    """Whether hosts have links, and all of them are due in ``left_s`` seconds or later."""
+    """Whether only hosts that rest (:func:`only_resting`) have links, due in ``left_s`` or later."""
     due_at = hosts.next_due_at()
     if due_at is None or due_at - now < left_s or hosts.busy:
+        return False
+    if not only_resting(hosts, due_at, now):
         return False
     return not any(host.in_turn and host.pace.due_at <= now for host in hosts)
 

@@ -30,6 +30,7 @@ STATS = {
     "ended_at": 1004.0,
     "end_reason": "budget of pages spent",
     "mirrors": {"http://b.example": "https://b.example"},
+    "long_crawl_delays": {"slow.example": 43_200},
 }
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -94,6 +95,7 @@ def test_the_figures_come_from_pages_and_counters(crawl: Path) -> None:
         "duplicates": 1,
         "near_duplicates": 1,
         "mirrors": {"http://b.example": "https://b.example"},
+        "long_delays_s": {"slow.example": 43_200},
         "robots_excluded": 12,
         "noindex": 1,
         "nofollow": 31,
@@ -164,6 +166,7 @@ def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
     assert shown["hosts"] == ["3"]
     assert shown["duplicates"] == ["1"]
     assert shown["but for a few words"] == ["1"]
+    assert shown["crawl-delay"] == ["12.0 h: slow.example"]
     assert shown["mirror"] == ["http://b.example of https://b.example"]
     assert shown["robots-excluded"] == ["12"]
     assert shown["timeout"] == ["1"]
