@@ -41,7 +41,7 @@ def only_resting(hosts: Hosts, until: float | None, now: float) -> int:
 
 
 def none_in_time(hosts: Hosts, left_s: float, now: float) -> bool:
-    """Whether only hosts that rest (:func:`only_resting`) have links, due in ``left_s`` or later."""
+    """Whether hosts that rest alone (:func:`only_resting`) are left, due in ``left_s`` or later."""
     due_at = hosts.next_due_at()
     if due_at is None or due_at - now < left_s or hosts.busy:
         return False
