@@ -46,7 +46,8 @@ def main() -> None:
         ]
         on_topic = frozenset(url for url, names in web.labels.items() if options.topic in names)
         truth = Truth(web, bases_of(placed))
-        rows, pairs = [], []
+        rows: list[dict[str, object]] = []
+        pairs: list[dict[str, str]] = []
         for start, seeds in starts(web, placed, random.Random(options.draw)).items():
             runs = {on: crawl(network, seeds, placed, mirrors=on) for on in (False, True)}
             rows += compared(start, runs, truth, on_topic)

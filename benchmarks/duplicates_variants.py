@@ -35,7 +35,7 @@ def main() -> None:
     with RecordedWeb.open(options.web) as web:
         placed = standings(web.labels)
         truth = Truth(web, {})
-        rows = []
+        rows: list[dict[str, object]] = []
         by_manual: dict[str, dict[str, str]] = {}
         for each in placed:
             by_manual.setdefault(each.manual, {})[each.role] = each.base

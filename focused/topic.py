@@ -52,7 +52,8 @@ class Training:
     category is good are followed, with ``soft`` those of all pages.
     The threshold for on topic is chosen for ``precision`` or ``recall``, in (0, 1],
     of held-out samples; None both: for the best F1. With ``background`` the general
-    background stands for other samples that the directory has too few of.
+    background stands for other samples that the directory has too few of. ``keywords``
+    are what the topic began with (:mod:`focused.learning.keyword_judge`).
     """
 
     directory: tuple[Path, ...]
@@ -66,6 +67,7 @@ class Training:
     precision: float | None = None
     recall: float | None = None
     background: bool = True
+    keywords: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

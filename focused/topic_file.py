@@ -198,6 +198,7 @@ def _training(section: Table, folder: Path, name: str) -> Training:
         precision=precision,
         recall=recall,
         background=section.flag("background", True),
+        keywords=section.texts("keywords"),
     )
 
 

@@ -70,6 +70,56 @@ def train(topic: Path, web: Path | None) -> None:
 
 
 @main.command()
+@click.argument("topic", type=_FILE)
+@click.option("--web", type=_FOLDER, help="Take the samples' pages from this recorded web.")
+@click.option("--replace", is_flag=True, help="Replace the old model, be it the better one.")
+@click.option("--restore", type=click.IntRange(min=1), help="Bring an earlier version back.")
+def retrain(topic: Path, web: Path | None, replace: bool, restore: int | None) -> None:
+    """Train anew, with people's labels, and replace the model unless the old one is better.
+
+    Both judge the labelled pages that were drawn at random and taught neither.
+    Exit status 1: the old model stays.
+    """
+    from focused.cli import retraining
+
+    if restore is not None:
+        sys.exit(retraining.restore(topic, restore))
+    sys.exit(retraining.retrain(topic, web, replace=replace))
+
+
+@main.group("topic")
+def topic_group() -> None:
+    """Topics: begin one."""
+
+
+@topic_group.command("new")
+@click.argument("name")
+@click.option("--keywords", required=True, help="Words and phrases, with commas between them.")
+@click.option("--seeds", type=_FILE, required=True, help="A file of URLs, one a line.")
+@click.option("--user-agent", required=True, help='Yours, like "MyBot/1.0 (+https://my.site)".')
+@click.option("--folder", type=_FOLDER, default=Path("topics"), show_default=True)
+@click.option("--pages", type=click.IntRange(min=5), default=100, show_default=True)
+@click.option("--web", type=_FOLDER, help="Fetch from this recorded web instead of the live one.")
+@click.option("--delay-s", type=_SECONDS, callback=_finite, help="Override politeness.delay_s.")
+def topic_new(
+    name: str,
+    keywords: str,
+    seeds: Path,
+    user_agent: str,
+    folder: Path,
+    pages: int,
+    web: Path | None,
+    delay_s: float | None,
+) -> None:
+    """From keywords and a few pages to a topic file and a first classifier."""
+    from focused.cli.new_topic import Idea, new_topic
+
+    words = tuple(word.strip() for word in keywords.split(",") if word.strip())
+    idea = Idea(name, words, seeds, user_agent, folder)
+    new_topic(idea, pages=pages, web=web, delay_s=delay_s)
+
+
+@main.command()
 @click.argument("folders", type=_FOLDER, nargs=-1, required=True)
 @click.option("--web", type=_FOLDER, help="A recorded web whose labels judge the harvest.")
 @click.option("--plot", type=_FILE, help="Where the curves of several crawls are drawn.")

@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -20,12 +21,16 @@ from focused.archive import harvested_pages
 from focused.directory.samples import training_samples
 from focused.errors import TrainingError
 from focused.frontier.store import StateStore
+from focused.labels.label import Label
 from focused.labels.label_file import read_labels
+from focused.labels.roles import teaching
 from focused.learning.apprentice import Apprentice
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.link_prior import load_prior
-from focused.learning.model_store import model_is_stale, save_model
-from focused.learning.training import train_topic
+from focused.learning.model_making import install, make_model, noted_urls
+from focused.learning.model_store import model_is_stale
+from focused.learning.samples import FetchPage
+from focused.recorded.kept_pages import kept_page_reader
 from focused.recorded.pages import page_reader
 from focused.recorded.store import RecordedWeb
 from focused.scrapy_addon.model_watch import ModelWatch, named_judge
@@ -57,47 +62,48 @@ def training_urls(topic: Topic) -> frozenset[str]:
     the one whose page was learned from, as the training noted it.
     """
     listed = (normalise(entry.url) for entry in training_samples(topic.training).entries)
-    noted = _noted_urls(topic)
+    noted = noted_urls(topic.training.model)
     learned_from = noted.read_text(encoding="utf-8").splitlines() if noted.is_file() else []
-    return frozenset(url for url in (*listed, *learned_from) if url)
-
-
-def _noted_urls(topic: Topic) -> Path:
-    return topic.training.model.with_suffix(".urls")
+    taught = (normalise(label.url) for label in teaching(labels_of(topic)))
+    return frozenset(url for url in (*listed, *learned_from, *taught) if url)
 
 
 def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -> None:
     """Train the topic's model; write it, its card, and the URLs it learned from."""
     for remark in training_samples(topic.training).remarks:
         say(f"training.directory: {remark}")
-    learned_from: set[str] = set()
+    with sample_pages(topic, web, replay=replay, say=say) as fetch:
+        made = make_model(topic, fetch, now=time.time(), labels=labels_of(topic))
+    install(made, topic.training.model)
+    say(f"wrote {topic.training.model} and its card beside it")
+    for warning in made.model.report.warnings:
+        say(f"warning: {warning}")
 
-    def noting(fetch: Callable[[str], Page | None]) -> Callable[[str], Page | None]:
-        def fetch_and_note(url: str) -> Page | None:
-            page = fetch(url)
-            if page is not None:
-                learned_from.add(page.url)
-            return page
 
-        return fetch_and_note
+def labels_of(topic: Topic) -> tuple[Label, ...]:
+    """What people said of pages for this topic, so far."""
+    return () if topic.training.labels is None else read_labels(topic.training.labels)
 
+
+@contextmanager
+def sample_pages(
+    topic: Topic, web: Path | None, *, replay: str | None, say: Say
+) -> Iterator[FetchPage]:
+    """Give the function that samples' pages are had by, first of all from beside the labels.
+
+    Those of the directory come from a recorded web when there is one, else from a
+    crawl of their own, which begins when the first is asked for.
+    """
     path = topic.training.labels
-    labels = read_labels(path) if path is not None and path.is_file() else ()
+    kept = kept_page_reader(path) if path else lambda url: None
     if web is not None:
         with RecordedWeb.open(web) as recorded:
-            read = noting(page_reader(recorded))
-            model = train_topic(topic, read, now=time.time(), labels=labels)
+            recorded_page = page_reader(recorded)
+            yield lambda url: kept(url) or recorded_page(url)
     else:
         # Fetched when first asked for: what is wrong with the directory is told before.
         pages = cache(lambda: _fetch_samples(topic, replay, say))
-        fetched = noting(lambda url: pages().get(url))
-        model = train_topic(topic, fetched, now=time.time(), labels=labels)
-    save_model(model, topic.training.model)
-    noted = "".join(f"{url}\n" for url in sorted(learned_from))
-    _noted_urls(topic).write_text(noted, encoding="utf-8")
-    say(f"wrote {topic.training.model} and its card beside it")
-    for warning in model.report.warnings:
-        say(f"warning: {warning}")
+        yield lambda url: kept(url) or pages().get(url)
 
 
 def _fetch_samples(topic: Topic, replay: str | None, say: Say) -> dict[str, Page]:

@@ -1,0 +1,141 @@
+"""``focused retrain``: a new model from directory and labels, and whether it takes over."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from focused.errors import LabelError
+from focused.labels.label import Label
+from focused.labels.roles import judging, teaching
+from focused.learning.model_making import Made, install, make_model
+from focused.learning.model_store import load_model
+from focused.learning.model_versions import (
+    keep_version,
+    note_changes,
+    restore_version,
+    versions_folder,
+)
+from focused.learning.report import TrainedModel
+from focused.learning.samples import FetchPage
+from focused.learning.succession import (
+    FEW_PAGES,
+    Finding,
+    HeldOut,
+    Succession,
+    WordChanges,
+    compare_judges,
+    word_changes,
+)
+from focused.learning.succession_text import render_succession
+from focused.scrapy_addon.guide import labels_of, sample_pages, training_urls
+from focused.topic import Topic
+from focused.topic_file import load_topic
+from focused.web.page import Page
+from focused.web.url import normalise
+
+STAYS = 1
+"""Exit status when the old model stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A new model, and how it did against the one in office; None where none is."""
+
+    made: Made
+    old: TrainedModel | None
+    succession: Succession | None
+
+
+def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
+    """Train anew, compare, and replace the model unless the old one is better; the exit status."""
+    topic = load_topic(topic_file)
+    labels = labels_of(topic)
+    if not teaching(labels) and not judging(labels):
+        raise LabelError(
+            f"{topic.training.labels}: there are no labels yet; "
+            f"give some: focused label {topic.output.folder}"
+        )
+    with sample_pages(topic, web, replay=None, say=click.echo) as fetch:
+        candidate = _candidate(topic, labels, fetch)
+    return _decide(topic, candidate, replace=replace)
+
+
+def restore(topic_file: Path, number: int) -> int:
+    """Put an earlier version back in office."""
+    model = load_topic(topic_file).training.model
+    kept = restore_version(model, number)
+    click.echo(f"{model}: version {number} is in office again; what it replaced is version {kept}")
+    return 0
+
+
+def _candidate(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage) -> _Candidate:
+    path = topic.training.model
+    old = load_model(path) if path.exists() else None
+    made = make_model(topic, fetch, now=time.time(), labels=labels)
+    samples = made.model.report.samples
+    click.echo(
+        f"trained on {samples.good} good and {samples.other} other samples, "
+        f"{len(teaching(labels))} of them labelled by people"
+    )
+    for warning in made.model.report.warnings:
+        click.echo(f"warning: {warning}")
+    held_out = _held_out(topic, labels, fetch, made)
+    if old is None or not held_out.pages:
+        return _Candidate(made, old, None)
+    rng = np.random.default_rng(made.model.report.seed)
+    found = compare_judges(old.classifier, made.model.classifier, held_out, rng)
+    return _Candidate(made, old, found)
+
+
+def _held_out(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, made: Made) -> HeldOut:
+    """The judge's labels with their pages; what either model learned from is left out."""
+    taught = training_urls(topic) | made.learned_from
+    pages: list[Page] = []
+    truth: list[bool] = []
+    for label in judging(labels):
+        page = None if normalise(label.url) in taught else fetch(label.url)
+        if page is not None:
+            pages.append(page)
+            truth.append(label.verdict == "yes")
+    return HeldOut(tuple(pages), tuple(truth))
+
+
+def _decide(topic: Topic, candidate: _Candidate, *, replace: bool) -> int:
+    path, old, made = topic.training.model, candidate.old, candidate.made
+    if old is None:
+        install(made, path)
+        click.echo(f"wrote {path} and its card beside it")
+        return 0
+    words = word_changes(old, made.model)
+    why = _why_the_old_stays(candidate.succession)
+    if why and not replace:
+        click.echo(_told("The new model", made, candidate.succession, words))
+        click.echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
+        return STAYS
+    number = keep_version(path)
+    install(made, path)
+    text = _told(f"Version {number + 1}", made, candidate.succession, words)
+    changes = note_changes(path, text)
+    click.echo(text)
+    click.echo(
+        f"\nwrote {path}, its card, and {changes.name}; the old model is version {number} in "
+        f"{versions_folder(path)} (focused retrain {topic.path} --restore {number})"
+    )
+    return 0
+
+
+def _why_the_old_stays(found: Succession | None) -> str:
+    if found is None:
+        return "no page was held out that could tell which model is better"
+    if found.finding is Finding.TOO_FEW:
+        return f"{found.pages} held-out pages are too few, {FEW_PAGES} are needed"
+    return "the old model is better" if found.finding is Finding.WORSE else ""
+
+
+def _told(title: str, made: Made, found: Succession | None, words: WordChanges) -> str:
+    return render_succession(title, made.model.report.trained_at, found, words)
