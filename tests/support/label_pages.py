@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import shutil
 import threading
@@ -111,10 +112,12 @@ def tools() -> tuple[str, str]:
     """Where Chromium and its driver are; without them CI fails, and others skip."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     driver = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver")
-    if chromium and driver:
+    selenium = importlib.util.find_spec("selenium")
+    if chromium and driver and selenium:
         return chromium, driver
-    missing = "chromium" if not chromium else "chromium-driver"
-    reason = f"{missing} is not installed: apt-get install chromium chromium-driver"
+    found = {"chromium": chromium, "chromium-driver": driver, "selenium (make setup)": selenium}
+    missing = ", ".join(name for name, one in found.items() if not one)
+    reason = f"not installed: {missing}; apt-get install chromium chromium-driver"
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
