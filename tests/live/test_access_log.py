@@ -1,7 +1,8 @@
 """The server's own log of a concurrent crawl tells whether each rule of politeness was kept.
 
 Fourteen hosts at six loopback addresses, asked by links, redirects, retries and by
-downloads that bypass the frontier, all at once.
+downloads that bypass the frontier, all at once, by an operator in haste: his settings of
+Scrapy would break each rule.
 """
 
 from __future__ import annotations
@@ -41,6 +42,21 @@ RULES = Rules(
     fetch_time_factor=FACTOR,
 )
 RETRY_AFTER_S = 2  # longer than the first back-off, which would hide it
+HASTE = {
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 100,
+    "DOWNLOAD_DELAY": 0,
+    "RANDOMIZE_DOWNLOAD_DELAY": False,
+    "ROBOTSTXT_OBEY": False,
+    "AUTOTHROTTLE_ENABLED": True,
+    "RETRY_ENABLED": True,
+    "RETRY_TIMES": 50,
+    "REDIRECT_ENABLED": True,
+    "METAREFRESH_ENABLED": True,
+    "COOKIES_ENABLED": True,
+    "HTTPCACHE_ENABLED": True,
+    "HTTPCACHE_IGNORE_HTTP_CODES": "429,503",  # or a retry would be answered from the cache
+    "USER_AGENT": "Hasty/1.0",
+}
 TEXT = {"Content_Type": "text/plain"}
 BYPASSING = (
     *(("a.test", f"/picture-{n}") for n in range(3)),
@@ -120,6 +136,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
             OWN_DOWNLOADS=",".join(served.url(host, path) for host, path in BYPASSING),
             OWN_DOWNLOADS_AT_ONCE=1,
             OWN_DOWNLOADS_FILE=folder / "came.json",
+            HTTPCACHE_DIR=folder / "cache",
+            **HASTE,
         )
     assert done.status == 0, done.said
     came = json.loads((folder / "came.json").read_text())
