@@ -52,8 +52,9 @@ def none_in_time(hosts: Hosts, left_s: float, now: float) -> bool:
 
 def why_none_in_time(frontier: Frontier) -> str:
     """The reason for the end when :func:`none_in_time`."""
-    hosts, links = frontier.hosts.with_links, len(frontier)
-    left = f"{_count(hosts, 'host')}, {_count(links, 'link')}"
+    hosts = [host for host in frontier.hosts if host.in_turn]
+    links = sum(map(frontier.count, hosts))
+    left = f"{_count(len(hosts), 'host')}, {_count(links, 'link')}"
     return f"only hosts are left that are not due before the time budget is spent: {left}"
 
 
