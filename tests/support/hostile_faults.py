@@ -12,6 +12,7 @@ import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice, product
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.access_rules import ROBOTS
@@ -19,6 +20,8 @@ from tests.support.hostile_hosts import Asked, Behaviour
 from tests.support.recorded_web import html
 
 MAX_PAGE_BYTES = 1_000_000
+LONG_URL = "/" + 100_000 * "x"
+MIRRORED = [f"/{n}" for n in range(5)]
 PRIVATE = "127.9.9.9"
 PRIVATE_LINKS = (
     f"http://{PRIVATE}/",
@@ -138,6 +141,18 @@ async def robots_loop(asked: Asked) -> None:
     await asked.answer(301, Location=f"/robots-{asked.times}.txt")
 
 
+def _links(most_bytes: int) -> bytes:
+    """As many links to different pages as fit: a million in 13 MB."""
+    names = islice(product("0123456789abcdefghijklmnopqrstuv", repeat=4), most_bytes // 13)
+    return "".join(f"<a href={''.join(name)}>" for name in names).encode()
+
+
+async def _mirror(asked: Asked) -> None:
+    """The same at each host, path by path."""
+    said = f"whale in the mirror {sha256(asked.path.encode()).hexdigest()} " * 30
+    await asked.answer(200, html(f"mirror {asked.path}", *MIRRORED, text=said))
+
+
 FAULTS: Mapping[str, Fault] = {
     "hang": Fault("timeout", hang),
     "drip": Fault("timeout", drip),
@@ -151,7 +166,8 @@ FAULTS: Mapping[str, Fault] = {
     "down": Fault("http-5xx", status(503)),
     "endless-body": Fault("too-large", endless_body),
     "endless-headers": Fault("too-large", endless_headers),
-    "huge": Fault("too-large", status(200, b"<p>much</p>" * 200_000)),
+    "huge": Fault("too-large", status(200, bytes(MAX_PAGE_BYTES + 1))),
+    "million-links": Fault("too-large", status(200, _links(14_000_000))),
     "bomb": Fault("too-large", status(200, _BOMB, Content_Encoding="gzip")),
     "picture": Fault("wrong-type", status(200, b"\x89PNG\r\n", Content_Type="image/png")),
     "disguised": Fault("wrong-type", status(200, b"\x89PNG\r\n\x1a\n" + bytes(500))),
@@ -163,6 +179,9 @@ FAULTS: Mapping[str, Fault] = {
     "to-file": Fault("bad-redirect", status(302, Location="file:///etc/passwd")),
     "to-private": Fault("redirected", status(302, Location=PRIVATE_LINKS[0])),
     "links-private": Fault("fetched", page("links", *PRIVATE_LINKS, "file:///etc/passwd")),
+    "long-urls": Fault("fetched", page("links far", f"/short{LONG_URL}", f"?{LONG_URL}")),
+    "to-long-url": Fault("reset", status(302, Location=LONG_URL)),  # the line is no header
+    "rebinds": Fault("private-address", page("never seen")),  # after its robots.txt
     "bad-charset": Fault(
         "fetched", status(200, b"\xff\xfe\xc3\x28 whale \x81", Content_Type="text/html; charset=x")
     ),
@@ -170,8 +189,9 @@ FAULTS: Mapping[str, Fault] = {
     "noindex": Fault("noindex", page("whale in secret", X_Robots_Tag="noindex")),
     "nofollow": Fault("fetched", page("whale without links", "/never", X_Robots_Tag="nofollow")),
     "near": Fault("fetched", page("whale " + " ".join(f"word{n}" for n in range(300)))),
-    "mirror": Fault("fetched", status(200, html("mirror", text="whale in the mirror " * 30))),
+    "mirror": Fault("fetched", _mirror),
     "robots-down": Fault("http-5xx", status(503), robots=True),
+    "robots-throttled": Fault("http-429", status(429, Retry_After="1"), robots=True),
     "robots-hangs": Fault("timeout", hang, robots=True),
     "robots-resets": Fault("reset", reset, robots=True),
     "robots-closed": Fault(
@@ -221,9 +241,14 @@ async def _soft_404(asked: Asked) -> None:
 
 
 async def _many_links(asked: Asked) -> None:
-    links = [f"/{n}" for n in range(20_000)] if asked.path == "/" else []
-    await asked.answer(200, html("Many", *links, text=f"one of many {asked.path}"))
+    many = _links(MAX_PAGE_BYTES) if asked.path == "/" else html(asked.path, text="one of many")
+    await asked.answer(200, many)
 
+
+SLOW: Mapping[str, Behaviour] = {
+    "crawl-delay": status(200, f"User-agent: *\nCrawl-delay: {10**12}\n")
+}
+"""Hosts that nobody has the time to ask twice."""
 
 TRAPS: Mapping[str, Behaviour] = {
     "answers-all": _answers_everything,

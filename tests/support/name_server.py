@@ -29,6 +29,7 @@ class Says:
     minimum_s: int | None = None
     silent: bool = False
     long: bool = False  # too long for a datagram
+    loops: bool = False  # a name in the answer is compressed to itself
 
 
 NO_SUCH_NAME = Says(code=dns.ENAME, minimum_s=60)
@@ -68,6 +69,9 @@ class NameServer:
             says = self._next(name.lower(), kind, again=over_tcp)
         if says.silent:
             return None
+        if says.loops:
+            head = data[:2] + b"\x81\x80" + b"\0\1" * 2 + bytes(4)
+            return head + data[12:] + struct.pack("!H", 0xC000 + len(data)) + data[-4:] + bytes(6)
         reply = dns.Message(question.id, answer=1, rCode=says.code, recAv=1)
         reply.queries = question.queries
         reply.maxSize = 0 if over_tcp else 512
