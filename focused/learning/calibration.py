@@ -5,6 +5,8 @@ All from out-of-fold evidence: what a model said of samples it had not seen.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,8 @@ ENOUGH_FOR_STEPS = 30
 
 # Chosen on some hundred samples, a threshold outside these would be chance.
 _THRESHOLD_RANGE = (0.3, 0.7)
+
+_LOWEST = 500.0  # log-odds below are no different and would overflow
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -72,6 +76,21 @@ class Curve:
         if not self.points:
             return smooth
         return np.asarray((smooth + np.interp(evidence, self.points, self.shares)) / 2)
+
+    def at(self, evidence: float) -> float:
+        """The probability of one piece of evidence, sooner than by arrays."""
+        log_odds = self.slope * evidence + self.offset
+        smooth = 1 / (1 + math.exp(-log_odds)) if log_odds > -_LOWEST else math.exp(-_LOWEST)
+        if not self.points:
+            return smooth
+        place = bisect_right(self.points, evidence)
+        if 0 < place < len(self.points):
+            (low, high), (least, most) = (
+                self.points[place - 1 : place + 1],
+                self.shares[place - 1 : place + 1],
+            )
+            return (smooth + least + (most - least) * (evidence - low) / (high - low)) / 2
+        return (smooth + self.shares[min(place, len(self.points) - 1)]) / 2
 
 
 def platt(evidence: Floats, good: Bools, weights: Floats | None = None) -> tuple[float, float]:

@@ -45,7 +45,8 @@ class Taxonomy:
     def likeliest(self, vector: DocumentVector, good: bool) -> str:
         """The likeliest category on the given side; of both when that side is empty."""
         joint = self.log_likelihood[:, vector.ids] @ vector.values + self.log_prior
-        posterior = self._down(joint[:, None])[:, 0]
+        # Flat, all are held against the same sum: it makes no one likelier.
+        posterior = joint if len(self._families) == 1 else self._down(joint[:, None])[:, 0]
         side = self._sides == good
         among = np.where(side, posterior, -np.inf) if side.any() else posterior
         return self.categories[int(np.argmax(among))]

@@ -78,7 +78,7 @@ class TopicClassifier:
         few = len(vector.ids) < MIN_KNOWN_WORDS
         if few or vector.known_share < calibration.min_known_share:
             return Judgement(calibration.prior, on_topic=False, known=False)
-        share = float(calibration.curve(np.array(self.evidence(vector))))
+        share = min(calibration.curve.at(self.evidence(vector)), 1.0 - 1e-12)
         relevance = sigmoid(logit(share) + calibration.shift)
         on_topic = relevance >= self.threshold
         return Judgement(relevance, on_topic, True, self.taxonomy.likeliest(vector, on_topic))

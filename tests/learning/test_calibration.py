@@ -155,3 +155,10 @@ def test_a_sample_of_weight_three_counts_as_three():
     first = measure(expit(evidence), good, 0.5, weights)
     second = measure(expit(evidence[repeated]), good[repeated], 0.5)
     assert astuple(first) == pytest.approx(astuple(second))
+
+
+@given(evidence=st.floats(-1e6, 1e6) | st.sampled_from([-1.0, 0.0, 0.5, 2.0]), steps=st.booleans())
+def test_one_piece_of_evidence_has_the_probability_that_it_has_among_others(evidence, steps):
+    points = ((-1.0, 0.0, 0.5, 2.0), (0.1, 0.2, 0.2, 0.9)) if steps else ((), ())
+    curve = Curve(1.5, -0.5, *points)
+    assert curve.at(evidence) == pytest.approx(float(curve(np.array([evidence]))[0]), abs=1e-12)
