@@ -11,16 +11,21 @@ from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 
 MAX_LINES = 1_000
+_MAX_EXAMPLES = 3
 OTHERS = "(other hosts)"
 
 
 class TrapLine(msgspec.Struct):
-    """``pages`` were lost to traps of that kind, and ``links`` were refused, on ``site``."""
+    """``pages`` were lost to traps of that kind, and ``links`` were refused, on ``site``.
+
+    ``examples`` are the first URLs that were refused, each once, three at most.
+    """
 
     site: str
     kind: str
     pages: int = 0
     links: int = 0
+    examples: list[str] = []  # a struct copies it
 
 
 class TrapTally:
@@ -52,10 +57,12 @@ class TrapTally:
         line.pages += pages
         self._keep(line)
 
-    def refused(self, site: str, kind: str) -> None:
+    def refused(self, site: str, kind: str, url: str) -> None:
         """A link was refused at the door, or dropped at its turn."""
         line = self._line(site, kind)
         line.links += 1
+        if len(line.examples) < _MAX_EXAMPLES and url not in line.examples:
+            line.examples.append(url)
         self._keep(line)
 
     def _line(self, site: str, kind: str) -> TrapLine:
@@ -67,4 +74,4 @@ class TrapTally:
 
     def _keep(self, line: TrapLine) -> None:
         key = xxhash.xxh3_128_digest(f"{line.site} {line.kind}".encode("utf-8", "replace"))
-        self._store.put("trap_lines", key, pack([line.site, line.kind, line.pages, line.links]))
+        self._store.put("trap_lines", key, pack(msgspec.structs.astuple(line)))

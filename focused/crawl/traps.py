@@ -86,7 +86,7 @@ class Traps:
         closed = self._places.closed(url)
         if closed is None:
             return None
-        self.tally.refused(closed.site, closed.reason)
+        self.tally.refused(closed.site, closed.reason, url)
         return closed.reason
 
     def at_its_turn(self, link: QueuedLink) -> FailureKind | None:
@@ -101,7 +101,7 @@ class Traps:
     def counted(self, reason: str | None, url: str) -> str | None:
         """The same reason for which a URL was refused; it is counted if it is a trap's."""
         if reason is not None and reason.startswith(KIND):
-            self.tally.refused(host_of(url), reason)
+            self.tally.refused(host_of(url), reason, url)
         return reason
 
     def settled(self, link: QueuedLink, outcome: Outcome, settled: Settled) -> None:
