@@ -39,6 +39,20 @@ def write_whole(path: Path, content: bytes) -> Path:
     return path
 
 
+def append_whole(descriptor: int, content: bytes) -> None:
+    """Append ``content`` and force it to the disk, or leave the file as it was. Raises OSError."""
+    before = os.fstat(descriptor).st_size
+    try:
+        written = 0
+        while written < len(content):
+            written += os.write(descriptor, content[written:])
+        os.fsync(descriptor)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(descriptor, before)
+        raise
+
+
 def write_json(path: Path, value: object) -> Path:
     """Write ``path`` anew as JSON that people can read; returns it. Raises OSError."""
     text = json.dumps(value, indent=1, ensure_ascii=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from focused.archive import Archive, export
+from focused.crawl.aftermath import Aftermath
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
@@ -31,7 +32,6 @@ from focused.crawl.waiting import (
     why_none_in_time,
 )
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.exploration import barren_after
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.store import StateStore
 from focused.learning.judge_in_office import JudgeInOffice
@@ -116,8 +116,10 @@ class Crawl:
         )
         self._follow_links = follow_links
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
-        self._steering = policy.steering
         self._apprenticeship = Apprenticeship(policy, self.frontier, store)
+        self._aftermath = Aftermath(
+            self.frontier, self._care, self.traps, self._apprenticeship, policy.steering
+        )
         self._tenure = Tenure(office, self._apprenticeship, store)
         self.visits = Visits(self.frontier.hosts, self._care, self._leases)
         self.robots = RobotsErrands(
@@ -279,11 +281,7 @@ class Crawl:
         refusal = refusal or FailureKind.ROBOTS
         has_row = self._care.has_row(host, refusal)
         excluded = self._settling.exclude(link, refusal, now, has_row=has_row)
-        self.frontier.settle(offer, host.pace, now)
-        if refusal is not FailureKind.MIRROR:
-            self._care.mirrors.failed(link.url)
-        self._queue_freed(now)
-        self._steer(excluded, now)
+        self._aftermath.of_exclusion(offer, excluded, now)
         return None
 
     def _settle_page(self, offer: Offer, outcome: Outcome, now: float) -> Settled:
@@ -293,29 +291,8 @@ class Crawl:
         if settled.will_retry:
             self.frontier.retry(offer, pace, now)
             return settled
-        if settled.outcome == "fetched":
-            self._care.fetched(offer.host, offer.link.url, settled)
-        elif settled.outcome != "feed":
-            self._care.mirrors.failed(offer.link.url)
-        self.traps.settled(offer.link, outcome, settled)
-        offer.host.asked += 1
-        if settled.outcome != "redirected":
-            offer.host.barren = barren_after(offer.host.barren, settled.brought)
-        self.frontier.settle(offer, pace, now)
-        self._queue_freed(now)
-        self._apprenticeship.learn(settled)
-        if settled.outcome == "fetched":
-            self._apprenticeship.refresh(offer.host, now)
-        self._steer(settled, now)
+        self._aftermath.of_page(offer, outcome, settled, pace, now)
         return settled
-
-    def _queue_freed(self, now: float) -> None:
-        for link in self._care.mirrors.take_freed():
-            self.frontier.push(link, now)
-
-    def _steer(self, settled: Settled, now: float) -> None:
-        if self._steering is not None:
-            self.frontier.reprioritise(self._steering.after(settled), now)
 
     def _queue_sitemap(self, url: str, now: float) -> None:
         if self._follow_links:

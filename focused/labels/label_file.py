@@ -17,6 +17,7 @@ import msgspec
 
 from focused.errors import LabelError
 from focused.labels.label import Label
+from focused.whole_file import append_whole
 
 
 class _Undo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,27 +98,14 @@ class LabelFile:
         if whole < len(content):
             self._file.truncate(whole)
         elif content and not content.endswith(b"\n"):
-            self._write_bytes(b"\n")
+            append_whole(self._file.fileno(), b"\n")
         return standing
 
     def _write(self, line: Label | _Undo) -> None:
         try:
-            self._write_bytes(msgspec.json.encode(line) + b"\n")
+            append_whole(self._file.fileno(), msgspec.json.encode(line) + b"\n")
         except OSError as error:
             raise LabelError(f"{self.path}: cannot be written: {error.strerror}") from error
-
-    def _write_bytes(self, content: bytes) -> None:
-        """All of ``content``, or nothing: half a line would spoil the next one."""
-        descriptor = self._file.fileno()
-        before = os.fstat(descriptor).st_size
-        try:
-            written = 0
-            while written < len(content):
-                written += os.write(descriptor, content[written:])
-            os.fsync(descriptor)
-        except OSError:
-            os.ftruncate(descriptor, before)
-            raise
 
 
 def read_labels(path: Path) -> tuple[Label, ...]:

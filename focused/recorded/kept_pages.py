@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -18,6 +17,7 @@ from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import Fetched, Page
 from focused.web.parse import parse_page
 from focused.web.warc import response_record
+from focused.whole_file import append_whole
 
 _CHUNK_BYTES = 1 << 16
 
@@ -52,15 +52,9 @@ class KeptPages:
         if fetched.url in self._urls:
             return
         record = response_record(fetched, at)
-        before = self._file.seek(0, os.SEEK_END)
         try:
-            written = 0
-            while written < len(record):
-                written += os.write(self._file.fileno(), record[written:])
-            os.fsync(self._file.fileno())
+            append_whole(self._file.fileno(), record)
         except OSError as error:
-            with suppress(OSError):
-                os.ftruncate(self._file.fileno(), before)
             raise LabelError(f"{self.path}: cannot be written: {error.strerror}") from error
         self._urls.add(fetched.url)
 
