@@ -153,9 +153,8 @@ def test_every_package_tells_in_its_docstring_what_it_is(package: Path) -> None:
 
 def test_every_decision_tells_context_decision_and_consequences_in_few_lines() -> None:
     decisions = sorted((DOCS / "decisions").glob("*.md"))
-    numbers = [file.name[:5] for file in decisions]
-    assert numbers[0] == "0001-"
-    assert len(set(numbers)) == len(numbers)
+    numbers = [int(file.name[:4]) for file in decisions]
+    assert numbers == list(range(1, len(decisions) + 1))
     for file in decisions:
         text = file.read_text()
         assert re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", file.name)
