@@ -229,4 +229,5 @@ def _as_json(value: object) -> object:
         return {key: _as_json(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_as_json(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+    # Who reads the settings may stand in another directory than who started the crawl.
+    return str(value.absolute()) if isinstance(value, Path) else value

@@ -535,6 +535,17 @@ def test_a_description_of_a_topic_holds_every_section_as_json(folder: Path) -> N
     assert told["training"]["directory"] == [str(folder / "samples.tsv")]
 
 
+def test_a_description_names_paths_that_are_right_from_any_directory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = write(folder, SMALLEST)
+    monkeypatch.chdir(folder)
+    told = json.loads(json.dumps(describe(load_topic(Path(written.name)))))
+    assert told["path"] == str(written)
+    assert Path(told["training"]["labels"]).is_relative_to(folder)
+    assert Path(told["output"]["folder"]).is_absolute()
+
+
 def test_the_example_loads() -> None:
     assert load_topic(EXAMPLE).name == "example"
 

@@ -117,6 +117,7 @@ def make_report(
     crawl: CrawlFolder, labels: Labels | None = None, good: Collection[str] | None = None
 ) -> CrawlReport:
     """Gather the figures of one crawl."""
+    labels = labels_that_judge(crawl, labels, good)
     pages = crawl.pages
     counted = metrics.harvest_pages(pages)
     on_topic = counted["on_topic"].to_numpy(dtype=bool)
@@ -180,6 +181,15 @@ def good_categories(crawl: CrawlFolder, good: Collection[str] | None = None) -> 
             "used without the categories that are the topic"
         )
     return [str(category) for category in found]
+
+
+def labels_that_judge(
+    crawl: CrawlFolder, labels: Labels | None, good: Collection[str] | None = None
+) -> Labels | None:
+    """``labels``, or None where none is of a good category: then they are of other topics."""
+    if not labels or not metrics.relevant_urls(labels, good_categories(crawl, good)):
+        return None
+    return labels
 
 
 def _by_labels(

@@ -19,6 +19,7 @@ from focused.evaluation.report import (
     CrawlReport,
     Labels,
     good_categories,
+    labels_that_judge,
     make_report,
     write_report,
 )
@@ -47,6 +48,7 @@ def print_report(
     a folder that cannot be written is told and no error.
     """
     crawl = read_crawl(folder)
+    labels = labels_that_judge(crawl, labels, good)
     report = make_report(crawl, labels, good)
     console.print(_figures(report))
     for warning in () if report.drift is None else report.drift.warnings:

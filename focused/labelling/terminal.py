@@ -47,6 +47,11 @@ class Terminal:
                     key = self._read_key().lower()
                 except (KeyboardInterrupt, EOFError):
                     return
+                except OSError as error:
+                    raise LabelError(
+                        "there is no terminal to read keys from: leave --terminal out, "
+                        f"or run this where somebody can type ({error.strerror})"
+                    ) from error
                 if key in ("q", "\x03", "\x04", ""):
                     return
                 try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from focused.labels.roles import role_of
 from focused.web.page import Page
 
 MAX_GOOD = 60
@@ -28,9 +29,15 @@ class Proposals:
 def propose(
     judged: Iterable[tuple[Page, float]], seeds: Collection[str], threshold: float
 ) -> Proposals:
-    """Those from ``threshold`` on as good, those far below as other; ``seeds`` are URLs."""
+    """Those from ``threshold`` on as good, those far below as other; ``seeds`` are URLs.
+
+    Of the pages found none is proposed that is the judge's (:mod:`focused.labels.roles`):
+    a model that has learned from it cannot be measured by it.
+    """
     ranked = sorted(judged, key=lambda each: (-each[1], each[0].url))
-    found = [each for each in ranked if each[0].url not in seeds]
+    found = [
+        each for each in ranked if each[0].url not in seeds and role_of(each[0].url) == "teach"
+    ]
     good = [each for each in found if each[1] >= threshold]
     other = [each for each in reversed(found) if each[1] < min(_FAR_OFF, threshold)]
     return Proposals(

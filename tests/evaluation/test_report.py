@@ -129,6 +129,13 @@ def test_other_good_categories_may_be_named(crawl: Path) -> None:
     assert judged["on_topic"] == 1
 
 
+def test_labels_of_other_topics_alone_do_not_judge(crawl: Path) -> None:
+    """A recorded web knows nothing of a topic that somebody made up."""
+    labels = {A: ["Top/Whales"], B: ["Top/Other"]}
+    assert report_data(crawl, labels)["by_labels"] is None
+    assert "by labels" not in printed(crawl, labels)
+
+
 def test_labels_without_good_categories_are_an_error(tmp_path: Path) -> None:
     folder = write_crawl(tmp_path, [page(A)])
     with pytest.raises(StateError, match=r"settings\.json: topic\.training\.good is missing"):

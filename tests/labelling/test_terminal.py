@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from focused.errors import LabelError
 from focused.labelling.terminal import Terminal
 from focused.labels.label_file import LabelFile
 from focused.labels.roles import judges_lot
@@ -48,6 +49,17 @@ def test_other_keys_label_nothing(tmp_path: Path, file: LabelFile) -> None:
     write_crawl(tmp_path, pages=24)
     play(tmp_path, file, ["x", "9", "0", "²", "\x1b[A", "u", " ", "b", "\r", "q"])
     assert file.labels == ()
+
+
+def test_without_a_terminal_it_says_so(tmp_path: Path, file: LabelFile) -> None:
+    write_crawl(tmp_path, pages=24)
+
+    def no_terminal() -> str:
+        raise OSError(6, "No such device or address")
+
+    asked = Terminal(session(tmp_path, file), clock=lambda: 7.0, read_key=no_terminal)
+    with pytest.raises(LabelError, match="no terminal"):
+        asked.run()
 
 
 @pytest.mark.parametrize("end", ["q", "\x03", "\x04", ""])
