@@ -35,7 +35,7 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     settings = project_settings(_given(topic_file, options))
     folder = topic_of(settings).output.folder
     if fresh and folder.exists():
-        click.echo(f"focused: the earlier crawl was moved to {_move_away(folder)}", err=True)
+        click.echo(f"focused: the earlier crawl was moved to {move_away(folder)}", err=True)
     with ExitStack() as stack:
         if options.web is not None:
             replay = stack.enter_context(ReplayProcess(options.web))
@@ -61,10 +61,10 @@ def _given(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
     }
 
 
-def _move_away(folder: Path) -> Path:
+def move_away(folder: Path) -> Path:
     """Rename a crawl's folder to the first free name beside it: nothing is ever deleted."""
     if not (folder / "state").is_dir():
-        raise StateError(f"{folder} is no crawl's folder: --fresh leaves it alone")
+        raise StateError(f"{folder} is no crawl's folder: it is left where it is")
     StateStore.reopen(folder / "state").close()  # raises while a crawl runs on it
     number = 1
     while (aside := folder.with_name(f"{folder.name}.{number}")).exists():

@@ -7,24 +7,23 @@ samples; they are written into a directory file, to be looked through.
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from focused.archive import harvested_pages
-from focused.errors import ConfigurationError, TrainingError
+from focused.cli.begun_topic import DIRECTORY_HEAD, Idea, begin_topic
+from focused.errors import StateError, TrainingError
 from focused.frontier.store import StateStore
 from focused.learning.keyword_judge import KeywordJudge
 from focused.learning.model_making import install, make_model
 from focused.learning.proposals import Proposals, propose
 from focused.learning.report import TrainedModel
 from focused.recorded.serve_process import ReplayProcess
+from focused.scrapy_addon.session import session_of
 from focused.topic import Topic
 from focused.topic_file import load_topic
 from focused.web.page import Page
@@ -34,28 +33,17 @@ from spiders.first import FirstSpider
 from spiders.running import project_settings, run
 
 _FEWEST = 5
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Idea:
-    """What somebody has to say of a new topic."""
-
-    name: str
-    keywords: tuple[str, ...]
-    seeds: Path
-    user_agent: str
-    folder: Path
+_BY_THE_USER = "shutdown"  # Scrapy's word for Ctrl-C
 
 
 def new_topic(idea: Idea, *, pages: int, web: Path | None, delay_s: float | None) -> None:
     """Write the topic's files, crawl around its seeds, and train its first classifier."""
-    path = _write_topic(idea)
+    begin_topic(idea)
+    path, start = idea.topic_file, idea.start
     topic = load_topic(path)
     judge = KeywordJudge(topic.training.keywords)
-    start = topic.output.folder.with_name(f"{topic.name}-start")
-    click.echo(f"wrote {path}; fetching up to {pages} pages around the seeds into {start}")
+    click.echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
     _crawl(path, start, pages=pages, web=web, delay_s=delay_s)
     found = _pages_of(start)
     asked = [normalise(url) or url for url in topic.seeds.urls]
@@ -70,50 +58,6 @@ def new_topic(idea: Idea, *, pages: int, web: Path | None, delay_s: float | None
     _tell(topic, start, made.model, own, proposals, card)
 
 
-def _write_topic(idea: Idea) -> Path:
-    if not _NAME.fullmatch(idea.name):
-        raise ConfigurationError(f"{idea.name!r}: a name has letters, digits, '.', '_' and '-'")
-    path = idea.folder / f"{idea.name}.toml"
-    directory = idea.folder / f"{idea.name}.tsv"
-    for file in (path, directory):
-        if file.exists():
-            raise ConfigurationError(f"{file} exists; choose another name, or take it away first")
-    try:
-        seeds = [line.split("#")[0].strip() for line in idea.seeds.read_text("utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--seeds {idea.seeds}: cannot be read: {error}") from error
-    idea.folder.mkdir(parents=True, exist_ok=True)
-    write_whole(directory, _DIRECTORY_HEAD.encode())
-    write_whole(path, _topic_text(idea, [seed for seed in seeds if seed]).encode())
-    try:
-        load_topic(path)
-    except ConfigurationError:
-        path.unlink()
-        directory.unlink()
-        raise
-    return path
-
-
-_DIRECTORY_HEAD = "# category <TAB> url <TAB> title; lines that begin with # do not count\n"
-
-
-def _topic_text(idea: Idea, seeds: list[str]) -> str:
-    """The topic file; strings of JSON are strings of TOML."""
-    listed = "".join(f"  {json.dumps(seed, ensure_ascii=False)},\n" for seed in seeds)
-    keywords = json.dumps(list(idea.keywords), ensure_ascii=False)
-    return (
-        f'name = "{idea.name}"\n\n'
-        f"[seeds]\nurls = [\n{listed}]\n\n"
-        "[training]\n"
-        f'directory = ["{idea.name}.tsv"]\n'
-        f'good = ["Top/{idea.name}"]\n'
-        f"keywords = {keywords}\n\n"
-        "[politeness]\n"
-        f"user_agent = {json.dumps(idea.user_agent, ensure_ascii=False)}\n\n"
-        "[budget]\npages = 1000\n"
-    )
-
-
 def _crawl(
     path: Path, folder: Path, *, pages: int, web: Path | None, delay_s: float | None
 ) -> None:
@@ -126,7 +70,11 @@ def _crawl(
     with ExitStack() as stack:
         if web is not None:
             given["FOCUSED_REPLAY"] = stack.enter_context(ReplayProcess(web)).address
-        run(FirstSpider, project_settings(given))
+        crawler, began = run(FirstSpider, project_settings(given))
+    if not began:
+        raise StateError(f"{folder}: the crawl around the seeds could not begin")
+    if session_of(crawler).done_because == _BY_THE_USER:
+        raise StateError("stopped before all pages were fetched; the same command goes on")
 
 
 def _pages_of(folder: Path) -> dict[str, Page]:
@@ -144,16 +92,16 @@ def _check(topic: Topic, proposals: Proposals, fetched: int) -> None:
         raise TrainingError(
             f"of {fetched} pages around the seeds {good} speak of the keywords "
             f"({', '.join(topic.training.keywords)}): {_FEWEST} are needed to begin with. Give "
-            f"more seeds or other keywords (take {topic.path} and its .tsv away first), or "
-            f"list pages of the topic in {topic.training.directory[0]} and run: "
-            f"focused train {topic.path}"
+            "the same command more seeds or other keywords, or list pages of the topic in "
+            f"{topic.training.directory[0]}, as many of other things under Top/Other, "
+            f"and run: focused train {topic.path}"
         )
 
 
 def _write_directory(topic: Topic, proposals: Proposals) -> None:
     good, other = topic.training.good[0], "Top/Other"
     blocks = [
-        _DIRECTORY_HEAD,
+        DIRECTORY_HEAD,
         "# Your seeds that speak of a keyword:\n",
         *(_line(good, page) for page in proposals.seeds),
         "# Found near them, by the keywords; take out what is not on topic:\n",

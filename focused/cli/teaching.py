@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -63,9 +64,10 @@ def topic_new(
     delay_s: float | None,
 ) -> None:
     """From keywords and a few pages to a topic file and a first classifier."""
-    from focused.cli.new_topic import Idea, new_topic
+    from focused.cli.begun_topic import Idea
+    from focused.cli.new_topic import new_topic
 
-    words = tuple(word.strip() for word in keywords.split(",") if word.strip())
+    words = tuple(word.strip() for word in re.split("[,，、،]", keywords) if word.strip())
     idea = Idea(name, words, seeds, user_agent, folder)
     new_topic(idea, pages=pages, web=web, delay_s=delay_s)
 

@@ -73,9 +73,9 @@ class _Phrase:
 
     def __init__(self, keyword: str) -> None:
         self._words = words(keyword.rstrip("* "))
-        self._is_beginning = keyword.rstrip().endswith("*")
         if not self._words:
             raise ConfigurationError(f"training.keywords: {keyword!r} has no word of two letters")
+        self._is_beginning = keyword.rstrip().endswith("*") or _is_half_a_pair(self._words[-1])
 
     def count(self, tokens: Sequence[str]) -> int:
         """How often it stands in ``tokens``."""
@@ -90,6 +90,11 @@ class _Phrase:
         if not bag.issuperset(before):
             return False
         return any(token.startswith(last) for token in bag) if self._is_beginning else last in bag
+
+
+def _is_half_a_pair(word: str) -> bool:
+    """Whether it is one character of a script without spaces, whose texts give pairs of them."""
+    return len(word) == 1 and len(words(word * 3)) > 1
 
 
 def _rarity(phrase: _Phrase, background: Sequence[frozenset[str]]) -> float:

@@ -47,8 +47,9 @@ _PROTOCOL = 4  # fixed: the default differs between Python versions
 _DTYPE = "<f4"
 
 # These build dicts, lists, texts, numbers and bytes; none of them can name or call anything.
+# BINPUT and LONG_BINPUT are not among them: ten bytes could ask for 64 GB of memo.
 _PLAIN_OPCODES = """
-    PROTO FRAME STOP MARK MEMOIZE BINGET LONG_BINGET BINPUT LONG_BINPUT
+    PROTO FRAME STOP MARK MEMOIZE BINGET LONG_BINGET
     EMPTY_DICT SETITEM SETITEMS EMPTY_LIST APPEND APPENDS
     SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8
     NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT
@@ -89,17 +90,18 @@ def load_model(path: Path) -> TrainedModel:
     foreign, made to run code, or newer than this program.
     """
     content = _plain_content(path)
-    if content.get("format") != FORMAT:
-        _refuse(path, "is no topic model of this program")
     version = content.get("version")
-    if type(version) is not int or version != FORMAT_VERSION:
-        newer = type(version) is int and version > FORMAT_VERSION
+    if content.get("format") != FORMAT or type(version) is not int:
+        _refuse(path, "is no topic model of this program")
+    if version != FORMAT_VERSION:
+        newer = version > FORMAT_VERSION
         advice = "update the program or train again" if newer else "train again"
         raise ModelError(
             f"{path} has model format {version!r}; this program reads {FORMAT_VERSION}: {advice}"
         )
     try:
         meta, arrays = content["meta"], content["arrays"]
+        _check_packed(arrays)
         if content["digest"] != _digest(meta, arrays):
             _refuse(path, "is damaged (its digest does not match)")
         return _model(json.loads(meta), {name: _unpacked(arrays[name]) for name in arrays})
@@ -247,9 +249,16 @@ def _packed(array: NDArray[np.float32]) -> dict[str, Any]:
     return {"dtype": _DTYPE, "shape": list(little.shape), "data": little.tobytes()}
 
 
+def _check_packed(arrays: dict[str, dict[str, Any]]) -> None:
+    """Before anything is made of them: lists that hold one list many times are long in words."""
+    for packed in arrays.values():
+        if packed["dtype"] != _DTYPE or type(packed["data"]) is not bytes:
+            raise ValueError(f"an array that is not of {_DTYPE}")
+        if len(packed["shape"]) > 2 or not all(type(size) is int for size in packed["shape"]):
+            raise ValueError("an array without a shape")
+
+
 def _unpacked(packed: dict[str, Any]) -> NDArray[np.float32]:
-    if packed["dtype"] != _DTYPE or type(packed["data"]) is not bytes:
-        raise ValueError(f"an array of {packed['dtype']!r}, expected {_DTYPE!r}")
     array = np.frombuffer(packed["data"], dtype=_DTYPE).reshape(packed["shape"])
     if not np.isfinite(array).all():
         raise ValueError("an array with numbers that are not finite")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +18,7 @@ from focused.labels.roles import role_of
 from focused.learning.model_versions import earlier_versions
 from focused.topic_file import load_topic
 from tests.cli.test_commands import BASE, focused, write_site
+from tests.support.crawling import ROOT
 
 BOT = "CheeseBot/1.0 (+https://example.org/bot)"
 
@@ -84,6 +90,37 @@ def test_keywords_that_no_page_has_are_told_with_what_to_do(idea):
     assert done.returncode == 2
     assert "speak of the keywords (starboard, spinnaker)" in done.stderr
     assert "focused train" in done.stderr
+
+
+def test_after_ctrl_c_the_same_command_goes_on(idea):
+    asked = ["topic", "new", "rinds", "--keywords", "rennet, gouda, brie, rind"]
+    told = ["--seeds", "seeds.txt", "--user-agent", BOT, "--web", "web", "--delay-s", "0.5"]
+    rows = idea / "topics" / "crawls" / "rinds-start" / "state"
+    with subprocess.Popen(
+        [sys.executable, "-m", "focused.cli", *asked, *told],
+        cwd=idea,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as stopped:
+        while not rows.is_dir() and stopped.poll() is None:
+            time.sleep(0.1)
+        time.sleep(1.0)  # the reactor has its signal handlers by then
+        stopped.send_signal(signal.SIGINT)
+        _, said = stopped.communicate(timeout=60)
+    assert stopped.returncode == 2
+    assert "the same command goes on" in said
+    done = begin(idea, "rinds")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_same_command_with_other_keywords_begins_anew_after_none_was_found(idea):
+    assert begin(idea, "barges", "starboard, spinnaker").returncode == 2
+    done = begin(idea, "barges")
+    assert done.returncode == 0, done.stderr
+    assert (idea / "topics" / "barges.joblib").is_file()
+    assert (idea / "topics" / "barges.toml.1").is_file()
 
 
 def test_a_user_agent_without_a_contact_leaves_nothing_behind(idea):

@@ -51,6 +51,12 @@ def test_a_beginning_matches_words_that_begin_so(judge):
     assert relevance(judge, "cetaceans") == relevance(judge, "cetacea") > 0.0
 
 
+@pytest.mark.parametrize("text", ["海に鯨がいる", "鯨の歌", "大きい鯨は歌う"])
+def test_a_keyword_of_one_character_is_found_in_scripts_without_spaces(text):
+    assert relevance(KeywordJudge(["鯨"]), text) > 0.0
+    assert relevance(KeywordJudge(["鯨"]), "海に魚がいる") == 0.0
+
+
 def test_a_word_that_stands_everywhere_tells_less_than_a_rare_one():
     common, rare = KeywordJudge(["system", "whale"]), KeywordJudge(["whale", "krill"])
     assert common.verdicts(["a system"])[0] < rare.verdicts(["some krill"])[0]

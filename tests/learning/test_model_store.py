@@ -148,6 +148,28 @@ def test_opcodes_that_name_or_call_are_refused(tmp_path, attack):
         load_model(path)
 
 
+def test_few_bytes_that_ask_for_much_memory_are_refused(tmp_path):
+    (tmp_path / "m.joblib").write_bytes(b"\x80\x04}r\x00\x00\x10\x00.")  # a memo of a million
+    with pytest.raises(ModelError, match="more than plain data"):
+        load_model(tmp_path / "m.joblib")
+
+
+@pytest.mark.parametrize("place", ["version", "shape", "dtype"])
+def test_lists_that_hold_one_another_many_times_are_never_spelled_out(saved, tmp_path, place):
+    laughs: list = []
+    for _ in range(60):
+        laughs = [laughs, laughs]
+    content = content_of(saved)
+    if place == "version":
+        content["version"] = laughs
+    else:
+        content["arrays"]["idf"][place] = laughs
+    joblib.dump(content, tmp_path / "m.joblib", protocol=4)
+    with pytest.raises(ModelError) as error:
+        load_model(tmp_path / "m.joblib")
+    assert len(str(error.value)) < 1_000
+
+
 def test_bytes_after_the_end_are_refused(saved, tmp_path):
     path = tmp_path / "longer.joblib"
     path.write_bytes(saved.read_bytes() + pickle.dumps("more"))
