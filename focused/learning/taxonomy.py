@@ -42,23 +42,17 @@ class Taxonomy:
     log_prior: NDArray[np.float32]
     log_likelihood: NDArray[np.float32]
 
-    def likeliest(self, vector: DocumentVector, good: bool) -> str:
-        """The likeliest category on the given side; of both when that side is empty."""
+    def likeliest(self, vector: DocumentVector) -> str:
+        """The likeliest category of all, good or not."""
         joint = self.log_likelihood[:, vector.ids] @ vector.values + self.log_prior
         # Flat, all are held against the same sum: it makes no one likelier.
         posterior = joint if len(self._families) == 1 else self._down(joint[:, None])[:, 0]
-        side = self._sides == good
-        among = np.where(side, posterior, -np.inf) if side.any() else posterior
-        return self.categories[int(np.argmax(among))]
+        return self.categories[int(np.argmax(posterior[: len(self.categories)]))]
 
     def log_posteriors(self, rows: sp.csr_matrix) -> Floats:
         """Log posterior of each category for each row, shape (n, C)."""
         joint = np.asarray(rows @ self.log_likelihood.T.astype(np.float64) + self.log_prior)
         return self._down(joint.T).T
-
-    @cached_property
-    def _sides(self) -> NDArray[np.bool_]:
-        return np.array(self.good)
 
     @cached_property
     def _families(self) -> tuple[tuple[int, NDArray[np.intp]], ...]:

@@ -81,7 +81,7 @@ class TopicClassifier:
         share = min(calibration.curve.at(self.evidence(vector)), 1.0 - 1e-12)
         relevance = sigmoid(logit(share) + calibration.shift)
         on_topic = relevance >= self.threshold
-        return Judgement(relevance, on_topic, True, self.taxonomy.likeliest(vector, on_topic))
+        return Judgement(relevance, on_topic, True, self.taxonomy.likeliest(vector))
 
     def evidence(self, vector: DocumentVector) -> float:
         """The uncalibrated evidence of one vector, any real number."""

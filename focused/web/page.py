@@ -131,7 +131,7 @@ class Judgement:
     ``relevance`` is the calibrated probability in [0, 1] that the page is on
     topic; ``on_topic`` is relevance held against the model's threshold;
     ``known`` is False when the page had too little text to be judged (then
-    relevance is the prior). ``category`` is the likeliest one.
+    relevance is the prior). ``category`` is the likeliest of all, good or not.
     """
 
     relevance: float
