@@ -28,7 +28,7 @@ from focused.scrapy_addon.robots_request import (
     is_robots_request,
     unpack_start,
 )
-from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.session import session_if_any
 from focused.scrapy_addon.settling import SettlingMiddleware
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._pool.retryAutomatically = False
-        session = session_of(crawler)
-        shared = session.topic.politeness.per_address and not session.replayed
-        self._idle = IdleConnections(self._pool, one_to_an_address=shared)
+        session = session_if_any(crawler)
+        # A replayed web has one address for all hosts; so may a project without the add-on.
+        shared = session and session.topic.politeness.per_address and not session.replayed
+        self._idle = IdleConnections(self._pool, one_to_an_address=bool(shared))
         bound_heads(self._pool, self._idle.connected)
 
     async def download_request(self, request: Request) -> Response:

@@ -191,20 +191,25 @@ def attach(crawler: Crawler, session: Session) -> None:
     _SESSIONS[crawler] = session
 
 
+def session_if_any(crawler: Crawler) -> Session | None:
+    """Return the crawler's session; None without the add-on."""
+    return _SESSIONS.get(crawler)
+
+
 def session_of(crawler: Crawler) -> Session:
     """Return the crawler's session. Raises ConfigurationError without the add-on."""
-    try:
-        return _SESSIONS[crawler]
-    except KeyError:
+    session = session_if_any(crawler)
+    if session is None:
         raise ConfigurationError(
             "focus is not switched on: add "
             'ADDONS = {"focused.scrapy_addon.FocusedAddon": 0} to the project\'s settings'
-        ) from None
+        )
+    return session
 
 
 def trouble_of(crawler: Crawler) -> str:
     """Return why the crawler's crawl did not end in order; empty when it did, or was no crawl."""
-    session = _SESSIONS.get(crawler)
+    session = session_if_any(crawler)
     return "" if session is None else session.trouble
 
 

@@ -67,6 +67,7 @@ STATUSES = {
 }
 OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "undigested"}
 UNASKED = {
+    FailureKind.ALIAS,
     FailureKind.ROBOTS,
     FailureKind.DIRECTORY_BUDGET,
     FailureKind.MIRROR,
