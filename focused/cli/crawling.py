@@ -64,7 +64,7 @@ def _given(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
 def move_away(folder: Path) -> Path:
     """Rename a crawl's folder to the first free name beside it: nothing is ever deleted."""
     if not (folder / "state").is_dir():
-        raise StateError(f"{folder} is no crawl's folder: it is left where it is")
+        raise StateError(f"{folder} is no crawl's folder: neither --fresh nor a new topic moves it")
     StateStore.reopen(folder / "state").close()  # raises while a crawl runs on it
     number = 1
     while (aside := folder.with_name(f"{folder.name}.{number}")).exists():

@@ -19,7 +19,8 @@ from focused.cli.begun_topic import DIRECTORY_HEAD, Idea, begin_topic
 from focused.errors import StateError, TrainingError
 from focused.frontier.store import StateStore
 from focused.learning.keyword_judge import KeywordJudge
-from focused.learning.model_making import install, make_model
+from focused.learning.model_making import make_model
+from focused.learning.model_versions import alone_with, replace_model
 from focused.learning.proposals import Proposals, propose
 from focused.learning.report import TrainedModel
 from focused.recorded.serve_process import ReplayProcess
@@ -53,9 +54,11 @@ def new_topic(idea: Idea, *, pages: int, web: Path | None, delay_s: float | None
     proposals = propose(judged, seeds, judge.threshold)
     _check(topic, proposals, len(own))
     _write_directory(topic, proposals)
-    made = make_model(topic, lambda url: found.get(url) or own.get(url), now=time.time())
-    card = install(made, topic.training.model)
-    _tell(topic, start, made.model, own, proposals, card)
+    model = topic.training.model
+    with alone_with(model):
+        made = make_model(topic, lambda url: found.get(url) or own.get(url), now=time.time())
+        replace_model(made, model)
+    _tell(topic, start, made.model, own, proposals, model.with_suffix(".md"))
 
 
 def _crawl(

@@ -9,14 +9,16 @@ from pathlib import Path
 import click
 import numpy as np
 
-from focused.errors import LabelError
+from focused.errors import LabelError, ModelError
 from focused.labels.label import Label
 from focused.labels.roles import judging, teaching
 from focused.learning.model_making import Made, install, make_model
+from focused.learning.model_staleness import keep_in_office
 from focused.learning.model_store import load_model
 from focused.learning.model_versions import (
-    keep_version,
+    alone_with,
     note_changes,
+    replace_model,
     restore_version,
     versions_folder,
 )
@@ -60,22 +62,25 @@ def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
             f"{topic.training.labels}: there are no labels yet; "
             f"give some: focused label {topic.output.folder}"
         )
-    with sample_pages(topic, web, replay=None, say=click.echo) as fetch:
-        candidate = _candidate(topic, labels, fetch)
-    return _decide(topic, candidate, replace=replace)
+    with alone_with(topic.training.model):
+        with sample_pages(topic, web, replay=None, say=click.echo) as fetch:
+            candidate = _candidate(topic, labels, fetch)
+        return _decide(topic, candidate, replace=replace)
 
 
 def restore(topic_file: Path, number: int) -> int:
     """Put an earlier version back in office."""
-    model = load_topic(topic_file).training.model
-    kept = restore_version(model, number)
+    topic = load_topic(topic_file)
+    model = topic.training.model
+    with alone_with(model):
+        kept = restore_version(model, number)
+        keep_in_office(topic)
     click.echo(f"{model}: version {number} is in office again; what it replaced is version {kept}")
     return 0
 
 
 def _candidate(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage) -> _Candidate:
-    path = topic.training.model
-    old = load_model(path) if path.exists() else None
+    old = _in_office(topic.training.model)
     made = make_model(topic, fetch, now=time.time(), labels=labels)
     samples = made.model.report.samples
     click.echo(
@@ -92,16 +97,35 @@ def _candidate(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage) -> _Ca
     return _Candidate(made, old, found)
 
 
+def _in_office(path: Path) -> TrainedModel | None:
+    """The model that is there; None without one, and where it cannot be loaded, which is told."""
+    try:
+        return load_model(path) if path.exists() else None
+    except ModelError as error:
+        click.echo(f"warning: {error}; there is nothing to compare the new model with")
+        return None
+
+
 def _held_out(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, made: Made) -> HeldOut:
     """The judge's labels with their pages; what either model learned from is left out."""
     taught = training_urls(topic) | made.learned_from
     pages: list[Page] = []
     truth: list[bool] = []
+    known = 0
     for label in judging(labels):
-        page = None if normalise(label.url) in taught else fetch(label.url)
-        if page is not None:
-            pages.append(page)
-            truth.append(label.verdict == "yes")
+        page = fetch(label.url)
+        if page is None:
+            continue
+        if normalise(label.url) in taught or page.url in taught or made.knows(page):
+            known += 1
+            continue
+        pages.append(page)
+        truth.append(label.verdict == "yes")
+    if known:
+        click.echo(
+            f"{known} of the judge's {len(pages) + known} labelled pages are left out: "
+            "the directory lists them, or a sample has the same text"
+        )
     return HeldOut(tuple(pages), tuple(truth))
 
 
@@ -114,11 +138,12 @@ def _decide(topic: Topic, candidate: _Candidate, *, replace: bool) -> int:
     words = word_changes(old, made.model)
     why = _why_the_old_stays(candidate.succession)
     if why and not replace:
+        keep_in_office(topic)
         click.echo(_told("The new model", made, candidate.succession, words))
         click.echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
         return STAYS
-    number = keep_version(path)
-    install(made, path)
+    number = replace_model(made, path)
+    assert number is not None, "the old model was loaded"
     text = _told(f"Version {number + 1}", made, candidate.succession, words)
     changes = note_changes(path, text)
     click.echo(text)
@@ -138,4 +163,6 @@ def _why_the_old_stays(found: Succession | None) -> str:
 
 
 def _told(title: str, made: Made, found: Succession | None, words: WordChanges) -> str:
-    return render_succession(title, made.model.report.trained_at, found, words)
+    text = render_succession(title, made.model.report.trained_at, found, words)
+    # Words and categories of a model from elsewhere must not steer the terminal.
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)

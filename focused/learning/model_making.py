@@ -8,9 +8,10 @@ from pathlib import Path
 
 from focused.errors import ModelError
 from focused.labels.label import Label
+from focused.learning.documents import page_words
 from focused.learning.model_store import save_model
 from focused.learning.report import TrainedModel
-from focused.learning.samples import FetchPage
+from focused.learning.samples import FetchPage, identity_of
 from focused.learning.training import train_topic
 from focused.topic import Topic
 from focused.web.page import Page
@@ -19,10 +20,18 @@ from focused.whole_file import write_whole
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A model, and the URLs of the pages that it learned from as they answered."""
+    """A model, and the URLs of the pages that it learned from as they answered.
+
+    ``texts`` tells the same pages by their words: see :meth:`knows`.
+    """
 
     model: TrainedModel
     learned_from: frozenset[str]
+    texts: frozenset[bytes] = frozenset()
+
+    def knows(self, page: Page) -> bool:
+        """Whether it learned from this page, at this address or word for word at another."""
+        return page.url in self.learned_from or identity_of(page_words(page)) in self.texts
 
 
 def make_model(
@@ -30,15 +39,17 @@ def make_model(
 ) -> Made:
     """Train the topic's model and note what it learned from; see :func:`train_topic`."""
     learned_from: set[str] = set()
+    texts: set[bytes] = set()
 
     def fetch_and_note(url: str) -> Page | None:
         page = fetch_page(url)
         if page is not None:
             learned_from.add(page.url)
+            texts.add(identity_of(page_words(page)))
         return page
 
     model = train_topic(topic, fetch_and_note, now=now, labels=labels)
-    return Made(model, frozenset(learned_from))
+    return Made(model, frozenset(learned_from), frozenset(texts))
 
 
 def install(made: Made, path: Path) -> Path:

@@ -33,10 +33,7 @@ from focused.learning.documents import Vocabulary
 from focused.learning.model_card import render_card
 from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, Trial
 from focused.learning.taxonomy import ROOT, Taxonomy
-from focused.learning.thresholds import Wish
 from focused.learning.topic_classifier import Calibration, TopicClassifier
-from focused.learning.training import samples_digest
-from focused.topic import Topic
 from focused.whole_file import write_whole
 
 FORMAT = "focused topic model"
@@ -281,28 +278,3 @@ def _versions() -> list[tuple[str, str]]:
         ("joblib", joblib.__version__),
         ("model format", str(FORMAT_VERSION)),
     ]
-
-
-def model_is_stale(topic: Topic) -> str | None:
-    """Why the topic's model must be trained (again), or None when it is good.
-
-    Compares what the model was made from by content, never by file times.
-    """
-    path = topic.training.model
-    if not path.exists():
-        return f"there is no model yet at {path}"
-    try:
-        model = load_model(path)
-    except ModelError as error:
-        return str(error)
-    if model.report.digest != samples_digest(topic):
-        return f"the samples or training.good have changed since {path} was made"
-    if model.report.estimator != topic.training.estimator:
-        return (
-            f"training.estimator is {topic.training.estimator}, "
-            f"and {path} was made with {model.report.estimator}"
-        )
-    wish = Wish(topic.training.precision, topic.training.recall)
-    if model.report.trial.wish != str(wish):
-        return f"the threshold is to give {wish}, and that of {path} {model.report.trial.wish}"
-    return None

@@ -7,9 +7,13 @@
 
 from __future__ import annotations
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from focused.errors import ModelError
+from focused.learning.model_making import Made, install
 from focused.learning.model_store import load_model
 from focused.whole_file import write_whole
 
@@ -42,6 +46,48 @@ def keep_version(model: Path) -> int:
     except OSError as error:
         raise ModelError(f"{folder}: the old model cannot be kept: {error.strerror}") from error
     return number
+
+
+def replace_model(made: Made, model: Path) -> int | None:
+    """Put ``made`` in office; return the number that the old model is kept by, None without one.
+
+    A file that is there and cannot be loaded is not kept. Raises ModelError.
+    """
+    number = keep_version(model) if _is_sound(model) else None
+    install(made, model)
+    return number
+
+
+def _is_sound(model: Path) -> bool:
+    try:
+        load_model(model)
+    except ModelError:
+        return False
+    return True
+
+
+@contextmanager
+def alone_with(model: Path) -> Iterator[None]:
+    """While the block runs, nobody else who asks for this may replace the model.
+
+    Raises ModelError while somebody does, and where the folder cannot be written.
+    """
+    path = model.with_name(f".{model.stem}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+    except OSError as error:
+        raise ModelError(
+            f"training.model: cannot write beside {model}: {error.strerror}"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ModelError(
+                f"{model}: another process is training this model; wait until it is done"
+            ) from error
+        yield
 
 
 def restore_version(model: Path, number: int) -> int:

@@ -22,7 +22,7 @@ from focused.web.url import host_of
 FetchPage = Callable[[str], Page | None]
 Progress = Callable[[int, int], None]
 
-_Words = tuple[list[str], list[str]]
+Words = tuple[list[str], list[str]]
 # Shorter texts are alike by chance; they are copies only with their titles.
 _SHORT_WORDS = 20
 
@@ -110,7 +110,7 @@ class _Gathering:
         if page is None or not any(document):
             self._counts["without_text"] += 1
             return
-        identity = _identity(document)
+        identity = identity_of(document)
         if (side := self._side_of.get(identity)) is not None:
             self._counts["copies" if side == good else "contradictions"] += 1
             return
@@ -138,12 +138,12 @@ class _Gathering:
 _COUNTED = ("fetched", "without_text", "copies", "contradictions")
 
 
-def _read(entry: DirectoryEntry, fetch_page: FetchPage) -> tuple[Page | None, _Words]:
+def _read(entry: DirectoryEntry, fetch_page: FetchPage) -> tuple[Page | None, Words]:
     page = fetch_page(entry.url) if entry.is_fetched else own_page(entry)
     return page, page_words(page) if page else ([], [])
 
 
-def _identity(document: _Words) -> bytes:
+def identity_of(document: Words) -> bytes:
     """Equal for documents of the same words in the same order."""
     text, head = document
     told = text if len(text) >= _SHORT_WORDS else [*text, "", *head]

@@ -27,8 +27,9 @@ from focused.labels.roles import teaching
 from focused.learning.apprentice import Apprentice
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.link_prior import load_prior
-from focused.learning.model_making import install, make_model, noted_urls
-from focused.learning.model_store import model_is_stale
+from focused.learning.model_making import make_model, noted_urls
+from focused.learning.model_staleness import model_is_stale
+from focused.learning.model_versions import alone_with, replace_model, versions_folder
 from focused.learning.samples import FetchPage
 from focused.recorded.kept_pages import kept_page_reader
 from focused.recorded.pages import page_reader
@@ -69,13 +70,23 @@ def training_urls(topic: Topic) -> frozenset[str]:
 
 
 def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -> None:
-    """Train the topic's model; write it, its card, and the URLs it learned from."""
+    """Train the topic's model; write it, its card, and the URLs it learned from.
+
+    What it replaces is kept as a version. Raises ModelError while another process trains it.
+    """
+    path = topic.training.model
     for remark in training_samples(topic.training).remarks:
         say(f"training.directory: {remark}")
-    with sample_pages(topic, web, replay=replay, say=say) as fetch:
-        made = make_model(topic, fetch, now=time.time(), labels=labels_of(topic))
-    install(made, topic.training.model)
-    say(f"wrote {topic.training.model} and its card beside it")
+    with alone_with(path):
+        with sample_pages(topic, web, replay=replay, say=say) as fetch:
+            made = make_model(topic, fetch, now=time.time(), labels=labels_of(topic))
+        number = replace_model(made, path)
+    say(f"wrote {path} and its card beside it")
+    if number is not None:
+        say(
+            f"the old model is version {number} in {versions_folder(path)} "
+            f"(focused retrain {topic.path} --restore {number})"
+        )
     for warning in made.model.report.warnings:
         say(f"warning: {warning}")
 

@@ -160,6 +160,35 @@ def test_a_model_that_is_no_worse_takes_over_and_the_old_one_is_kept(labelled):
     assert model.read_bytes() == before
 
 
+def test_a_model_that_was_brought_back_judges_the_next_crawl_though_the_directory_changed(idea):
+    model, directory = idea / "topics" / "cheese.joblib", idea / "topics" / "cheese.tsv"
+    before, listed = model.read_bytes(), directory.read_bytes()
+    directory.write_bytes(listed + f"Top/Other\t{BASE}new.html\n".encode())
+    again = ["crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0", "--pages", "3"]
+    done = focused(idea, *again, "--folder", "brought-1")
+    assert done.returncode == 0, done.stderr
+    assert model.read_bytes() != before
+    number = earlier_versions(model)[-1]
+    done = focused(idea, "retrain", "topics/cheese.toml", "--restore", str(number))
+    assert done.returncode == 0, done.stderr
+    done = focused(idea, *again, "--folder", "brought-2")
+    assert done.returncode == 0, done.stderr
+    directory.write_bytes(listed)
+    assert model.read_bytes() == before
+
+
+def test_a_model_that_cannot_be_read_is_replaced_by_retraining_and_told(labelled):
+    model = labelled / "topics" / "cheese.joblib"
+    before = model.read_bytes()
+    model.write_bytes(before[:-9])
+    done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
+    told, now = done.stdout, model.read_bytes()
+    model.write_bytes(before)
+    assert done.returncode == 0, done.stderr
+    assert "nothing to compare" in told
+    assert now != before[:-9]
+
+
 def test_pages_that_taught_by_a_label_are_no_harvest_of_the_next_crawl(labelled):
     options = ["--web", "web", "--delay-s", "0", "--folder", "taught"]
     done = focused(labelled, "crawl", "topics/cheese.toml", *options)

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ModelError
+from focused.learning.model_making import Made
 from focused.learning.model_store import load_model, save_model
 from focused.learning.model_versions import (
+    alone_with,
     earlier_versions,
     keep_version,
     note_changes,
+    replace_model,
     restore_version,
     versions_folder,
 )
@@ -84,3 +87,36 @@ def test_changes_are_listed_the_newest_first(in_office):
     note_changes(in_office, "## Version 2\n\nolder")
     path = note_changes(in_office, "## Version 3\n\nnewer")
     assert path.read_text(encoding="utf-8") == "## Version 3\n\nnewer\n\n## Version 2\n\nolder\n"
+
+
+def test_what_a_new_model_replaces_is_kept(in_office, models):
+    before = in_office.read_bytes()
+    assert replace_model(Made(models[1], frozenset()), in_office) == 1
+    assert (versions_folder(in_office) / "1.joblib").read_bytes() == before
+    assert load_model(in_office).report.estimator == "logistic-regression"
+
+
+@pytest.mark.parametrize("content", [None, b"\x80\x04garbage"])
+def test_where_no_model_was_that_could_come_back_none_is_kept(models, tmp_path, content):
+    path = tmp_path / "cheese.joblib"
+    if content is not None:
+        path.write_bytes(content)
+    assert replace_model(Made(models[0], frozenset()), path) is None
+    assert load_model(path)
+    assert earlier_versions(path) == []
+
+
+def test_one_process_at_a_time_trains_a_model(in_office):
+    with (
+        alone_with(in_office),
+        pytest.raises(ModelError, match="another process"),
+        alone_with(in_office),
+    ):
+        pytest.fail("two at once")
+    with alone_with(in_office):
+        pass
+
+
+def test_models_side_by_side_may_be_trained_together(in_office):
+    with alone_with(in_office), alone_with(in_office.with_name("garden.joblib")):
+        pass

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from focused.errors import ConfigurationError, TrainingError
-from focused.learning.model_store import model_is_stale, save_model
+from focused.learning.model_staleness import keep_in_office, model_is_stale
+from focused.learning.model_store import save_model
 from focused.learning.training import MIN_SAMPLES, train_topic
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
@@ -168,3 +169,24 @@ def test_a_damaged_model_is_stale(tmp_path):
     made.training.model.parent.mkdir()
     made.training.model.write_bytes(b"\x80\x04garbage")
     assert "damaged" in (model_is_stale(made) or "")
+
+
+def test_a_model_that_was_left_in_office_stays_until_the_samples_change_again(tmp_path):
+    made = topic(tmp_path, web())
+    save_model(trained(tmp_path), made.training.model)
+    with made.training.directory[0].open("a") as directory:
+        directory.write("Top/Home\thttp://more.example/\n")
+    keep_in_office(made)
+    assert model_is_stale(made) is None
+    with made.training.directory[0].open("a") as directory:
+        directory.write("Top/Home\thttp://still-more.example/\n")
+    assert "changed" in (model_is_stale(made) or "")
+
+
+def test_what_was_agreed_for_one_model_does_not_hold_for_another(tmp_path):
+    made = topic(tmp_path, web(), estimator="linear-svm")
+    save_model(trained(tmp_path), made.training.model)
+    keep_in_office(made)
+    assert model_is_stale(made) is None
+    save_model(trained(tmp_path, estimator="logistic-regression"), made.training.model)
+    assert "linear-svm" in (model_is_stale(made) or "")
