@@ -5,19 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+MAX_STANZA_CHARS = 16_000_000
+"""The longest of Debian have some ten thousand."""
+
 
 def stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
     """The stanzas' fields by name, one stanza at a time; blank lines part them.
 
-    Lines of continuation keep their line breaks and their first space.
+    Lines of continuation keep their line breaks and their first space. Of a stanza of
+    more than :data:`MAX_STANZA_CHARS` the rest is passed over.
     """
     fields: dict[str, list[str]] = {}
-    name = ""
+    name, room = "", MAX_STANZA_CHARS
     for line in lines:
+        room -= len(line)
         if not line.strip("\r\n"):
             if fields:
                 yield _joined(fields)
-            fields, name = {}, ""
+            fields, name, room = {}, "", MAX_STANZA_CHARS
+        elif room < 0:
+            continue
         elif line.startswith((" ", "\t")):
             if name:
                 fields[name].append(line.rstrip("\r\n"))

@@ -47,7 +47,7 @@ def read_json_lines(path: Path) -> Iterator[DirectoryEntry]:
             line = _decoder.decode(text)
         except msgspec.ValidationError as error:
             raise ConfigurationError(f"{where}: {error}") from error
-        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             raise ConfigurationError(f"{where}: no JSON object in one line: {error}") from error
         yield _entry(line, where)
 

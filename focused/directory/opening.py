@@ -30,8 +30,13 @@ def plain_name(path: Path) -> str:
 def opened(path: Path) -> BufferedIOBase:
     """The file's bytes, decompressed by its ending (.gz, .xz, .bz2).
 
-    Raises :class:`ConfigurationError` when it cannot be opened.
+    Raises :class:`ConfigurationError` when it cannot be opened, and for a pipe or device:
+    a directory is read more than once.
     """
+    if path.exists() and not path.is_file():
+        raise ConfigurationError(
+            f"training.directory: {path}: is no regular file; copy what it gives into one"
+        )
     try:
         return cast(BufferedIOBase, _OPENERS.get(path.suffix.lower(), open)(path, "rb"))
     except OSError as error:

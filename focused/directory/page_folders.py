@@ -32,10 +32,11 @@ _SAVED_FROM = re.compile(
 def read_page_folder(folder: Path, passed_over: PassedOver) -> Iterator[DirectoryEntry]:
     """The folder's pages, by category and name. Other files are counted as passed over.
 
-    Hidden files, links to folders, and the folders in which browsers put a page's
-    pictures and frames are left out. Raises :class:`ConfigurationError` for a page that
+    Hidden files, links to folders and out of the folder, and the folders in which browsers
+    put a page's pictures and frames are left out. Raises :class:`ConfigurationError` for a page that
     lies in no category, and for one that cannot be read.
     """
+    inside = folder.resolve()
     for place, folders, names in os.walk(folder, onerror=_refuse):
         here = Path(place)
         category = here.relative_to(folder).as_posix()
@@ -48,6 +49,8 @@ def read_page_folder(folder: Path, passed_over: PassedOver) -> Iterator[Director
                     f"{here / name}: lies in no category; put it into a sub-folder of {folder}, "
                     "whose name is its category"
                 )
+            elif not _lies_in(inside, here / name):
+                passed_over.add(folder, "links that lead out of the folder, or to no file")
             elif (entry := _entry(category, here / name)) is not None:
                 yield entry
             else:
@@ -63,6 +66,11 @@ def _is_left_out(here: Path, name: str) -> bool:
         return True
     page = re.sub(r"[_.-][^_.-]+\Z", "", name)  # "brie_files", "brie-Dateien", "brie.files"
     return page != name and any((here / f"{page}{suffix}").is_file() for suffix in PAGE_SUFFIXES)
+
+
+def _lies_in(inside: Path, file: Path) -> bool:
+    """Whether it is a file of the folder, that a pipe or a link to elsewhere is not."""
+    return file.is_file() and (not file.is_symlink() or file.resolve().is_relative_to(inside))
 
 
 def _entry(category: str, file: Path) -> DirectoryEntry | None:

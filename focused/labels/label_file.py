@@ -7,6 +7,7 @@ disk; what a crash left of a line was never acknowledged and is passed over.
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 from pathlib import Path
@@ -18,6 +19,8 @@ import msgspec
 from focused.errors import LabelError
 from focused.labels.label import Label
 from focused.whole_file import append_whole
+
+_NO_LABEL = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class _Undo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,7 +163,7 @@ def _standing(content: bytes, path: Path) -> tuple[_Standing, int]:
         if line.strip():
             try:
                 standing.take(_read_line(line))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except _NO_LABEL as error:
                 raise LabelError(
                     f"{path}:{number}: is no label: {error}; mend the line or take it out"
                 ) from error
@@ -168,12 +171,13 @@ def _standing(content: bytes, path: Path) -> tuple[_Standing, int]:
         if rest.strip():
             standing.take(_read_line(rest))
         return standing, len(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except _NO_LABEL:
         return standing, len(content) - len(rest)
 
 
 def _read_line(line: bytes) -> Label | _Undo:
-    fields = msgspec.json.decode(line, type=dict[str, Any])
+    # An editor that saved the file by hand may have put a byte order mark before it.
+    fields = msgspec.json.decode(line.removeprefix(codecs.BOM_UTF8), type=dict[str, Any])
     kind: type[Label] | type[_Undo] = _Undo if "undo" in fields else Label
     return msgspec.convert(fields, kind)
 

@@ -22,6 +22,9 @@ from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
 WARC_MAGIC = b"WARC/1."
+MAX_BODY_BYTES = 100_000_000
+"""Of a decoded body; a larger one is damage, or was made to fill the memory."""
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _READING_ERRORS = (OSError, ValueError, EOFError)
 _CHUNK_BYTES = 1 << 16
@@ -178,7 +181,7 @@ def stored_record(record: WarcRecord) -> StoredRecord | None:
     """The record as data; None when it isn't an HTTP response over http(s).
 
     ``record`` must have been read with ``auto_decode="all"``. Raises ValueError
-    or OSError when it is cut short or damaged.
+    or OSError when it is cut short, damaged or too large.
     """
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
     is_response = record.record_type == WarcRecordType.response and record.is_http
@@ -186,7 +189,9 @@ def stored_record(record: WarcRecord) -> StoredRecord | None:
         return None
     offset = record.stream_pos
     status = record.http_headers.status_code
-    body = record.reader.read()
+    body = record.reader.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise ValueError(f"a body of more than {MAX_BODY_BYTES // 10**6} MB")
     if status is None:
         raise ValueError("no HTTP status line")
     headers: dict[str, str] = {}

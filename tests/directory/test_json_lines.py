@@ -72,6 +72,7 @@ def test_a_cut_off_compressed_file_is_an_error_that_names_it(tmp_path):
         ('{"category": "Top"}', "neither url nor text"),
         ('{"category": " / ", "text": "x"}', "category is empty"),
         ('{"category": "Top", "url": "ftp://a.example/"}', "no http or https address"),
+        ('{"x": ' + "[" * 9_999 + "]" * 9_999 + "}", "no JSON object in one line"),
         ('{"category": "Top", "text": "x", "weight": 0}', "weight must be a number above 0"),
         ('{"category": "Top", "text": "x", "weight": -1}', "weight must be a number above 0"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 
+from focused.directory import control_fields
 from focused.directory.entry import DirectoryEntry
 from focused.directory.package_index import read_package_index
 from focused.directory.passed_over import PassedOver
@@ -81,3 +82,11 @@ def test_stanzas_and_bytes_that_are_no_packages_do_not_stop_the_reading(tmp_path
     passed_over = PassedOver()
     assert len(list(read_package_index(path, passed_over))) == 4
     assert passed_over.remarks() == ("Packages: 2 stanzas that are no package",)
+
+
+def test_of_a_stanza_without_an_end_no_more_is_kept_than_fits(tmp_path, monkeypatch):
+    monkeypatch.setattr(control_fields, "MAX_STANZA_CHARS", 1_000)
+    endless = "Package: a\nHomepage: https://a.example/\nDescription: x\n" + " more\n" * 9_000
+    found, _ = read(tmp_path, f"{endless}Section: late\n\n{STELLARIUM}")
+    assert {entry.url for entry in found} == {"https://stellarium.org/"}
+    assert len(found) == 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from focused.directory.own_pages import own_page
@@ -98,3 +100,17 @@ def test_a_page_that_is_empty_or_gone_has_no_text(tmp_path):
     gone.file.unlink()
     assert own_page(empty) is None
     assert own_page(gone) is None
+
+
+def test_pipes_and_links_out_of_the_folder_are_counted_and_not_read(tmp_path):
+    folder = tmp_path / "pages"
+    page = saved(folder, "Food/brie.html")
+    (folder / "Food" / "alias.html").symlink_to(page)
+    (folder / "Food" / "secret.txt").symlink_to(saved(tmp_path, "private/key.txt", "a secret"))
+    (folder / "Food" / "gone.html").symlink_to(folder / "nowhere.html")
+    os.mkfifo(folder / "Food" / "pipe.html")
+    passed_over = PassedOver()
+    found = read(folder, passed_over)
+    assert [entry.file.name for entry in found] == ["alias.html", "brie.html"]
+    (remark,) = passed_over.remarks()
+    assert "3 links that lead out" in remark

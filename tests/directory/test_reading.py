@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,9 @@ def test_a_changed_or_a_new_page_changes_the_digest(tmp_path, change):
     before = content_digest(folder)
     written(folder / change, b"Another")
     assert content_digest(folder) != before
+
+
+def test_a_pipe_is_an_error_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "samples.tsv")
+    with pytest.raises(ConfigurationError, match="no regular file"):
+        hosts(tmp_path / "samples.tsv")

@@ -156,6 +156,21 @@ def test_blank_lines_and_a_missing_last_line_feed_are_no_harm(tmp_path: Path) ->
     assert [one.url for one in read_labels(path)] == ["u", URLS[0]]
 
 
+def test_a_byte_order_mark_that_an_editor_left_is_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "x.labels.jsonl"
+    with LabelFile(path) as file:
+        file.append(label())
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_labels(path) == (label(),)
+
+
+def test_a_line_nested_beyond_all_measure_is_an_error_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "x.labels.jsonl"
+    path.write_bytes(b'{"url": ' + b"[" * 99_999 + b"]" * 99_999 + b"}\n")
+    with pytest.raises(LabelError, match=r"x\.labels\.jsonl:1"):
+        read_labels(path)
+
+
 def test_a_second_session_on_the_same_file_is_refused_until_the_first_ends(
     tmp_path: Path,
 ) -> None:

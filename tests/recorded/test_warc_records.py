@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.recorded import warc_records
 from focused.recorded.warc_records import Damage, StoredRecord, read_responses
 from focused.web.page import Fetched
 from focused.web.warc import response_record
@@ -73,3 +74,13 @@ def test_an_uncompressed_file_is_read_on_behind_damage_too(tmp_path: Path) -> No
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x1f\x8b\x08", gzip.compress(b"hello")])
 def test_files_that_are_no_warc_have_no_records(tmp_path: Path, content: bytes) -> None:
     assert urls(read(tmp_path, content)) == []
+
+
+def test_a_body_made_to_fill_the_memory_is_damage_and_reading_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc_records, "MAX_BODY_BYTES", 10_000)
+    bomb = Fetched("http://bomb.example/", 200, {}, b"a" * 10_001)
+    found = read(tmp_path, MEMBERS[0] + response_record(bomb, 0.0) + MEMBERS[1])
+    assert urls(found) == ["http://a.example/0", "http://a.example/1"]
+    assert damages(found) == 1
