@@ -32,6 +32,7 @@ _SECONDS = re.compile(
     r"((?:\d+\.?\d*|\.\d+)(?:e\d+)?)\s*(?:s|secs?|seconds?)?", re.ASCII | re.IGNORECASE
 )
 _ALL_ROBOTS = re.compile(r"\*(?!\S)")
+_FALSE_MARKS = re.compile(rb"\A(?:\xff\xfe|\xfe\xff)*")
 _BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
 _ESCAPED_OCTET = re.compile("[\udc80-\udcff]")
 
@@ -66,10 +67,10 @@ def decode_robots(body: bytes) -> str:
     """
     if len(body) > MAX_ROBOTS_BYTES:
         body = whole_lines(body)
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        if b"\0" not in body:  # no field could be read in it
-            return decode_robots(body[2:])
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in body:
         return body.decode("utf-16", "replace")
+    # Without a NUL no field could be read in UTF-16: such marks say nothing.
+    body = _FALSE_MARKS.sub(b"", body, count=1)
     start = _BOM.match(body)
     text = body[start.end() if start else 0 :].decode("utf-8", "surrogateescape")
     return _ESCAPED_OCTET.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)

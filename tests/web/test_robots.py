@@ -18,6 +18,7 @@ from focused.web.robots import (
     product_token,
     rules_from_fetch,
 )
+from focused.web.robots_file import decode_robots
 
 HOST = "https://example.com"
 ROBOTS = HOST + "/robots.txt"
@@ -212,6 +213,11 @@ def test_byte_order_marks_and_line_ends_do_not_matter(start: bytes, end: str) ->
 def test_utf_16_and_broken_bytes_are_read() -> None:
     assert not allows("User-agent: *\nDisallow: /x".encode("utf-16"), "/x")
     assert not allows(b"# caf\xe9 \xff\nUser-agent: *\nDisallow: /x\n\x00\xfe", "/x")
+
+
+def test_ten_thousand_marks_in_a_row_are_passed_over() -> None:
+    body = b"\xff\xfe" * 10_000 + b"User-agent: *\nDisallow: /x\n"
+    assert decode_robots(body) == "User-agent: *\nDisallow: /x\n"
 
 
 @pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
