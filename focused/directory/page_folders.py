@@ -33,8 +33,8 @@ def read_page_folder(folder: Path, passed_over: PassedOver) -> Iterator[Director
     """The folder's pages, by category and name. Other files are counted as passed over.
 
     Hidden files, links to folders and out of the folder, and the folders in which browsers
-    put a page's pictures and frames are left out. Raises :class:`ConfigurationError` for a page that
-    lies in no category, and for one that cannot be read.
+    put a page's pictures and frames are left out. Raises :class:`ConfigurationError` for
+    a page that lies in no category, and for one that cannot be read.
     """
     inside = folder.resolve()
     for place, folders, names in os.walk(folder, onerror=_refuse):
