@@ -31,6 +31,7 @@ from focused.learning.succession import (
     Succession,
     WordChanges,
     compare_judges,
+    says_the_same,
     word_changes,
 )
 from focused.learning.succession_text import render_succession
@@ -134,6 +135,10 @@ def _decide(topic: Topic, candidate: _Candidate, *, replace: bool) -> int:
     if old is None:
         install(made, path)
         click.echo(f"wrote {path} and its card beside it")
+        return 0
+    if says_the_same(old, made.model):
+        keep_in_office(topic)
+        click.echo(f"{path} stays: nothing that teaches has changed since it was made")
         return 0
     words = word_changes(old, made.model)
     why = _why_the_old_stays(candidate.succession)

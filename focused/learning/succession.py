@@ -162,6 +162,17 @@ def _neighbours(
     return tuple((name, old[name], new[name]) for name in names)
 
 
+def says_the_same(old: TrainedModel, new: TrainedModel) -> bool:
+    """Whether both judge every page alike: the same words, weights and threshold."""
+    one, other = old.classifier, new.classifier
+    return (
+        one.vocabulary.words == other.vocabulary.words
+        and one.calibration == other.calibration
+        and np.array_equal(one.weights, other.weights)
+        and old.report.samples.categories == new.report.samples.categories
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class WordChanges:
     """Words that began, and that ceased, to be among those that speak most for the topic."""

@@ -146,8 +146,9 @@ def labelled(idea: Path):
 
 
 def test_a_model_that_is_no_worse_takes_over_and_the_old_one_is_kept(labelled):
-    model = labelled / "topics" / "cheese.joblib"
-    before = model.read_bytes()
+    model, directory = labelled / "topics" / "cheese.joblib", labelled / "topics" / "cheese.tsv"
+    before, listed = model.read_bytes(), directory.read_bytes()
+    directory.write_bytes(listed + f"Top/Other\t{BASE}new.html\tHedges\n".encode())
     done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web", "--replace")
     assert done.returncode == 0, done.stderr
     number = earlier_versions(model)[-1]
@@ -155,7 +156,12 @@ def test_a_model_that_is_no_worse_takes_over_and_the_old_one_is_kept(labelled):
     assert model.read_bytes() != before
     changes = model.with_suffix(".changes.md").read_text(encoding="utf-8")
     assert f"Version {number + 1}" in changes
+    again = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
+    assert again.returncode == 0, again.stderr
+    assert "nothing that teaches has changed" in again.stdout
+    assert earlier_versions(model)[-1] == number
     back = focused(labelled, "retrain", "topics/cheese.toml", "--restore", str(number))
+    directory.write_bytes(listed)
     assert back.returncode == 0, back.stderr
     assert model.read_bytes() == before
 

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from focused.learning.model_store import load_model, save_model
 from focused.learning.succession import (
     FEW_PAGES,
     Finding,
     HeldOut,
     WordChanges,
     compare_judges,
+    says_the_same,
 )
 from focused.learning.succession_text import render_succession
 from focused.web.page import Judgement, Page
+from tests.learning.made_up import trained, web
 
 AT = 1_700_000_000.0
 
@@ -108,3 +111,11 @@ def test_the_text_names_words_that_came_and_went():
     text = render_succession("Version 2", AT, None, WordChanges(("krill",), ("boat",)))
     assert "krill" in text.partition("Words lost")[0] and "boat" in text.partition("Words lost")[2]
     assert "2023-11-14" in text
+
+
+def test_a_model_made_again_of_the_same_samples_says_the_same_as_the_one_in_the_file(tmp_path):
+    save_model(trained(tmp_path), tmp_path / "old.joblib")
+    old = load_model(tmp_path / "old.joblib")
+    assert says_the_same(old, trained(tmp_path))
+    assert not says_the_same(old, trained(tmp_path, web(cheese=29)))
+    assert not says_the_same(old, trained(tmp_path, estimator="linear-svm"))
