@@ -31,7 +31,8 @@ from focused.evaluation.prior_quality import by_web, web_quality
 from focused.learning.apprentice import Apprentice
 from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.link_prior import DEFAULT_PRIOR, LinkPrior, PriorFile
-from focused.learning.model_store import load_model, model_is_stale
+from focused.learning.model_staleness import model_is_stale
+from focused.learning.model_store import load_model
 from focused.learning.prior_fitting import LoggedRun, fit_prior
 from focused.scrapy_addon.guide import train_for, training_urls
 from focused.topic import Topic
