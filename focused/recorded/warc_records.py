@@ -27,6 +27,7 @@ MAX_BODY_BYTES = 100_000_000
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _READING_ERRORS = (OSError, ValueError, EOFError)
+_HEAD_BYTES = 512  # of a gzip member: more than its own header and a record's first line
 _CHUNK_BYTES = 1 << 16
 _TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 
@@ -133,14 +134,16 @@ def _first_readable(file: BinaryIO, starts: Iterable[int]) -> int:
 
 
 def _gzip_starts(file: BinaryIO, position: int) -> Iterator[int]:
-    """Offsets from ``position`` on where a gzipped record begins, or breaks off at once."""
+    """Offsets from ``position`` on where a gzipped record begins, or the file breaks off."""
     for start in _places(file, GZIP_MAGIC, position):
         file.seek(start)
+        packed = file.read(_HEAD_BYTES)
         try:
-            beginning = zlib.decompressobj(wbits=31).decompress(file.read(512), 16)
+            beginning = zlib.decompressobj(wbits=31).decompress(packed, 16)
         except zlib.error:
             continue  # the three bytes stand inside compressed data
-        if not beginning or beginning.startswith(WARC_MAGIC):
+        breaks_off = not beginning and len(packed) < _HEAD_BYTES
+        if breaks_off or beginning.startswith(WARC_MAGIC):
             yield start
 
 
@@ -158,13 +161,12 @@ def _places(file: BinaryIO, magic: bytes, position: int) -> Iterator[int]:
         file.seek(position)
         chunk = file.read(_CHUNK_BYTES)
         at = chunk.find(magic)
-        if at >= 0:
+        while at >= 0:
             yield position + at
-            position += at + 1
-        elif len(chunk) < _CHUNK_BYTES:
+            at = chunk.find(magic, at + 1)
+        if len(chunk) < _CHUNK_BYTES:
             return
-        else:
-            position += len(chunk) - len(magic) + 1
+        position += len(chunk) - len(magic) + 1
 
 
 def _stored_or_damage(record: WarcRecord) -> StoredRecord | Damage | None:

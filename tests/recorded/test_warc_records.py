@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from fastwarc.warc import ArchiveIterator
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,3 +85,20 @@ def test_a_body_made_to_fill_the_memory_is_damage_and_reading_goes_on(
     found = read(tmp_path, MEMBERS[0] + response_record(bomb, 0.0) + MEMBERS[1])
     assert urls(found) == ["http://a.example/0", "http://a.example/1"]
     assert damages(found) == 1
+
+
+def test_beginnings_of_gzip_that_are_no_records_are_not_read_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "magic.warc.gz"
+    path.write_bytes(b"\x1f\x8b\x08" * 10_000)
+    readers = 0
+
+    def counted(*given: object, **named: object) -> ArchiveIterator:
+        nonlocal readers
+        readers += 1
+        return ArchiveIterator(*given, **named)
+
+    monkeypatch.setattr(warc_records, "ArchiveIterator", counted)
+    assert all(isinstance(each, Damage) for each in read_responses(path))
+    assert readers < 400
