@@ -95,7 +95,7 @@ class Canonicals:
         host = host_of(url)
         earlier = self._named(url) if host in self._words else None
         if earlier is not None:
-            self._hold(url, earlier, earlier.by, said, copy_of)
+            self._hold(url, earlier, said, copy_of)
         if canonical is None or canonical == url or host_of(canonical) != host:
             return
         there = self._said_by(canonical)
@@ -105,15 +105,15 @@ class Canonicals:
         elif there is not None and there.is_told:
             self._count(host, said if said.is_like(there, in_any_order=True) else None)
         elif named is not None and named.by != url:
-            self._hold(canonical, named, named.by, said, copy_of)
+            self._hold(canonical, named, said, copy_of)
         elif named is None:
             self._keep(canonical, _Named(said.packed(), url, stands))
             if host not in self._words:
                 self._keep_word(host, _Word())
 
-    def _hold(self, url: str, named: _Named, by: str, said: Said, copy_of: str | None) -> None:
+    def _hold(self, url: str, named: _Named, said: Said, copy_of: str | None) -> None:
         """Hold a page against the one that named the same URL, or named it itself."""
-        same = copy_of == by or said.is_like(Said.read(named.said), in_any_order=True)
+        same = copy_of == named.by or said.is_like(Said.read(named.said), in_any_order=True)
         self._count(host_of(url), said if same else None)
         if not same and named.open:
             named.open = False

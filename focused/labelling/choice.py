@@ -21,7 +21,7 @@ like one that was labelled are passed over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,17 +127,6 @@ _WORTH: dict[Reason, Callable[[Choice], Values]] = {
     "doubtful": Choice.doubtful,
     "high": Choice.high,
 }
-
-
-def without_repeats(vectors: sp.csr_matrix, order: Sequence[int]) -> list[int]:
-    """Of ``order`` the places whose page is not nearly like an earlier one."""
-    kept: list[int] = []
-    near = np.zeros(vectors.shape[0])
-    for place in order:
-        if near[place] < SAME:
-            kept.append(place)
-            near = np.maximum(near, likeness_to(vectors, place))
-    return kept
 
 
 def _odds(probability: Values) -> Values:

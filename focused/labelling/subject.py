@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from focused.directory.reading import read_directory
 from focused.directory.sides import is_below
 from focused.errors import ConfigurationError, FocusedError, ModelError
-from focused.learning.model_store import load_model
+from focused.learning.model_store import load_model, model_name
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
 from focused.topic_file import load_topic
@@ -94,7 +93,7 @@ def _model(topic: Topic | None) -> tuple[TopicJudge | None, str]:
         return None, ""
     path = topic.training.model
     try:
-        return load_model(path).classifier, hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        return load_model(path).classifier, model_name(path)
     except (ModelError, OSError):
         return None, ""
 

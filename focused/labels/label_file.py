@@ -11,7 +11,6 @@ import codecs
 import fcntl
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -85,12 +84,7 @@ class LabelFile:
     def __enter__(self) -> LabelFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _mend_end(self) -> _Standing:

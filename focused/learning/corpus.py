@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
-from types import TracebackType
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,12 +71,7 @@ class Corpus:
     def __enter__(self) -> Corpus:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def add(self, text: Sequence[str], head: Sequence[str], host: str, *, own: bool = True) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +76,7 @@ class _Phrase:
             raise ConfigurationError(f"training.keywords: {keyword!r} has no word of two letters")
         self._is_beginning = keyword.rstrip().endswith("*") or _is_half_a_pair(self._words[-1])
 
-    def count(self, tokens: Sequence[str]) -> int:
+    def count(self, tokens: list[str]) -> int:
         """How often it stands in ``tokens``."""
         *before, last = self._words
         matches = last.__eq__ if not self._is_beginning else lambda token: token.startswith(last)
@@ -104,6 +103,6 @@ def _rarity(phrase: _Phrase, background: Sequence[frozenset[str]]) -> float:
     return math.log((len(background) + 2) / (texts + 1)) / most
 
 
-def _stands_before(before: Sequence[str], tokens: Sequence[str], end: int) -> bool:
+def _stands_before(before: list[str], tokens: list[str], end: int) -> bool:
     start = end - len(before)
-    return start >= 0 and list(islice(tokens, start, end)) == list(before)
+    return start >= 0 and tokens[start:end] == before

@@ -11,7 +11,7 @@ from focused.labels.label import Label
 from focused.learning.documents import page_words
 from focused.learning.model_store import save_model
 from focused.learning.report import TrainedModel
-from focused.learning.samples import FetchPage, identity_of
+from focused.learning.samples import FetchPage, Remark, identity_of
 from focused.learning.training import train_topic
 from focused.topic import Topic
 from focused.web.page import Page
@@ -35,7 +35,12 @@ class Made:
 
 
 def make_model(
-    topic: Topic, fetch_page: FetchPage, *, now: float, labels: Sequence[Label] = ()
+    topic: Topic,
+    fetch_page: FetchPage,
+    *,
+    now: float,
+    labels: Sequence[Label] = (),
+    remark: Remark | None = None,
 ) -> Made:
     """Train the topic's model and note what it learned from; see :func:`train_topic`."""
     learned_from: set[str] = set()
@@ -48,7 +53,7 @@ def make_model(
             texts.add(identity_of(page_words(page)))
         return page
 
-    model = train_topic(topic, fetch_and_note, now=now, labels=labels)
+    model = train_topic(topic, fetch_and_note, now=now, labels=labels, remark=remark)
     return Made(model, frozenset(learned_from), frozenset(texts))
 
 

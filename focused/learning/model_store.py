@@ -40,6 +40,7 @@ FORMAT = "focused topic model"
 FORMAT_VERSION = 3
 MAX_MODEL_BYTES = 500_000_000
 
+_NAME_CHARS = 12
 _PROTOCOL = 4  # fixed: the default differs between Python versions
 _DTYPE = "<f4"
 
@@ -104,6 +105,14 @@ def load_model(path: Path) -> TrainedModel:
         return _model(json.loads(meta), {name: _unpacked(arrays[name]) for name in arrays})
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path} is damaged ({error!r}): train again") from error
+
+
+def model_name(path: Path) -> str:
+    """What labels and crawled pages call the model of a file: the beginning of its SHA-256.
+
+    Raises OSError.
+    """
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:_NAME_CHARS]
 
 
 def _plain_content(path: Path) -> dict[str, Any]:

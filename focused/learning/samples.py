@@ -21,6 +21,7 @@ from focused.web.url import host_of
 
 FetchPage = Callable[[str], Page | None]
 Progress = Callable[[int, int], None]
+Remark = Callable[[str], None]
 
 Words = tuple[list[str], list[str]]
 # Shorter texts are alike by chance; they are copies only with their titles.

@@ -26,7 +26,7 @@ from focused.learning.estimators import fit_weights
 from focused.learning.labelled import LabelCounts, with_labels
 from focused.learning.plan import Plan
 from focused.learning.report import SampleCounts, TrainedModel, TrainingReport, Trial
-from focused.learning.samples import FetchPage, Progress, Samples, gather
+from focused.learning.samples import FetchPage, Progress, Remark, Samples, gather
 from focused.learning.thresholds import Wish
 from focused.learning.topic_classifier import TopicClassifier
 from focused.learning.trial import Material, good_ratio, taxonomy_of
@@ -60,6 +60,7 @@ def train_topic(
     prior: float | None = None,
     labels: Iterable[Label] = (),
     progress: Progress | None = None,
+    remark: Remark | None = None,
 ) -> TrainedModel:
     """Train, cross-validate and calibrate the judge of one topic.
 
@@ -68,14 +69,19 @@ def train_topic(
     may teach are samples, too, and win over the directory. ``prior`` is
     the share of on-topic pages among those a crawl will judge, in (0, 1); None takes
     the samples' own share, held within 0.02 to 0.5. ``now`` is in seconds
-    since the epoch. ``progress(done, total)`` is called after each sample.
+    since the epoch. ``progress(done, total)`` is called after each sample,
+    ``remark`` with each thing in the directory that could not be used, before the first.
     The same samples and seed give the same model.
 
     Raises :class:`ConfigurationError` for an unreadable directory,
     :class:`TrainingError` for samples that cannot teach the topic.
     """
     good_prefixes = topic.training.good
-    listed, told = with_labels(training_samples(topic.training), labels, good_prefixes)
+    directory = training_samples(topic.training)
+    if remark is not None:
+        for line in directory.remarks:
+            remark(line)
+    listed, told = with_labels(directory, labels, good_prefixes)
     if topic.training.background:
         listed = with_background(listed)
     _check_sides(listed.good, topic, "the directory lists")

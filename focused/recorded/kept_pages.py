@@ -10,7 +10,6 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 
 from focused.errors import LabelError
 from focused.recorded.warc_records import StoredRecord, read_responses
@@ -65,12 +64,7 @@ class KeptPages:
     def __enter__(self) -> KeptPages:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -75,11 +75,15 @@ def train_for(topic: Topic, web: Path | None, *, replay: str | None, say: Say) -
     What it replaces is kept as a version. Raises ModelError while another process trains it.
     """
     path = topic.training.model
-    for remark in training_samples(topic.training).remarks:
-        say(f"training.directory: {remark}")
     with alone_with(path):
         with sample_pages(topic, web, replay=replay, say=say) as fetch:
-            made = make_model(topic, fetch, now=time.time(), labels=labels_of(topic))
+            made = make_model(
+                topic,
+                fetch,
+                now=time.time(),
+                labels=labels_of(topic),
+                remark=lambda line: say(f"training.directory: {line}"),
+            )
         number = replace_model(made, path)
     say(f"wrote {path} and its card beside it")
     if number is not None:

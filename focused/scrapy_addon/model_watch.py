@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
 
 from focused.errors import ModelError
-from focused.learning.model_store import load_model
+from focused.learning.model_store import load_model, model_name
 from focused.learning.protocols import TopicJudge
-
-_NAME_CHARS = 12
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedJudge:
-    """A judge, and the beginning of its file's SHA-256."""
+    """A judge, and its file's name for it: see :func:`model_name`."""
 
     judge: TopicJudge
     name: str
@@ -27,7 +24,7 @@ class NamedJudge:
 def named_judge(path: Path) -> NamedJudge:
     """Load a model file. Raises ModelError."""
     judge = load_model(path).classifier
-    return NamedJudge(judge, hashlib.sha256(path.read_bytes()).hexdigest()[:_NAME_CHARS])
+    return NamedJudge(judge, model_name(path))
 
 
 class ModelWatch:

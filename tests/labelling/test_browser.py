@@ -11,29 +11,16 @@ import pytest
 from focused.labelling import server
 from focused.labels.label_file import LabelFile, read_labels
 from focused.labels.roles import judges_lot
-from tests.support.label_pages import Outside, Served, chromium, outside, served
+from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 WAIT_S = 20
-PAGES = 24
 
 
 @pytest.fixture(scope="module")
 def window() -> Iterator[Any]:
     with chromium() as opened:
         yield opened
-
-
-@pytest.fixture
-def labels(tmp_path: Path) -> Path:
-    return tmp_path / "l.labels.jsonl"
-
-
-@pytest.fixture
-def page(tmp_path: Path, labels: Path) -> Iterator[Served]:
-    write_crawl(tmp_path, pages=PAGES)
-    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
-        yield at
 
 
 def until(window: Any, holds: Callable[[], object]) -> None:

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from focused.labelling.server import IDLE_S, TOKEN_HEADER
-from focused.labels.label_file import LabelFile, read_labels
-from tests.support.label_pages import Served, served
-from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
-
-PAGES = 24
-
-
-@pytest.fixture
-def labels(tmp_path: Path) -> Path:
-    return tmp_path / "l.labels.jsonl"
-
-
-@pytest.fixture
-def page(tmp_path: Path, labels: Path) -> Iterator[Served]:
-    write_crawl(tmp_path, pages=PAGES)
-    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
-        yield at
+from focused.labels.label_file import read_labels
+from tests.support.label_pages import Served
+from tests.support.labelled_crawls import CATEGORIES
 
 
 class Answer:

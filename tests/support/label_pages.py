@@ -19,6 +19,8 @@ from focused.labelling.server import LabelServer
 from focused.labelling.session import Session
 
 WINDOW = (1400, 900)
+PAGES = 24
+"""Of the crawl that is labelled."""
 
 
 @dataclass
