@@ -123,7 +123,7 @@ def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
     spent_s = np.zeros(2)
     for page in pages:
         began_s = time.process_time()
-        sketched = index.sketched(page)
+        sketched = index.sketched(page, shingles(page.text))
         share, like = index.nearest(sketched)
         asked_s = time.process_time()
         if share < RESEMBLANCE:
@@ -178,7 +178,7 @@ def made_copies(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
         for kind, edit in EDITS.items():
             text = " ".join(edit(words, other, rng))
             for place, url in places.items():
-                copy = asked.index.sketched(replace(page, url=url, text=text))
+                copy = asked.index.sketched(replace(page, url=url, text=text), shingles(text))
                 share, like = asked.index.nearest(copy)
                 rows.append((kind, place, split_of(host), share, like == page.url))
     return pd.DataFrame(rows, columns=["edit", "place", "split", "share", "right"])
@@ -217,7 +217,7 @@ def by_method(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
     rows = []
     for page, words, other in edited_pages(asked.pages, a_host, rng):
         host = host_of(page.url)
-        boilerplate = asked.index.sketched(page).boilerplate
+        boilerplate = asked.index.sketched(page, shingles(page.text)).boilerplate
         mine = shingles(page.text)
         for kind, edit in EDITS.items():
             copy = shingles(" ".join(edit(words, other, rng)))

@@ -22,8 +22,12 @@ from duplicates_truth import Truth
 from variants_web import RELEASES, standings
 
 from focused.crawl.copies import Copies
+from focused.crawl.reading import MAX_SHINGLES, Reading
 from focused.frontier.store import StateStore
 from focused.recorded.store import RecordedWeb
+from focused.web.fingerprint import content_fingerprint
+from focused.web.page import Judgement, Page
+from focused.web.shingles import shingles
 
 LEVELS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
@@ -77,7 +81,7 @@ def asked(
                 if page is None:
                     continue
                 before = older.setdefault(path, [])
-                looked = copies.look_up(page)
+                looked = copies.look_up(_read(page))
                 copies.keep(page, looked)
                 yield {
                     "manual": manual,
@@ -90,6 +94,11 @@ def asked(
                 }
                 before.append(page.url)
         store.close()
+
+
+def _read(page: Page) -> Reading:
+    hashes = shingles(page.text)[:MAX_SHINGLES]
+    return Reading(page, Judgement(0.0, on_topic=False), "", content_fingerprint(page), hashes)
 
 
 def recall(calls: pd.DataFrame) -> pd.DataFrame:

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from focused.crawl.near_duplicates import RESEMBLANCE, NearDuplicates, Sketched
 from focused.crawl.page_texts import said_by
+from focused.crawl.reading import Reading
 from focused.frontier.store import StateStore
-from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Page
 from focused.web.word_bag import NO_BAG, word_bag
 
@@ -47,14 +47,14 @@ class Copies:
         self._store = store
         self._near = NearDuplicates(store) if near else None
 
-    def look_up(self, page: Page) -> Looked:
-        """Find the page that ``page`` repeats, itself no copy; changes nothing."""
-        key = content_fingerprint(page)
+    def look_up(self, reading: Reading) -> Looked:
+        """Find the page that a page repeats, itself no copy; changes nothing."""
+        page, key = reading.page, reading.content
         same = self._store.get("content", key)
         if same is not None:
             original, _, near = same.decode().partition(" ")
             return Looked(key, original, CopyKind.EXACT, same_as=near or original)
-        sketched = None if self._near is None else self._near.sketched(page)
+        sketched = self._sketched(reading)
         if self._is_its_canonical(page):
             return Looked(key, page.canonical, CopyKind.CANONICAL, sketched)
         if self._near is None or sketched is None:
@@ -65,6 +65,11 @@ class Copies:
         if like == page.canonical and share >= CANONICAL_RESEMBLANCE:
             return Looked(key, like, CopyKind.CANONICAL, sketched)
         return Looked(key, sketched=sketched)
+
+    def _sketched(self, reading: Reading) -> Sketched | None:
+        if self._near is None or reading.shingles is None:
+            return None
+        return self._near.sketched(reading.page, reading.shingles)
 
     def _is_its_canonical(self, page: Page) -> bool:
         """Whether the page that it names came, with the same words in another order."""

@@ -14,9 +14,10 @@ from focused.crawl.host_care import HostCare, host_limits
 from focused.crawl.leases import Lease, Leases
 from focused.crawl.order import keep_order, order_of
 from focused.crawl.policy import Policy
+from focused.crawl.reading import Parse, Reader, Reading
 from focused.crawl.robots_errands import RobotsErrands
 from focused.crawl.running_time import RunningTime
-from focused.crawl.settling import Parse, Settling
+from focused.crawl.settling import Settling
 from focused.crawl.spending import spent
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
 from focused.crawl.tenure import Tenure
@@ -37,7 +38,7 @@ from focused.frontier.store import StateStore
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
-from focused.web.page import FailureKind, Outcome
+from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.parameters import parameters_in
 from focused.web.parse import parse_page
 from focused.web.robots import product_token
@@ -189,14 +190,34 @@ class Crawl:
         self._commit(now)
         return Wait(now)
 
-    def settle(self, lease_id: int, outcome: Outcome, now: float) -> Settled | None:
-        """Take in what a fetch brought; None when it was a robots.txt."""
+    def reader(self) -> Reader:
+        """What reads pages as this crawl does, by the judge that is in office now."""
+        return self._settling.reader()
+
+    def may_read(self, lease_id: int, outcome: Outcome) -> bool:
+        """Whether the answer is to be read for a page, here or ahead of :meth:`settle`."""
+        lease = self._leases.of(lease_id)
+        if lease is None or lease.purpose is not Purpose.PAGE or not isinstance(outcome, Fetched):
+            return False
+        return self._settling.is_wanted(lease.offer.link, outcome)
+
+    def settle(
+        self,
+        lease_id: int,
+        outcome: Outcome,
+        now: float,
+        reading: Reading | Failed | None = None,
+    ) -> Settled | None:
+        """Take in what a fetch brought; None when it was a robots.txt.
+
+        ``reading`` is what :meth:`reader` made of the outcome; None: it is read here.
+        """
         lease = self._leases.close(lease_id)
         if lease.purpose is Purpose.ROBOTS:
             self.robots.settle(lease, outcome, now)
             self._commit(now)
             return None
-        settled = self._settle_page(lease.offer, outcome, now)
+        settled = self._settle_page(lease.offer, outcome, now, reading)
         self._commit(now)
         return settled
 
@@ -284,8 +305,10 @@ class Crawl:
         self._aftermath.of_exclusion(offer, excluded, now)
         return None
 
-    def _settle_page(self, offer: Offer, outcome: Outcome, now: float) -> Settled:
-        settled = self._settling.settle(offer.link, outcome, now)
+    def _settle_page(
+        self, offer: Offer, outcome: Outcome, now: float, reading: Reading | Failed | None
+    ) -> Settled:
+        settled = self._settling.settle(offer.link, outcome, now, reading)
         self._care.answered(offer.link.url, outcome)
         pace = self._care.pace_after(offer.host, outcome, now)
         if settled.will_retry:

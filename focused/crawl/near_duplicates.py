@@ -26,7 +26,7 @@ import numpy as np
 from focused.frontier.rows import pack
 from focused.frontier.store import StateStore
 from focused.web.page import Page
-from focused.web.shingles import Hashes, Sketch, resemblance, shingles, sketch, without
+from focused.web.shingles import Hashes, Sketch, resemblance, sketch, without
 from focused.web.url import host_of
 
 RESEMBLANCE = 0.85
@@ -109,11 +109,14 @@ class NearDuplicates:
         self._most = most
         self._next = int(store.get_meta(_NUMBERS) or 0)
 
-    def sketched(self, page: Page) -> Sketched:
-        """What :meth:`like` and :meth:`add` take of a page."""
+    def sketched(self, page: Page, hashes: Hashes) -> Sketched:
+        """What :meth:`like` and :meth:`add` take of a page; ``hashes`` are its shingles.
+
+        Of those the smallest do: a sketch's, and as many as may be boilerplate.
+        """
         row = self._host_row(host_of(page.url).encode())
         boilerplate = np.frombuffer(row.boilerplate, np.uint64)
-        own = sketch(without(shingles(page.text), boilerplate))
+        own = sketch(without(hashes, boilerplate))
         if len(boilerplate) == _MAX_BOILERPLATE:
             # Only up to there it is known which shingles are the host's.
             own = own.until(int(boilerplate[-1]))

@@ -7,7 +7,8 @@ judged, its row is written, and only then do its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from focused.archive import Archive, PageRow
@@ -17,6 +18,7 @@ from focused.crawl.discovery import Discovery, link_rows
 from focused.crawl.failures import RULES
 from focused.crawl.focus import HARD_FOCUS, leads_on
 from focused.crawl.harvest import Harvest
+from focused.crawl.reading import Parse, Reader, Reading
 from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
@@ -40,8 +42,6 @@ from focused.web.url import host_of
 MAX_PAGE_REDIRECTS = 10
 MAX_NESTED_FEEDS = 5  # an index, its sitemaps, and the redirects to them
 _MAX_TITLE_CHARS = 300
-
-Parse = Callable[[Fetched], Page | Failed]
 
 logger = logging.getLogger(__name__)
 
@@ -77,15 +77,17 @@ class Settling:
         self._parse = parse
         self._dropped = DroppedParameters(topic.scope.drop_parameters, topic.scope.keep_parameters)
 
-    def settle(self, link: QueuedLink, outcome: Outcome, now: float) -> Settled:
-        """Take in what the fetch of ``link`` brought."""
+    def settle(
+        self, link: QueuedLink, outcome: Outcome, now: float, reading: Reading | Failed | None
+    ) -> Settled:
+        """Take in what the fetch of ``link`` brought; ``reading`` is its page, if it was read."""
         if isinstance(outcome, Redirected):
             return self._redirected(link, outcome, now)
         if isinstance(outcome, Failed):
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)
         try:
-            harvest = self._harvest(link, outcome, now)
+            harvest = self._harvest(link, outcome, now, reading)
         except Exception as error:
             # A page that our own code cannot digest is a failed page, never the crawl's end.
             logger.exception("%s could not be judged", link.url)
@@ -106,32 +108,60 @@ class Settling:
         self._counters.count_failure(kind)
         return Settled(link, "failed", failure=kind)
 
-    def _page_in(self, link: QueuedLink, fetched: Fetched) -> Page | Failed:
+    def is_wanted(self, link: QueuedLink, fetched: Fetched) -> bool:
+        """Whether the answer's page will be read."""
+        return self._unwanted(link, fetched) is None
+
+    def _unwanted(self, link: QueuedLink, fetched: Fetched) -> Failed | None:
         scope = self._topic.scope
         if len(fetched.body) > scope.max_page_bytes:
             return Failed(fetched.url, FailureKind.TOO_LARGE, fetched.status)
         media_type = content_type_of(fetched.headers)
         # Feeds and sitemaps are welcome as seeds, and as what those point to.
-        feed = _is_seeds_feed(link, fetched)
-        if media_type and media_type not in scope.content_types and not feed:
+        if (
+            media_type
+            and media_type not in scope.content_types
+            and not _is_seeds_feed(link, fetched)
+        ):
             return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, media_type)
-        page = self._parse(fetched)
-        if isinstance(page, Page) and self._is_foreign(page):
-            return Failed(fetched.url, FailureKind.WRONG_LANGUAGE, fetched.status, page.language)
-        return self._dropped.in_page(page) if isinstance(page, Page) else page
+        return None
+
+    def reader(self) -> Reader:
+        """Read pages as this crawl does, by the judge that is in office now."""
+        office = self._judge
+        return Reader(self._topic.scope, office.judge_now, office.name, self._parse)
+
+    def _read(self, fetched: Fetched, reading: Reading | Failed | None) -> Reading | Failed:
+        ahead = reading if not isinstance(reading, Reading) else self._in_office(reading)
+        if ahead is None:
+            # Not kept: the judge in office may be another by the next page.
+            ahead = self.reader().read(fetched)
+        if isinstance(ahead, Reading) and self._is_foreign(ahead.page):
+            language = ahead.page.language
+            return Failed(fetched.url, FailureKind.WRONG_LANGUAGE, fetched.status, language)
+        return ahead
+
+    def _in_office(self, reading: Reading) -> Reading:
+        """The reading, judged by the judge in office: another may have judged ahead of the turn."""
+        if reading.judge == self._judge.name:
+            return reading
+        judgement = self._judge.judge(reading.page)
+        return replace(reading, judgement=judgement, judge=self._judge.name)
 
     def _is_foreign(self, page: Page) -> bool:
         wanted = self._topic.scope.languages
         return bool(wanted and page.language and page.language not in wanted)
 
-    def _harvest(self, link: QueuedLink, fetched: Fetched, now: float) -> Harvest | Failed:
-        """Parse, judge and score; changes nothing that a crash would have to undo."""
-        page = self._page_in(link, fetched)
-        if isinstance(page, Failed):
-            return page
+    def _harvest(
+        self, link: QueuedLink, fetched: Fetched, now: float, reading: Reading | Failed | None
+    ) -> Harvest | Failed:
+        """Read, look up and score; changes nothing that a crash would have to undo."""
+        read = self._unwanted(link, fetched) or self._read(fetched, reading)
+        if isinstance(read, Failed):
+            return read
+        page, judgement = read.page, read.judgement
         feed = _is_seeds_feed(link, fetched)
-        judgement = self._judge.judge(page)
-        content = None if feed else self._copies.look_up(page)
+        content = None if feed else self._copies.look_up(read)
         # What a feed lists is where the crawl starts: as near as the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = Visit(page, judgement, link.depth, link.score, link.evidence)

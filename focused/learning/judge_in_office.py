@@ -29,6 +29,11 @@ class JudgeInOffice:
         self.name = name
 
     @property
+    def judge_now(self) -> TopicJudge:
+        """The judge itself, who may be sent to another process."""
+        return self._judge
+
+    @property
     def threshold(self) -> float:
         """The relevance from which a page counts as on topic, in [0, 1]."""
         return self._judge.threshold

@@ -11,9 +11,12 @@ import pytest
 
 from focused.crawl.copies import Copies
 from focused.crawl.near_duplicates import MIN_SHINGLES, NearDuplicates
+from focused.crawl.reading import MAX_SHINGLES, Reading
 from focused.frontier.store import StateStore
 from focused.topic import Scope
-from focused.web.page import Page
+from focused.web.fingerprint import content_fingerprint
+from focused.web.page import Judgement, Page
+from focused.web.shingles import shingles
 from tests.support.simulated import page as answer
 from tests.support.simulated import site, topic
 
@@ -36,11 +39,21 @@ def store(tmp_path: Path) -> Iterator[StateStore]:
     opened.close()
 
 
+def read(each: Page) -> Reading:
+    return Reading(
+        each,
+        Judgement(0.5, True),
+        "",
+        content_fingerprint(each),
+        shingles(each.text)[:MAX_SHINGLES],
+    )
+
+
 def met(index: NearDuplicates, *pages: Page) -> list[str | None]:
     """What each of the pages is found to be like, in turn; new ones are filed."""
     found = []
     for each in pages:
-        sketched = index.sketched(each)
+        sketched = index.sketched(each, shingles(each.text))
         found.append(index.like(sketched))
         if found[-1] is None:
             index.add(sketched)
@@ -60,10 +73,10 @@ def test_a_copy_of_a_near_copy_names_the_original_and_its_own_twin(store: StateS
     first, near = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
     copies = Copies(store, near=True)
     for each in (first, near):
-        copies.keep(each, copies.look_up(each))
-    found = copies.look_up(replace(near, url="http://c.test/z"))
+        copies.keep(each, copies.look_up(read(each)))
+    found = copies.look_up(read(replace(near, url="http://c.test/z")))
     assert (found.of, found.same_as) == (first.url, near.url)
-    found = copies.look_up(replace(first, url="http://c.test/z"))
+    found = copies.look_up(read(replace(first, url="http://c.test/z")))
     assert (found.of, found.same_as) == (first.url, first.url)
 
 
@@ -85,7 +98,7 @@ def test_of_several_alike_the_most_alike_is_named(store: StateStore) -> None:
     pages = [page(f"http://{n}.test/", text) for n, text in enumerate(texts)]
     index = NearDuplicates(store)
     for each in pages:
-        index.add(index.sketched(each))
+        index.add(index.sketched(each, shingles(each.text)))
     near_second = page("http://c.test/", f"{texts[1]} one two")
     assert met(index, near_second) == [pages[1].url]
 

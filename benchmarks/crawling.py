@@ -1,0 +1,194 @@
+"""What a page costs: our crawl beside Scrapy's own, and beside fetching and parsing alone.
+
+``make benchmark-crawl``. A web server in a process of its own gives out small pages and real ones
+at 250 loopback addresses; the contenders crawl them in turns, ``--rounds`` times. On one core:
+the crawler has one to itself, the server the other. With both cores the system shares them out
+between crawler, its workers and the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crawling_report import print_tables
+from crawling_server import served
+from crawling_site import Site, addresses, site_of
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+KINDS = ("small", "real")
+CONTENDERS = ("stock", "stock-jobdir", "focused", "bfs", "bare", "focused-2", "bfs-2")
+"""``-2``: with both cores; all others on one."""
+TOPIC = """
+name = "benchmark"
+[seeds]
+urls = {seeds}
+[training]
+directory = ["{root}/training/directories/docweb.tsv"]
+good = ["Top/Computers/Parallel_Computing"]
+model = "{root}/models/parallel-computing.joblib"
+link_prior = "without-docweb"
+[scope]
+allow_hosts = {hosts}
+private_addresses = true
+[politeness]
+user_agent = "FocusedBenchmark/1.0 (+http://127.0.0.1/)"
+delay_s = 0.0
+fetch_time_factor = 0.0
+concurrency = {concurrency}
+[budget]
+pages = {pages}
+[output]
+folder = "{folder}/out"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """One contender on one kind of pages."""
+
+    contender: str
+    site: Site
+    pages: int
+    concurrency: int
+    folder: Path
+
+    @property
+    def core(self) -> Sequence[str]:
+        """What puts the crawler on its core."""
+        return () if self.contender.endswith("-2") else ("taskset", "-c", "0")
+
+    @property
+    def servers_core(self) -> Sequence[str]:
+        """What puts the server on the other."""
+        return () if self.contender.endswith("-2") else ("taskset", "-c", "1")
+
+    def command(self) -> list[str]:
+        """Start the contender; its figures go to ``result.json`` in the folder."""
+        began_at = str(time.time())
+        result = self.folder / "result.json"
+        policy = self.contender.removesuffix("-2")
+        if policy in ("focused", "bfs"):
+            return [
+                *(*self.core, sys.executable, "-m", "scrapy", "crawl", "topic"),
+                *("-a", f"topic={self._topic()}", "-s", f"FOCUSED_POLICY={policy}"),
+                *("-s", "FOCUSED_PROGRESS_S=0", "-s", f"FOCUSED_FOLDER={self.folder / 'out'}"),
+                *("-s", f"METER_RESULT={result}", "-s", f"METER_BEGAN_AT={began_at}"),
+                *("-s", 'EXTENSIONS={"crawling_meter.Meter": 0}'),
+            ]
+        seeds, hosts = self.folder / "seeds.txt", self.folder / "hosts.txt"
+        seeds.write_text("\n".join(self.site.seeds))
+        hosts.write_text("\n".join(addresses()))
+        told = [seeds, hosts, self.pages, self.concurrency, result, began_at]
+        if self.contender == "stock-jobdir":
+            told.append(self.folder / "job")
+        script = "crawling_bare.py" if self.contender == "bare" else "crawling_stock.py"
+        return [*self.core, sys.executable, str(HERE / script), *map(str, told)]
+
+    def _topic(self) -> Path:
+        path = self.folder / "benchmark.toml"
+        text = TOPIC.format(
+            seeds=json.dumps(self.site.seeds),
+            hosts=json.dumps(addresses()),
+            root=ROOT,
+            concurrency=self.concurrency,
+            pages=self.pages,
+            folder=self.folder,
+        )
+        path.write_text(text)
+        return path
+
+    def run(self) -> dict[str, Any]:
+        """Crawl, and return the figures."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        environment = os.environ | {"PYTHONPATH": f"{HERE}{os.pathsep}{ROOT}"}
+        command = self.command()
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        result = self.folder / "result.json"
+        if done.returncode or not result.exists():
+            sys.exit(f"{self.contender} failed:\n{done.stdout}{done.stderr}")
+        figures: dict[str, Any] = json.loads(result.read_text())
+        figures |= {"contender": self.contender, "disk_mb": _megabytes(self.folder)}
+        stats = self.folder / "out" / "stats.json"
+        if stats.exists():
+            figures["stats"] = json.loads(stats.read_text())
+        return figures
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+def race(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """All rounds of all contenders, in turns; each round begins with another."""
+    runs: list[dict[str, Any]] = []
+    for kind in options.kinds:
+        site = site_of(kind, options.web, options.site / kind, options.port)
+        for turn in range(options.rounds):
+            shift = turn % len(options.contenders)
+            for contender in options.contenders[shift:] + options.contenders[:shift]:
+                pages = min(options.pages, site.pages * 3 // 4)
+                trial = Race(
+                    contender, site, pages, options.concurrency, options.folder / contender
+                )
+                with served(site, trial.servers_core):
+                    figures = trial.run()
+                runs.append({"kind": kind, "round": turn, "mean_bytes": site.mean_bytes} | figures)
+                per_s = figures["pages"] / figures["wall_s"]
+                cpu_ms = 1000 * figures["cpu_s"] / figures["pages"]
+                print(f"{kind} {contender}: {per_s:.0f} pages/s, {cpu_ms:.2f} ms CPU", flush=True)
+    return runs
+
+
+def main() -> None:
+    """Race, print tables, write them."""
+    options = _options()
+    with tempfile.TemporaryDirectory() as folder:
+        options.folder = options.folder or Path(folder)
+        runs = race(options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "crawling.json").write_text(json.dumps(runs, indent=1))
+    print_tables(runs, options.out / "tables.txt")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--web", type=Path, default=ROOT / "webs" / "docweb-small")
+    parser.add_argument("--site", type=Path, default=ROOT / "webs" / "benchmark-crawl")
+    parser.add_argument("--kinds", type=_names(KINDS), default=list(KINDS))
+    parser.add_argument("--contenders", type=_names(CONTENDERS), default=list(CONTENDERS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pages", type=int, default=3000, help="pages of each crawl")
+    parser.add_argument("--concurrency", type=int, default=32)
+    parser.add_argument("--port", type=int, default=8450)
+    parser.add_argument("--folder", type=Path, help="where the crawls go; a temporary one, else")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "crawling")
+    return parser.parse_args()
+
+
+def _names(known: Sequence[str]) -> Any:
+    def names(text: str) -> list[str]:
+        chosen = text.split(",")
+        if unknown := set(chosen) - set(known):
+            raise argparse.ArgumentTypeError(f"{sorted(unknown)} not among {', '.join(known)}")
+        return chosen
+
+    return names
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The pages that all contenders crawl: small ones, and those of the recorded doc web.
+
+Both lie as files below a folder for each of 250 loopback addresses, which a web server gives out.
+The real pages are the doc web's to the byte, but for their links: one to a page that is there
+points to where it stands now, and one to any other page to another of the doc web, always the same,
+so that all links can be followed. Pages of one directory share an address, as those of a site do.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import xxhash
+
+from focused.recorded.store import RecordedWeb
+from focused.web.page import Fetched, Page
+from focused.web.parse import parse_page
+
+HOSTS = 250
+SMALL_PAGES_A_HOST = 40
+SMALL_BYTES = 10_000
+SMALL_LINKS = 20
+ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /search\n"
+_HREF = re.compile(rb"""(?<=\shref=)(["'])(.*?)\1""", re.IGNORECASE | re.DOTALL)
+_SEEDS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Pages in a folder: one below it for each address, seeds to start from."""
+
+    folder: Path
+    port: int
+    seeds: tuple[str, ...]
+    pages: int
+    mean_bytes: int
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Where the pages are served."""
+        return addresses()
+
+
+def addresses() -> list[str]:
+    """The loopback addresses of all hosts."""
+    return [f"127.0.1.{number}" for number in range(1, HOSTS + 1)]
+
+
+def site_of(kind: str, web: Path, folder: Path, port: int) -> Site:
+    """The pages of a kind, ``small`` or ``real``, made where they are missing."""
+    told = folder / "site.json"
+    if not told.exists():
+        pages = _small_pages(web, port) if kind == "small" else _real_pages(web, port)
+        _write(pages, folder, port)
+    site = json.loads(told.read_text())
+    return Site(folder, port, tuple(site["seeds"]), site["pages"], site["mean_bytes"])
+
+
+def _write(pages: Iterator[tuple[str, bytes]], folder: Path, port: int) -> None:
+    urls, total = [], 0
+    for address in addresses():
+        (folder / address).mkdir(parents=True, exist_ok=True)
+        (folder / address / "robots.txt").write_text(ROBOTS)
+    for url, body in pages:
+        parts = urlsplit(url)
+        path = folder / str(parts.hostname) / unquote(parts.path).lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+        urls.append(url)
+        total += len(body)
+    seeds = random.Random(8).sample(urls, _SEEDS)
+    site = {"seeds": seeds, "pages": len(urls), "mean_bytes": total // len(urls)}
+    (folder / "site.json").write_text(json.dumps(site))
+
+
+def _small_pages(web: Path, port: int) -> Iterator[tuple[str, bytes]]:
+    """Ten kilobytes each: the doc web's own words, with links to any of the others between them."""
+    rng = random.Random(8)
+    urls = [
+        f"http://{address}:{port}/{topic}/page-{number}.html"
+        for address in addresses()
+        for number in range(SMALL_PAGES_A_HOST)
+        for topic in ("guide",)
+    ]
+    texts = _texts(web)
+    for url in urls:
+        words = _words(texts, rng)
+        title = " ".join(words[:5])
+        head = (
+            f"<!doctype html><html lang=en><title>{escape(title)}</title><h1>{escape(title)}</h1>"
+        )
+        room = (SMALL_BYTES - len(head)) // SMALL_LINKS
+        parts = [head]
+        taken = 5
+        for target in rng.sample(urls, SMALL_LINKS):
+            anchor = " ".join(words[taken : taken + 4])
+            link = f'<a href="{target}">{escape(anchor)}</a>'
+            taken += 4
+            text: list[str] = []
+            left = room - len(link) - len("<p> ")
+            while left > 0:
+                word = escape(words[taken % len(words)])
+                text.append(word)
+                left -= len(word) + 1
+                taken += 1
+            parts.append(f"<p>{' '.join(text)} {link}")
+        yield url, "\n".join(parts).encode()
+
+
+def _texts(web: Path) -> list[list[str]]:
+    with RecordedWeb.open(web) as recorded:
+        texts = []
+        for url in recorded.page_urls[::5]:
+            answer = recorded.get(url)
+            assert answer is not None
+            page = parse_page(Fetched(answer.url, answer.status, answer.headers, answer.body))
+            words = page.text.split() if isinstance(page, Page) else []
+            if len(words) > 400:
+                texts.append(words)
+    return texts
+
+
+def _words(texts: list[list[str]], rng: random.Random) -> list[str]:
+    """Two thousand words of three pages, from anywhere in them."""
+    words: list[str] = []
+    while len(words) < 2_000:
+        text = rng.choice(texts)
+        begin = rng.randrange(max(1, len(text) - 700))
+        words += text[begin : begin + 700]
+    return words
+
+
+def _real_pages(web: Path, port: int) -> Iterator[tuple[str, bytes]]:
+    with RecordedWeb.open(web) as recorded:
+        here = {url: _rehosted(url, port) for url in recorded.page_urls}
+        moved = list(here.values())
+        for url, at in here.items():
+            answer = recorded.get(url)
+            assert answer is not None
+
+            def link(match: re.Match[bytes], base: str = url) -> bytes:
+                target, hash_, fragment = match[2].decode("utf-8", "replace").partition("#")
+                joined = _joined(base, target) if target else ""
+                if not joined.startswith("http"):
+                    return match[0]
+                to = here.get(recorded.find(joined) or "")
+                to = to or moved[xxhash.xxh3_64_intdigest(joined.encode()) % len(moved)]
+                return match[1] + f"{to}{hash_}{fragment}".encode() + match[1]
+
+            yield at, _HREF.sub(link, answer.body)
+
+
+def _joined(base: str, target: str) -> str:
+    try:
+        return urljoin(base, target.strip())
+    except ValueError:
+        return ""
+
+
+def _rehosted(url: str, port: int) -> str:
+    parts = urlsplit(url)
+    path = parts.path
+    if path.endswith("/") or not path:
+        path = f"{path or '/'}index.html"
+    elif not posixpath.splitext(path)[1]:
+        path = f"{path}.html"
+    directory = posixpath.dirname(path)
+    number = xxhash.xxh3_64_intdigest(f"{parts.netloc}{directory}".encode()) % HOSTS
+    query = f"/q-{xxhash.xxh3_64_hexdigest(parts.query.encode())}.html" if parts.query else ""
+    return f"http://{addresses()[number]}:{port}/{parts.netloc}{path}{query}"
