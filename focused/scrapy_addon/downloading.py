@@ -9,19 +9,18 @@ downloader tells the settling, or the link's host would be leased for ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
-from weakref import WeakSet
 
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.web.client import HTTPConnectionPool
 
-from focused.scrapy_addon.idle_connections import IdleConnections
+from focused.scrapy_addon.idle_connections import IdleConnections, most_idle
 from focused.scrapy_addon.outcomes import CHECKED_ADDRESS, TooLargeError, UndecodableError
 from focused.scrapy_addon.robots_request import (
     ACCEPTED_CODINGS,
@@ -96,18 +95,26 @@ class DecodingMiddleware(HttpCompressionMiddleware):
 class BoundedDownloadHandler(HTTP11DownloadHandler):
     """The stock handler, which asks once, and takes at most :data:`MAX_HEAD_BYTES` of headers.
 
-    Twisted repeats a GET at once, and tells nobody, when a connection that was
-    used before breaks: a host in trouble would be asked again without any delay.
+    Twisted's pool repeats a GET at once, and tells nobody, when a connection that
+    was used before breaks: a host in trouble would be asked again without any delay.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._pool.retryAutomatically = False
+        from twisted.internet import reactor  # installs one when imported too early
+
         session = session_if_any(crawler)
         # A replayed web has one address for all hosts; so may a project without the add-on.
         shared = session and session.topic.politeness.per_address and not session.replayed
-        self._idle = IdleConnections(self._pool, one_to_an_address=bool(shared))
-        bound_heads(self._pool, self._idle.connected)
+        self._idle = IdleConnections(
+            reactor,
+            self._pool._factory,
+            bound_head,
+            most=most_idle(crawler.settings.getint("CONCURRENT_REQUESTS")),
+            most_alike=self._pool.maxPersistentPerHost,
+            one_to_an_address=bool(shared),
+        )
+        self._pool = cast(HTTPConnectionPool, self._idle)
 
     async def download_request(self, request: Request) -> Response:
         """Download, from the address that was checked."""
@@ -115,27 +122,6 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         if address and host:
             self._idle.leaves_for(host, address)
         return await super().download_request(request)
-
-
-def bound_heads(pool: Any, connected: Callable[[str], object]) -> None:
-    """Let the connections of a Twisted pool, which asks once, give up on endless headers.
-
-    ``connected`` hears the address of each new one.
-    """
-    connect = pool.getConnection
-    bounded: WeakSet[Any] = WeakSet()
-
-    def with_bound(connection: Any) -> Any:
-        if connection not in bounded:
-            bounded.add(connection)
-            _bound(connection)
-            connected(getattr(connection.transport.getPeer(), "host", ""))
-        return connection
-
-    def get_connection(*asked: Any, **named: Any) -> Deferred[Any]:
-        return connect(*asked, **named).addCallback(with_bound)  # type: ignore[no-any-return]
-
-    pool.getConnection = get_connection
 
 
 @dataclass(slots=True)
@@ -152,7 +138,7 @@ class _Head:
         return answer
 
 
-def _bound(connection: Any) -> None:
+def bound_head(connection: Any) -> None:
     """Break off a connection whose answer's head is too long: by a packet at most, not to the byte.
 
     Interim answers belong to it. What is replaced are public methods.

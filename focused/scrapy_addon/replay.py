@@ -74,8 +74,7 @@ class ReplayDownloadHandler(BoundedDownloadHandler):
         endpoint = cast(IStreamClientEndpoint, TCP4ClientEndpoint(cast(Any, reactor), host, port))
         # All hosts share the one port's connections: a limit per host would
         # throw most of them away after one use.
-        self._pool.retryAutomatically = False  # as BoundedDownloadHandler
-        self._pool.maxPersistentPerHost = crawler.settings.getint("CONCURRENT_REQUESTS") or 100
+        self._idle.most_alike = crawler.settings.getint("CONCURRENT_REQUESTS") or 100
         self._pool = cast(HTTPConnectionPool, _OneAddressPool(self._pool, endpoint))
 
     async def download_request(self, request: Request) -> Response:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.web.client import (
     HTTP11ClientProtocol,
-    HTTPConnectionPool,
     ResponseFailed,
     ResponseNeverReceived,
 )
 from twisted.web.http_headers import Headers
 
-from focused.scrapy_addon.downloading import MAX_HEAD_BYTES, bound_heads
+from focused.scrapy_addon.downloading import MAX_HEAD_BYTES, bound_head
 from focused.scrapy_addon.outcomes import TooLargeError, kind_of_exception
 from focused.web.page import FailureKind
 
@@ -33,36 +32,23 @@ class Asked:
         pass
 
 
-class Endpoint:
-    """Connects at once, to nobody."""
-
-    def connect(self, factory) -> Deferred[HTTP11ClientProtocol]:
-        self.protocol = factory.buildProtocol(None)
-        self.protocol.makeConnection(StringTransport())
-        return succeed(self.protocol)
-
-
 class Line:
-    """A pool's connection; ``hears`` is what its server says."""
+    """A connection; ``hears`` is what its server says."""
 
     def __init__(self) -> None:
-        self.addresses: list[str] = []
-        self._endpoint = Endpoint()
-        self._pool = HTTPConnectionPool(MemoryReactorClock())
-        self._pool.retryAutomatically = False
-        bound_heads(self._pool, self.addresses.append)
+        self._protocol = HTTP11ClientProtocol()
+        self._protocol.makeConnection(StringTransport())
+        bound_head(self._protocol)
 
     def ask(self) -> list[object]:
         """What becomes of a request, once it is known."""
         came: list[object] = []
-        connecting = self._pool.getConnection("key", self._endpoint)
-        connecting.addCallback(lambda connection: connection.request(Asked()))
-        connecting.addBoth(came.append)
+        self._protocol.request(Asked()).addBoth(came.append)
         return came
 
     def hears(self, *pieces: bytes) -> None:
         for piece in pieces:
-            self._endpoint.protocol.dataReceived(piece)
+            self._protocol.dataReceived(piece)
 
 
 def test_a_head_below_the_bound_is_an_answer() -> None:
@@ -78,7 +64,7 @@ def test_more_than_that_is_broken_off_and_named(piece: bytes) -> None:
     came = line.ask()
     start = OK if piece.startswith(b"X") else b""
     line.hears(start, *[piece] * (MAX_HEAD_BYTES // len(piece) + 1))
-    line._endpoint.protocol.connectionLost(ResponseFailed([]))  # as the transport does
+    line._protocol.connectionLost(ResponseFailed([]))  # as the transport does
     error = came[0].value
     assert isinstance(error, TooLargeError)
     assert kind_of_exception(error) is FailureKind.TOO_LARGE
@@ -92,13 +78,12 @@ def test_bodies_are_not_counted() -> None:
     line.hears(*[bytes(100_000)] * 8)
 
 
-def test_each_answer_of_a_connection_has_the_whole_bound_and_its_address_is_told_once() -> None:
+def test_each_answer_of_a_connection_has_the_whole_bound() -> None:
     line = Line()
     for _ in range(3):
         came = line.ask()
         line.hears(OK, *[LINE] * (MAX_HEAD_BYTES // 2_000), EMPTY)
         assert came[0].code == 200
-    assert line.addresses == ["192.168.1.1"]
 
 
 def test_what_breaks_earlier_keeps_its_own_error() -> None:

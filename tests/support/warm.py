@@ -26,13 +26,15 @@ def start_warm(
     address: str,
     *,
     largest_file_bytes: int | None = None,
+    most_files_open: int | None = None,
     arguments: Sequence[str] = (),
     **settings: Any,
 ) -> BaseProcess:
     """Start ``scrapy crawl topic``; what it says is in ``said`` beside the topic file."""
     arguments = [*command(topic, address, **settings)[2:], *arguments]
     said = topic.parent / "said"
-    process = _server().Process(target=_scrapy, args=(arguments, said, largest_file_bytes))
+    limits = {resource.RLIMIT_FSIZE: largest_file_bytes, resource.RLIMIT_NOFILE: most_files_open}
+    process = _server().Process(target=_scrapy, args=(arguments, said, limits))
     process.start()
     return process
 
@@ -60,15 +62,15 @@ def _server() -> ForkServerContext:
     return context
 
 
-def _scrapy(arguments: list[str], said: Path, largest_file_bytes: int | None) -> None:
+def _scrapy(arguments: list[str], said: Path, limits: dict[int, int | None]) -> None:
     from scrapy.cmdline import execute
 
     file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor in (1, 2):
         os.dup2(file, descriptor)
-    if largest_file_bytes is not None:
-        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file_bytes, hard))
+    for kind, limit in limits.items():
+        if limit is not None:
+            resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
     os.chdir(ROOT)
     sys.argv = arguments
     execute()
