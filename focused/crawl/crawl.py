@@ -19,6 +19,7 @@ from focused.crawl.robots_errands import RobotsErrands
 from focused.crawl.running_time import RunningTime
 from focused.crawl.settling import Settling
 from focused.crawl.spending import spent
+from focused.crawl.stages import Stage, Stages
 from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
 from focused.crawl.tenure import Tenure
 from focused.crawl.traps import Traps
@@ -62,11 +63,13 @@ class Crawl:
         follow_links: bool = True,
         parse: Parse | None = None,
         keep_links: bool = True,
+        stages: Stages | None = None,
     ) -> None:
         """``follow_links`` False: a driver pushes the links it wants with :meth:`offer_link`.
 
         ``parse`` stands in for the parser where pages are parsed already;
-        ``keep_links`` False leaves the link rows out of the archive.
+        ``keep_links`` False leaves the link rows out of the archive. ``stages``
+        is told where the time goes.
         """
         self.topic = topic
         office = judge if isinstance(judge, JudgeInOffice) else JudgeInOffice(judge)
@@ -81,6 +84,7 @@ class Crawl:
         )
         self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
         self._store = store
+        self._stages = stages or Stages()
         self._leases = Leases()
         self._care = HostCare(topic, self.counters, store, self.frontier, self._leases.has_url)
         self.mirrors = self._care.mirrors.pairs
@@ -108,6 +112,7 @@ class Crawl:
             policy=policy.name,
             training_urls=training_urls,
             follow_links=follow_links,
+            stages=self._stages,
             parse=parse
             or partial(
                 parse_page,
@@ -165,9 +170,10 @@ class Crawl:
         if self._running.begin(now):
             self.frontier.hosts.rest_addresses(now)
             self._tenure.begin(self.counters.settled, now)
-        step = self._next(now)
-        if isinstance(step, Fetch):
-            # After a kill it must be known who was asked, and when.
+        with self._stages(Stage.CHOOSING):
+            step = self._next(now)
+        if isinstance(step, Fetch) or step == Wait(now):
+            # After a kill it must be known who was asked, and when, and which links were refused.
             self._commit(now)
         return step
 
@@ -187,7 +193,6 @@ class Crawl:
             fetch = self._fetch(offer, now)
             if fetch is not None:
                 return fetch
-        self._commit(now)
         return Wait(now)
 
     def reader(self) -> Reader:
@@ -314,7 +319,8 @@ class Crawl:
         if settled.will_retry:
             self.frontier.retry(offer, pace, now)
             return settled
-        self._aftermath.of_page(offer, outcome, settled, pace, now)
+        with self._stages(Stage.LEARNING):
+            self._aftermath.of_page(offer, outcome, settled, pace, now)
         return settled
 
     def _queue_sitemap(self, url: str, now: float) -> None:
@@ -345,7 +351,8 @@ class Crawl:
         return self._running.so_far_s(now)
 
     def _commit(self, now: float) -> None:
-        self._running.keep(now)
-        self._store.put_meta("counters", self.counters)
-        self.frontier.save()
-        self._store.commit()
+        with self._stages(Stage.COMMITTING):
+            self._running.keep(now)
+            self._store.put_meta("counters", self.counters)
+            self.frontier.save()
+            self._store.commit()

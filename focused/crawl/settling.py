@@ -19,6 +19,7 @@ from focused.crawl.failures import RULES
 from focused.crawl.focus import HARD_FOCUS, leads_on
 from focused.crawl.harvest import Harvest
 from focused.crawl.reading import Parse, Reader, Reading
+from focused.crawl.stages import Stage, Stages
 from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
@@ -62,6 +63,7 @@ class Settling:
         policy: str,
         training_urls: frozenset[str],
         follow_links: bool,
+        stages: Stages,
         parse: Parse = parse_page,
     ) -> None:
         self._topic = topic
@@ -75,6 +77,7 @@ class Settling:
         self._training_urls = training_urls
         self._follow_links = follow_links
         self._parse = parse
+        self._stages = stages
         self._dropped = DroppedParameters(topic.scope.drop_parameters, topic.scope.keep_parameters)
 
     def settle(
@@ -94,7 +97,21 @@ class Settling:
             harvest = Failed(link.url, FailureKind.UNDIGESTED, outcome.status, repr(error)[:200])
         if isinstance(harvest, Failed):
             return self._failed(link, harvest, now)
-        return self._fetched(link, outcome, harvest, now)
+        with self._stages(Stage.ARCHIVING):
+            self._keep(link, outcome, harvest, now)
+        if self._follow_links:
+            with self._stages(Stage.QUEUEING):
+                self._queue_onward(link, harvest, now)
+        return Settled(
+            link,
+            "feed" if harvest.feed else "fetched",
+            page=harvest.page,
+            judgement=harvest.judgement,
+            duplicate_of=harvest.duplicate_of,
+            same_as=harvest.same_as,
+            left_out=harvest.left_out,
+            scored=harvest.scored,
+        )
 
     def exclude(self, link: QueuedLink, kind: FailureKind, now: float, *, has_row: bool) -> Settled:
         """Settle a link that may not be asked for; no request was made.
@@ -129,14 +146,20 @@ class Settling:
     def reader(self) -> Reader:
         """Read pages as this crawl does, by the judge that is in office now."""
         office = self._judge
-        return Reader(self._topic.scope, office.judge_now, office.name, self._parse)
+        return Reader(
+            self._topic.scope, office.judge_now, office.name, self._parse, self._stages.clock
+        )
 
     def _read(self, fetched: Fetched, reading: Reading | Failed | None) -> Reading | Failed:
         ahead = reading if not isinstance(reading, Reading) else self._in_office(reading)
         if ahead is None:
             # Not kept: the judge in office may be another by the next page.
             ahead = self.reader().read(fetched)
-        if isinstance(ahead, Reading) and self._is_foreign(ahead.page):
+        if isinstance(ahead, Failed):
+            return ahead
+        for stage, seconds in ahead.seconds.items():
+            self._stages.add(stage, seconds)
+        if self._is_foreign(ahead.page):
             language = ahead.page.language
             return Failed(fetched.url, FailureKind.WRONG_LANGUAGE, fetched.status, language)
         return ahead
@@ -161,12 +184,14 @@ class Settling:
             return read
         page, judgement = read.page, read.judgement
         feed = _is_seeds_feed(link, fetched)
-        content = None if feed else self._copies.look_up(read)
+        with self._stages(Stage.LIKENESS):
+            content = None if feed else self._copies.look_up(read)
         # What a feed lists is where the crawl starts: as near as the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = Visit(page, judgement, link.depth, link.score, link.evidence)
         new = content is None or content.of is None
-        scored = self._discovery.score(visit, depth) if new and self._leads_on(visit) else {}
+        with self._stages(Stage.SCORING):
+            scored = self._discovery.score(visit, depth) if new and self._leads_on(visit) else {}
         asked_to = self._topic.politeness.noindex == "leave-out" and page.left_out_at(now)
         return Harvest(page, judgement, feed, content, depth, asked_to and not feed, scored)
 
@@ -176,7 +201,7 @@ class Settling:
             self._counters.count_out_of_scope(HARD_FOCUS, len(visit.page.links))
         return followed
 
-    def _fetched(self, link: QueuedLink, fetched: Fetched, harvest: Harvest, now: float) -> Settled:
+    def _keep(self, link: QueuedLink, fetched: Fetched, harvest: Harvest, now: float) -> None:
         page, judgement = harvest.page, harvest.judgement
         training = link.url in self._training_urls
         if harvest.content is not None and not harvest.left_out:
@@ -202,18 +227,6 @@ class Settling:
         )
         links = link_rows(page, harvest.scored) if self._archive.keeps_links else ()
         self._archive.append(row, links)
-        if self._follow_links:
-            self._queue_onward(link, harvest, now)
-        return Settled(
-            link,
-            "feed" if harvest.feed else "fetched",
-            page=page,
-            judgement=judgement,
-            duplicate_of=harvest.duplicate_of,
-            same_as=harvest.same_as,
-            left_out=harvest.left_out,
-            scored=harvest.scored,
-        )
 
     def _queue_onward(self, link: QueuedLink, harvest: Harvest, now: float) -> None:
         page = harvest.page

@@ -10,6 +10,8 @@ from msgspec import structs
 
 from focused.web.page import Link, Page
 
+_NOTHING = "(?!)"
+
 
 def parameters_in(names: Sequence[str]) -> Callable[[str], object]:
     """Return a test of a parameter's name: is it one of ``names``?
@@ -19,7 +21,8 @@ def parameters_in(names: Sequence[str]) -> Callable[[str], object]:
     patterns = (
         f"{re.escape(name[:-1])}.*" if name.endswith("*") else re.escape(name) for name in names
     )
-    return re.compile("|".join(patterns), re.DOTALL).fullmatch if names else lambda name: None
+    # A bound method of a pattern, and not a lambda: it can be sent to another process.
+    return re.compile("|".join(patterns) or _NOTHING, re.DOTALL).fullmatch
 
 
 class DroppedParameters:

@@ -14,6 +14,8 @@ from typing import Any
 from focused.archive import page_rows
 from focused.crawl import Crawl, Done, Fetch, Settled, Wait
 from focused.crawl.policy import Policy, Steering
+from focused.crawl.reading import Reading
+from focused.crawl.stages import Stages
 from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.ordering import breadth_first, most_promising_first
 from focused.frontier.store import StateStore
@@ -91,6 +93,8 @@ class Simulation:
     judge: TopicJudge = field(default_factory=WhaleJudge)
     scorer: LinkScorer = field(default_factory=WhaleScorer)
     training_urls: frozenset[str] = frozenset()
+    stages: Stages | None = None
+    reads_ahead: bool = False
     now: float = START
     asked: list[tuple[float, str]] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
@@ -112,6 +116,7 @@ class Simulation:
             self._ordered_by(),
             self.store,
             training_urls=self.training_urls,
+            stages=self.stages,
         )
 
     def _ordered_by(self) -> Policy:
@@ -137,10 +142,16 @@ class Simulation:
             self.asked.append((self.now, step.url))
             outcome = self._answer(step)
             self.now += FETCH_S
-            settled = self.crawl.settle(step.lease, outcome, self.now)
+            ahead = self._read_ahead(step, outcome) if self.reads_ahead else None
+            settled = self.crawl.settle(step.lease, outcome, self.now, ahead)
             if settled is not None:
                 self.settled.append(settled)
         return step
+
+    def _read_ahead(self, fetch: Fetch, outcome: Outcome) -> Reading | Failed | None:
+        if not isinstance(outcome, Fetched) or not self.crawl.may_read(fetch.lease, outcome):
+            return None
+        return self.crawl.reader().read(outcome)
 
     def run(self, most_steps: int = 2_000, pages: int | None = None) -> Simulation:
         """Crank until the crawl is done, or until so many pages came."""

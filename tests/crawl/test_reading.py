@@ -1,0 +1,92 @@
+"""Pages read ahead of their turn: what comes of it is what would have come of it anyway."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from focused.crawl.reading import Reader, Reading
+from focused.topic import Scope
+from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
+from focused.web.parse import parse_page
+from tests.support.keyword_guide import WhaleJudge
+from tests.support.simulated import Simulation, page, raw, site, topic
+
+A = "http://a.test/"
+WEB = site(
+    page(A, "/whales", "/trade", "/copy", "/picture"),
+    page(A + "whales", "/more"),
+    page(A + "trade"),
+    page(A + "copy", "/whales", title=A),
+    page(A + "more"),
+    raw(A + "picture", b"\x89PNG\r\n", "image/png"),
+)
+
+
+def reader(judge_name: str = "", **scope: bool) -> Reader:
+    return Reader(Scope(**scope), WhaleJudge(), judge_name, parse_page)
+
+
+def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(tmp_path: Path) -> None:
+    here = Simulation(topic(tmp_path / "here", A), WEB).run()
+    ahead = Simulation(topic(tmp_path / "ahead", A), WEB, reads_ahead=True).run()
+    assert ahead.asked == here.asked
+    assert ahead.rows == here.rows
+    here.close()
+    ahead.close()
+
+
+def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path: Path) -> None:
+    done = Simulation(topic(tmp_path, A), WEB)
+    fetch = done.crawl.next(done.now)
+    lease = fetch.lease  # the site's robots.txt
+    assert not done.crawl.may_read(lease, page(A))
+    done.crawl.settle(lease, Failed(A + "robots.txt", FailureKind.CLIENT_ERROR, 404), done.now)
+    lease = done.crawl.next(done.now + 10).lease
+    assert done.crawl.may_read(lease, page(A))
+    assert not done.crawl.may_read(lease, raw(A, b"x", "image/png"))
+    assert not done.crawl.may_read(lease, Failed(A, FailureKind.TIMEOUT))
+    assert not done.crawl.may_read(lease + 1, page(A))
+    done.close()
+
+
+def test_what_an_earlier_judge_said_ahead_is_judged_anew(tmp_path: Path) -> None:
+    class Never(WhaleJudge):
+        def judge(self, page: Page) -> Judgement:
+            return Judgement(0.01, on_topic=False)
+
+    done = Simulation(topic(tmp_path, A), site(page(A, title="whales")))
+    done.step()
+    fetch = done.crawl.next(done.now + 10)
+    ahead = done.crawl.reader().read(page(A, title="whales"))
+    assert isinstance(ahead, Reading) and ahead.judgement.on_topic
+    done.crawl.appoint(Never(), "another", done.now)
+    settled = done.crawl.settle(fetch.lease, page(A, title="whales"), done.now + 11, ahead)
+    assert settled.judgement == Judgement(0.01, on_topic=False)
+    done.close()
+
+
+def test_a_reader_reads_the_same_in_another_process() -> None:
+    sent = pickle.loads(pickle.dumps(reader("judge")))
+    for answer in WEB.values():
+        here, there = reader("judge").read(answer), sent.read(answer)
+        if isinstance(here, Failed):
+            assert there == here
+        else:
+            assert replace(there, shingles=None) == replace(here, shingles=None)
+            assert there.shingles.tolist() == here.shingles.tolist()
+
+
+def test_what_holds_no_page_is_a_failure() -> None:
+    read = reader().read(Fetched(A, 200, {}, b"\x89PNG\r\n\x1a\n" + bytes(100)))
+    assert isinstance(read, Failed) and read.kind is FailureKind.WRONG_TYPE
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_shingles_are_made_where_near_duplicates_are_looked_for(near: bool) -> None:
+    read = reader(near_duplicates=near).read(page(A, text="one two three four five six"))
+    assert isinstance(read, Reading)
+    assert (read.shingles is not None) is near

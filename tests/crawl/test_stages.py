@@ -1,0 +1,49 @@
+"""Where a crawl's time goes, by a clock that ticks once each time it is asked."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from focused.crawl.stages import Stage, Stages
+from tests.support.simulated import Simulation, page, site, topic
+
+
+def ticking() -> Stages:
+    ticks = count()
+    return Stages(lambda: float(next(ticks)))
+
+
+def test_a_stage_adds_up_what_its_blocks_took() -> None:
+    stages = ticking()
+    for _ in range(3):
+        with stages(Stage.SCORING):
+            pass
+    stages.add(Stage.SCORING, 2.0)
+    assert stages.seconds["scoring"] == 5.0
+    assert stages.seconds["parsing"] == 0.0
+
+
+def test_a_block_that_fails_is_timed_too() -> None:
+    stages = ticking()
+    with pytest.raises(ValueError, match="broken"), stages(Stage.PARSING):
+        raise ValueError("broken")
+    assert stages.seconds["parsing"] == 1.0
+
+
+def test_every_stage_of_a_crawl_is_timed_and_none_within_another(tmp_path: Path) -> None:
+    stages = ticking()
+    web = site(page("http://a.test/", "/whales"), page("http://a.test/whales"))
+    Simulation(topic(tmp_path, "http://a.test/"), web, stages=stages).run().close()
+    assert all(stages.seconds.values()), stages.seconds
+    asked_once_more = stages.clock()
+    assert sum(stages.seconds.values()) < asked_once_more
+
+
+def test_a_crawl_without_a_clock_tells_nothing(tmp_path: Path) -> None:
+    web = site(page("http://a.test/"))
+    stages = Stages()
+    Simulation(topic(tmp_path, "http://a.test/"), web, stages=stages).run().close()
+    assert not any(stages.seconds.values())
