@@ -194,7 +194,7 @@ def expit(log_odds: Floats) -> Floats:
 
 def logit(probability: float) -> float:
     """Log-odds of a probability strictly between 0 and 1."""
-    return float(np.log(probability / (1 - probability)))
+    return math.log(probability / (1 - probability))
 
 
 def _precision_recall_f1(

@@ -10,6 +10,7 @@ Bayes text classifiers").
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -67,25 +68,40 @@ class Vocabulary:
 
     def vector(self, text: Sequence[str], head: Sequence[str]) -> DocumentVector:
         """Join a page's two lists of words into one vector."""
-        joined = np.zeros(len(self))
-        known = 0
-        for part, weight in ((text, 1.0), (head, HEAD_WEIGHT)):
-            places = self.ids_of(part)
-            known += len(places)
-            ids, values = self._weighed(places)
-            joined[ids] += weight * values
-        ids = np.flatnonzero(joined)
-        values = joined[ids]
-        share = known / max(len(text) + len(head), 1)
-        return DocumentVector(ids, values / (np.linalg.norm(values) or 1.0), share)
+        of_text, of_head = self.ids_of(text), self.ids_of(head)
+        share = (len(of_text) + len(of_head)) / max(len(text) + len(head), 1)
+        ids, values = self._weighed(of_text)
+        head_ids, head_values = self._weighed(of_head)
+        joined = _sorted_once(np.concatenate((ids, head_ids)))[0]
+        sums = np.zeros(len(joined))
+        sums[joined.searchsorted(ids)] = values
+        sums[joined.searchsorted(head_ids)] += HEAD_WEIGHT * head_values
+        return DocumentVector(joined, _of_length_one(sums), share)
 
     def _weighed(self, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        counts = np.bincount(places, minlength=len(self))
-        ids = np.flatnonzero(counts)
-        values = np.log1p(counts[ids]) * self.idf[ids]
-        return ids, values / (np.linalg.norm(values) or 1.0)
+        # Arrays as long as the page's own words: most of the vocabulary's are none of them.
+        ids, counts = _sorted_once(places)
+        return ids, _of_length_one(np.log1p(counts) * self.idf[ids])
 
     def ids_of(self, tokens: Sequence[str]) -> NDArray[np.intp]:
         """Places of the known ones among ``tokens``, repeats kept, shape (k,)."""
         places = np.fromiter(map(self.index.get, tokens, repeat(-1)), np.intp, len(tokens))
         return places[places >= 0]
+
+
+def _sorted_once(places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The different ones of ``places``, ascending, and how often each is there.
+
+    Sorts ``places`` itself.
+    """
+    if not len(places):
+        return places, places
+    places.sort()
+    ends = np.append(np.flatnonzero(places[1:] != places[:-1]) + 1, len(places))
+    counts = ends.copy()
+    counts[1:] -= ends[:-1]
+    return places[ends - 1], counts
+
+
+def _of_length_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values / (math.sqrt(values @ values) or 1.0)

@@ -14,6 +14,7 @@ category.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -122,4 +123,4 @@ def short_text_evidence(
 
 def sigmoid(log_odds: float) -> float:
     """The probability of ``log_odds``, held within ±:data:`MAX_LOG_ODDS`."""
-    return float(1.0 / (1.0 + np.exp(-np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))))
+    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -MAX_LOG_ODDS), MAX_LOG_ODDS)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -75,6 +76,13 @@ def test_any_text_gives_words_without_space_digit_or_upper_case(text):
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
 def test_ascii_text_gives_the_same_words_in_either_path(text):
     assert [w for w in words(text + " é") if w != "é"] == words(text)
+
+
+@given(st.text(st.characters(max_codepoint=0x24F, categories=("L", "N", "P", "Z"))))
+def test_words_are_the_runs_of_letters_that_a_pattern_finds(text):
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    runs = re.findall(r"[^\W\d_]+", folded)
+    assert words(text) == [run for run in runs if len(run) > 1 or not run.isascii()]
 
 
 def test_an_address_is_cut_at_punctuation_and_humps():
