@@ -1,0 +1,240 @@
+"""What a page costs as a crawl grows: up to a million pages of a made-up web, by the real crawl.
+
+    taskset -c 1 python benchmarks/long_crawl.py --pages 1000000
+
+Crawl, frontier on disk with its journal, focused policy with judge and apprentice, parser, copies,
+traps, mirrors, robots.txt, archive with WARC: all as a live crawl has them. Only the network is
+made up, and the clock: answers take 0.2 s on the mean, and the state is forced to the disk each
+so many pages, as a live crawl does each second. One process, one core. What it costs to make the
+web up is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import heapq
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from frontier_machine import anonymous_mb, machine
+from long_meter import STAGES, Meter, Window, mean_us, yardstick_us
+from long_web import LongWeb
+
+from focused.crawl import Crawl, Done, Fetch, Wait
+from focused.evaluation.examination.peak_memory import reset_peak
+from focused.evaluation.simulation.network import drawn_latency
+from focused.frontier.store import StateStore
+from focused.learning.topic_classifier import TopicClassifier
+from focused.policies import Aids, policy_named
+from focused.scrapy_addon.guide import guide_for
+from focused.scrapy_addon.session import Guide
+from focused.topic import Budget, Topic
+from focused.topic_file import load_topic
+from focused.web.page import Fetched, Outcome
+from focused.whole_file import write_json
+
+_LATENCY_S = 0.2
+_PAGES_PER_SYNC = 500
+_SEEDS = 20
+_COMPARED_PAGES = 100_000
+
+
+class LongCrawl:
+    """The driver: asks, lets time pass, settles; each step on its stage's account."""
+
+    def __init__(self, crawl: Crawl, web: LongWeb, concurrency: int, meter: Meter) -> None:
+        self.now = 0.0
+        self._crawl = crawl
+        self._web = web
+        self._concurrency = concurrency
+        self._meter = meter
+        self._latency_s = drawn_latency(_LATENCY_S, 0)
+        self._under_way: list[tuple[float, int, Outcome]] = []
+        self._since_sync = 0
+
+    def run(self, pages: int, watch: Callable[[Window], object]) -> str:
+        """Crawl until so many pages came; return why it ended."""
+        while self._crawl.counters.fetched < pages:
+            step = self._ask()
+            if isinstance(step, Done):
+                return step.reason
+            self._let_time_pass(step.until)
+            if self._since_sync >= _PAGES_PER_SYNC:
+                self._sync()
+            window = self._meter.look()
+            if window is not None:
+                watch(window)
+        return "as many pages as were asked for"
+
+    def _ask(self) -> Wait | Done:
+        while len(self._under_way) < self._concurrency:
+            began = time.process_time()
+            step = self._crawl.next(self.now)
+            self._meter.spent_s["next"] += time.process_time() - began
+            if not isinstance(step, Fetch):
+                return step
+            elapsed_s = self._latency_s(step.url)
+            outcome = self._web.answer(step.url, self.now, elapsed_s)
+            heapq.heappush(self._under_way, (self.now + elapsed_s, step.lease, outcome))
+        return Wait(None)
+
+    def _let_time_pass(self, until: float | None) -> None:
+        first = self._under_way[0][0] if self._under_way else None
+        if first is None or (until is not None and until < first):
+            assert until is not None, "the crawl waits for a fetch, but none is under way"
+            self.now = max(self.now, until)
+            return
+        self.now, lease, outcome = heapq.heappop(self._under_way)
+        began = time.process_time()
+        reading = None
+        if isinstance(outcome, Fetched) and self._crawl.may_read(lease, outcome):
+            reading = self._crawl.reader().read(outcome)
+        read = time.process_time()
+        self._crawl.settle(lease, outcome, self.now, reading)
+        self._meter.spent_s["read"] += read - began
+        self._meter.spent_s["settle"] += time.process_time() - read
+        self._since_sync += 1
+
+    def _sync(self) -> None:
+        began = time.process_time()
+        self._crawl.sync()
+        self._meter.spent_s["sync"] += time.process_time() - began
+        self._since_sync = 0
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Crawl, print a line a window and what follows from all; write JSON."""
+    options = _options(arguments)
+    topic = replace(load_topic(options.topic), budget=Budget())
+    output = replace(topic.output, folder=options.folder, warc=options.warc, parquet=False)
+    politeness = replace(topic.politeness, concurrency=options.concurrency)
+    topic = replace(topic, output=output, politeness=politeness)
+    guide = guide_for(topic, web=options.web, replay=None, say=print)
+    web = LongWeb(_model_of(guide), hosts=options.hosts, pages=options.web_pages)
+    shutil.rmtree(options.folder, ignore_errors=True)
+    gc.collect()
+    reset_peak()
+    before_mb = anonymous_mb()
+    print(f"before the crawl: {before_mb:.0f} MB")
+    ended, windows = _crawled(topic, guide, web, options)
+    compared = flatness(windows, options.warm_up)
+    found = {
+        "machine": machine(),
+        "asked": {key: str(value) for key, value in vars(options).items()},
+        "before_mb": before_mb,
+        "ended_because": ended,
+        "flatness": compared,
+        "windows": [{**asdict(each), "cpu_us": each.cpu_us} for each in windows],
+    }
+    print(_sentence(compared, windows, before_mb))
+    options.out.mkdir(parents=True, exist_ok=True)
+    write_json(options.out / "long-crawl.json", found)
+
+
+def flatness(windows: Sequence[Window], warm_up: int) -> dict[str, Any]:
+    """The last pages' cost over that of the first after ``warm_up`` pages, by stage, and in all.
+
+    A hundred thousand pages each, or a third of what there is; ``by_yardstick`` with the machine's
+    speed at that time taken out.
+    """
+    warm = [each for each in windows if each.pages - each.fetched >= warm_up]
+    pages = min(_COMPARED_PAGES, sum(each.fetched for each in warm) // 3)
+    first = [each for each in warm if each.pages - warm_up <= pages * 1.01]
+    last = [each for each in warm if warm[-1].pages - each.pages < pages * 0.99]
+    if not first:
+        return {}
+    speed = yardstick_us(last) / yardstick_us(first)
+    return {
+        "pages_each": sum(each.fetched for each in first),
+        "first_us": mean_us(first),
+        "last_us": mean_us(last),
+        "ratio": mean_us(last) / mean_us(first),
+        "by_yardstick": mean_us(last) / mean_us(first) / speed,
+        "stages": {
+            stage: {"first_us": mean_us(first, stage), "last_us": mean_us(last, stage)}
+            for stage in STAGES
+        },
+    }
+
+
+def _crawled(
+    topic: Topic, guide: Guide, web: LongWeb, options: argparse.Namespace
+) -> tuple[str, Sequence[Window]]:
+    policy = policy_named(options.policy)(Aids(guide.judge, guide.scorer))
+    identity = {"topic": topic.name, "policy": options.policy}
+    store = StateStore.open(options.folder / "state", identity)
+    crawl = Crawl(topic, guide.judge, policy, store, training_urls=guide.training_urls)
+    model = _model_of(guide)
+    seeds = web.seeds(model.taxonomy.good.index(True), _SEEDS)
+    page = web.answer(seeds[0], 0.0, _LATENCY_S)
+    assert isinstance(page, Fetched)
+    print(_HEAD)
+    with Meter(crawl, options.folder, options.window, page) as meter:
+        driver = LongCrawl(crawl, web, options.concurrency, meter)
+        crawl.seed(seeds, 0.0)
+        ended = driver.run(options.pages, lambda window: print(_line(window), flush=True))
+        windows = meter.windows
+    crawl.close(driver.now)
+    return ended, windows
+
+
+def _model_of(guide: Guide) -> TopicClassifier:
+    model = getattr(guide.judge, "judge_now", guide.judge)
+    assert isinstance(model, TopicClassifier), "the web is made of a topic classifier's words"
+    return model
+
+
+_HEAD = (
+    "    pages  us/page    next    read  settle   sync     gc  yard |  anon MB  peak MB state MB "
+    "  WARC MB |   waiting  hosts on topic  pages/s"
+)
+
+
+def _line(window: Window) -> str:
+    stages = window.stages_us
+    return (
+        f"{window.pages:>9,}{window.cpu_us:>9,.0f}{stages['next']:>8,.0f}{stages['read']:>8,.0f}"
+        f"{stages['settle']:>8,.0f}{stages['sync']:>7,.0f}{window.gc_us:>7,.0f}"
+        f"{window.yardstick_us:>6,.0f} |{window.anonymous_mb:>9,.0f}{window.peak_mb:>9,.0f}"
+        f"{window.state_mb:>9,.0f}{window.harvest_mb:>10,.0f} |{window.links_waiting:>10,}"
+        f"{window.hosts:>7,}{window.on_topic:>9.1%}{window.fetched / window.wall_s:>9,.0f}"
+    )
+
+
+def _sentence(found: dict[str, Any], windows: Sequence[Window], before_mb: float) -> str:
+    if not found:
+        return "too few pages to compare first and last"
+    grown = max(window.anonymous_mb for window in windows) - before_mb
+    return (
+        f"the last {found['pages_each']:,} pages cost {found['ratio']:.2f} times the first "
+        f"({found['last_us']:,.0f} and {found['first_us']:,.0f} us of CPU a page); "
+        f"{found['by_yardstick']:.2f} times by the yardstick; {grown:,.0f} MB of memory beside "
+        "the libraries, the model and the made-up web"
+    )
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--pages", type=int, default=100_000)
+    parser.add_argument("--window", type=int, default=10_000, help="pages a line")
+    parser.add_argument("--warm-up", type=int, default=10_000, help="pages not compared")
+    parser.add_argument("--policy", default="focused")
+    parser.add_argument("--topic", type=Path, default=Path("topics/parallel-computing.toml"))
+    parser.add_argument("--web", help="recorded web to train from, where there is no model")
+    parser.add_argument("--hosts", type=int, default=20_000)
+    parser.add_argument("--web-pages", type=int, default=20_000_000)
+    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--no-warc", dest="warc", action="store_false")
+    parser.add_argument("--folder", type=Path, default=Path("crawls/long"), help="is made anew")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/long-crawl"))
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

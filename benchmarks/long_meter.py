@@ -1,0 +1,142 @@
+"""What a long crawl costs as it goes on: CPU by stage, memory, disk; window by window."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frontier_machine import allocated_bytes, anonymous_mb
+
+from focused.crawl import Crawl
+from focused.evaluation.examination.peak_memory import peak_mb
+from focused.web.page import Fetched
+from focused.web.parse import parse_page
+
+STAGES = ("next", "read", "settle", "sync")
+"""Of the crawl; what the made-up web and the driver cost is left out."""
+_PAGES_PER_LOOK = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some pages of the crawl: ``pages`` had come by its end, ``fetched`` of them in it.
+
+    ``stages_us`` is CPU a page fetched, by stage, microseconds; ``gc_us`` is what of it went into
+    looking for garbage. ``yardstick_us`` is one parse of always the same page, the mean of many
+    among the window's pages: how fast the machine was. Sizes are megabytes (10**6 bytes):
+    ``anonymous_mb`` is the most there was, ``peak_mb`` with pages of mapped files since the crawl
+    began: of those the system takes back what others need.
+    ``on_topic`` is a share.
+    """
+
+    pages: int
+    fetched: int
+    settled: int
+    stages_us: Mapping[str, float]
+    gc_us: float
+    yardstick_us: float
+    wall_s: float
+    anonymous_mb: float
+    peak_mb: float
+    state_mb: float
+    harvest_mb: float
+    links_waiting: int
+    hosts: int
+    on_topic: float
+
+    @property
+    def cpu_us(self) -> float:
+        """All stages together."""
+        return sum(self.stages_us.values())
+
+
+@dataclass
+class Meter:
+    """Adds up what the stages of one crawl cost, and closes a window each ``every`` pages."""
+
+    crawl: Crawl
+    folder: Path
+    every: int
+    yardstick: Fetched
+    windows: list[Window] = field(default_factory=list)
+    spent_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    _gc_s: float = 0.0
+    _gc_began: float = 0.0
+    _most_mb: float = 0.0
+    _yardstick_s: list[float] = field(default_factory=list)
+    _began: float = field(default_factory=time.perf_counter)
+    _before: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    def __enter__(self) -> Meter:
+        gc.callbacks.append(self._collecting)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        gc.callbacks.remove(self._collecting)
+
+    def look(self) -> Window | None:
+        """Call it after each step. Close the window when it is full, and return it."""
+        fetched = self.crawl.counters.fetched - self._before[0]
+        if fetched > len(self._yardstick_s) * _PAGES_PER_LOOK:
+            began = time.process_time()
+            parse_page(self.yardstick)
+            self._yardstick_s.append(time.process_time() - began)
+            self._most_mb = max(self._most_mb, anonymous_mb())
+        if fetched < self.every:
+            return None
+        window = self._window()
+        self.windows.append(window)
+        self.spent_s = dict.fromkeys(STAGES, 0.0)
+        self._gc_s = 0.0
+        self._yardstick_s.clear()
+        self._most_mb = 0.0
+        self._began = time.perf_counter()
+        return window
+
+    def _window(self) -> Window:
+        counters = self.crawl.counters
+        now = counters.fetched, counters.settled, counters.judged, counters.on_topic
+        fetched, settled, judged, on_topic = (
+            after - before for after, before in zip(now, self._before, strict=True)
+        )
+        self._before = now
+        state = self.folder / "state"
+        return Window(
+            pages=counters.fetched,
+            fetched=fetched,
+            settled=settled,
+            stages_us={name: spent / fetched * 1e6 for name, spent in self.spent_s.items()},
+            gc_us=self._gc_s / fetched * 1e6,
+            yardstick_us=sum(self._yardstick_s) / len(self._yardstick_s) * 1e6,
+            wall_s=time.perf_counter() - self._began,
+            anonymous_mb=self._most_mb,
+            peak_mb=peak_mb() or 0.0,
+            state_mb=allocated_bytes(state) / 1e6,
+            harvest_mb=(allocated_bytes(self.folder) - allocated_bytes(state)) / 1e6,
+            links_waiting=len(self.crawl.frontier),
+            hosts=sum(1 for _ in self.crawl.frontier.hosts),
+            on_topic=on_topic / judged if judged else 0.0,
+        )
+
+    def _collecting(self, phase: str, _: Mapping[str, Any]) -> None:
+        if phase == "start":
+            self._gc_began = time.process_time()
+        else:
+            self._gc_s += time.process_time() - self._gc_began
+
+
+def mean_us(windows: Sequence[Window], stage: str | None = None) -> float:
+    """CPU a page over several windows, microseconds; of one stage, or of all."""
+    pages = sum(window.fetched for window in windows)
+    costs = (each.cpu_us if stage is None else each.stages_us[stage] for each in windows)
+    total = sum(cost * each.fetched for cost, each in zip(costs, windows, strict=True))
+    return total / pages if pages else 0.0
+
+
+def yardstick_us(windows: Sequence[Window]) -> float:
+    """The mean of the windows' yardsticks."""
+    return sum(window.yardstick_us for window in windows) / len(windows) if windows else 0.0
