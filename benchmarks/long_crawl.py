@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from long_meter import STAGES, Meter, Window, mean_us, yardstick_us
 from long_web import LongWeb
 
 from focused.crawl import Crawl, Done, Fetch, Wait
+from focused.crawl.stages import Stages
 from focused.evaluation.examination.peak_memory import reset_peak
 from focused.evaluation.simulation.network import drawn_latency
 from focused.frontier.store import StateStore
@@ -66,7 +68,8 @@ class LongCrawl:
                 return step.reason
             self._let_time_pass(step.until)
             if self._since_sync >= _PAGES_PER_SYNC:
-                self._sync()
+                self._meter.synced(self._crawl.sync)
+                self._since_sync = 0
             window = self._meter.look()
             if window is not None:
                 watch(window)
@@ -74,9 +77,7 @@ class LongCrawl:
 
     def _ask(self) -> Wait | Done:
         while len(self._under_way) < self._concurrency:
-            began = time.process_time()
-            step = self._crawl.next(self.now)
-            self._meter.spent_s["next"] += time.process_time() - began
+            step = self._meter.spent(partial(self._crawl.next, self.now))
             if not isinstance(step, Fetch):
                 return step
             elapsed_s = self._latency_s(step.url)
@@ -91,21 +92,9 @@ class LongCrawl:
             self.now = max(self.now, until)
             return
         self.now, lease, outcome = heapq.heappop(self._under_way)
-        began = time.process_time()
-        reading = None
-        if isinstance(outcome, Fetched) and self._crawl.may_read(lease, outcome):
-            reading = self._crawl.reader().read(outcome)
-        read = time.process_time()
-        self._crawl.settle(lease, outcome, self.now, reading)
-        self._meter.spent_s["read"] += read - began
-        self._meter.spent_s["settle"] += time.process_time() - read
+        settle = partial(self._crawl.settle, lease, outcome, self.now)
+        self._meter.spent(settle)
         self._since_sync += 1
-
-    def _sync(self) -> None:
-        began = time.process_time()
-        self._crawl.sync()
-        self._meter.spent_s["sync"] += time.process_time() - began
-        self._since_sync = 0
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -169,13 +158,16 @@ def _crawled(
     policy = policy_named(options.policy)(Aids(guide.judge, guide.scorer))
     identity = {"topic": topic.name, "policy": options.policy}
     store = StateStore.open(options.folder / "state", identity)
-    crawl = Crawl(topic, guide.judge, policy, store, training_urls=guide.training_urls)
+    stages = Stages(time.process_time)
+    crawl = Crawl(
+        topic, guide.judge, policy, store, training_urls=guide.training_urls, stages=stages
+    )
     model = _model_of(guide)
     seeds = web.seeds(model.taxonomy.good.index(True), _SEEDS)
     page = web.answer(seeds[0], 0.0, _LATENCY_S)
     assert isinstance(page, Fetched)
     print(_HEAD)
-    with Meter(crawl, options.folder, options.window, page) as meter:
+    with Meter(crawl, stages, options.folder, options.window, page) as meter:
         driver = LongCrawl(crawl, web, options.concurrency, meter)
         crawl.seed(seeds, 0.0)
         ended = driver.run(options.pages, lambda window: print(_line(window), flush=True))
@@ -190,20 +182,20 @@ def _model_of(guide: Guide) -> TopicClassifier:
     return model
 
 
+_SHOWN = {stage: stage[:7] for stage in STAGES}
 _HEAD = (
-    "    pages  us/page    next    read  settle   sync     gc  yard |  anon MB  peak MB state MB "
-    "  WARC MB |   waiting  hosts on topic  pages/s"
+    f"    pages us/page |{''.join(f'{name:>8}' for name in _SHOWN.values())} |    gc  yard |"
+    " anon MB peak MB state MB WARC MB |   waiting  hosts on topic pages/s"
 )
 
 
 def _line(window: Window) -> str:
-    stages = window.stages_us
+    stages = "".join(f"{window.stages_us[stage]:>8,.0f}" for stage in STAGES)
     return (
-        f"{window.pages:>9,}{window.cpu_us:>9,.0f}{stages['next']:>8,.0f}{stages['read']:>8,.0f}"
-        f"{stages['settle']:>8,.0f}{stages['sync']:>7,.0f}{window.gc_us:>7,.0f}"
-        f"{window.yardstick_us:>6,.0f} |{window.anonymous_mb:>9,.0f}{window.peak_mb:>9,.0f}"
-        f"{window.state_mb:>9,.0f}{window.harvest_mb:>10,.0f} |{window.links_waiting:>10,}"
-        f"{window.hosts:>7,}{window.on_topic:>9.1%}{window.fetched / window.wall_s:>9,.0f}"
+        f"{window.pages:>9,}{window.cpu_us:>8,.0f} |{stages} |{window.gc_us:>6,.0f}"
+        f"{window.yardstick_us:>6,.0f} |{window.anonymous_mb:>8,.0f}{window.peak_mb:>8,.0f}"
+        f"{window.state_mb:>9,.0f}{window.harvest_mb:>8,.0f} |{window.links_waiting:>10,}"
+        f"{window.hosts:>7,}{window.on_topic:>9.1%}{window.fetched / window.wall_s:>8,.0f}"
     )
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from frontier_machine import allocated_bytes, anonymous_mb
 
 from focused.crawl import Crawl
+from focused.crawl.stages import Stage, Stages
 from focused.evaluation.examination.peak_memory import peak_mb
 from focused.web.page import Fetched
 from focused.web.parse import parse_page
 
-STAGES = ("next", "read", "settle", "sync")
+_T = TypeVar("_T")
+_SYNCING, _REST = "syncing", "rest"
+STAGES = (*map(str, Stage), _SYNCING, _REST)
 """Of the crawl; what the made-up web and the driver cost is left out."""
 _PAGES_PER_LOOK = 25
 
@@ -59,11 +62,14 @@ class Meter:
     """Adds up what the stages of one crawl cost, and closes a window each ``every`` pages."""
 
     crawl: Crawl
+    stages: Stages
     folder: Path
     every: int
     yardstick: Fetched
     windows: list[Window] = field(default_factory=list)
-    spent_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    _spent_s: float = 0.0
+    _synced_s: float = 0.0
+    _stages_before: Mapping[str, float] = field(default_factory=dict)
     _gc_s: float = 0.0
     _gc_began: float = 0.0
     _most_mb: float = 0.0
@@ -78,6 +84,19 @@ class Meter:
     def __exit__(self, *error: object) -> None:
         gc.callbacks.remove(self._collecting)
 
+    def spent(self, call: Callable[[], _T]) -> _T:
+        """Make a call of the crawl, on its account."""
+        began = time.process_time()
+        result = call()
+        self._spent_s += time.process_time() - began
+        return result
+
+    def synced(self, call: Callable[[], object]) -> None:
+        """Let the crawl force its state to the disk."""
+        before_s = self._spent_s
+        self.spent(call)
+        self._synced_s += self._spent_s - before_s
+
     def look(self) -> Window | None:
         """Call it after each step. Close the window when it is full, and return it."""
         fetched = self.crawl.counters.fetched - self._before[0]
@@ -90,7 +109,8 @@ class Meter:
             return None
         window = self._window()
         self.windows.append(window)
-        self.spent_s = dict.fromkeys(STAGES, 0.0)
+        self._spent_s = self._synced_s = 0.0
+        self._stages_before = dict(self.stages.seconds)
         self._gc_s = 0.0
         self._yardstick_s.clear()
         self._most_mb = 0.0
@@ -109,7 +129,7 @@ class Meter:
             pages=counters.fetched,
             fetched=fetched,
             settled=settled,
-            stages_us={name: spent / fetched * 1e6 for name, spent in self.spent_s.items()},
+            stages_us={name: spent / fetched * 1e6 for name, spent in self._by_stage().items()},
             gc_us=self._gc_s / fetched * 1e6,
             yardstick_us=sum(self._yardstick_s) / len(self._yardstick_s) * 1e6,
             wall_s=time.perf_counter() - self._began,
@@ -121,6 +141,12 @@ class Meter:
             hosts=sum(1 for _ in self.crawl.frontier.hosts),
             on_topic=on_topic / judged if judged else 0.0,
         )
+
+    def _by_stage(self) -> Mapping[str, float]:
+        before = self._stages_before
+        told = {name: s - before.get(name, 0.0) for name, s in self.stages.seconds.items()}
+        rest = self._spent_s - self._synced_s - sum(told.values())
+        return {**told, _SYNCING: self._synced_s, _REST: rest}
 
     def _collecting(self, phase: str, _: Mapping[str, Any]) -> None:
         if phase == "start":

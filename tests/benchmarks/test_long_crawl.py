@@ -1,0 +1,102 @@
+"""The made-up web of the long crawl, and what is told of a crawl of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from long_crawl import LongCrawl, flatness
+from long_meter import STAGES, Meter, Window, mean_us
+from long_web import LongWeb
+
+from focused.crawl import Crawl
+from focused.crawl.stages import Stages
+from focused.frontier.store import StateStore
+from focused.learning.apprentice import Apprentice
+from focused.learning.topic_classifier import TopicClassifier
+from focused.policies import Aids, policy_named
+from focused.web.page import Fetched, Page
+from focused.web.parse import parse_page
+from tests.learning.made_up import trained
+from tests.support.simulated import politely, topic
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> TopicClassifier:
+    return trained(tmp_path_factory.mktemp("model")).classifier
+
+
+@pytest.fixture(scope="module")
+def web(model: TopicClassifier) -> LongWeb:
+    return LongWeb(model, hosts=400, pages=100_000)
+
+
+def page_at(web: LongWeb, url: str) -> Page:
+    answer = web.answer(url, 0.0, 0.1)
+    assert isinstance(answer, Fetched)
+    page = parse_page(answer)
+    assert isinstance(page, Page)
+    return page
+
+
+def linked(web: LongWeb, pages: int) -> list[str]:
+    """URLs in the order in which they are found."""
+    found = dict.fromkeys(web.seeds(0, 5))
+    for _, url in zip(range(pages), found.copy(), strict=False):
+        found |= dict.fromkeys(link.url for link in page_at(web, url).links)
+    return list(found)
+
+
+def test_a_page_is_the_same_whenever_it_is_asked_for(web, model):
+    again = LongWeb(model, hosts=400, pages=100_000)
+    for url in linked(web, 5):
+        assert web.answer(url, 0.0, 0.1) == again.answer(url, 9.0, 0.1)
+
+
+def test_most_links_lead_to_pages_and_a_few_to_what_is_none(web):
+    kinds = Counter(type(web.answer(url, 0.0, 0.1)).__name__ for url in linked(web, 5))
+    assert kinds["Fetched"] > 0.8 * kinds.total()
+
+
+def test_pages_link_to_their_own_subject_more_than_by_chance(web):
+    same = []
+    for url in web.seeds(0, 5):
+        same += [web.subject_of(link.url) == 0 for link in page_at(web, url).links]
+    assert sum(same) / len(same) > 0.55
+
+
+def test_a_crawl_is_measured_window_by_window(web, model, tmp_path):
+    subject = politely(topic(tmp_path, *web.seeds(0, 5)), per_address=False)
+    store = StateStore.open(subject.output.folder / "state", {"topic": "whales"})
+    stages = Stages()
+    policy = policy_named("focused")(Aids(model, Apprentice(model)))
+    crawl = Crawl(subject, model, policy, store, stages=stages)
+    crawl.seed(subject.seeds.urls, 0.0)
+    yardstick = web.answer(subject.seeds.urls[0], 0.0, 0.1)
+    assert isinstance(yardstick, Fetched)
+    shown = []
+    with Meter(crawl, stages, subject.output.folder, 20, yardstick) as meter:
+        ended = LongCrawl(crawl, web, 4, meter).run(60, shown.append)
+    crawl.close(1_000.0)
+    assert ended == "as many pages as were asked for"
+    assert shown == meter.windows and [each.fetched for each in shown] == [20, 20, 20]
+    assert all(each.cpu_us > 0 and each.links_waiting and each.hosts for each in shown)
+
+
+def test_the_last_pages_are_held_against_the_first_after_the_warm_up():
+    windows = [_window(10 * n, cost) for n, cost in enumerate((900, 100, 100, 150, 120, 120), 1)]
+    found = flatness(windows, warm_up=10)
+    assert found["first_us"] == pytest.approx(100) and found["last_us"] == pytest.approx(120)
+    assert found["ratio"] == pytest.approx(1.2)
+    assert found["by_yardstick"] == pytest.approx(1.2)
+
+
+def test_a_window_counts_by_its_pages():
+    few, many = _window(10, 100), replace(_window(40, 200), fetched=30)
+    assert mean_us([few, many]) == pytest.approx(175)
+
+
+def _window(pages: int, cost_us: float) -> Window:
+    stages = dict.fromkeys(STAGES, cost_us / len(STAGES))
+    return Window(pages, 10, 12, stages, 1.0, 300.0, 1.0, 100.0, 100.0, 1.0, 1.0, 5, 2, 0.5)
