@@ -61,13 +61,20 @@ _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 # What WHATWG parsing leaves as it is: such links need no parser. A segment may
-# not begin with a dot (dot segments), a host may not end in a number (IPv4).
-_SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*"
-_PLAIN_PATH = rf"(?:{_SEGMENT}/)*(?:{_SEGMENT})?"
-_PLAIN_RELATIVE = re.compile(_PLAIN_PATH)
+# not begin with a dot (dot segments), a name may not end in a number (IPv4).
+_SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+"
+_PLAIN_PATH = rf"(?:{_SEGMENT}/)*+(?:{_SEGMENT})?+"
+_PLAIN_QUERY = r"[A-Za-z0-9_.~=&/:@+,-]*+"
+_PLAIN_RELATIVE = re.compile(rf"(/|(?:\.\./)*+)({_PLAIN_PATH})(?:\?({_PLAIN_QUERY}))?+")
+_NAME = (
+    rf"(?=[a-z0-9.-]{{1,{_MAX_HOST_CHARS}}}[:/])(?!xn--)"
+    r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.(?!xn--))+[a-z]{2,63}"
+)
+_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_PORT = r":(?!(?:80|443)/)[1-9][0-9]{0,3}"
 _PLAIN_ABSOLUTE = re.compile(
-    rf"https?://(?=[a-z0-9.-]{{1,{_MAX_HOST_CHARS}}}/)(?!xn--)"
-    rf"(?:[a-z0-9](?:[a-z0-9-]{{0,61}}[a-z0-9])?\.(?!xn--))+[a-z]{{2,63}}/{_PLAIN_PATH}"
+    rf"(https?://(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}})(?:{_PORT})?/{_PLAIN_PATH})"
+    rf"(?:\?({_PLAIN_QUERY}))?+"
 )
 
 
@@ -78,9 +85,9 @@ def normalise(url: str, base: str | None = None) -> str | None:
     unparsable, neither http nor https, an impossible host, or longer than
     2,000 characters once normalised.
     """
-    plain = url.partition("#")[0]
-    if len(plain) <= MAX_URL_CHARS and _PLAIN_ABSOLUTE.fullmatch(plain):
-        return plain
+    plain = _PLAIN_ABSOLUTE.fullmatch(url.partition("#")[0])
+    if plain is not None:
+        return _joined(plain[1], plain[2])
     if base is None:
         return _normalise(url, None)
     return resolver(base)(url)
@@ -95,26 +102,50 @@ def resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | None]:
     link's query are sent in it, as browsers do
     (:func:`focused.web.query_encoding.encode_query`).
     """
-    clean_base = _normalise(base, None)
+    clean_base = normalise(base)
     if clean_base is None:
         return lambda url: _normalise(encode_query(url, charset), base)
     origin = clean_base[: clean_base.index("/", 8)]
-    path = clean_base[len(origin) :].partition("?")[0]
-    folder = origin + path[: path.rindex("/") + 1]
+    own = clean_base.partition("?")[0]
+    folder = own[: own.rindex("/") + 1]
 
     def resolve(url: str) -> str | None:
-        plain = url.partition("#")[0]
-        if _PLAIN_RELATIVE.fullmatch(plain):
-            result = folder + plain if plain else clean_base
-        elif plain.startswith("/") and _PLAIN_RELATIVE.fullmatch(plain, 1):
-            result = origin + plain
-        elif _PLAIN_ABSOLUTE.fullmatch(plain):
-            result = plain
-        else:
-            return _normalise(encode_query(url, charset), clean_base)
-        return result if len(result) <= MAX_URL_CHARS else None
+        start = url.partition("#")[0]
+        if not start:
+            return clean_base
+        plain = _PLAIN_RELATIVE.fullmatch(start)
+        if plain is not None:
+            lead, path, query = plain.groups()
+            if lead:
+                path = (f"{origin}/" if lead == "/" else _above(folder, len(lead) // 3)) + path
+            else:
+                path = folder + path if path else own
+            return _joined(path, query)
+        plain = _PLAIN_ABSOLUTE.fullmatch(start)
+        if plain is not None:
+            return _joined(plain[1], plain[2])
+        return _normalise(encode_query(url, charset), clean_base)
 
     return resolve
+
+
+def _above(folder: str, levels: int) -> str:
+    """The folder so many levels above, or the root."""
+    root = folder.index("/", 8)
+    end = len(folder) - 1
+    for _ in range(levels):
+        if end <= root:
+            break
+        end = folder.rindex("/", root, end)
+    return folder[: end + 1]
+
+
+def _joined(path: str, query: str | None) -> str | None:
+    """A URL of parts that no parser would change."""
+    if query:
+        query = _clean_query(query)
+    url = f"{path}?{query}" if query else path
+    return url if len(url) <= MAX_URL_CHARS else None
 
 
 def _normalise(url: str, base: str | None) -> str | None:
@@ -202,9 +233,14 @@ def _clean_query(query: str) -> str:
 
 def _is_noise(parameter: str) -> bool:
     name, _, value = parameter.partition("=")
-    if _NOISE.fullmatch(name):
+    if _is_noise_name(name):
         return True
     return name.lower() in _MAY_BE_SESSION and _is_session(value)
+
+
+@lru_cache(maxsize=1_024)
+def _is_noise_name(name: str) -> bool:
+    return _NOISE.fullmatch(name) is not None
 
 
 def _is_session(value: str) -> bool:

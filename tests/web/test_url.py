@@ -172,6 +172,47 @@ def test_the_short_cut_for_plain_links_agrees_with_the_parser(link: str) -> None
     assert resolver(BASE)(link) == _normalise(link, clean_base)
 
 
+_PIECES = st.sampled_from(
+    [*("../", "..", "./", "/", "a", "b-c.html", "x=1", "utm_source=x", "sid=1a2b3c4d5e6f7g8h")]
+    + [*("?", "&", "&&", "=", "%41", ";", "#", "\\", " ", "é", ".")]
+)
+
+
+@given(
+    st.lists(_PIECES, max_size=8).map("".join),
+    st.sampled_from(
+        [BASE, "http://a.com/", "https://a.com:8080/x//y/z.html?q=1", "http://1.2.3.4/a/b/"]
+    ),
+)
+@example("../../../a", "http://a.com/x/y")
+@example("..", "http://a.com/x/y")
+@example("?", BASE)
+@example("?a=1", BASE)
+def test_the_short_cut_for_links_up_the_tree_and_with_queries_agrees_with_the_parser(
+    link: str, base: str
+) -> None:
+    clean_base = normalise(base)
+    assert clean_base is not None
+    assert resolver(base)(link) == _normalise(link, clean_base)
+
+
+_HOSTS = ["a.com", "127.0.0.1", "256.1.1.1", "1.2.3", "01.2.3.4", "0x7f.0.0.1", "xn--a.com"]
+_PORTS = ["", ":80", ":443", ":8080", ":0", ":080", ":65535", ":65536", ":"]
+
+
+@given(
+    st.sampled_from(["http://", "https://"]),
+    st.sampled_from(_HOSTS),
+    st.sampled_from(_PORTS),
+    st.lists(_PIECES, max_size=5).map("".join),
+)
+def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(
+    scheme: str, host: str, port: str, rest: str
+) -> None:
+    url = f"{scheme}{host}{port}/{rest}"
+    assert normalise(url) == _normalise(url, None)
+
+
 @given(st.from_regex(r"https?://[a-z0-9.-]{1,12}[a-z]/[a-zA-Z0-9_.~/-]{0,12}", fullmatch=True))
 @example("http://xn--a.com/")
 @example("http://a.xn--a.com/")
