@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -134,16 +135,21 @@ def page_values(store: StateStore) -> Iterator[list[Any]]:
 
 def link_rows(store: StateStore) -> Iterator[dict[str, Any]]:
     """Yield all link rows, page by page in the order of settling."""
+    for values in _link_values(store):
+        yield dict(zip(LINKS_SCHEMA.names, values, strict=True))
+
+
+def _link_values(store: StateStore) -> Iterator[list[Any]]:
     for _, raw in store.scan("page_links"):
         source, links = unpack(zlib.decompress(raw))
         for link in links:
-            yield dict(zip(LINKS_SCHEMA.names, [source, *link], strict=True))
+            yield [source, *link]
 
 
 def export(store: StateStore, folder: Path) -> None:
     """Write ``pages.parquet`` and ``links.parquet`` anew, each replaced at once."""
-    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, page_rows(store))
-    _write_parquet(folder / "links.parquet", LINKS_SCHEMA, link_rows(store))
+    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, PAGE_COLUMNS, page_values(store))
+    _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINKS_SCHEMA.names, _link_values(store))
 
 
 def harvested_pages(store: StateStore, folder: Path) -> dict[str, Page]:
@@ -173,18 +179,21 @@ def _open_warc(folder: Path, store: StateStore) -> Any:
     return file
 
 
-def _write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
+def _write_parquet(
+    path: Path, schema: pa.Schema, names: Sequence[str], rows: Iterator[list[Any]]
+) -> None:
+    """Write rows whose values stand in the order of ``names``, a group of them at a time."""
     with whole_file(path) as part, pq.ParquetWriter(part, schema) as writer:
-        batch: list[dict[str, Any]] = []
-        for row in rows:
-            batch.append(_with_map(row))
-            if len(batch) == _ROWS_PER_GROUP:
-                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-                batch = []
-        writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+        while group := list(islice(rows, _ROWS_PER_GROUP)):
+            columns = dict(zip(names, zip(*group, strict=True), strict=True))
+            arrays = [_array(columns[field.name], field.type) for field in schema]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
-def _with_map(row: dict[str, Any]) -> dict[str, Any]:
-    if "evidence" in row:
-        return {**row, "evidence": list(row["evidence"].items())}
-    return row
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_map(kind):
+        return pa.array(values, kind)
+    ends = [0, *accumulate(map(len, values))]
+    keys = pa.array(chain.from_iterable(values), kind.key_type)
+    items = pa.array(chain.from_iterable(map(dict.values, values)), kind.item_type)
+    return pa.MapArray.from_arrays(ends, keys, items)

@@ -174,7 +174,7 @@ class Crawl:
             step = self._next(now)
         if isinstance(step, Fetch) or step == Wait(now):
             # After a kill it must be known who was asked, and when, and which links were refused.
-            self._commit(now)
+            self._commit_frontier()
         return step
 
     def _next(self, now: float) -> Step:
@@ -308,6 +308,7 @@ class Crawl:
         has_row = self._care.has_row(host, refusal)
         excluded = self._settling.exclude(link, refusal, now, has_row=has_row)
         self._aftermath.of_exclusion(offer, excluded, now)
+        self._keep_counters(now)
         return None
 
     def _settle_page(
@@ -351,8 +352,14 @@ class Crawl:
         return self._running.so_far_s(now)
 
     def _commit(self, now: float) -> None:
+        self._keep_counters(now)
+        self._commit_frontier()
+
+    def _keep_counters(self, now: float) -> None:
+        self._running.keep(now)
+        self._store.put_meta("counters", self.counters)
+
+    def _commit_frontier(self) -> None:
         with self._stages(Stage.COMMITTING):
-            self._running.keep(now)
-            self._store.put_meta("counters", self.counters)
             self.frontier.save()
             self._store.commit()

@@ -33,6 +33,8 @@ class Leases:
     def __init__(self) -> None:
         self._open: dict[int, Lease] = {}
         self._last = 0
+        self.pages = 0
+        """How many of them are for pages."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -43,11 +45,6 @@ class Leases:
     def __contains__(self, number: int) -> bool:
         return number in self._open
 
-    @property
-    def pages(self) -> int:
-        """How many of them are for pages."""
-        return sum(lease.purpose is Purpose.PAGE for lease in self._open.values())
-
     def has_url(self, url: str) -> bool:
         """Whether the page of a URL is under way, or the robots.txt that comes before it."""
         return any(lease.offer.link.url == url for lease in self._open.values())
@@ -56,11 +53,14 @@ class Leases:
         """Hand out a fetch."""
         self._last += 1
         self._open[self._last] = lease
+        self.pages += lease.purpose is Purpose.PAGE
         return Fetch(self._last, lease.url, lease.purpose, lease.offer.link)
 
     def close(self, number: int) -> Lease:
         """Take a fetch back; raises KeyError when it is not under way."""
-        return self._open.pop(number)
+        lease = self._open.pop(number)
+        self.pages -= lease.purpose is Purpose.PAGE
+        return lease
 
     def of(self, number: int) -> Lease | None:
         """The fetch of that number; None when it is not under way."""

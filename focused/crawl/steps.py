@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
 from focused.frontier.queued import QueuedLink
 from focused.web.page import Judgement, Link, Page
 
@@ -49,8 +51,7 @@ class Done:
 Step = Fetch | Wait | Done
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredLink:
+class ScoredLink(msgspec.Struct, frozen=True, gc=False):
     """A link of a judged page with the apprentice's prediction for it.
 
     ``worth`` is what orders: the score, or what a scorer that learns says.

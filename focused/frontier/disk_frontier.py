@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
+import msgspec
 from msgspec.structs import replace
 
 from focused.frontier.exploration import NONE, Exploration
@@ -29,6 +30,16 @@ from focused.web.url import host_of
 
 _SEEN_BYTES = 10
 """Of a link's key, within its host: of 10^9 links of one host two are alike once in a million."""
+
+
+class _Seen(msgspec.Struct, frozen=True, gc=False):
+    """A link's number, None when it was never seen, and the link while it is queued."""
+
+    number: bytes | None = None
+    link: QueuedLink | None = None
+
+
+_UNSEEN = _Seen()
 
 
 class DiskFrontier:
@@ -63,6 +74,8 @@ class DiskFrontier:
         self._found_saved = self._found
         self._leased: set[bytes] = set()
         """The numbers of the links that are under way."""
+        self._looked_up: dict[tuple[str, bytes], _Seen] = {}
+        """What the last look found that nothing was done to since: it is not looked up again."""
         self._interrupted = self._lease_rows.take_over(self.hosts)
 
     def __len__(self) -> int:
@@ -81,9 +94,11 @@ class DiskFrontier:
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue a link; True when it is new."""
         host = self.hosts.get(link.host)
-        number = self._number_of(host, link.key)
-        if number is not None:
-            self._found_again(link, host, number, now, joined)
+        seen = self._looked_up.pop((link.host, link.key), None) or self._seen(host, link.key)
+        if seen.number is not None:
+            # A link under way keeps its row: settling it must find the place it was offered with.
+            if seen.link is not None and seen.number not in self._leased:
+                self._found_again(link, host, seen.number, seen.link, now, joined)
             return False
         number = number_bytes(self._found)
         at = place(link.priority, self._found)
@@ -96,23 +111,26 @@ class DiskFrontier:
 
     def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:
         """What is known of links, by host and key."""
-        numbers: dict[bytes, tuple[Host, bytes]] = {}
+        self._looked_up = {}
+        numbers: dict[bytes, tuple[str, bytes]] = {}
         for name, key in links:
             host = self.hosts.known(name)
-            if host is None:
-                continue
-            number = self._number_of(host, key)
-            if number is not None:
-                numbers[number] = (host, key)
+            number = None if host is None else self._number_of(host, key)
+            if number is None:
+                self._looked_up[name, key] = _UNSEEN
+            else:
+                numbers[number] = (name, key)
         rows = dict(self._store.get_many("links", list(numbers)))
-        return Known(
-            {key for number, (_, key) in numbers.items() if number not in rows},
-            {
-                key: from_row(rows[number], host.name, self._sources)
-                for number, (host, key) in numbers.items()
-                if number in rows and number not in self._leased
-            },
-        )
+        settled, waiting = set(), {}
+        for number, (name, key) in numbers.items():
+            row = rows.get(number)
+            link = None if row is None else from_row(row, name, self._sources)
+            self._looked_up[name, key] = _Seen(number, link)
+            if link is None:
+                settled.add(key)
+            elif number not in self._leased:
+                waiting[key] = link
+        return Known(settled, waiting)
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
         """Return the best link of a host that may be asked now; None when no link is left."""
@@ -143,6 +161,7 @@ class DiskFrontier:
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The fetch failed for now: the link stays queued, one try older."""
         # A link that was scored again at its turn has another priority than its place.
+        self._looked_up.clear()
         priority = priority_of(offer.place)
         older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
         self._store.put("links", offer.place[-NUMBER_BYTES:], to_row(older, self._sources))
@@ -154,6 +173,7 @@ class DiskFrontier:
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back as ``link``."""
+        self._looked_up.clear()
         at = self._move(offer.place, link, offer.host)
         self._leased.discard(offer.place[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
@@ -184,6 +204,7 @@ class DiskFrontier:
     def forget(self, host_name: str, key: bytes) -> bool:
         """A link that left the queue may come in again."""
         host = self.hosts.known(host_name)
+        self._looked_up.clear()
         number = None if host is None else self._number_of(host, key)
         if host is None or number is None or self._store.get("links", number) is not None:
             return False
@@ -202,6 +223,7 @@ class DiskFrontier:
     def reprioritise(self, priorities: Mapping[str, float], now: float) -> int:
         """Move queued links, by URL."""
         # In the order given: hosts of equal worth are asked in the order they were placed in.
+        self._looked_up.clear()
         touched: dict[Host, None] = {}
         moved = 0
         for url, priority in priorities.items():
@@ -223,6 +245,7 @@ class DiskFrontier:
         self, host: Host, again: Callable[[QueuedLink, int], QueuedLink], at_most: int, now: float
     ) -> None:
         """Move the host's best links to where ``again`` puts them."""
+        self._looked_up.clear()
         for at in list(islice(self._store.members("queue", host.prefix), at_most)):
             if at == host.leased:
                 continue
@@ -246,6 +269,11 @@ class DiskFrontier:
         offer.host.pace = pace
         self.hosts.changed(offer.host)
         self.hosts.give_back(offer.host, now, still_queued=still_queued)
+
+    def _seen(self, host: Host, key: bytes) -> _Seen:
+        number = self._number_of(host, key)
+        row = None if number is None else self._store.get("links", number)
+        return _Seen(number, None if row is None else from_row(row, host.name, self._sources))
 
     def _number_of(self, host: Host, key: bytes) -> bytes | None:
         """The number of the host's link with that key, None when it was never seen."""
@@ -272,6 +300,7 @@ class DiskFrontier:
         return host, from_row(row, host.name, self._sources), number
 
     def _take_out(self, host: Host, at: bytes) -> None:
+        self._looked_up.clear()
         self._store.discard("queue", host.prefix, at)
         self._store.delete("links", at[-NUMBER_BYTES:])
 
@@ -285,15 +314,14 @@ class DiskFrontier:
         return moved
 
     def _found_again(
-        self, link: QueuedLink, host: Host, number: bytes, now: float, joined: bool
+        self,
+        link: QueuedLink,
+        host: Host,
+        number: bytes,
+        old: QueuedLink,
+        now: float,
+        joined: bool,
     ) -> None:
-        # A link under way keeps its row: settling it must find the place it was offered with.
-        if number in self._leased:
-            return
-        row = self._store.get("links", number)
-        if row is None:
-            return
-        old = from_row(row, host.name, self._sources)
         rises = link.priority > old.priority
         if not rises and not joined:
             return

@@ -12,6 +12,8 @@ from http import HTTPStatus
 from focused.web.page import Fetched
 
 _NAMESPACE = uuid.UUID("8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11")
+# Of real pages a tenth larger than at level 4, for two thirds of the time.
+_GZIP_LEVEL = 2
 # The body is stored decoded and whole: these would lie about it (WARC 1.1, section 6.3.2).
 _TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 
@@ -36,7 +38,7 @@ def response_record(fetched: Fetched, now: float) -> bytes:
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(block)}\r\n\r\n"
     )
-    return gzip.compress(head.encode() + block + b"\r\n\r\n", compresslevel=4, mtime=0)
+    return gzip.compress(head.encode() + block + b"\r\n\r\n", compresslevel=_GZIP_LEVEL, mtime=0)
 
 
 def _http_head(fetched: Fetched) -> bytes:

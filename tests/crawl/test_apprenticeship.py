@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from focused.crawl import apprenticeship
 from focused.crawl.apprenticeship import Apprenticeship
@@ -162,7 +163,7 @@ def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
     """Hopeless links are told apart by their worth, where their scores are next to nothing."""
     begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
     (home,) = begun.settled
-    found = dataclasses.replace(home.scored[A + "whale"], worth=-9.0, score=0.0001)
+    found = structs.replace(home.scored[A + "whale"], worth=-9.0, score=0.0001)
     key = link_key("the driver's own")
     begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
     assert begun.crawl.frontier.known_among([("a.test", key)]).waiting[key].priority == -9.0
