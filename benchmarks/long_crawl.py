@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from frontier_machine import anonymous_mb, machine
-from long_meter import STAGES, Meter, Window, mean_us, yardstick_us
+from long_meter import Meter, Window
+from long_report import HEAD, flatness, line, sentence
 from long_web import LongWeb
 
 from focused.crawl import Crawl, Done, Fetch, Wait
@@ -44,7 +44,6 @@ from focused.whole_file import write_json
 _LATENCY_S = 0.2
 _PAGES_PER_SYNC = 500
 _SEEDS = 20
-_COMPARED_PAGES = 100_000
 
 
 class LongCrawl:
@@ -98,7 +97,7 @@ class LongCrawl:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Crawl, print a line a window and what follows from all; write JSON."""
+    """Crawl; print a line a window, keep JSON of all so far, and tell what follows."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
     output = replace(topic.output, folder=options.folder, warc=options.warc, parquet=False)
@@ -111,50 +110,33 @@ def main(arguments: Sequence[str]) -> None:
     reset_peak()
     before_mb = anonymous_mb()
     print(f"before the crawl: {before_mb:.0f} MB")
-    ended, windows = _crawled(topic, guide, web, options)
-    compared = flatness(windows, options.warm_up)
-    found = {
-        "machine": machine(),
-        "asked": {key: str(value) for key, value in vars(options).items()},
-        "before_mb": before_mb,
-        "ended_because": ended,
-        "flatness": compared,
-        "windows": [{**asdict(each), "cpu_us": each.cpu_us} for each in windows],
-    }
-    print(_sentence(compared, windows, before_mb))
+    windows: list[Window] = []
     options.out.mkdir(parents=True, exist_ok=True)
-    write_json(options.out / "long-crawl.json", found)
+
+    def tell(window: Window) -> None:
+        print(line(window), flush=True)
+        windows.append(window)
+        told = {
+            "machine": machine(),
+            "asked": {key: str(value) for key, value in vars(options).items()},
+            "before_mb": before_mb,
+            "flatness": flatness(windows, options.warm_up),
+            "windows": [{**asdict(each), "cpu_us": each.cpu_us} for each in windows],
+        }
+        write_json(options.out / "long-crawl.json", told)
+
+    print(f"it ended: {_crawl(topic, guide, web, options, tell)}")
+    print(sentence(flatness(windows, options.warm_up), windows, before_mb))
 
 
-def flatness(windows: Sequence[Window], warm_up: int) -> dict[str, Any]:
-    """The last pages' cost over that of the first after ``warm_up`` pages, by stage, and in all.
-
-    A hundred thousand pages each, or a third of what there is; ``by_yardstick`` with the machine's
-    speed at that time taken out.
-    """
-    warm = [each for each in windows if each.pages - each.fetched >= warm_up]
-    pages = min(_COMPARED_PAGES, sum(each.fetched for each in warm) // 3)
-    first = [each for each in warm if each.pages - warm_up <= pages * 1.01]
-    last = [each for each in warm if warm[-1].pages - each.pages < pages * 0.99]
-    if not first:
-        return {}
-    speed = yardstick_us(last) / yardstick_us(first)
-    return {
-        "pages_each": sum(each.fetched for each in first),
-        "first_us": mean_us(first),
-        "last_us": mean_us(last),
-        "ratio": mean_us(last) / mean_us(first),
-        "by_yardstick": mean_us(last) / mean_us(first) / speed,
-        "stages": {
-            stage: {"first_us": mean_us(first, stage), "last_us": mean_us(last, stage)}
-            for stage in STAGES
-        },
-    }
-
-
-def _crawled(
-    topic: Topic, guide: Guide, web: LongWeb, options: argparse.Namespace
-) -> tuple[str, Sequence[Window]]:
+def _crawl(
+    topic: Topic,
+    guide: Guide,
+    web: LongWeb,
+    options: argparse.Namespace,
+    watch: Callable[[Window], object],
+) -> str:
+    """Crawl to the end; return why it was reached."""
     policy = policy_named(options.policy)(Aids(guide.judge, guide.scorer))
     identity = {"topic": topic.name, "policy": options.policy}
     store = StateStore.open(options.folder / "state", identity)
@@ -166,49 +148,19 @@ def _crawled(
     seeds = web.seeds(model.taxonomy.good.index(True), _SEEDS)
     page = web.answer(seeds[0], 0.0, _LATENCY_S)
     assert isinstance(page, Fetched)
-    print(_HEAD)
+    print(HEAD)
     with Meter(crawl, stages, options.folder, options.window, page) as meter:
         driver = LongCrawl(crawl, web, options.concurrency, meter)
         crawl.seed(seeds, 0.0)
-        ended = driver.run(options.pages, lambda window: print(_line(window), flush=True))
-        windows = meter.windows
+        ended = driver.run(options.pages, watch)
     crawl.close(driver.now)
-    return ended, windows
+    return ended
 
 
 def _model_of(guide: Guide) -> TopicClassifier:
     model = getattr(guide.judge, "judge_now", guide.judge)
     assert isinstance(model, TopicClassifier), "the web is made of a topic classifier's words"
     return model
-
-
-_SHOWN = {stage: stage[:7] for stage in STAGES}
-_HEAD = (
-    f"    pages us/page |{''.join(f'{name:>8}' for name in _SHOWN.values())} |    gc  yard |"
-    " anon MB peak MB state MB WARC MB |   waiting  hosts on topic pages/s"
-)
-
-
-def _line(window: Window) -> str:
-    stages = "".join(f"{window.stages_us[stage]:>8,.0f}" for stage in STAGES)
-    return (
-        f"{window.pages:>9,}{window.cpu_us:>8,.0f} |{stages} |{window.gc_us:>6,.0f}"
-        f"{window.yardstick_us:>6,.0f} |{window.anonymous_mb:>8,.0f}{window.peak_mb:>8,.0f}"
-        f"{window.state_mb:>9,.0f}{window.harvest_mb:>8,.0f} |{window.links_waiting:>10,}"
-        f"{window.hosts:>7,}{window.on_topic:>9.1%}{window.fetched / window.wall_s:>8,.0f}"
-    )
-
-
-def _sentence(found: dict[str, Any], windows: Sequence[Window], before_mb: float) -> str:
-    if not found:
-        return "too few pages to compare first and last"
-    grown = max(window.anonymous_mb for window in windows) - before_mb
-    return (
-        f"the last {found['pages_each']:,} pages cost {found['ratio']:.2f} times the first "
-        f"({found['last_us']:,.0f} and {found['first_us']:,.0f} us of CPU a page); "
-        f"{found['by_yardstick']:.2f} times by the yardstick; {grown:,.0f} MB of memory beside "
-        "the libraries, the model and the made-up web"
-    )
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

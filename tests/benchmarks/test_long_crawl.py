@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from long_crawl import LongCrawl, flatness
+from long_crawl import LongCrawl
 from long_meter import STAGES, Meter, Window, mean_us
+from long_report import flatness
 from long_web import LongWeb
 
 from focused.crawl import Crawl
