@@ -2,8 +2,8 @@
 
 Rows live in the crawl's own store and become true in the same transaction
 that settles their link; the WARC is appended before it, and cut back to the
-last recorded length when a crash left more. Parquet files are made from the
-rows, when the crawl ends and whenever a report is asked for.
+last recorded length when a crash left more. :mod:`focused.archive_parquet`
+makes Parquet files from the rows.
 """
 
 from __future__ import annotations
@@ -11,25 +11,19 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import Fetched, Page
 from focused.web.parse import parse_page
 from focused.web.warc import response_record
-from focused.whole_file import whole_file
 
 WARC_FILE = "pages.warc.gz"
-_ROWS_PER_GROUP = 10_000
 
 
 class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -76,6 +70,10 @@ class LinkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     position: float
     nofollow: bool
     score: float | None
+
+
+LINK_COLUMNS = ("source", *LinkRow.__struct_fields__)
+"""Columns of :data:`focused.archive_schema.LINKS_SCHEMA`."""
 
 
 class Archive:
@@ -135,21 +133,16 @@ def page_values(store: StateStore) -> Iterator[list[Any]]:
 
 def link_rows(store: StateStore) -> Iterator[dict[str, Any]]:
     """Yield all link rows, page by page in the order of settling."""
-    for values in _link_values(store):
-        yield dict(zip(LINKS_SCHEMA.names, values, strict=True))
+    for values in link_values(store):
+        yield dict(zip(LINK_COLUMNS, values, strict=True))
 
 
-def _link_values(store: StateStore) -> Iterator[list[Any]]:
+def link_values(store: StateStore) -> Iterator[list[Any]]:
+    """Yield all link rows as values of :data:`LINK_COLUMNS`, page by page in that order."""
     for _, raw in store.scan("page_links"):
         source, links = unpack(zlib.decompress(raw))
         for link in links:
             yield [source, *link]
-
-
-def export(store: StateStore, folder: Path) -> None:
-    """Write ``pages.parquet`` and ``links.parquet`` anew, each replaced at once."""
-    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, PAGE_COLUMNS, page_values(store))
-    _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINKS_SCHEMA.names, _link_values(store))
 
 
 def harvested_pages(store: StateStore, folder: Path) -> dict[str, Page]:
@@ -177,23 +170,3 @@ def _open_warc(folder: Path, store: StateStore) -> Any:
         file.truncate(recorded)
         file.seek(0, os.SEEK_END)
     return file
-
-
-def _write_parquet(
-    path: Path, schema: pa.Schema, names: Sequence[str], rows: Iterator[list[Any]]
-) -> None:
-    """Write rows whose values stand in the order of ``names``, a group of them at a time."""
-    with whole_file(path) as part, pq.ParquetWriter(part, schema) as writer:
-        while group := list(islice(rows, _ROWS_PER_GROUP)):
-            columns = dict(zip(names, zip(*group, strict=True), strict=True))
-            arrays = [_array(columns[field.name], field.type) for field in schema]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-
-
-def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_map(kind):
-        return pa.array(values, kind)
-    ends = [0, *accumulate(map(len, values))]
-    keys = pa.array(chain.from_iterable(values), kind.key_type)
-    items = pa.array(chain.from_iterable(map(dict.values, values)), kind.item_type)
-    return pa.MapArray.from_arrays(ends, keys, items)

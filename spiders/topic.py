@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from scrapy import Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.errors import FocusedError
-from focused.evaluation.report_print import print_report
 from focused.recorded.labels import LABELS_FILE, read_labels
 from focused.scrapy_addon.session import session_of
 from focused.scrapy_addon.settling import SETTLED
@@ -63,6 +61,11 @@ class TopicSpider(Spider):
             return
         if not session.topic.output.parquet:
             return
+        # Slow to import, and in nobody's way by now.
+        from rich.console import Console
+
+        from focused.evaluation.report_print import print_report
+
         web = self.settings["FOCUSED_WEB"]
         try:
             labels = read_labels(Path(web) / LABELS_FILE) if web else None

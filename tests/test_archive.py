@@ -15,11 +15,11 @@ from focused.archive import (
     Archive,
     LinkRow,
     PageRow,
-    export,
     link_rows,
     page_rows,
     page_values,
 )
+from focused.archive_parquet import export
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.frontier.store import StateStore
 from focused.web.page import Fetched

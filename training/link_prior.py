@@ -34,7 +34,8 @@ from focused.learning.link_prior import DEFAULT_PRIOR, LinkPrior, PriorFile
 from focused.learning.model_staleness import model_is_stale
 from focused.learning.model_store import load_model
 from focused.learning.prior_fitting import LoggedRun, fit_prior
-from focused.scrapy_addon.guide import train_for, training_urls
+from focused.scrapy_addon.guide import training_urls
+from focused.scrapy_addon.training import train_for
 from focused.topic import Topic
 from focused.topic_file import load_topic
 from focused.whole_file import write_json, write_whole

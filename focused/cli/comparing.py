@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from focused.cli.progress import RunsProgress, reading_progress
-from focused.directory.samples import training_samples
+from focused.directory.samples import samples_digest, training_samples
 from focused.errors import ConfigurationError
 from focused.evaluation.examination.candidate import Candidate
 from focused.evaluation.examination.document import check_writable, document_of, write_document
@@ -43,7 +43,6 @@ from focused.evaluation.simulation.link_graph import LinkGraph, open_link_graph
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.wording import plain
 from focused.learning.apprentice import Apprentice
-from focused.learning.training import samples_digest
 from focused.policies import Aids, policy_named
 from focused.recorded.store import read_details
 from focused.scrapy_addon.guide import guide_for
@@ -241,7 +240,7 @@ def _samples_in(topic: Topic, examined: ExaminedWeb) -> int:
 
 def _candidate(topic: Topic, web: ExaminedWeb) -> Candidate:
     guide = guide_for(topic, web=str(web.folder), replay=None, say=_say)
-    digest = hashlib.sha256(samples_digest(topic).encode())
+    digest = hashlib.sha256(samples_digest(topic.training).encode())
     prior = Path(topic.training.link_prior)  # a shipped one's name is in the topic file
     for path in (topic.path, topic.training.model, *([prior] if prior.is_file() else [])):
         digest.update(hashlib.sha256(path.read_bytes()).digest())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from focused.archive import export
+from focused.archive_parquet import export
 from focused.errors import ConfigurationError, StateError
 from focused.evaluation.comparison import compare_reports
 from focused.evaluation.report_print import print_report

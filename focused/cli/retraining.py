@@ -11,6 +11,7 @@ import numpy as np
 
 from focused.errors import LabelError, ModelError
 from focused.labels.label import Label
+from focused.labels.label_file import labels_of
 from focused.labels.roles import judging, teaching
 from focused.learning.model_making import Made, install, make_model
 from focused.learning.model_staleness import keep_in_office
@@ -35,7 +36,8 @@ from focused.learning.succession import (
     word_changes,
 )
 from focused.learning.succession_text import render_succession
-from focused.scrapy_addon.guide import labels_of, sample_pages, training_urls
+from focused.scrapy_addon.guide import training_urls
+from focused.scrapy_addon.training import sample_pages
 from focused.topic import Topic
 from focused.topic_file import load_topic
 from focused.web.page import Page
@@ -57,7 +59,7 @@ class _Candidate:
 def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
     """Train anew, compare, and replace the model unless the old one is better; the exit status."""
     topic = load_topic(topic_file)
-    labels = labels_of(topic)
+    labels = labels_of(topic.training)
     if not teaching(labels) and not judging(labels):
         raise LabelError(
             f"{topic.training.labels}: there are no labels yet; "

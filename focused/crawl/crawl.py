@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from focused.archive import Archive, export
+from focused.archive import Archive
 from focused.crawl.aftermath import Aftermath
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
@@ -256,6 +256,8 @@ class Crawl:
             self.put_back(lease_id, now)
         self._commit(now)
         if self.topic.output.parquet:
+            from focused.archive_parquet import export  # slow to import, and needed here alone
+
             export(self._store, self.topic.output.folder)
         self.archive.close()
         self._store.close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
+from focused.directory.digest import content_digest
 from focused.directory.dmoz_rdf import symbolic_links
 from focused.directory.passed_over import PassedOver
 from focused.directory.reading import read_entries, structure_dumps
 from focused.directory.sides import SampleSet, is_below, sample_set
-from focused.topic import Training
+from focused.topic import MAX_SAMPLES, Training
 
 
 def training_samples(training: Training) -> SampleSet:
@@ -30,6 +32,21 @@ def training_samples(training: Training) -> SampleSet:
         linked=linked,
     )
     return replace(listed, remarks=(*passed_over.remarks(), *_remarks(listed)))
+
+
+def samples_digest(training: Training) -> str:
+    """A digest of what the model is made from: directory and good list, and how
+    many samples are drawn and whether with the background, where that is not usual."""
+    digest = hashlib.sha256()
+    for prefix in training.good:
+        digest.update(b"good\0" + prefix.encode() + b"\0")
+    if training.max_samples != MAX_SAMPLES:
+        digest.update(b"max_samples\0%d\0" % training.max_samples)
+    if not training.background:
+        digest.update(b"no background\0")
+    for path in training.directory:
+        digest.update(b"file\0" + content_digest(path))
+    return digest.hexdigest()
 
 
 def _linked_from_good(training: Training, passed_over: PassedOver) -> frozenset[str]:

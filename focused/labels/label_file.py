@@ -17,6 +17,7 @@ import msgspec
 
 from focused.errors import LabelError
 from focused.labels.label import Label
+from focused.topic import Training
 from focused.whole_file import append_whole
 
 _NO_LABEL = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -118,6 +119,11 @@ def read_labels(path: Path) -> tuple[Label, ...]:
     except OSError as error:
         raise LabelError(f"{path}: cannot be read: {error.strerror}") from error
     return _standing(content, path)[0].labels
+
+
+def labels_of(training: Training) -> tuple[Label, ...]:
+    """What people said of pages for this topic, so far."""
+    return () if training.labels is None else read_labels(training.labels)
 
 
 class _Standing:

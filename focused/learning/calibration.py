@@ -1,6 +1,8 @@
 """Making scores into probabilities, and measuring how true they are.
 
 All from out-of-fold evidence: what a model said of samples it had not seen.
+scikit-learn is slow to import, and fits and measures: it is imported by what does, so
+that a crawl with a model begins sooner.
 """
 
 from __future__ import annotations
@@ -11,9 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 RELIABILITY_BINS = 10
 
@@ -101,6 +100,8 @@ def platt(evidence: Floats, good: Bools, weights: Floats | None = None) -> tuple
     finite slope. The slope is negative when the evidence misleads. ``weights``
     of the samples are > 0; all count alike without.
     """
+    from sklearn.linear_model import LogisticRegression
+
     weighed = np.ones(len(good)) if weights is None else weights
     positives, negatives = weighed[good].sum(), weighed[~good].sum()
     high, low = (positives + 1) / (positives + 2), 1 / (negatives + 2)
@@ -115,6 +116,8 @@ def platt(evidence: Floats, good: Bools, weights: Floats | None = None) -> tuple
 
 def fit_curve(evidence: Floats, good: Bools, weights: Floats) -> Curve:
     """Platt's sigmoid; from :data:`ENOUGH_FOR_STEPS` good samples on joined with isotonic steps."""
+    from sklearn.isotonic import IsotonicRegression
+
     slope, offset = platt(evidence, good, weights)
     if slope <= 0 or good.sum() < ENOUGH_FOR_STEPS:
         return Curve(slope, offset)
@@ -151,6 +154,8 @@ def measure(
     probability: Floats, good: Bools, threshold: float, weights: Floats | None = None
 ) -> Quality:
     """All figures of :class:`Quality`. Both classes must be present."""
+    from sklearn.metrics import average_precision_score
+
     precision, recall, f1 = _precision_recall_f1(probability, good, threshold, weights)
     return Quality(
         precision=precision,
@@ -164,6 +169,8 @@ def measure(
 
 def ranking_quality(evidence: Floats, good: Bools, weights: Floats | None = None) -> float:
     """Area under the ROC curve, in [0, 1]: 0.5 is chance. Both classes must be present."""
+    from sklearn.metrics import roc_auc_score
+
     return float(roc_auc_score(good, evidence, sample_weight=weights))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from focused.errors import ModelError
 from focused.labels.label import Label
 from focused.learning.documents import page_words
-from focused.learning.model_store import save_model
+from focused.learning.model_store import noted_urls, save_model
 from focused.learning.report import TrainedModel
 from focused.learning.samples import FetchPage, Remark, identity_of
 from focused.learning.training import train_topic
@@ -70,8 +70,3 @@ def install(made: Made, path: Path) -> Path:
     except OSError as error:
         raise ModelError(f"training.model: cannot write beside {path}: {error.strerror}") from error
     return save_model(made.model, path)
-
-
-def noted_urls(model: Path) -> Path:
-    """Where the URLs that a model learned from are noted."""
-    return model.with_suffix(".urls")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from focused.directory.samples import samples_digest
 from focused.errors import ModelError
 from focused.learning.model_store import load_model
 from focused.learning.thresholds import Wish
-from focused.learning.training import samples_digest
 from focused.topic import Topic
 from focused.whole_file import write_whole
 
@@ -31,7 +31,7 @@ def model_is_stale(topic: Topic) -> str | None:
         return str(error)
     why = None
     wish = Wish(topic.training.precision, topic.training.recall)
-    if model.report.digest != samples_digest(topic):
+    if model.report.digest != samples_digest(topic.training):
         why = f"the samples or training.good have changed since {path} was made"
     elif model.report.estimator != topic.training.estimator:
         why = (
@@ -67,7 +67,12 @@ def _terms(topic: Topic) -> bytes:
     training = topic.training
     model = hashlib.sha256(training.model.read_bytes()).hexdigest()
     wish = Wish(training.precision, training.recall)
-    lines = (f"model {model}", f"samples {samples_digest(topic)}", training.estimator, str(wish))
+    lines = (
+        f"model {model}",
+        f"samples {samples_digest(topic.training)}",
+        training.estimator,
+        str(wish),
+    )
     return ("\n".join(lines) + "\n").encode()
 
 

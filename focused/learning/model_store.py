@@ -17,13 +17,12 @@ import json
 import pickle
 import pickletools
 from dataclasses import asdict
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-import joblib
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
 
 from focused import __version__
@@ -60,6 +59,8 @@ def save_model(model: TrainedModel, path: Path) -> Path:
     The same model gives the same bytes. Returns the card's path, ``path``
     with the suffix ``.md``. Raises :class:`ModelError` when it cannot be written.
     """
+    import joblib  # slow to import, and needed here alone
+
     meta = json.dumps(_meta(model), ensure_ascii=False, sort_keys=True)
     arrays = {name: _packed(array) for name, array in sorted(_arrays(model).items())}
     content = {
@@ -105,6 +106,11 @@ def load_model(path: Path) -> TrainedModel:
         return _model(json.loads(meta), {name: _unpacked(arrays[name]) for name in arrays})
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path} is damaged ({error!r}): train again") from error
+
+
+def noted_urls(model: Path) -> Path:
+    """Where the URLs that a model learned from are noted."""
+    return model.with_suffix(".urls")
 
 
 def model_name(path: Path) -> str:
@@ -282,8 +288,8 @@ def _digest(meta: str, arrays: dict[str, Any]) -> str:
 def _versions() -> list[tuple[str, str]]:
     return [
         ("focused", __version__),
-        ("scikit-learn", sklearn.__version__),
+        ("scikit-learn", version("scikit-learn")),
         ("numpy", np.__version__),
-        ("joblib", joblib.__version__),
+        ("joblib", version("joblib")),
         ("model format", str(FORMAT_VERSION)),
     ]

@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from focused.learning.bayes import class_words
 from focused.learning.calibration import Floats
 from focused.learning.documents import DocumentVector
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 ROOT = -1
 SHAPES = ("flat", "tree")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from focused.directory.background import is_background
-from focused.directory.digest import content_digest
-from focused.directory.samples import training_samples
+from focused.directory.samples import samples_digest, training_samples
 from focused.directory.sides import SampleSet
 from focused.errors import TrainingError
 from focused.labels.label import Label
@@ -31,7 +29,7 @@ from focused.learning.thresholds import Wish
 from focused.learning.topic_classifier import TopicClassifier
 from focused.learning.trial import Material, good_ratio, taxonomy_of
 from focused.learning.with_background import with_background
-from focused.topic import MAX_SAMPLES, Topic
+from focused.topic import Topic
 
 MIN_SAMPLES = 5
 """Fewer samples than this on either side cannot be cross-validated."""
@@ -97,7 +95,7 @@ def train_topic(
         estimator=topic.training.estimator,
         trained_at=now,
         seed=seed,
-        digest=samples_digest(topic),
+        digest=samples_digest(topic.training),
         samples=counts,
         trial=fitted.trial,
         top_words=fitted.top_words,
@@ -235,18 +233,3 @@ def _counts(topic: Topic, listed: SampleSet, samples: Samples, told: LabelCounts
         background=int(general.sum()),
         background_weight=float(samples.weights[general].mean()) if general.any() else 0.0,
     )
-
-
-def samples_digest(topic: Topic) -> str:
-    """A digest of what the model is made from: directory and good list, and how
-    many samples are drawn and whether with the background, where that is not usual."""
-    digest = hashlib.sha256()
-    for prefix in topic.training.good:
-        digest.update(b"good\0" + prefix.encode() + b"\0")
-    if topic.training.max_samples != MAX_SAMPLES:
-        digest.update(b"max_samples\0%d\0" % topic.training.max_samples)
-    if not topic.training.background:
-        digest.update(b"no background\0")
-    for path in topic.training.directory:
-        digest.update(b"file\0" + content_digest(path))
-    return digest.hexdigest()

@@ -10,44 +10,38 @@ from types import MappingProxyType
 
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError, FocusedError
-from focused.policies import (
-    ache,
-    anchor,
-    apprenticed,
-    backlink,
-    best_first,
-    breadth_first,
-    combined,
-    depth_first,
-    fish,
-    larger_sites,
-    opic,
-    pagerank,
-    random_order,
-    shark,
-    tag_path,
-    two_phase,
-)
+from focused.policies import apprenticed
 from focused.policies.policy import Aids, PolicyMaker
+
+
+def _by(module: str) -> PolicyMaker:
+    """The policy of a module that is imported when it is made: some need slow libraries."""
+
+    def policy(aids: Aids) -> Policy:
+        maker: PolicyMaker = importlib.import_module(f"focused.policies.{module}").policy
+        return maker(aids)
+
+    return policy
+
 
 POLICIES: Mapping[str, PolicyMaker] = MappingProxyType(
     {
         "focused": apprenticed.policy,
-        "best-first": best_first.policy,
-        "anchor": anchor.policy,
-        "shark": shark.policy,
-        "fish": fish.policy,
-        "combined": combined.policy,
-        "backlink": backlink.policy,
-        "pagerank": pagerank.policy,
-        "opic": opic.policy,
-        "larger-sites": larger_sites.policy,
-        "ache": ache.policy,
-        "two-phase": two_phase.policy,
-        "tag-path": tag_path.policy,
-        "bfs": breadth_first.policy,
-        "dfs": depth_first.policy,
-        "random": random_order.policy,
+        "best-first": _by("best_first"),
+        "anchor": _by("anchor"),
+        "shark": _by("shark"),
+        "fish": _by("fish"),
+        "combined": _by("combined"),
+        "backlink": _by("backlink"),
+        "pagerank": _by("pagerank"),
+        "opic": _by("opic"),
+        "larger-sites": _by("larger_sites"),
+        "ache": _by("ache"),
+        "two-phase": _by("two_phase"),
+        "tag-path": _by("tag_path"),
+        "bfs": _by("breadth_first"),
+        "dfs": _by("depth_first"),
+        "random": _by("random_order"),
         **apprenticed.ABLATIONS,
     }
 )

@@ -29,14 +29,11 @@ from aiohttp import web
 
 from focused.errors import ConfigurationError, RecordedWebError
 from focused.recorded.faults import Effects, Fault, FaultKind, FaultPlan
+from focused.recorded.replay_headers import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
 from focused.recorded.wire import headers_to_pass_on, send
 
 if TYPE_CHECKING:
     from focused.recorded.source import WebSource
-
-SCHEME_HEADER = "X-Focused-Scheme"
-FAULT_HEADER = "X-Focused-Fault"
-UNKNOWN_HOST = "unknown-host"
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,11 @@ _REPLACED_DOWNLOADER_MIDDLEWARES = (
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware",
 )
 
+_EXTENSIONS_BY_SWITCH = {
+    "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
+    "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
+}
+
 
 class FocusedAddon:
     """Turns a Scrapy crawl into a focused one."""
@@ -99,6 +104,7 @@ class FocusedAddon:
             raise SystemExit(130) from None
         _install(settings)
         _apply(settings, topic)
+        _leave_out_what_is_off(settings)
         _log_to_folder(settings, topic)
 
     def _attach_session(self, settings: BaseSettings) -> Topic:
@@ -188,6 +194,16 @@ def _apply(settings: Settings, topic: Topic) -> None:
     }
     for name, value in values.items():
         settings.set(name, value, priority="cmdline" if name in polite else "addon")
+
+
+def _leave_out_what_is_off(settings: Settings) -> None:
+    """Extensions that would be imported, some of them slowly, to say that they are switched off.
+
+    Out of Scrapy's own list: one that EXTENSIONS names is imported to be left out, too.
+    """
+    off = {name for switch, name in _EXTENSIONS_BY_SWITCH.items() if not settings.getbool(switch)}
+    kept = {name: order for name, order in settings["EXTENSIONS_BASE"].items() if name not in off}
+    settings.set("EXTENSIONS_BASE", kept, priority="addon")
 
 
 def _log_to_folder(settings: Settings, topic: Topic) -> None:

@@ -21,7 +21,7 @@ from twisted.web.client import HTTPConnectionPool
 from twisted.web.iweb import IClientRequest, IResponse
 
 from focused.errors import ConfigurationError
-from focused.recorded.serve import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused.recorded.replay_headers import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
 from focused.scrapy_addon.downloading import BoundedDownloadHandler
 from focused.scrapy_addon.names import NoSuchHostError
 

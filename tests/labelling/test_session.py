@@ -165,7 +165,8 @@ def test_pages_fetched_meanwhile_are_taken_in(tmp_path: Path, file: LabelFile) -
 
 
 def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None:
-    from focused.archive import Archive, PageRow, export
+    from focused.archive import Archive, PageRow
+    from focused.archive_parquet import export
     from focused.frontier.store import StateStore
 
     write_crawl(tmp_path, pages=3)

@@ -65,9 +65,11 @@ def web() -> MemoryWeb:
     return MemoryWeb(*pages, page("http://cheese1.test/robots.txt", robots))
 
 
-def start(topic: Path, site: Served) -> subprocess.Popen[str]:
+def start(topic: Path, site: Served, **settings: object) -> subprocess.Popen[str]:
     """Run ``scrapy crawl topic`` with no guide given, so that it needs a model."""
-    told = ["-a", f"topic={topic}", "-s", f"FOCUSED_REPLAY={site.address}"]
+    told = ["-a", f"topic={topic}"]
+    for name, value in {"FOCUSED_REPLAY": site.address, **settings}.items():
+        told += ["-s", f"{name}={value}"]
     return subprocess.Popen(
         [sys.executable, "-m", "scrapy", "crawl", "topic", *told],
         cwd=ROOT,
@@ -94,9 +96,25 @@ class Lesson:
         with served(web()) as site:
             self.first = finish(start(self.topic, site), self.topic)
             asked = len(site.accesses)
-            self.second = finish(start(self.topic, site), self.topic)
+            file = folder / "modules"
+            extension = '{"tests.support.modules_at_start.ModulesAtStart": 0}'
+            again = start(self.topic, site, EXTENSIONS=extension, MODULES_FILE=file)
+            self.second = finish(again, self.topic)
+            self.modules_at_start = set(file.read_text().split())
         self.accesses: list[Access] = site.accesses[:asked]
         self.asked_again = site.accesses[asked:]
+
+
+SLOW_TO_IMPORT = (
+    "sklearn",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "joblib",
+    "aiohttp",
+    "rich",
+)
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +197,11 @@ def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_goes_on(
     assert not (set(asked[:before]) & sampled) & set(asked[before:]) - crawled_too
     assert ended.status == 0, ended.said
     assert len(ended.fetched()) == 13
+
+
+@pytest.mark.parametrize("name", SLOW_TO_IMPORT)
+def test_with_a_model_a_crawl_begins_without_what_is_slow_to_import(
+    lesson: Lesson, name: str
+) -> None:
+    assert "focused.crawl.crawl" in lesson.modules_at_start
+    assert name not in lesson.modules_at_start

@@ -13,7 +13,8 @@ from yarl import URL
 
 from focused.errors import RecordedWebError
 from focused.recorded.faults import FaultPlan, parse_fault
-from focused.recorded.serve import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST, ReplayServer
+from focused.recorded.replay_headers import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused.recorded.serve import ReplayServer
 from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 
 A = "http://a.example/"
