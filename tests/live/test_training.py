@@ -107,7 +107,6 @@ class Lesson:
 
 SLOW_TO_IMPORT = (
     "sklearn",
-    "scipy",
     "pandas",
     "pyarrow",
     "matplotlib",
