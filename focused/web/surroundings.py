@@ -13,6 +13,7 @@ from focused.web.navigation import is_navigation
 from focused.web.walk import NAMING, Attributes, Block, RawLink, Stack, Walk, collapse, get
 
 CONTEXT_WORDS = 40
+_HALF = CONTEXT_WORDS // 2
 HEADING_WORDS = 10
 MAX_ANCHOR_CHARS = 300
 MAX_HEADING_CHARS = 500
@@ -59,7 +60,8 @@ class Surroundings:
 
     def anchor(self, link: RawLink) -> str:
         """Return the link's own text with the alts of its images, or else its label."""
-        text = self._slice((link.start, link.end), MAX_ANCHOR_CHARS)
+        offsets = self._offsets
+        text = collapse(self._text[offsets[link.start] : offsets[link.end]], MAX_ANCHOR_CHARS)
         if link.alts:
             text = collapse(" ".join((text, *link.alts[:10])), MAX_ANCHOR_CHARS)
         return text or collapse(get(link.attributes, *link.label), MAX_ANCHOR_CHARS)
@@ -81,13 +83,13 @@ class Surroundings:
             blocks_up += 1
             block = block.parent
             first, last = offsets[block.start], offsets[block.end]
-        half = CONTEXT_WORDS // 2
-        words = self._text[max(first, start - _WINDOW_CHARS) : start].split()[-half:]
-        words_before = len(words)
-        words += self._text[end : min(last, end + _WINDOW_CHARS)].split()[:half]
-        heading = self._words_of_heading(link.heading)
-        words += heading
-        return Context(" ".join(words), words_before, len(heading), blocks_up)
+        text, heading = self._text, self._words_of_heading(link.heading)
+        before = text[max(first, start - _WINDOW_CHARS) : start].rsplit(None, _HALF)
+        after = text[end : min(last, end + _WINDOW_CHARS)].split(None, _HALF)
+        # What is left over is one string more.
+        before, after = before[-_HALF:], after[:_HALF]
+        words = " ".join([*before, *after, *heading])
+        return Context(words, len(before), len(heading), blocks_up)
 
     def place(self, link: RawLink) -> tuple[str, bool]:
         """Return a link's tag path, and whether it stands in navigation.
@@ -108,7 +110,8 @@ class Surroundings:
 
     def title(self, link: RawLink, anchor: str) -> str:
         """Return what a link is called besides its anchor, or ``""``."""
-        title = get(link.attributes, *NAMING)
+        # Most links have a target alone.
+        title = get(link.attributes, *NAMING) if len(link.attributes) > 1 else ""
         if not title:
             return ""
         title = collapse(title, MAX_LINK_TITLE_CHARS)

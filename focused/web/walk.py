@@ -140,16 +140,18 @@ class Walk:
                 _ON_LEAF[tag](self, node)
             elif kind != _SKIPPED:
                 child = node.first_child
-                if kind != _INLINE:
-                    kind = self._enter(kind, node, child is not None)
+                if kind == _LINK:
+                    kind = self._begin_link(node)
+                elif kind != _INLINE:
+                    pieces.append("\n")
                 if child is not None:
-                    stack.append((node, kind))
-                    if kind > _LINK:
-                        around = self._block
-                        inline = stack[around.depth : around.depth + MAX_INLINE]
-                        self._block = Block(len(pieces), around, inline, len(stack))
-                    node = child
-                    continue
+                    # Most elements hold one text and nothing else.
+                    if kind <= _BLOCK and child.tag == "-text" and child.next is None:
+                        self._take_text(kind, child)
+                    else:
+                        self._enter(kind, node)
+                        node = child
+                        continue
             following = node.next
             while following is None and stack:
                 node, kind = stack.pop()
@@ -158,19 +160,23 @@ class Walk:
                 following = node.next
             node = following
 
-    def _enter(self, kind: int, node: LexborNode, has_content: bool) -> int:
-        """Begin a block or a link; return the kind to leave it by."""
-        if kind != _LINK:
+    def _take_text(self, kind: int, text: LexborNode) -> None:
+        """All of an inline element, a link or a block with one text in it."""
+        self.pieces.append(text.text_content or "")
+        if kind == _LINK:
+            self.links[-1].end = len(self.pieces)
+        elif kind == _BLOCK:
             self.pieces.append("\n")
-            return kind
-        attributes = node.attributes
-        target = next((name for name in _TARGETS if attributes.get(name)), None)
-        if target is None:
-            return _INLINE
-        self._add_link("a", attributes, target)
-        if has_content:
+
+    def _enter(self, kind: int, node: LexborNode) -> None:
+        stack = self._stack
+        stack.append((node, kind))
+        if kind > _LINK:
+            around = self._block
+            inline = stack[around.depth : around.depth + MAX_INLINE]
+            self._block = Block(len(self.pieces), around, inline, len(stack))
+        elif kind == _LINK:
             self._open_links.append(self.links[-1])
-        return kind
 
     def _leave(self, kind: int) -> None:
         end = len(self.pieces)
@@ -186,6 +192,15 @@ class Walk:
             self._heading = (block.start, end)
             if kind == _HEADING and len(self.headings) < MAX_HEADINGS:
                 self.headings.append(self._heading)
+
+    def _begin_link(self, node: LexborNode) -> int:
+        """Take a link's target; return the kind that the element is then."""
+        attributes = node.attributes
+        for target in _TARGETS:
+            if attributes.get(target):
+                self._add_link("a", attributes, target)
+                return _LINK
+        return _INLINE
 
     def _add_link(
         self,
