@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 
 from msgspec import structs
 
@@ -30,7 +32,7 @@ from focused.frontier.queued import QueuedLink
 from focused.frontier.rows import pack
 from focused.frontier.store import StateStore
 from focused.learning.lesson import from_bytes
-from focused.learning.protocols import FollowsJudge, LearningScorer
+from focused.learning.protocols import FollowsJudge, LearningScorer, Rescored
 
 # A bound on the time of one turn; the last link is then taken as it is.
 _RESCORED_A_TURN = 50
@@ -124,17 +126,24 @@ class Apprenticeship:
         # Seeds, and a driver's own requests, were not scored on a page.
         if len(link.evidence) != self._features:
             return link
-        try:
-            again = learner.rescore(link)
-        except Exception:
-            logger.exception("%s could not be scored again", link.url)
-            return link
-        priority = self._ordering(again.worth, found)
-        return structs.replace(link, score=again.score, evidence=again.evidence, priority=priority)
+        (again,) = _rescored(learner, [link])
+        return link if again is None else _with(link, again, self._ordering(again.worth, found))
 
-    def _moved(self, learner: LearningScorer, link: QueuedLink, found: int) -> QueuedLink:
-        again = self._scored_again(learner, link, found)
-        return again if abs(again.priority - link.priority) > _MOVED else link
+    def _moved(
+        self, learner: LearningScorer, links: Sequence[QueuedLink], found: Sequence[int]
+    ) -> Sequence[QueuedLink]:
+        scored = [len(link.evidence) == self._features for link in links]
+        again = iter(_rescored(learner, list(compress(links, scored))))
+        moved = []
+        for link, number, is_scored in zip(links, found, scored, strict=True):
+            told = next(again) if is_scored else None
+            if told is not None:
+                priority = self._ordering(told.worth, number)
+                if abs(priority - link.priority) > _MOVED:
+                    moved.append(_with(link, told, priority))
+                    continue
+            moved.append(link)
+        return moved
 
     def _keep(self, learner: LearningScorer) -> None:
         self._store.put("learned", _STATE, _NUMBER.pack(self._lessons) + learner.state())
@@ -149,3 +158,18 @@ class Apprenticeship:
         for _, row in self._store.scan("lessons"):
             learner.learn(from_bytes(row))
             self._lessons += 1
+
+
+def _rescored(learner: LearningScorer, links: Sequence[QueuedLink]) -> Sequence[Rescored | None]:
+    """What the learner says of each link; None where it breaks."""
+    try:
+        return learner.rescore(links)
+    except Exception:
+        if len(links) > 1:  # the others need not suffer from the one
+            return [told for link in links for told in _rescored(learner, [link])]
+        logger.exception("%s could not be scored again", links[0].url)
+        return [None]
+
+
+def _with(link: QueuedLink, told: Rescored, priority: float) -> QueuedLink:
+    return structs.replace(link, score=told.score, evidence=told.evidence, priority=priority)

@@ -198,7 +198,8 @@ class Discovery:
             return None
         joined = join(np.array([link.evidence]), [waiting])
         kept = link if joined.leads[0] else waiting
-        again = scorer.rescore(replace(kept, evidence=tuple(joined.rows[0].tolist())))
+        evidence = tuple(joined.rows[0].tolist())
+        (again,) = scorer.rescore([replace(kept, evidence=evidence)])
         told = replace(
             link,
             score=again.score,

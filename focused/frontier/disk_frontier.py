@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from focused.frontier.exploration import NONE, Exploration
-from focused.frontier.frontier import Known, NotYet, Offer
+from focused.frontier.frontier import Known, NotYet, Offer, ScoreAgain
 from focused.frontier.host import Host
 from focused.frontier.hosts import HostTable
 from focused.frontier.lease_rows import LeaseRows
@@ -241,18 +241,17 @@ class DiskFrontier:
             self.hosts.rank(host, now)
         return moved
 
-    def score_best_again(
-        self, host: Host, again: Callable[[QueuedLink, int], QueuedLink], at_most: int, now: float
-    ) -> None:
+    def score_best_again(self, host: Host, again: ScoreAgain, at_most: int, now: float) -> None:
         """Move the host's best links to where ``again`` puts them."""
         self._looked_up.clear()
-        for at in list(islice(self._store.members("queue", host.prefix), at_most)):
-            if at == host.leased:
-                continue
-            link = self._read(at, host)
-            moved = again(link, number_of(at))
-            if moved.priority != link.priority:
-                self._move(at, moved, host)
+        best = islice(self._store.members("queue", host.prefix), at_most)
+        places = [at for at in best if at != host.leased]
+        rows = dict(self._store.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
+        links = [from_row(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
+        moved = again(links, [number_of(at) for at in places])
+        for at, link, then in zip(places, links, moved, strict=True):
+            if then.priority != link.priority:
+                self._move(at, then, host)
         self.hosts.rank(host, now)
 
     def save(self) -> None:

@@ -48,6 +48,10 @@ class Known:
     waiting: Mapping[bytes, QueuedLink]
 
 
+ScoreAgain = Callable[[Sequence[QueuedLink], Sequence[int]], Sequence[QueuedLink]]
+"""Given links and their places in the order of discovery: them with what is known of them now."""
+
+
 class Hosts(Protocol):
     """The hosts of a frontier: what is known of each, and the turn of each."""
 
@@ -193,14 +197,8 @@ class Frontier(Protocol):
         Links that are not queued, or under way, are passed over.
         """
 
-    def score_best_again(
-        self, host: Host, again: Callable[[QueuedLink, int], QueuedLink], at_most: int, now: float
-    ) -> None:
-        """Move the host's best links, ``at_most`` so many, to where ``again`` puts them.
-
-        ``again`` is given a link and its place in the order of discovery, and
-        returns the link with what is known of it now.
-        """
+    def score_best_again(self, host: Host, again: ScoreAgain, at_most: int, now: float) -> None:
+        """Move the host's best links, ``at_most`` so many, to where ``again`` puts them."""
 
     def save(self) -> None:
         """Write what is kept in memory into the open transaction."""

@@ -16,7 +16,7 @@ its score, which stays a probability.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -60,16 +60,22 @@ _PAGE_CHARS = 5_000
 _ROOTWARD = 0.5
 _FOUND_ENOUGH = 3.0
 
-_BY_CRAWL = [
-    COLUMN[name] for name in ("anchor_words", "url_words", "page_words", "siblings", "tag_path")
-]
-_BY_JUDGE = [COLUMN["anchor"], COLUMN["url"]]
+_ANCHOR, _URL = COLUMN["anchor"], COLUMN["url"]
 _MAX_LOG_ODDS = 12.0
 _MAX_REMEMBERED = 40_000
 
+Floats = NDArray[np.float64]
 
-class _Told(NamedTuple):
-    """What the topic model says of a URL, and its words; pages repeat their links."""
+
+class _Known(NamedTuple):
+    """What the topic model says of a text, and its words; pages repeat their texts."""
+
+    verdict: float
+    words: tuple[str, ...]
+
+
+class _Address(NamedTuple):
+    """What a URL says by itself: the topic model's verdict on its words, those, its place."""
 
     verdict: float
     words: tuple[str, ...]
@@ -113,8 +119,9 @@ class Apprentice:
         self._siblings = Places()
         self._tag_paths = Places()
         self._relevance_found = 0.0
-        self._urls: dict[str, _Told] = {}
-        self._anchors: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._urls: dict[str, _Address] = {}
+        self._anchors: dict[str, _Known] = {}
+        self._contexts: dict[str, _Known] = {}
         self._judge_since = -math.inf
 
     def variant(
@@ -140,39 +147,47 @@ class Apprentice:
     ) -> JoinedScores:
         """Score links of one judged page together with what is known of those that wait."""
         # Before they are held against those that were kept, which were rounded, too.
+        before = [None if told is None else told.anchor for told in waiting]
+        self._meet(links, [anchor for anchor in before if anchor is not None])
         rows = rounded(self._told_by_page(visit, links), np.float16)
         joined = join(rows, waiting)
         here = place_of(visit.page.url)
-        trails, by_crawl = [], []
-        for link, before, leads in zip(links, waiting, joined.leads.tolist(), strict=True):
-            if leads or before is None:
-                trails.append(self._trail(link))
-                by_crawl.append(self._told_by_crawl(link.url, link.anchor, here, trails[-1]))
+        anchors, parents, trails = [], [], []
+        for link, other, leads in zip(links, waiting, joined.leads.tolist(), strict=True):
+            if leads or other is None:
+                anchors.append(link.anchor)
+                parents.append(here)
+                trails.append(place_of(self._urls[link.url].host, link.tag_path))
             else:
-                trails.append(before.trail)
-                by_crawl.append(self._told_of_waiting(before))
-        if links:
-            rows[:, _BY_CRAWL] = by_crawl
+                anchors.append(other.anchor)
+                parents.append(place_of(other.parent or ""))
+                trails.append(other.trail)
+        addresses = [self._urls[link.url] for link in links]
+        self._tell_by_crawl(rows, addresses, anchors, parents, trails)
         rows = rounded(rows, np.float16)
-        log_odds = self._log_odds(rows)
-        detour = self._detour(np.array([self._url(link.url).levels for link in links]))
-        worth = rounded(log_odds - detour, np.float32)
-        scores = rounded(expit(log_odds), np.float32)
+        scores, worth = self._weighed(rows, addresses)
         return JoinedScores(scores, rows, worth, joined.leads, trails)
 
-    def rescore(self, link: WaitingLink) -> Rescored:
-        """Score a queued link by what is known now."""
-        row = np.array(link.evidence)
-        if link.found_at <= self._judge_since:
-            self._meet([link])
-            row[_BY_JUDGE] = self._anchors[link.anchor][0], self._urls[link.url].verdict
-        row[_BY_CRAWL] = self._told_of_waiting(link)
-        row = rounded(row, np.float16)
-        log_odds = self._log_odds(row[None, :])
-        detour = self._detour(np.array([self._url(link.url).levels]))
-        told = np.concatenate([expit(log_odds), log_odds - detour])
-        score, worth = rounded(told, np.float32).tolist()
-        return Rescored(score, worth, tuple(row.tolist()))
+    def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
+        """Score queued links by what is known now."""
+        self._meet(links)
+        rows = np.array([link.evidence for link in links]).reshape(-1, len(FEATURE_NAMES))
+        addresses = [self._urls[link.url] for link in links]
+        for i, link in enumerate(links):
+            if link.found_at <= self._judge_since:
+                rows[i, _ANCHOR] = self._anchors[link.anchor].verdict
+                rows[i, _URL] = addresses[i].verdict
+        self._tell_by_crawl(
+            rows,
+            addresses,
+            [link.anchor for link in links],
+            [place_of(link.parent or "") for link in links],
+            [link.trail for link in links],
+        )
+        rows = rounded(rows, np.float16)
+        scores, worth = self._weighed(rows, addresses)
+        told = zip(scores.tolist(), worth.tolist(), map(tuple, rows.tolist()), strict=True)
+        return [Rescored(*each) for each in told]
 
     def judge_changed(self, at: float) -> None:
         """Another judge has its office since ``at``: what was found before is asked of it anew.
@@ -181,8 +196,7 @@ class Apprentice:
         at hand, and stay as they were judged.
         """
         self._judge_since = at
-        self._urls.clear()
-        self._anchors.clear()
+        self._forget()
 
     def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
         """What a fetched page teaches; ``relevance`` in [0, 1] is the judge's."""
@@ -204,7 +218,10 @@ class Apprentice:
         self._page_words.learn(lesson.words, relevance)
         if not lesson.evidence:  # a seed: nobody's link led there
             return
-        of_link = (*_anchor_words(lesson.anchor), *self._url(lesson.url).words)
+        met = self._anchors.get(lesson.anchor), self._urls.get(lesson.url)
+        of_anchor = _anchor_words(lesson.anchor) if met[0] is None else met[0].words
+        of_url = _url_words(url_words(lesson.url)) if met[1] is None else met[1].words
+        of_link = (*of_anchor, *of_url)
         self._link_words.learn(dict.fromkeys(of_link), relevance)
         self._siblings.learn(place_of(lesson.parent), relevance)
         self._tag_paths.learn(lesson.trail, relevance)
@@ -216,10 +233,10 @@ class Apprentice:
         return msgspec.msgpack.encode(
             {
                 "relevance_found": self._relevance_found,
-                "link_words": self._link_words.rows(),
-                "page_words": self._page_words.rows(),
-                "siblings": self._siblings.rows(),
-                "tag_paths": self._tag_paths.rows(),
+                "link_words": self._link_words.state(),
+                "page_words": self._page_words.state(),
+                "siblings": self._siblings.state(),
+                "tag_paths": self._tag_paths.state(),
                 "correction": self._correction.state(),
             }
         )
@@ -230,83 +247,96 @@ class Apprentice:
         self._relevance_found = kept["relevance_found"]
         self._link_words = WordWorth.restored(kept["link_words"])
         self._page_words = WordWorth.restored(kept["page_words"])
-        self._siblings = Places(kept["siblings"])
-        self._tag_paths = Places(kept["tag_paths"])
+        self._siblings = Places.restored(kept["siblings"])
+        self._tag_paths = Places.restored(kept["tag_paths"])
         self._correction.restore(kept["correction"])
 
-    def _log_odds(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _weighed(self, rows: Floats, addresses: Sequence[_Address]) -> tuple[Floats, Floats]:
+        """Scores and worths of rows of evidence, as they are kept, each of shape (n,)."""
         weights = (self.prior.weights + self._correction.weights) * self._used
-        total = self.prior.bias + self._correction.bias + rows @ weights
-        return np.asarray(np.clip(total, -_MAX_LOG_ODDS, _MAX_LOG_ODDS))
-
-    def _detour(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What a link is worth less for its place in its site's tree, in nats."""
+        log_odds = self.prior.bias + self._correction.bias + rows @ weights
+        log_odds = np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
+        # What a link is worth less for its place in its site's tree, in nats.
         lost = _FOUND_ENOUGH / (_FOUND_ENOUGH + self._relevance_found)
-        return np.asarray(self._rootward * lost * levels, dtype=np.float64)
+        detour = self._rootward * lost * np.array([each.levels for each in addresses])
+        return rounded(expit(log_odds), np.float32), rounded(log_odds - detour, np.float32)
 
-    def _told_by_page(self, visit: Visit, links: Sequence[Link]) -> NDArray[np.float64]:
+    def _told_by_page(self, visit: Visit, links: Sequence[Link]) -> Floats:
         rows = np.zeros((len(links), len(FEATURE_NAMES)))
         if not links:
             return rows
-        self._meet(links)
         relevance = parent_log_odds(visit.judgement)
         rows[:, COLUMN["parent"]] = rows[:, COLUMN["parents"]] = relevance
         rows[:, COLUMN["in_links"]] = 1.0
         rows[:, COLUMN["since"]] = since_relevant(visit)
-        rows[:, COLUMN["out_degree"]] = np.log1p(len(visit.page.links))
+        rows[:, COLUMN["out_degree"]] = math.log1p(len(visit.page.links))
         rows[:, COLUMN["navigation"]] = [link.navigation for link in links]
-        rows[:, COLUMN["anchor"]] = [self._anchors[link.anchor][0] for link in links]
-        rows[:, COLUMN["context"]] = self._judge.verdicts([link.context for link in links])
-        rows[:, COLUMN["url"]] = [self._urls[link.url].verdict for link in links]
-        rows[:, COLUMN["context_words"]] = [
-            self._page_words.evidence(words(link.context)[:_CONTEXT_WORDS]) for link in links
-        ]
+        rows[:, _ANCHOR] = [self._anchors[link.anchor].verdict for link in links]
+        rows[:, _URL] = [self._urls[link.url].verdict for link in links]
+        # A page repeats its contexts: menus, list items.
+        contexts = {link.context: self._contexts[link.context] for link in links}
+        place = dict(zip(contexts, range(len(contexts)), strict=True))
+        of_words = self._page_words.evidence([each.words for each in contexts.values()])
+        of_texts = np.array([each.verdict for each in contexts.values()])
+        places = [place[link.context] for link in links]
+        rows[:, COLUMN["context"]] = of_texts[places]
+        rows[:, COLUMN["context_words"]] = of_words[places]
         return rows
 
-    def _told_of_waiting(self, link: WaitingLink) -> tuple[float, ...]:
-        return self._told_by_crawl(link.url, link.anchor, place_of(link.parent or ""), link.trail)
-
-    def _told_by_crawl(self, url: str, anchor: str, parent: int, trail: int) -> tuple[float, ...]:
-        """The features of :data:`_BY_CRAWL`; ``parent`` is the linking page's place."""
-        known = self._anchors.get(anchor)
-        of_anchor = known[1] if known else _anchor_words(anchor)
+    def _tell_by_crawl(
+        self,
+        rows: Floats,
+        addresses: Sequence[_Address],
+        anchors: Sequence[str],
+        parents: Sequence[int],
+        trails: Sequence[int],
+    ) -> None:
+        """Write the features that the crawl tells; ``parents`` are the linking pages' places."""
+        of_anchors = [self._anchors[anchor].words for anchor in anchors]
+        of_link = self._link_words.evidence([*of_anchors, *(each.words for each in addresses)])
+        rows[:, COLUMN["anchor_words"]] = of_link[: len(rows)]
+        rows[:, COLUMN["url_words"]] = of_link[len(rows) :]
+        rows[:, COLUMN["page_words"]] = self._page_words.evidence(of_anchors)
         rate = self._link_words.rate
-        return (
-            self._link_words.evidence(of_anchor),
-            self._link_words.evidence(self._url(url).words),
-            self._page_words.evidence(of_anchor),
-            self._siblings.evidence(parent, rate),
-            self._tag_paths.evidence(trail, rate),
-        )
+        rows[:, COLUMN["siblings"]] = self._siblings.evidence(parents, rate)
+        rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
 
-    def _meet(self, links: Sequence[Link | WaitingLink]) -> None:
-        """Ask the topic model about addresses and anchors that were not met of late."""
-        if len(self._urls) + len(self._anchors) > _MAX_REMEMBERED:
-            self._urls.clear()
-            self._anchors.clear()
-        new = [url for url in dict.fromkeys(each.url for each in links) if url not in self._urls]
-        of_urls = [url_words(url) for url in new]
-        anchors = dict.fromkeys(link.anchor for link in links if link.anchor not in self._anchors)
-        verdicts = self._judge.verdicts([*of_urls, *anchors]).tolist()
-        for url, text, verdict in zip(new, of_urls, verdicts, strict=False):
-            self._urls[url] = _told(verdict, url, text)
-        for anchor, verdict in zip(anchors, verdicts[len(new) :], strict=True):
-            self._anchors[anchor] = (verdict, _anchor_words(anchor))
+    def _meet(self, links: Sequence[Link | WaitingLink], others: Sequence[str] = ()) -> None:
+        """Ask the topic model about addresses and texts that were not met of late.
 
-    def _trail(self, link: Link) -> int:
-        """The place of a link to its host: host and path of tags, as a number."""
-        return place_of(self._url(link.url).host, link.tag_path)
+        ``others`` are further anchors.
+        """
+        if len(self._urls) + len(self._anchors) + len(self._contexts) > _MAX_REMEMBERED:
+            self._forget()
+        urls = _new((link.url for link in links), self._urls)
+        anchors = _new((*(link.anchor for link in links), *others), self._anchors)
+        seen = (link.context for link in links if isinstance(link, Link))
+        contexts = _new(seen, self._contexts)
+        if not (urls or anchors or contexts):
+            return
+        of_urls = [url_words(url) for url in urls]
+        verdicts = iter(self._judge.verdicts([*of_urls, *anchors, *contexts]).tolist())
+        for url, text in zip(urls, of_urls, strict=True):
+            of_url = _url_words(text)
+            self._urls[url] = _Address(next(verdicts), of_url, levels_of(url), host_of(url))
+        for anchor in anchors:
+            self._anchors[anchor] = _Known(next(verdicts), _anchor_words(anchor))
+        for context in contexts:
+            of_context = tuple(words(context)[:_CONTEXT_WORDS])
+            self._contexts[context] = _Known(next(verdicts), of_context)
 
-    def _url(self, url: str) -> _Told:
-        told = self._urls.get(url)
-        if told is None:
-            # Its verdict is in the link's evidence already.
-            told = _told(0.0, url, url_words(url))
-        return told
+    def _forget(self) -> None:
+        self._urls.clear()
+        self._anchors.clear()
+        self._contexts.clear()
 
 
-def _told(verdict: float, url: str, text: str) -> _Told:
-    return _Told(verdict, tuple(words(text)[:_URL_WORDS]), levels_of(url), host_of(url))
+def _new(texts: Iterable[str], known: Container[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text not in known]
+
+
+def _url_words(text: str) -> tuple[str, ...]:
+    return tuple(words(text)[:_URL_WORDS])
 
 
 def _anchor_words(anchor: str) -> tuple[str, ...]:

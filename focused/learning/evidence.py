@@ -64,7 +64,7 @@ MAX_IN_LINKS = 8
 _PARENT, _PARENTS, _IN_LINKS = COLUMN["parent"], COLUMN["parents"], COLUMN["in_links"]
 _OUT_DEGREE = COLUMN["out_degree"]
 _LOWEST = [COLUMN["since"], COLUMN["navigation"]]
-_HIGHEST = [COLUMN["anchor"], COLUMN["context"], COLUMN["context_words"]]
+_HIGHEST = [_PARENT, COLUMN["anchor"], COLUMN["context"], COLUMN["context_words"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +85,18 @@ def join(rows: NDArray[np.float64], waiting: Sequence[WaitingLink | None]) -> Jo
     places = [i for i, link in enumerate(waiting) if _has_evidence(link)]
     if not places:
         return Joined(rows, leads)
-    new = rows[places]
+    joined = rows[places]
     old = np.array([link.evidence for i in places if (link := waiting[i]) is not None])
-    many = old[:, _IN_LINKS] >= MAX_IN_LINKS
-    better = new[:, _PARENT] > old[:, _PARENT]
-    joined = new.copy()
-    joined[:, _LOWEST] = np.minimum(new[:, _LOWEST], old[:, _LOWEST])
-    joined[:, _HIGHEST] = np.maximum(new[:, _HIGHEST], old[:, _HIGHEST])
-    joined[:, _PARENT] = np.maximum(new[:, _PARENT], old[:, _PARENT])
-    joined[:, _OUT_DEGREE] = np.where(better, new[:, _OUT_DEGREE], old[:, _OUT_DEGREE])
+    better = joined[:, _PARENT] > old[:, _PARENT]
+    for column in _LOWEST:
+        np.minimum(joined[:, column], old[:, column], out=joined[:, column])
+    for column in _HIGHEST:
+        np.maximum(joined[:, column], old[:, column], out=joined[:, column])
+    joined[~better, _OUT_DEGREE] = old[~better, _OUT_DEGREE]
     count = old[:, _IN_LINKS] + 1.0
-    joined[:, _PARENTS] = old[:, _PARENTS] + (new[:, _PARENTS] - old[:, _PARENTS]) / count
+    joined[:, _PARENTS] = old[:, _PARENTS] + (joined[:, _PARENTS] - old[:, _PARENTS]) / count
     joined[:, _IN_LINKS] = np.minimum(count, MAX_IN_LINKS)
-    kept = many & ~better
+    kept = (count > MAX_IN_LINKS) & ~better
     joined[kept] = old[kept]
     rows[places] = joined
     leads[places] = better

@@ -7,47 +7,63 @@ place is held against the mean of the crawl.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import xxhash
+from numpy.typing import NDArray
+
+from focused.learning.tally import Tally, within_share
 
 MAX_PLACES = 200_000
 """Places remembered, some 150 bytes each; beyond it the older half is forgotten."""
 
 # A place is taken for one of the crawl's mean until it has had as many links as this.
 _MEAN_LINKS = 4.0
-_SHARE_EDGE = 1e-4
 
 
 class Places:
     """Counts followed links and the sum of their targets' relevance, by place."""
 
-    def __init__(self, rows: Mapping[int, tuple[int, float]] | None = None) -> None:
-        """``rows`` are what :meth:`rows` gave."""
-        self._found = dict(rows or {})
+    def __init__(self) -> None:
+        self._places: Tally[int] = Tally()
+
+    def __len__(self) -> int:
+        return len(self._places)
 
     def learn(self, place: int, relevance: float) -> None:
         """A link at ``place`` led to a page of ``relevance`` in [0, 1]."""
-        links, total = self._found.get(place, (0, 0.0))
-        self._found[place] = (links + 1, total + relevance)
-        if len(self._found) > MAX_PLACES:
-            self._found = dict(list(self._found.items())[MAX_PLACES // 2 :])
+        self._places.add((place,), relevance)
+        if len(self) > MAX_PLACES:
+            self._places.keep(np.arange(MAX_PLACES // 2, len(self)))
 
-    def evidence(self, place: int, mean: float) -> float:
-        """How much better the place is than ``mean``, in (0, 1), in nats; 0: unknown."""
-        found = self._found.get(place)
-        if found is None:
-            return 0.0
-        mean = min(max(mean, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
-        share = (found[1] + _MEAN_LINKS * mean) / (found[0] + _MEAN_LINKS)
-        share = min(max(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
-        return math.log(share / (1.0 - share)) - math.log(mean / (1.0 - mean))
+    def evidence(self, places: Sequence[int], mean: float) -> NDArray[np.float64]:
+        """How much better each place is than ``mean``, in (0, 1), in nats; 0: unknown."""
+        told = np.zeros(len(places))
+        numbers = self._places.numbers_of(places, len(places))
+        met = numbers >= 0
+        mean = within_share(mean)
+        share = self._places.log_odds(numbers[met], _MEAN_LINKS * mean, _MEAN_LINKS)
+        told[met] = share - math.log(mean / (1.0 - mean))
+        return told
 
-    def rows(self) -> Mapping[int, tuple[int, float]]:
-        """All that is known, to be kept."""
-        return self._found
+    def state(self) -> Any:
+        """All that is known, as plain data; see :meth:`restored`."""
+        places = np.fromiter(self._places, np.uint64, len(self._places))
+        return [places.astype("<u8").tobytes(), *self._places.counts()]
+
+    @classmethod
+    def restored(cls, state: Any) -> Places:
+        """What :meth:`state` gave, in the same order of places."""
+        found = cls()
+        places, *counts = state
+        found._places = Tally.restored(np.frombuffer(places, "<u8").tolist(), *counts)
+        return found
 
 
+@lru_cache(8_192)
 def place_of(*names: str) -> int:
     """A place's number."""
     return xxhash.xxh3_64_intdigest("\n".join(names).encode("utf-8", "surrogatepass"))

@@ -142,8 +142,8 @@ class LearningScorer(LinkScorer, Protocol):
     ) -> JoinedScores:
         """Score links of one judged page; ``waiting[i]`` is link i where it is queued already."""
 
-    def rescore(self, link: WaitingLink) -> Rescored:
-        """Score a queued link, with evidence of its own, by what is known now."""
+    def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
+        """Score queued links, with evidence of their own, by what is known now, in their order."""
 
     def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
         """What a fetched page of judged ``relevance``, in [0, 1], teaches."""

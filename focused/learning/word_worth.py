@@ -9,10 +9,17 @@ topic model was taught. Only judged relevance comes in here, never a label.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.learning.tally import Tally, within_share
 
 MAX_WORDS = 200_000
-"""Words remembered, some 200 bytes each; beyond it those met once are forgotten."""
+"""Words remembered, some 150 bytes each; beyond it those met once are forgotten."""
 
 MAX_WORDS_NATS = 6.0
 
@@ -20,10 +27,6 @@ MAX_WORDS_NATS = 6.0
 # against it. Counted in relevance, not in cases: where hardly a page is on topic, the small
 # relevances of a few links are noise.
 _MEAN_RELEVANCE = 2.0
-_SHARE_EDGE = 1e-4
-
-WordRows = Sequence[tuple[str, int, float]]
-"""Word, cases, sum of their relevance; the first row stands for all cases."""
 
 
 class WordWorth:
@@ -31,90 +34,53 @@ class WordWorth:
 
     def __init__(self, max_words: int = MAX_WORDS) -> None:
         self._max_words = max_words
-        self._cases: dict[str, int] = {}
-        self._relevance: dict[str, float] = {}
+        self._words: Tally[str] = Tally()
         self._all_cases = 0
         self._all_relevance = 0.0
-        # A page's links share most of their words; each lesson moves the worth of all words.
-        self._worth = _Remembered(self._worth_of)
-        self._set_mean()
 
     def __len__(self) -> int:
-        return len(self._cases)
+        return len(self._words)
 
     @property
     def rate(self) -> float:
         """The mean relevance of all cases, in (0, 1)."""
         return (self._all_relevance + 0.5) / (self._all_cases + 1.0)
 
-    def learn(self, words: Iterable[str], relevance: float) -> None:
+    def learn(self, words: Collection[str], relevance: float) -> None:
         """One case: its words, each once, and its ``relevance`` in [0, 1]."""
-        cases, sums = self._cases, self._relevance
-        for word in words:
-            cases[word] = cases.get(word, 0) + 1
-            sums[word] = sums.get(word, 0.0) + relevance
+        self._words.add(words, relevance)
         self._all_cases += 1
         self._all_relevance += relevance
-        self._set_mean()
-        if len(cases) > self._max_words:
-            self._forget()
+        if len(self) > self._max_words:
+            # Words met once go, and when that is too little, the longest known stay.
+            self._words.keep(self._words.often(1)[: self._max_words // 2])
 
-    def evidence(self, words: Iterable[str]) -> float:
-        """How much the words speak for what they stand on, in nats within ±6; 0: all unknown.
+    def evidence(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """How much each text's words speak for what they stand on, in nats within ±6, shape (n,).
 
         The sum over known words of their share's log-odds less the crawl's,
         over the root of their number: words of one text repeat each other.
+        0: all unknown.
         """
-        known = [worth for worth in map(self._worth.__getitem__, words) if worth is not None]
-        if not known:
-            return 0.0
-        total = sum(known) / math.sqrt(len(known))
-        return max(-MAX_WORDS_NATS, min(MAX_WORDS_NATS, total))
+        many = len(texts)
+        lengths = np.fromiter(map(len, texts), np.intp, many)
+        numbers = self._words.numbers_of(chain.from_iterable(texts), int(lengths.sum()))
+        met = numbers >= 0
+        owner = np.repeat(np.arange(many), lengths)[met]
+        mean = within_share(self.rate)
+        worth = self._words.log_odds(numbers[met], _MEAN_RELEVANCE, _MEAN_RELEVANCE / mean)
+        total = np.bincount(owner, worth - math.log(mean / (1.0 - mean)), minlength=many)
+        told = total / np.sqrt(np.maximum(np.bincount(owner, minlength=many), 1))
+        return np.minimum(np.maximum(told, -MAX_WORDS_NATS), MAX_WORDS_NATS)
 
-    def rows(self) -> WordRows:
-        """All that is known, to be kept; see :meth:`restored`."""
-        of_words = ((word, n, self._relevance[word]) for word, n in self._cases.items())
-        return [("", self._all_cases, self._all_relevance), *of_words]
+    def state(self) -> Any:
+        """All that is known, as plain data; see :meth:`restored`."""
+        return [self._all_cases, self._all_relevance, list(self._words), *self._words.counts()]
 
     @classmethod
-    def restored(cls, rows: WordRows, max_words: int = MAX_WORDS) -> WordWorth:
-        """What :meth:`rows` gave, in the same order of words."""
+    def restored(cls, state: Any, max_words: int = MAX_WORDS) -> WordWorth:
+        """What :meth:`state` gave, in the same order of words."""
         worth = cls(max_words)
-        (_, worth._all_cases, worth._all_relevance), *of_words = rows
-        worth._cases = {word: cases for word, cases, _ in of_words}
-        worth._relevance = {word: relevance for word, _, relevance in of_words}
-        worth._set_mean()
-        return worth
-
-    def _set_mean(self) -> None:
-        mean = min(max(self.rate, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
-        self._mean_log_odds = math.log(mean / (1.0 - mean))
-        self._mean_cases = _MEAN_RELEVANCE / mean
-        self._worth.clear()
-
-    def _worth_of(self, word: str) -> float | None:
-        """What one word speaks for, in nats; None: it was not met."""
-        cases = self._cases.get(word)
-        if cases is None:
-            return None
-        share = (self._relevance[word] + _MEAN_RELEVANCE) / (cases + self._mean_cases)
-        share = min(max(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
-        return math.log(share / (1.0 - share)) - self._mean_log_odds
-
-    def _forget(self) -> None:
-        """Make room: words met once go, and when that is too little, the longest known stay."""
-        kept = [word for word, cases in self._cases.items() if cases > 1][: self._max_words // 2]
-        self._cases = {word: self._cases[word] for word in kept}
-        self._relevance = {word: self._relevance[word] for word in kept}
-
-
-class _Remembered(dict[str, float | None]):
-    """What a function says of words, each asked for once until cleared."""
-
-    def __init__(self, of_word: Callable[[str], float | None]) -> None:
-        super().__init__()
-        self._of_word = of_word
-
-    def __missing__(self, word: str) -> float | None:
-        worth = self[word] = self._of_word(word)
+        worth._all_cases, worth._all_relevance, *words = state
+        worth._words = Tally.restored(*words)
         return worth

@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from urllib.parse import urlsplit
 
 from ada_url import join_url, normalize_url
 
@@ -256,8 +255,9 @@ def host_of(url: str) -> str:
 
 
 def levels_of(url: str) -> int:
-    """How many levels a URL lies below its host's root; a folder's index is the folder."""
-    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    """How many levels a normalised URL lies below its host's root; an index is its folder."""
+    path = url.partition("#")[0].partition("?")[0]
+    segments = [segment for segment in path.split("/")[3:] if segment]
     if segments and segments[-1].startswith("index."):
         segments.pop()
     return len(segments)

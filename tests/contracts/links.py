@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from msgspec.structs import replace
 
@@ -163,9 +165,12 @@ def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier: Frontie
     now_worth = {"b": 0.1, "c": 0.95, "d": 2.0}
     asked: list[str] = []
 
-    def again(waiting: QueuedLink, found: int) -> QueuedLink:
-        asked.append(waiting.url[-1])
-        return replace(waiting, priority=now_worth[waiting.url[-1]], evidence=(1.0, float(found)))
+    def again(waiting: Sequence[QueuedLink], found: Sequence[int]) -> Sequence[QueuedLink]:
+        asked.extend(each.url[-1] for each in waiting)
+        return [
+            replace(each, priority=now_worth[each.url[-1]], evidence=(1.0, float(number)))
+            for each, number in zip(waiting, found, strict=True)
+        ]
 
     frontier.score_best_again(under_way.host, again, at_most=3, now=0)
     assert asked == ["b", "c"]  # the one under way is the host's best, and left alone

@@ -72,9 +72,9 @@ def test_a_page_is_predicted_before_it_is_learned_from(simulate, tmp_path):
     heard_at_scoring: dict[str, list[str]] = {}
 
     class Watched(Pupil):
-        def rescore(self, link):
+        def think_again(self, link):
             heard_at_scoring[link.url] = list(self.heard)
-            return super().rescore(link)
+            return super().think_again(link)
 
     simulate(topic(tmp_path, A), wide_web(), scorer=Watched()).run()
     assert len(heard_at_scoring) >= 40
@@ -116,10 +116,10 @@ def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp
                 raise ValueError("no trade")
             super().learn(lesson)
 
-        def rescore(self, link):
+        def think_again(self, link):
             if link.url.endswith("whale"):
                 raise ValueError("no whale")
-            return super().rescore(link)
+            return super().think_again(link)
 
     pupil = Brittle()
     done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
@@ -229,10 +229,10 @@ def test_scores_that_fall_again_and_again_do_not_stop_a_crawl(simulate, tmp_path
     class Melancholic(Pupil):
         asked = 0
 
-        def rescore(self, link):
+        def think_again(self, link):
             self.asked += 1
             self.second_thoughts[link.url] = 0.5 - 0.03 * self.asked
-            return super().rescore(link)
+            return super().think_again(link)
 
     done = simulate(topic(tmp_path, A), web(), scorer=Melancholic()).run()
     assert len(set(done.urls)) == 7

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -121,9 +122,10 @@ class FrontierMachine(RuleBasedStateMachine):
         for frontier in (self.disk, self.plain):
             asked.append([])
 
-            def again(waiting: QueuedLink, found: int) -> QueuedLink:
-                asked[-1].append((waiting, found))
-                return replace(waiting, priority=moved[len(asked[-1]) - 1])
+            def again(waiting: Sequence[QueuedLink], found: Sequence[int]) -> Sequence[QueuedLink]:
+                before = len(asked[-1])
+                asked[-1].extend(zip(waiting, found, strict=True))
+                return [replace(link, priority=moved[n]) for n, link in enumerate(waiting, before)]
 
             frontier.score_best_again(frontier.hosts.get(host), again, at_most, self.now)
         assert asked[0] == asked[1]

@@ -160,14 +160,14 @@ def test_links_that_pay_as_their_scores_say_leave_the_scores_alone():
 def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
     link = replace(PLAIN, anchor="good harpoon", tag_path="p/a")
     (old,) = queued(apprentice, seen(0.8), [link])
-    unchanged = apprentice.rescore(old)
+    (unchanged,) = apprentice.rescore([old])
     assert (unchanged.score, unchanged.evidence) == (pytest.approx(old.score), old.evidence)
     assert unchanged.worth == pytest.approx(old.priority)
     for _ in range(30):
         apprentice.learn(lesson(0.0, anchor="harpoon"))
         apprentice.learn(lesson(0.9, anchor="else"))
     (new,) = queued(apprentice, seen(0.8), [link])
-    again = apprentice.rescore(old)
+    (again,) = apprentice.rescore([old])
     assert again.score == pytest.approx(new.score)
     assert again.worth == pytest.approx(new.priority)
     assert again.evidence == pytest.approx(new.evidence)
@@ -180,7 +180,7 @@ def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
 def answers(pupil: Apprentice) -> tuple:
     (one,) = queued(pupil, seen(0.3), [LINKS[0]])
     joined = pupil.score_joined(seen(0.8), LINKS, [one, *[None] * (len(LINKS) - 1)])
-    again = pupil.rescore(one)
+    again = pupil.rescore([one])
     return joined.scores.tolist(), joined.features.tolist(), joined.worth.tolist(), again
 
 

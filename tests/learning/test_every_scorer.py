@@ -131,7 +131,7 @@ def teach(learner: LearningScorer, pages: range) -> None:
 
 def answers(learner: LearningScorer) -> tuple[object, ...]:
     waiting = queued(learner, visit(learner, 0.3), links(20))
-    return waiting, [learner.rescore(each) for each in waiting]
+    return waiting, learner.rescore(waiting)
 
 
 @learners
@@ -170,8 +170,8 @@ def test_links_that_nobody_else_knows_are_scored_as_the_page_alone_tells(make):
 def test_asked_again_at_once_it_says_the_same(make):
     learner = make()
     teach(learner, range(30))
-    for link in queued(learner, visit(learner), links(20)):
-        again = learner.rescore(link)
+    waiting = queued(learner, visit(learner), links(20))
+    for link, again in zip(waiting, learner.rescore(waiting), strict=True):
         assert again.score == pytest.approx(link.score)
         assert again.worth == pytest.approx(link.priority)
         assert again.evidence == pytest.approx(link.evidence)

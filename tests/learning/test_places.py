@@ -21,28 +21,32 @@ def taught(*relevance: float) -> Places:
     return places
 
 
+def told(places: Places, place: int, mean: float) -> float:
+    return float(places.evidence([place], mean)[0])
+
+
 def test_a_place_never_met_says_nothing():
-    assert taught(0.9).evidence(THERE, 0.1) == 0.0
+    assert told(taught(0.9), THERE, 0.1) == 0.0
 
 
 def test_a_place_that_paid_better_than_the_crawl_speaks_for_its_links_and_one_worse_against():
-    assert taught(0.9, 0.9).evidence(HERE, 0.3) > 0.5
-    assert taught(0.1, 0.1).evidence(HERE, 0.6) < -0.5
+    assert told(taught(0.9, 0.9), HERE, 0.3) > 0.5
+    assert told(taught(0.1, 0.1), HERE, 0.6) < -0.5
 
 
 def test_a_place_as_good_as_the_crawl_says_nothing():
-    assert taught(0.25, 0.25, 0.25).evidence(HERE, 0.25) == pytest.approx(0.0)
+    assert told(taught(0.25, 0.25, 0.25), HERE, 0.25) == pytest.approx(0.0)
 
 
 def test_more_links_of_one_kind_say_more():
-    said = [taught(*[0.9] * links).evidence(HERE, 0.2) for links in (1, 3, 10, 100)]
+    said = [told(taught(*[0.9] * links), HERE, 0.2) for links in (1, 3, 10, 100)]
     assert said == sorted(said)
     assert said[0] < 1.0 < said[-1]
 
 
 @given(st.lists(relevances, min_size=1), means)
 def test_evidence_has_the_sign_of_what_came_and_is_finite(found, mean):
-    said = taught(*found).evidence(HERE, mean)
+    said = told(taught(*found), HERE, mean)
     assert abs(said) < 20.0
     better = sum(found) / len(found) - mean
     assert said * better >= -1e-9
@@ -51,7 +55,7 @@ def test_evidence_has_the_sign_of_what_came_and_is_finite(found, mean):
 @given(st.lists(relevances), relevances, means)
 def test_a_better_target_never_makes_its_place_worse(found, last, mean):
     lower, higher = taught(*found, last * 0.5), taught(*found, last)
-    assert higher.evidence(HERE, mean) >= lower.evidence(HERE, mean)
+    assert told(higher, HERE, mean) >= told(lower, HERE, mean)
 
 
 def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
@@ -59,25 +63,27 @@ def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
     places = Places()
     for number in range(25):
         places.learn(number, 0.9)
-        assert len(places.rows()) <= 10
-    assert places.evidence(24, 0.1) > 0.0
-    assert places.evidence(0, 0.1) == 0.0
+        assert len(places) <= 10
+    assert told(places, 24, 0.1) > 0.0
+    assert told(places, 0, 0.1) == 0.0
 
 
-def test_restored_from_its_rows_it_goes_on_as_if_nothing_had_been():
+def test_restored_it_goes_on_as_if_nothing_had_been():
     places = taught(0.9, 0.2)
-    again = Places(places.rows())
+    again = Places.restored(places.state())
     for each in (places, again):
         each.learn(HERE, 0.7)
         each.learn(THERE, 0.1)
-    assert again.rows() == places.rows()
-    assert again.evidence(HERE, 0.3) == places.evidence(HERE, 0.3)
+    assert again.state() == places.state()
+    assert told(again, HERE, 0.3) == told(places, HERE, 0.3)
 
 
-def test_what_is_learned_later_does_not_come_into_rows_taken_before():
-    places = taught(0.9)
-    Places(places.rows()).learn(HERE, 0.1)
-    assert places.rows() == {HERE: (1, 0.9)}
+def test_many_places_are_told_what_each_is_told_alone():
+    places = taught(0.9, 0.8)
+    assert places.evidence([THERE, HERE, HERE], 0.3).tolist() == [
+        0.0,
+        *[told(places, HERE, 0.3)] * 2,
+    ]
 
 
 @given(st.text(), st.text())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,26 +23,31 @@ def taught(*cases: tuple[str, float], times: int = 10) -> WordWorth:
     return worth
 
 
+def told(worth: WordWorth, *words: str) -> float:
+    """What one text of these words is told."""
+    return float(worth.evidence([words])[0])
+
+
 def test_words_never_met_say_nothing():
-    assert WordWorth().evidence(["whale"]) == 0.0
-    assert taught(("whale", 0.9)).evidence(["harpoon"]) == 0.0
-    assert taught(("whale", 0.9)).evidence([]) == 0.0
+    assert told(WordWorth(), "whale") == 0.0
+    assert told(taught(("whale", 0.9)), "harpoon") == 0.0
+    assert told(taught(("whale", 0.9))) == 0.0
 
 
 def test_words_that_stood_on_what_was_relevant_speak_for_it_and_others_against():
     worth = taught(("whale", 0.9), ("ledger", 0.1))
-    assert worth.evidence(["whale"]) > 0.5
-    assert worth.evidence(["ledger"]) < -0.5
+    assert told(worth, "whale") > 0.5
+    assert told(worth, "ledger") < -0.5
 
 
 def test_an_unknown_word_takes_nothing_from_those_that_are_known():
     worth = taught(("whale", 0.9), ("ledger", 0.1))
-    assert worth.evidence(["whale", "harpoon"]) == worth.evidence(["whale"])
+    assert told(worth, "whale", "harpoon") == told(worth, "whale")
 
 
 def test_what_stands_on_everything_says_nothing():
     worth = taught(("next whale", 0.9), ("next ledger", 0.1))
-    assert worth.evidence(["next"]) == pytest.approx(0.0, abs=0.05)
+    assert told(worth, "next") == pytest.approx(0.0, abs=0.05)
 
 
 def test_a_word_says_more_the_more_often_it_was_met():
@@ -47,12 +55,12 @@ def test_a_word_says_more_the_more_often_it_was_met():
     once.learn(["whale"], 0.9)
     for _ in range(10):
         often.learn(["whale"], 0.9)
-    assert often.evidence(["whale"]) > once.evidence(["whale"]) > 0.0
+    assert told(often, "whale") > told(once, "whale") > 0.0
 
 
 def test_two_words_that_say_the_same_do_not_count_double():
     worth = taught(("sperm whale", 0.6), ("ledger", 0.3), times=3)
-    one, both = worth.evidence(["whale"]), worth.evidence(["sperm", "whale"])
+    one, both = told(worth, "whale"), told(worth, "sperm", "whale")
     assert one < both < 2 * one
 
 
@@ -60,7 +68,7 @@ def test_small_relevances_are_noise_where_nothing_is_on_topic():
     worth = taught(("ledger", 0.01), times=200)
     for _ in range(5):
         worth.learn(["tariff"], 0.05)
-    assert 0.0 < worth.evidence(["tariff"]) < 0.3
+    assert 0.0 < told(worth, "tariff") < 0.3
 
 
 def test_the_rate_is_the_mean_relevance_of_what_was_met():
@@ -74,7 +82,7 @@ def test_the_memory_is_bounded_and_words_met_again_are_kept():
         word = "".join(chr(97 + int(digit)) for digit in f"{n:04}")
         worth.learn([word, "whale" if n % 2 else "trade"], float(n % 2))
         assert len(worth) <= 50
-    assert worth.evidence(["whale"]) > 0.0
+    assert told(worth, "whale") > 0.0
 
 
 @given(lessons, st.lists(st.sampled_from("abcdefghij")))
@@ -82,23 +90,23 @@ def test_evidence_stays_within_its_bounds_and_the_rate_between_0_and_1(cases, wo
     worth = WordWorth()
     for each, relevance in cases:
         worth.learn(each, relevance)
-    assert abs(worth.evidence(words)) <= MAX_WORDS_NATS
+    assert abs(told(worth, *words)) <= MAX_WORDS_NATS
     assert 0.0 < worth.rate < 1.0
 
 
 @given(lessons, lessons)
-def test_restored_from_its_rows_it_goes_on_as_if_nothing_had_been(before, after):
+def test_restored_it_goes_on_as_if_nothing_had_been(before, after):
     worth = WordWorth(max_words=6)
     for words, relevance in before:
         worth.learn(sorted(words), relevance)
-    again = WordWorth.restored(worth.rows(), max_words=6)
+    again = WordWorth.restored(worth.state(), max_words=6)
     for words, relevance in after:
         worth.learn(sorted(words), relevance)
         again.learn(sorted(words), relevance)
-    # The order of rows too: it says what is forgotten first.
-    assert list(again.rows()) == list(worth.rows())
+    # The order of words too: it says what is forgotten first.
+    assert again.state() == worth.state()
     assert again.rate == worth.rate
-    assert again.evidence("abcdefgh") == worth.evidence("abcdefgh")
+    assert told(again, *"abcdefgh") == told(worth, *"abcdefgh")
 
 
 @given(lessons)
@@ -107,5 +115,26 @@ def test_each_lesson_counts_at_once_and_asking_in_between_changes_nothing(cases)
     for words, relevance in cases:
         for worth in (asked, silent):
             worth.learn(words, relevance)
-        told = [asked.evidence([word]) for word in "abcdefgh"]
-        assert told == [WordWorth.restored(silent.rows()).evidence([w]) for w in "abcdefgh"]
+        answers = asked.evidence("abcdefgh")
+        assert np.array_equal(answers, WordWorth.restored(silent.state()).evidence("abcdefgh"))
+
+
+@given(lessons, st.lists(st.lists(st.sampled_from("abcdefghij"), max_size=6), max_size=8))
+def test_many_texts_are_told_what_each_is_told_alone(cases, texts):
+    worth = WordWorth()
+    for words, relevance in cases:
+        worth.learn(sorted(words), relevance)
+    assert worth.evidence(texts).tolist() == [told(worth, *text) for text in texts]
+    assert worth.evidence(texts) == pytest.approx([plainly(cases, text) for text in texts])
+
+
+def plainly(cases: list[tuple[set[str], float]], text: list[str]) -> float:
+    """What the words of one text are worth, word by word."""
+    rate = (sum(relevance for _, relevance in cases) + 0.5) / (len(cases) + 1.0)
+    known = []
+    for word in text:
+        of_word = [relevance for words, relevance in cases if word in words]
+        if of_word:
+            share = (sum(of_word) + 2.0) / (len(of_word) + 2.0 / rate)
+            known.append(math.log(share / (1 - share)) - math.log(rate / (1 - rate)))
+    return max(-6.0, min(6.0, sum(known) / math.sqrt(len(known)))) if known else 0.0

@@ -154,7 +154,8 @@ def test_a_family_that_is_left_out_does_not_come_back_by_learning(family):
         evidence = np.array(link.evidence)
         evidence[[COLUMN[name] for name in FAMILIES[family]]] += 3.0
         more = replace(link, evidence=tuple(evidence.tolist()))
-        return scorer.rescore(link).score, scorer.rescore(more).score
+        first, second = scorer.rescore([link, more])
+        return first.score, second.score
 
     before, after = louder(f"focused-without-{family}")
     assert before == after
@@ -179,7 +180,7 @@ def test_what_is_left_learns_to_stand_in_for_a_family_that_is_left_out():
         evidence = np.zeros(len(FEATURE_NAMES))
         evidence[COLUMN["context"]] = strength
         (link,) = queued(scorer, visit(), LINKS[:1])
-        return scorer.rescore(replace(link, evidence=tuple(evidence.tolist()))).score
+        return scorer.rescore([replace(link, evidence=tuple(evidence.tolist()))])[0].score
 
     assert score(3.0) > 0.8
     assert score(-3.0) < 0.2

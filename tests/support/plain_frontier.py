@@ -5,12 +5,12 @@ What any frontier promises, for others to be held against; of no use beyond some
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from focused.frontier.exploration import NONE, Exploration
-from focused.frontier.frontier import Frontier, Hosts, Known, NotYet, Offer
+from focused.frontier.frontier import Frontier, Hosts, Known, NotYet, Offer, ScoreAgain
 from focused.frontier.host import Host
 from focused.frontier.places import place, priority_of
 from focused.frontier.politeness import HostPace
@@ -141,12 +141,10 @@ class PlainFrontier:
                 moved += 1
         return moved
 
-    def score_best_again(
-        self, host: Host, again: Callable[[QueuedLink, int], QueuedLink], at_most: int, now: float
-    ) -> None:
+    def score_best_again(self, host: Host, again: ScoreAgain, at_most: int, now: float) -> None:
         for link, number in self._hosts.in_order(host, leased_too=True)[:at_most]:
             if not self._hosts.is_leased(host, number):
-                moved = again(link, number)
+                (moved,) = again([link], [number])
                 if moved.priority != link.priority:
                     self._write(moved)
 

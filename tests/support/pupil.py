@@ -42,7 +42,10 @@ class Pupil(WhaleScorer):
         worth = np.array([log_odds_within(score) for score in scores.tolist()])
         return JoinedScores(scores, features, worth, leads, [7] * len(links))
 
-    def rescore(self, link: WaitingLink) -> Rescored:
+    def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
+        return [self.think_again(link) for link in links]
+
+    def think_again(self, link: WaitingLink) -> Rescored:
         before = 0.6 * link.evidence[0] + 0.3 * link.evidence[1]
         score = self.second_thoughts.get(link.url, before)
         return Rescored(score, log_odds_within(score), tuple(link.evidence))

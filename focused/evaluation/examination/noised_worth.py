@@ -53,10 +53,13 @@ class NoisedWorth:
             worth[i] = self._noised(float(worth[i]), link.url)
         return replace(told, worth=worth)
 
-    def rescore(self, link: WaitingLink) -> Rescored:
-        """Score and evidence are the scorer's own, the worth is noised."""
-        again = self._scorer.rescore(link)
-        return replace(again, worth=self._noised(again.worth, link.url))
+    def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
+        """Scores and evidence are the scorer's own, the worth is noised."""
+        again = self._scorer.rescore(links)
+        return [
+            replace(each, worth=self._noised(each.worth, link.url))
+            for each, link in zip(again, links, strict=True)
+        ]
 
     def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
         """The scorer's own."""

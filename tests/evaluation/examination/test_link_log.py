@@ -53,9 +53,10 @@ class Noting(Apprentice):
     asked: dict[str, Rescored] = {}  # noqa: RUF012  # see above
     taught: list[str] = []  # noqa: RUF012  # likewise
 
-    def rescore(self, link: WaitingLink) -> Rescored:
-        self.asked[link.url] = super().rescore(link)
-        return self.asked[link.url]
+    def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
+        again = super().rescore(links)
+        self.asked.update({link.url: told for link, told in zip(links, again, strict=True)})
+        return again
 
     def learn(self, lesson: Lesson) -> None:
         self.taught.append(lesson.url)

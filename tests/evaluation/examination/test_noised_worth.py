@@ -43,7 +43,7 @@ def test_a_link_has_one_lot_however_often_it_is_found_and_scored():
     scorer = NoisedWorth(apprentice(), 1)
     found = scorer.score_joined(VISIT, LINKS[:3], [None] * 3)
     alone = scorer.score_joined(VISIT, LINKS[2:3], [None])
-    again = scorer.rescore(waiting(URLS[2], found.features[2]))
+    again = scorer.rescore([waiting(URLS[2], found.features[2])])[0]
     assert found.worth[2] == alone.worth[0] == pytest.approx(again.worth)
 
 
@@ -60,11 +60,11 @@ def test_the_best_of_two_is_drawn_in_proportion_to_their_odds_but_for_strays():
     rows = np.zeros((2, len(ours.feature_names)))
     rows[0, ours.feature_names.index("url")] = 2.0
     links = [waiting(url, row) for url, row in zip(URLS, rows, strict=False)]
-    better, worse = (ours.rescore(link).worth for link in links)
+    better, worse = (each.worth for each in ours.rescore(links))
     draws = 4_000
     won = 0
     for seed in range(draws):
-        first, second = (NoisedWorth(ours, seed).rescore(link).worth for link in links)
+        first, second = (each.worth for each in NoisedWorth(ours, seed).rescore(links))
         won += first > second
 
     def chance(nats: float) -> float:
