@@ -43,6 +43,7 @@ _MAX_BOILERPLATE = 1_024
 _FEW_NEWS = 4
 _NUMBERS = "near_duplicates"
 _NUMBER = struct.Struct(">I")
+_PAGE = struct.Struct("=I")
 _HASH = np.dtype(">u8")
 _DIGITS_AND_SPACE = re.compile(r"[\W\d_]+")
 
@@ -150,9 +151,11 @@ class NearDuplicates:
         self._store.put("host_shingles", host, pack(row))
         filed = _Filed(page.url, page.title, own.up_to, own.hashes.tobytes())
         self._store.put("sketches", _NUMBER.pack(self._next), pack(filed), last=True)
-        for key in _keys(own.hashes[:_FILED]):
-            pages = [*self._pages_with(key), self._next]
-            self._store.put("shingles", key, _packed(pages[-_PAGES_A_HASH:]))
+        keys = _keys(own.hashes[:_FILED])
+        pages, this = dict(self._store.get_many("shingles", keys)), _PAGE.pack(self._next)
+        for key in keys:
+            filed_last = (pages.get(key, b"") + this)[-_PAGES_A_HASH * _PAGE.size :]
+            self._store.put("shingles", key, filed_last)
         self._next += 1
         self._store.put_meta(_NUMBERS, self._next)
         if self._next > self._most:
@@ -170,12 +173,8 @@ class NearDuplicates:
 
     def _alike(self, own: Sketch) -> Iterator[_Filed]:
         """The pages that share most of the smallest hashes, most first."""
-        keys = list(_keys(own.hashes[:_LOOKED_UP]))
-        shared = Counter(
-            number
-            for _, value in self._store.get_many("shingles", keys)
-            for number in _unpacked(value)
-        )
+        found = self._store.get_many("shingles", _keys(own.hashes[:_LOOKED_UP]))
+        shared = Counter(_unpacked(b"".join([value for _, value in found])))
         for number, _ in shared.most_common(_COMPARED):
             raw = self._store.get("sketches", _NUMBER.pack(number))
             if raw is not None:
@@ -184,16 +183,20 @@ class NearDuplicates:
     def _learn_boilerplate(self, row: _HostRow, own: Sketch) -> None:
         """Add what the host's latest pages and this one have in common."""
         found = [own.hashes]
-        for number in row.recent:
-            raw = self._store.get("sketches", _NUMBER.pack(number))
-            if raw is not None:
-                found.append(_filed_in(raw).sketch.hashes)
+        recent = self._store.get_many("sketches", [_NUMBER.pack(each) for each in row.recent])
+        found += [np.frombuffer(_filed_in(raw).hashes, np.uint64) for _, raw in recent]
+        hashes = np.concatenate(found)
+        hashes.sort()
+        # Each page has a shingle once: so many in a row are of as many pages.
+        others = _PAGES_OF_BOILERPLATE - 1
+        common = hashes[others:][hashes[others:] == hashes[:-others]]
         known = np.frombuffer(row.boilerplate, np.uint64)
-        hashes, counts = np.unique_counts(np.concatenate(found))
-        common = hashes[counts >= _PAGES_OF_BOILERPLATE]
-        together = np.union1d(known, common)[:_MAX_BOILERPLATE]
-        row.quiet = row.quiet + 1 if len(without(together, known)) <= _FEW_NEWS else 0
-        row.boilerplate = together.tobytes()
+        new = np.unique(without(common, known)) if len(common) else common
+        if len(new):
+            together = np.sort(np.concatenate((known, new)))[:_MAX_BOILERPLATE]
+            new = without(together, known)
+            row.boilerplate = together.tobytes()
+        row.quiet = row.quiet + 1 if len(new) <= _FEW_NEWS else 0
 
     def _forget(self, number: int) -> None:
         key = _NUMBER.pack(number)
@@ -228,9 +231,9 @@ def _plain(title: str) -> str:
     return _DIGITS_AND_SPACE.sub("", title.lower())[:100]
 
 
-def _keys(hashes: Hashes) -> Iterator[bytes]:
+def _keys(hashes: Hashes) -> list[bytes]:
     raw = hashes.astype(_HASH).tobytes()
-    return (raw[i : i + 8] for i in range(0, len(raw), 8))
+    return [raw[i : i + 8] for i in range(0, len(raw), 8)]
 
 
 def _packed(numbers: list[int]) -> bytes:

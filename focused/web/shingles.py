@@ -59,7 +59,7 @@ class Sketch:
         """The smaller sample of the shingles whose hash is at most ``up_to``."""
         if up_to >= self.up_to:
             return self
-        return Sketch(self.hashes[: np.searchsorted(self.hashes, np.uint64(up_to), "right")], up_to)
+        return Sketch(self.hashes[: self.hashes.searchsorted(np.uint64(up_to), "right")], up_to)
 
 
 def shingles(text: str) -> Hashes:
@@ -90,10 +90,11 @@ def without(hashes: Hashes, others: Hashes) -> Hashes:
     """Those of ascending ``hashes`` that are not in ``others``."""
     if not len(others) or not len(hashes):
         return hashes
-    places = np.minimum(np.searchsorted(hashes, others), len(hashes) - 1)
-    kept = np.ones(len(hashes), bool)
-    kept[places[hashes[places] == others]] = False
-    return hashes[kept]
+    places = others.searchsorted(hashes)
+    # Beyond the last is put to the last, which is smaller.
+    places[places == len(others)] = len(others) - 1
+    kept: Hashes = hashes[others[places] != hashes]
+    return kept
 
 
 def resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
@@ -104,7 +105,7 @@ def resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
     """
     up_to = min(one.up_to, other.up_to)
     mine, theirs = one.until(up_to).hashes, other.until(up_to).hashes
-    both = len(np.intersect1d(mine, theirs, assume_unique=True))
+    both = len(mine) - len(without(mine, theirs))
     either = len(mine) + len(theirs) - both
     return (both / either if either else 0.0), either
 

@@ -172,11 +172,12 @@ def test_the_short_cut_for_plain_links_agrees_with_the_parser(link: str) -> None
     assert resolver(BASE)(link) == _normalise(link, clean_base)
 
 
-_PIECES = st.sampled_from(
-    "../ .. ./ / a b-c.html x=1 utm_source=x sid=1a2b3c4d5e6f7g8h ? & && = %41 ; # \\ é .".split(
-        " "
-    )
-)
+# fmt: off
+_PIECES = st.sampled_from([
+    "../", "..", "./", "/", "a", "b-c.html", "x=1", "utm_source=x", "sid=1a2b3c4d5e6f7g8h", "?",
+    "&", "&&", "=", "%41", ";", "#", "\\", " ", "é", ".",
+])
+# fmt: on
 
 
 @given(
