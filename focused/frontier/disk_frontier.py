@@ -124,7 +124,7 @@ class DiskFrontier:
         settled, waiting = set(), {}
         for number, (name, key) in numbers.items():
             row = rows.get(number)
-            link = None if row is None else from_row(row, name, self._sources)
+            link = None if row is None else from_row(row, name, self._sources, key)
             self._looked_up[name, key] = _Seen(number, link)
             if link is None:
                 settled.add(key)
@@ -272,7 +272,7 @@ class DiskFrontier:
     def _seen(self, host: Host, key: bytes) -> _Seen:
         number = self._number_of(host, key)
         row = None if number is None else self._store.get("links", number)
-        return _Seen(number, None if row is None else from_row(row, host.name, self._sources))
+        return _Seen(number, None if row is None else from_row(row, host.name, self._sources, key))
 
     def _number_of(self, host: Host, key: bytes) -> bytes | None:
         """The number of the host's link with that key, None when it was never seen."""
@@ -337,5 +337,5 @@ class DiskFrontier:
         moved = self._move(place(old.priority, int.from_bytes(number, "big")), better, host)
         if rises:
             self.hosts.link_came(host, moved, now)
-        else:
+        elif host.best is None or old.priority >= host.best:
             self.hosts.rank(host, now)

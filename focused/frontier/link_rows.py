@@ -109,8 +109,8 @@ def to_row(link: QueuedLink, sources: Sources) -> bytes:
     return b"".join((head, orders, evidence, path, anchor, tail))
 
 
-def from_row(row: bytes, host: str, sources: Sources) -> QueuedLink:
-    """Read a link of that host."""
+def from_row(row: bytes, host: str, sources: Sources, key: bytes | None = None) -> QueuedLink:
+    """Read a link of that host; ``key`` is the link's, where it is known."""
     flags, source, depth, tries, hops, trail, count, path_bytes, anchor_bytes = _HEAD.unpack_from(
         row
     )
@@ -133,8 +133,11 @@ def from_row(row: bytes, host: str, sources: Sources) -> QueuedLink:
     if flags & _OWN_TIME:
         (found_at,) = _DOUBLE.unpack_from(row, at)
         at += _DOUBLE.size
-    key = row[at : at + _KEY_BYTES] if flags & _OWN_KEY else link_key(url)
-    at += _KEY_BYTES * bool(flags & _OWN_KEY)
+    if flags & _OWN_KEY:
+        key = row[at : at + _KEY_BYTES]
+        at += _KEY_BYTES
+    elif key is None:
+        key = link_key(url)
     payload = unpack(row[at:]) if flags & _OWN_PAYLOAD else None
     return QueuedLink(
         key, url, host, priority, score, depth, parent, anchor, evidence, found_at,

@@ -21,7 +21,8 @@ from focused.web.page import Page
 MIN_WORDS = 4
 BEGINNING_WORDS = 12
 _MAX_CHARS = 20_000
-_FIRST_CHARS = 2_000
+_FIRST_CHARS = (400, 2_000)
+"""Nearly always enough for a beginning."""
 _MAX_ANCHOR_CHARS = 60_000
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _NO_LETTERS = b"0123456789_"
@@ -68,7 +69,7 @@ def frame_of(page: Page) -> Frame:
 def beginning_of(page: Page) -> bytes:
     """Hash the first :data:`BEGINNING_WORDS` words of a page's frame."""
     left_out = _varying(page) | _DATE_WORDS
-    for chars in (_FIRST_CHARS, _MAX_CHARS):
+    for chars in (*_FIRST_CHARS, _MAX_CHARS):
         said = _words(_said(page, chars))
         if chars < _MAX_CHARS:
             del said[-1:]  # it may have been cut
