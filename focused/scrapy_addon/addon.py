@@ -31,6 +31,7 @@ from focused.scrapy_addon.guide import guide_for
 from focused.scrapy_addon.name_servers import servers_of
 from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.progress import ProgressExtension
+from focused.scrapy_addon.reading_workers import MOST_READERS
 from focused.scrapy_addon.relevance import RelevanceMiddleware
 from focused.scrapy_addon.replay import install_replay
 from focused.scrapy_addon.robots import RobotsMiddleware
@@ -53,6 +54,7 @@ DEFAULTS: dict[str, Any] = {
     "FOCUSED_DELAY_S": None,  # overrides politeness.delay_s
     "FOCUSED_FOLDER": None,  # overrides output.folder
     "FOCUSED_SAMPLES": False,  # True: the crawl fetches training samples, without scope or budget
+    "FOCUSED_READERS": None,  # processes that read pages; None: as it pays, 0: none
     "FOCUSED_PROGRESS_S": 5.0,  # seconds between progress lines; 0: none
     "FOCUSED_LOG_LEVEL": "INFO",  # of crawl.log
     "FOCUSED_LOG_TO_FOLDER": False,  # True: the log is crawl.log in output.folder
@@ -124,9 +126,32 @@ class FocusedAddon:
             web, replay = settings["FOCUSED_WEB"], settings["FOCUSED_REPLAY"]
             guide = guide_for(topic, web=web, replay=replay, say=_say)
         follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
-        session = Session(topic, policy, guide, follow_links=follow_links, replayed=replayed)
+        session = Session(
+            topic,
+            policy,
+            guide,
+            follow_links=follow_links,
+            replayed=replayed,
+            readers=_readers(settings),
+        )
         attach(self._crawler, session)
         return topic
+
+
+def _readers(settings: BaseSettings) -> int | None:
+    told = settings["FOCUSED_READERS"]
+    if told is None:
+        return None
+    try:
+        readers = int(told)
+    except (TypeError, ValueError):
+        readers = -1
+    if not 0 <= readers <= MOST_READERS:
+        raise ConfigurationError(
+            f"FOCUSED_READERS: {told!r} is not a whole number from 0 to {MOST_READERS}; "
+            "left out, processes read pages as it pays"
+        )
+    return readers
 
 
 def _install(settings: Settings) -> None:

@@ -16,15 +16,18 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from focused.crawl import Crawl, Settled
+from focused.crawl.reading import Reading
 from focused.errors import ConfigurationError
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
 from focused.scrapy_addon.model_watch import ModelWatch
+from focused.scrapy_addon.profile import Profile
+from focused.scrapy_addon.reading_workers import ReadingWorkers
 from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Budget, Scope, Topic, describe, on_a_recorded_web
 from focused.topic_file import load_topic
-from focused.web.page import Outcome
+from focused.web.page import Failed, Fetched, Outcome
 from focused.whole_file import write_json
 
 _MIRRORS_TOLD = 100
@@ -50,9 +53,19 @@ class Session:
     """Opens and closes the :class:`Crawl` of one Scrapy crawler."""
 
     def __init__(
-        self, topic: Topic, policy: str, guide: Guide, *, follow_links: bool, replayed: bool
+        self,
+        topic: Topic,
+        policy: str,
+        guide: Guide,
+        *,
+        follow_links: bool,
+        replayed: bool,
+        readers: int | None = None,
     ) -> None:
-        """Raises ConfigurationError for a policy that is unknown or cannot be live."""
+        """``readers`` as for :class:`ReadingWorkers`.
+
+        Raises ConfigurationError for a policy that is unknown or cannot be live.
+        """
         self.topic = on_a_recorded_web(topic) if replayed else topic
         self.replayed = replayed
         self.policy = policy
@@ -61,6 +74,9 @@ class Session:
         self.done_because = ""
         self.trouble = ""  # why the crawl did not end in order; fit for the terminal
         self.waiting = Waiting()
+        self.profile = Profile()
+        self._readers = ReadingWorkers(readers, lambda: self.crawl.reader())
+        self._processes = 0
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
@@ -97,10 +113,18 @@ class Session:
         """Whether there is a crawl to speak to."""
         return self._crawl is not None
 
-    def settle(self, lease: int, outcome: Outcome) -> Settled | None:
+    async def read_ahead(self, lease: int, outcome: Outcome) -> Reading | Failed | None:
+        """Read an answer's page in another process, when that pays; None: settling reads it."""
+        if not isinstance(outcome, Fetched) or not self.crawl.may_read(lease, outcome):
+            return None
+        return await self._readers.ahead(outcome)
+
+    def settle(
+        self, lease: int, outcome: Outcome, reading: Reading | Failed | None = None
+    ) -> Settled | None:
         """Settle a lease; an error of the crawl's own state stops the crawl in order."""
         try:
-            return self.crawl.settle(lease, outcome, self.now())
+            return self.crawl.settle(lease, outcome, self.now(), reading)
         except Exception as error:  # not settled: going on would lose the link and block its host
             self.fail(error)
             raise
@@ -111,9 +135,11 @@ class Session:
         The scheduler calls it about once a second.
         """
         self.crawl.sync()
+        self._readers.look()
         follower = self._guide.watch.replaced() if self._guide.watch else None
         if follower is not None:
             self.crawl.appoint(follower.judge, follower.name, now)
+            self._readers.judge_changed()
             logger.info("model %s judges from now on", follower.name)
 
     @property
@@ -142,7 +168,9 @@ class Session:
             store,
             training_urls=self._guide.training_urls,
             follow_links=self.follow_links,
+            stages=self.profile.stages,
         )
+        self.profile.start()
         described = {"topic": describe(self.topic), "policy": self.policy, **ran_with}
         write_json(folder / "settings.json", described)
         self._was_opened = True
@@ -153,6 +181,9 @@ class Session:
         if self._crawl is None:
             return
         crawl, self._crawl = self._crawl, None
+        self.profile.stop()
+        self._processes = len(self._readers)
+        self._readers.close()
         try:
             self._keep(crawl)
         except Exception as error:  # Scrapy would write it to the log and end as if all were well
@@ -179,6 +210,7 @@ class Session:
             "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_TOLD)),
             "ended_at": self.now(),
             "end_reason": self.done_because,
+            "profile": self.profile.as_json(self._processes, self._readers.read),
         }
         write_json(self.topic.output.folder / "stats.json", stats)
 

@@ -35,13 +35,16 @@ class SettlingMiddleware:
         """Build on the crawler's session."""
         return cls(session_of(crawler))
 
-    def process_response(self, request: Request, response: Response) -> Response | Request:
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Settle with what came; pass on what the spider should see."""
         lease = request.meta.get(LEASE)
         if lease is None or not self._session.crawl.is_open(lease):
             return response
         outcome = outcome_of_response(request, response, self._session.now())
-        settled = self._session.settle(lease, outcome)
+        reading = await self._session.read_ahead(lease, outcome)
+        if not self._is_open(lease):
+            raise IgnoreRequest("the crawl ended before its page was read")
+        settled = self._session.settle(lease, outcome, reading)
         if settled is None:
             raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
         if settled.will_retry or settled.outcome == "redirected":

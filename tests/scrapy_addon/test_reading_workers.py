@@ -1,0 +1,168 @@
+"""Pages read in processes of their own: real processes, and what becomes of pages that end them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from focused.crawl.reading import Reader, Reading
+from focused.scrapy_addon import reading_workers
+from focused.scrapy_addon.reading_workers import LONG_BYTES, ReadingWorkers, workers_for
+from focused.topic import Scope
+from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
+from focused.web.parse import parse_page
+from tests.support.keyword_guide import WhaleJudge
+from tests.support.simulated import page
+
+A = "http://a.test/"
+
+
+class Moody(WhaleJudge):
+    """Breaks over some pages, and dies over others."""
+
+    def judge(self, page: Page) -> Judgement:
+        if "poison" in page.text:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "riddle" in page.text:
+            raise ValueError("no idea")
+        return super().judge(page)
+
+
+class Unsendable(WhaleJudge):
+    def __reduce__(self) -> str:
+        raise TypeError("not to be sent")
+
+
+def reader(judge: WhaleJudge) -> Callable[[], Reader]:
+    return lambda: Reader(Scope(), judge, "judge", parse_page)
+
+
+def asked(
+    most: int | None,
+    ask: Callable[[ReadingWorkers], Awaitable[Any]],
+    judge: WhaleJudge | None = None,
+) -> Any:
+    async def run() -> Any:
+        workers = ReadingWorkers(most, reader(judge or Moody()))
+        try:
+            return await ask(workers)
+        finally:
+            workers.close()
+
+    return asyncio.run(run())
+
+
+def test_a_page_is_read_there_as_it_is_here() -> None:
+    answer = page(A, "/whales", "/trade", text="of whales and ships " * 20, title="Whales")
+    there = asked(1, lambda workers: workers.ahead(answer))
+    here = reader(Moody())().read(answer)
+    assert isinstance(there, Reading) and isinstance(here, Reading)
+    assert replace(there, shingles=None) == replace(here, shingles=None)
+    assert there.shingles is not None and here.shingles is not None
+    assert there.shingles.tolist() == here.shingles.tolist()
+
+
+def test_what_is_no_page_fails_there_as_it_does_here() -> None:
+    picture = Fetched(A, 200, {"content-type": "text/html"}, b"\x89PNG\r\n\x1a\n" + bytes(99))
+    assert asked(1, lambda workers: workers.ahead(picture)) == reader(Moody())().read(picture)
+
+
+def test_a_page_that_our_code_breaks_over_is_a_failed_page_and_no_end() -> None:
+    async def ask(workers: ReadingWorkers) -> tuple[object, object]:
+        return await workers.ahead(page(A, text="riddle")), await workers.ahead(page(A))
+
+    broken, after = asked(1, ask)
+    assert isinstance(broken, Failed) and broken.kind is FailureKind.UNDIGESTED
+    assert "no idea" in broken.detail
+    assert isinstance(after, Reading)
+
+
+def test_only_the_page_that_ends_its_process_is_given_up() -> None:
+    async def ask(workers: ReadingWorkers) -> list[object]:
+        pages = [page(A, text="one"), page(A, text="poison"), page(A, text="two")]
+        found = await asyncio.gather(*map(workers.ahead, pages))
+        return [*found, await workers.ahead(page(A, text="three"))]
+
+    one, poison, two, three = asked(1, ask)
+    assert isinstance(one, Reading)
+    assert isinstance(poison, Failed) and poison.kind is FailureKind.UNDIGESTED
+    assert (two, three) == (None, None), "these are for the crawl to read"
+
+
+def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
+    async def ask(workers: ReadingWorkers) -> list[object]:
+        return await asyncio.gather(*(workers.ahead(page(A, text=str(n))) for n in range(9)))
+
+    found = asked(2, ask)
+    assert [each is None for each in found] == [False] * 6 + [True] * 3
+
+
+def test_answers_go_to_whom_they_belong() -> None:
+    async def ask(workers: ReadingWorkers) -> list[Any]:
+        return await asyncio.gather(*(workers.ahead(page(f"{A}{n}")) for n in range(6)))
+
+    assert [each.page.url for each in asked(2, ask)] == [f"{A}{n}" for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "cores", "begun"), [(0.5, 2, False), (0.7, 2, True), (0.7, 1, False)]
+)
+def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_for_them(
+    cpu_s: float, cores: int, begun: bool, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(reading_workers, "cores", lambda: cores)
+    clocks = iter([(10.0, 3.0), (11.0, 3.0 + cpu_s)])
+
+    async def run() -> object:
+        workers = ReadingWorkers(None, reader(Moody()), lambda: next(clocks))
+        workers.look()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        try:
+            return await workers.ahead(page(A))
+        finally:
+            workers.close()
+
+    assert isinstance(asyncio.run(run()), Reading) is begun
+
+
+def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core(
+    monkeypatch: Any,
+) -> None:
+    monkeypatch.setattr(reading_workers, "cores", lambda: 1)
+    long = page(A, text="whales " * LONG_BYTES)
+    assert isinstance(asked(None, lambda workers: workers.ahead(long)), Reading)
+
+
+def test_a_judge_that_cannot_be_sent_judges_in_the_crawl() -> None:
+    assert asked(1, lambda workers: workers.ahead(page(A)), Unsendable()) is None
+
+
+def test_another_judge_judges_in_processes_of_its_own() -> None:
+    class Office:
+        judge: WhaleJudge = Moody()
+
+    async def run() -> tuple[Any, Any]:
+        workers = ReadingWorkers(1, lambda: reader(Office.judge)())
+        try:
+            before = await workers.ahead(page(A, text="riddle"))
+            Office.judge = WhaleJudge()
+            workers.judge_changed()
+            return before, await workers.ahead(page(A, text="riddle"))
+        finally:
+            workers.close()
+
+    before, after = asyncio.run(run())
+    assert isinstance(before, Failed)
+    assert isinstance(after, Reading)
+
+
+@pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 1), (4, 3), (64, 4)])
+def test_one_core_is_the_crawls_own(cores: int, workers: int) -> None:
+    assert workers_for(cores) == workers
