@@ -25,6 +25,7 @@ SKETCH_SHINGLES = 128
 MAX_TEXT_CHARS = 200_000
 
 _SEPARATOR, _LETTER, _ALONE = range(3)
+_LAST_OF_PLANE = 0xFFFF
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -68,7 +69,7 @@ def shingles(text: str) -> Hashes:
     The first :data:`MAX_TEXT_CHARS` characters count. A text of fewer words
     than a shingle has none.
     """
-    words = _word_hashes(text[:MAX_TEXT_CHARS].lower())
+    words = _word_hashes(text[:MAX_TEXT_CHARS])
     count = len(words) - SHINGLE_WORDS + 1
     if count <= 0:
         return np.empty(0, np.uint64)
@@ -111,24 +112,41 @@ def resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
 
 
 def _word_hashes(text: str) -> Hashes:
-    if text.isascii():
-        codes = np.frombuffer(text.encode("ascii"), np.uint8)
-    else:
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    kinds = _kinds()[np.minimum(codes, 0x10000) if codes.dtype != np.uint8 else codes]
-    inside = kinds != _SEPARATOR
-    begins = inside.copy()
-    begins[1:] &= ~((kinds[1:] == _LETTER) & (kinds[:-1] == _LETTER))
+    codes = _codes(text)
+    kinds = _kinds().take(codes, mode="clip")
+    letters = kinds == _LETTER
+    begins = kinds != _SEPARATOR
+    begins[1:] &= ~(letters[1:] & letters[:-1])
     starts = np.flatnonzero(begins)
     if not len(starts):
         return np.empty(0, np.uint64)
     # A word is a polynomial of its characters; dividing by the power of its place makes it
     # the same word at any place.
     powers, inverses = _powers()
-    values = codes.astype(np.uint64)
-    values *= inside
+    values = _lower().take(codes, mode="clip")
+    if codes.dtype != np.uint8:
+        beyond = codes > _LAST_OF_PLANE
+        values[beyond] = codes[beyond]
     values *= powers[: len(codes)]
-    return _mixed(np.add.reduceat(values, starts) * inverses[starts])
+    # Sums up to each word's end, less those up to its beginning: all is modulo 2**64.
+    up_to = values.cumsum()
+    sums = np.append(up_to[starts[1:] - 1], up_to[-1])
+    sums[1:] -= sums[:-1].copy()
+    return _mixed(sums * inverses[starts])
+
+
+def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
+    """The characters as numbers; where letter by letter does not do, in lower case."""
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii"), np.uint8)
+    codes = _utf32(text)
+    if "\u0130" in text or "\u03a3" in text or codes.max() > _LAST_OF_PLANE:
+        codes = _utf32(text.lower())
+    return codes
+
+
+def _utf32(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 def _sorted_once(hashes: Hashes) -> Hashes:
@@ -171,3 +189,11 @@ def _kinds() -> NDArray[np.uint8]:
         block[block == _LETTER] = _ALONE
     kinds[0x10000] = _ALONE
     return kinds
+
+
+@cache
+def _lower() -> Hashes:
+    """Each character of the basic plane in lower case, as a number; 0 for what separates."""
+    lower = np.array([ord(chr(code).lower()[0]) for code in range(0x10000)], np.uint64)
+    lower[_kinds()[:0x10000] == _SEPARATOR] = 0
+    return lower

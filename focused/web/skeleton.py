@@ -68,12 +68,16 @@ def frame_of(page: Page) -> Frame:
 
 def beginning_of(page: Page) -> bytes:
     """Hash the first :data:`BEGINNING_WORDS` words of a page's frame."""
-    left_out = _varying(page) | _DATE_WORDS
+    varying = _varying(page)
     for chars in (*_FIRST_CHARS, _MAX_CHARS):
         said = _words(_said(page, chars))
         if chars < _MAX_CHARS:
             del said[-1:]  # it may have been cut
-        words = (word for word in said if word not in left_out and _is_plain(word))
+        words = (
+            word
+            for word in said
+            if word not in varying and word not in _DATE_WORDS and _is_plain(word)
+        )
         found = list(islice(words, BEGINNING_WORDS))
         if len(found) == BEGINNING_WORDS:
             break

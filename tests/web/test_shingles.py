@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from focused.web.shingles import (
@@ -42,6 +42,12 @@ def test_a_repeated_shingle_counts_once() -> None:
 def test_case_punctuation_and_white_space_do_not_count() -> None:
     one, other = "One, two; THREE four (five) 6", "one two\n\nthree -- four five. 6!"
     assert shingles(one).tolist() == shingles(other).tolist()
+
+
+@given(st.text())
+@example("ΟΔΟΣ ΟΔΟΣ. İstanbul Straße 𐐀𐐁")
+def test_a_text_has_the_shingles_of_its_lower_case(text: str) -> None:
+    assert list(shingles(f"{text} a b c d e")) == list(shingles(f"{text} a b c d e".lower()))
 
 
 def test_order_counts() -> None:
