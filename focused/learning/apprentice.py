@@ -170,6 +170,8 @@ class Apprentice:
 
     def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
         """Score queued links by what is known now."""
+        if len(links) == 1:
+            return [self._rescored(links[0])]
         self._meet(links)
         rows = np.array([link.evidence for link in links]).reshape(-1, len(FEATURE_NAMES))
         addresses = [self._urls[link.url] for link in links]
@@ -188,6 +190,23 @@ class Apprentice:
         scores, worth = self._weighed(rows, addresses)
         told = zip(scores.tolist(), worth.tolist(), map(tuple, rows.tolist()), strict=True)
         return [Rescored(*each) for each in told]
+
+    def _rescored(self, link: WaitingLink) -> Rescored:
+        """:meth:`rescore` of one, as each link is at its turn: sooner without arrays."""
+        self._meet([link])
+        anchor, address = self._anchors[link.anchor], self._urls[link.url]
+        row = list(link.evidence)
+        if link.found_at <= self._judge_since:
+            row[_ANCHOR], row[_URL] = anchor.verdict, address.verdict
+        rate = self._link_words.rate
+        row[COLUMN["anchor_words"]] = self._link_words.evidence_of(anchor.words)
+        row[COLUMN["url_words"]] = self._link_words.evidence_of(address.words)
+        row[COLUMN["page_words"]] = self._page_words.evidence_of(anchor.words)
+        row[COLUMN["siblings"]] = self._siblings.evidence_of(place_of(link.parent or ""), rate)
+        row[COLUMN["tag_path"]] = self._tag_paths.evidence_of(link.trail, rate)
+        rows = rounded(np.array([row]), np.float16)
+        scores, worth = self._weighed(rows, [address])
+        return Rescored(scores.item(), worth.item(), tuple(rows[0].tolist()))
 
     def judge_changed(self, at: float) -> None:
         """Another judge has its office since ``at``: what was found before is asked of it anew.

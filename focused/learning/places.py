@@ -49,6 +49,12 @@ class Places:
         told[met] = share - math.log(mean / (1.0 - mean))
         return told
 
+    def evidence_of(self, place: int, mean: float) -> float:
+        """:meth:`evidence` of one place."""
+        mean = within_share(mean)
+        share = self._places.log_odds_of(place, _MEAN_LINKS * mean, _MEAN_LINKS)
+        return 0.0 if share is None else share - math.log(mean / (1.0 - mean))
+
     def state(self) -> Any:
         """All that is known, as plain data; see :meth:`restored`."""
         places = np.fromiter(self._places, np.uint64, len(self._places))

@@ -5,6 +5,7 @@ The counts lie in arrays, so that many are asked for at once.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import count, repeat
@@ -58,6 +59,15 @@ class Tally(Generic[K]):
         share = (self._relevance[numbers] + relevance) / (self._cases[numbers] + cases)
         share = np.minimum(np.maximum(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
         return np.asarray(np.log(share / (1.0 - share)))
+
+    def log_odds_of(self, key: K, relevance: float, cases: float) -> float | None:
+        """:meth:`log_odds` of one key; None: it was never met."""
+        number = self._numbers.get(key)
+        if number is None:
+            return None
+        of_key = float(self._relevance[number]), float(self._cases[number])
+        share = within_share((of_key[0] + relevance) / (of_key[1] + cases))
+        return math.log(share / (1.0 - share))
 
     def often(self, cases: int) -> NDArray[np.intp]:
         """The numbers of the keys of more cases than that, ascending."""

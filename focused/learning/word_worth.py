@@ -73,6 +73,17 @@ class WordWorth:
         told = total / np.sqrt(np.maximum(np.bincount(owner, minlength=many), 1))
         return np.minimum(np.maximum(told, -MAX_WORDS_NATS), MAX_WORDS_NATS)
 
+    def evidence_of(self, text: Sequence[str]) -> float:
+        """:meth:`evidence` of one short text, for which arrays are not worth their making."""
+        mean = within_share(self.rate)
+        of_mean, cases = math.log(mean / (1.0 - mean)), _MEAN_RELEVANCE / mean
+        told = [self._words.log_odds_of(word, _MEAN_RELEVANCE, cases) for word in text]
+        worths = [each - of_mean for each in told if each is not None]
+        if not worths:
+            return 0.0
+        total = sum(worths) / math.sqrt(len(worths))
+        return max(-MAX_WORDS_NATS, min(MAX_WORDS_NATS, total))
+
     def state(self) -> Any:
         """All that is known, as plain data; see :meth:`restored`."""
         return [self._all_cases, self._all_relevance, list(self._words), *self._words.counts()]

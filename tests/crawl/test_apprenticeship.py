@@ -337,7 +337,8 @@ def settled(number: int) -> Settled:
     return Settled(link, "fetched", page=Page(url), judgement=Judgement(0.9, True))
 
 
-def test_lessons_are_kept_until_the_state_is_every_five_hundred(tmp_path):
+def test_lessons_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(apprenticeship, "_LESSONS_UNTIL_KEPT", 500)
     store = StateStore.open(tmp_path / "state", {"test": "lessons"})
     kept = Apprenticeship(Policy("pupil", Pupil()), DiskFrontier(store), store)
     rows = []

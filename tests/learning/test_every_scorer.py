@@ -178,6 +178,22 @@ def test_asked_again_at_once_it_says_the_same(make):
 
 
 @learners
+def test_a_link_asked_again_alone_is_told_what_it_is_told_among_others(make):
+    learner = make()
+    teach(learner, range(30))
+    waiting = queued(learner, visit(learner), links(20))
+    for link, among in zip(waiting, learner.rescore(waiting), strict=True):
+        (alone,) = learner.rescore([link])
+        assert (alone.score, alone.worth) == pytest.approx((among.score, among.worth))
+        assert alone.evidence == pytest.approx(among.evidence, rel=1e-3)
+
+
+@learners
+def test_no_links_are_asked_again_for_nothing(make):
+    assert list(make().rescore([])) == []
+
+
+@learners
 def test_a_lesson_is_the_same_after_it_was_written_down(make):
     learner = make()
     (link,) = queued(learner, visit(learner), links(1))

@@ -78,6 +78,13 @@ def test_restored_it_goes_on_as_if_nothing_had_been():
     assert told(again, HERE, 0.3) == told(places, HERE, 0.3)
 
 
+@given(st.lists(relevances), means)
+def test_a_place_asked_for_alone_is_told_the_same(found, mean):
+    places = taught(*found)
+    assert places.evidence_of(HERE, mean) == pytest.approx(told(places, HERE, mean), abs=1e-9)
+    assert places.evidence_of(THERE, mean) == 0.0
+
+
 def test_many_places_are_told_what_each_is_told_alone():
     places = taught(0.9, 0.8)
     assert places.evidence([THERE, HERE, HERE], 0.3).tolist() == [

@@ -125,6 +125,7 @@ def test_many_texts_are_told_what_each_is_told_alone(cases, texts):
     for words, relevance in cases:
         worth.learn(sorted(words), relevance)
     assert worth.evidence(texts).tolist() == [told(worth, *text) for text in texts]
+    assert [worth.evidence_of(text) for text in texts] == pytest.approx(worth.evidence(texts))
     assert worth.evidence(texts) == pytest.approx([plainly(cases, text) for text in texts])
 
 
