@@ -105,6 +105,8 @@ class Surroundings:
         for block in reversed(pending):
             place = block.place = _extend(place, block.inline)
         path, navigation = _extend(place, link.inline)
+        if len(link.attributes) == 1:  # its target alone
+            return f"{path}/{link.tag}", navigation
         navigation = navigation or is_navigation(link.tag, link.attributes)
         return f"{path}/{_name(link.tag, link.attributes)}", navigation
 

@@ -32,6 +32,7 @@ MAX_URL_CHARS = 2_000
 _MAX_RAW_CHARS = 4 * MAX_URL_CHARS
 _MAX_ROUNDS = 8
 _MAX_HOST_CHARS = 253  # RFC 1035, section 2.3.4, less the root's dot
+_MAX_ORIGIN_CHARS = _MAX_HOST_CHARS + len("https://:65535/")
 
 # Parameters that name a campaign, a click or a session, never a page.
 _NOISE = re.compile(
@@ -71,10 +72,8 @@ _NAME = (
 )
 _BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _PORT = r":(?!(?:80|443)/)[1-9][0-9]{0,3}"
-_PLAIN_ABSOLUTE = re.compile(
-    rf"(https?://(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}})(?:{_PORT})?/{_PLAIN_PATH})"
-    rf"(?:\?({_PLAIN_QUERY}))?+"
-)
+_PLAIN_ORIGIN = re.compile(rf"https?://(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}})(?:{_PORT})?/")
+_PLAIN_REST = re.compile(rf"({_PLAIN_PATH})(?:\?({_PLAIN_QUERY}))?+")
 
 
 def normalise(url: str, base: str | None = None) -> str | None:
@@ -84,9 +83,10 @@ def normalise(url: str, base: str | None = None) -> str | None:
     unparsable, neither http nor https, an impossible host, or longer than
     2,000 characters once normalised.
     """
-    plain = _PLAIN_ABSOLUTE.fullmatch(url.partition("#")[0])
+    start = url.partition("#")[0]
+    plain = _plain_rest(start)
     if plain is not None:
-        return _joined(plain[1], plain[2])
+        return _joined(start[: plain.end(1)], plain[2])
     if base is None:
         return _normalise(url, None)
     return resolver(base)(url)
@@ -120,12 +120,23 @@ def resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | None]:
             else:
                 path = folder + path if path else own
             return _joined(path, query)
-        plain = _PLAIN_ABSOLUTE.fullmatch(start)
+        plain = _plain_rest(start)
         if plain is not None:
-            return _joined(plain[1], plain[2])
+            return _joined(start[: plain.end(1)], plain[2])
         return _normalise(encode_query(url, charset), clean_base)
 
     return resolve
+
+
+def _plain_rest(url: str) -> re.Match[str] | None:
+    """Path and query of an absolute URL that no parser would change; None for others."""
+    root = url.find("/", 8, _MAX_ORIGIN_CHARS) + 1
+    return _PLAIN_REST.fullmatch(url, root) if _is_plain_origin(url[:root]) else None
+
+
+@lru_cache(maxsize=4_096)
+def _is_plain_origin(origin: str) -> bool:
+    return _PLAIN_ORIGIN.fullmatch(origin) is not None
 
 
 def _above(folder: str, levels: int) -> str:
