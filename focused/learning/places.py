@@ -22,6 +22,8 @@ MAX_PLACES = 200_000
 
 # A place is taken for one of the crawl's mean until it has had as many links as this.
 _MEAN_LINKS = 4.0
+# A page's links stand in few places, for which arrays are not worth their making.
+_FEW = 16
 
 
 class Places:
@@ -41,6 +43,10 @@ class Places:
 
     def evidence(self, places: Sequence[int], mean: float) -> NDArray[np.float64]:
         """How much better each place is than ``mean``, in (0, 1), in nats; 0: unknown."""
+        different = set(places)
+        if len(different) <= _FEW:
+            told_of = {place: self.evidence_of(place, mean) for place in different}
+            return np.array([told_of[place] for place in places])
         told = np.zeros(len(places))
         numbers = self._places.numbers_of(places, len(places))
         met = numbers >= 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +77,15 @@ def test_restored_it_goes_on_as_if_nothing_had_been():
         each.learn(THERE, 0.1)
     assert again.state() == places.state()
     assert told(again, HERE, 0.3) == told(places, HERE, 0.3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), relevances)), st.lists(st.integers(0, 50)), means)
+def test_places_are_told_the_same_be_they_few_or_many(found, asked, mean):
+    places = Places()
+    for place, relevance in found:
+        places.learn(place, relevance)
+    alone = [places.evidence_of(place, mean) for place in asked]
+    assert places.evidence(asked, mean) == pytest.approx(np.array(alone), abs=1e-9)
 
 
 @given(st.lists(relevances), means)
