@@ -8,7 +8,8 @@ from focused.web.page import Page
 
 _ASCII = bytes(range(128))
 _WHITE = "".join(filter(str.isspace, map(chr, range(128)))).encode()
-_NO_BREAK_SPACE = "\u00a0".encode()
+_LOWER = bytes(range(256)).lower()
+_NO_BREAK_SPACE = "\u00a0"
 
 
 def content_fingerprint(page: Page) -> bytes:
@@ -29,11 +30,17 @@ def _plain(text: str) -> bytes:
     bytes are folded, wherever what is beyond ASCII is in lower case already
     and no white space but the no-break space.
     """
-    plain = _encoded(text).translate(None, _WHITE).replace(_NO_BREAK_SPACE, b"")
+    raw = _encoded(text)
+    plain = raw.translate(_LOWER, _WHITE)
+    if raw.isascii():
+        return plain
     beyond = plain.translate(None, _ASCII).decode()
+    if _NO_BREAK_SPACE in beyond:
+        plain = plain.replace(_NO_BREAK_SPACE.encode(), b"")
+        beyond = beyond.replace(_NO_BREAK_SPACE, "")
     if beyond and (beyond != beyond.lower() or beyond.split() != [beyond]):
         return _encoded("".join(text.lower().split()))
-    return plain.lower()
+    return plain
 
 
 def _encoded(text: str) -> bytes:
