@@ -17,6 +17,7 @@ from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
 from focused.evaluation.drift import Drift, drift_of
 from focused.evaluation.reliability import Reliability, reliability
+from focused.evaluation.time_spent import TimeSpent, time_spent
 from focused.evaluation.trap_lines import TrapLine, trap_lines
 from focused.labels.label import Label
 from focused.labels.label_file import read_labels
@@ -51,7 +52,8 @@ class CrawlReport:
     ``mirrors`` are sites with the preferred site of the same pages.
     ``reliability`` holds scores against what came; None where no page had one,
     or where the policy's scores are no probabilities. ``drift`` holds the classifier against
-    what people labelled, None where it judged no page. ``curve`` has rows of
+    what people labelled, None where it judged no page. ``time_spent`` is of the last session, None
+    where it did not end in order. ``curve`` has rows of
     pages fetched, harvest rate so far, and over the last 100.
     """
 
@@ -87,6 +89,7 @@ class CrawlReport:
     traps: list[TrapLine] = field(default_factory=list)
     reliability: Reliability | None = None
     drift: Drift | None = None
+    time_spent: TimeSpent | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
 
 
@@ -156,6 +159,7 @@ def make_report(
         traps=trap_lines(crawl.stats),
         reliability=_reliability(crawl, labels, good),
         drift=drift_of(pages, _peoples_labels(crawl)),
+        time_spent=time_spent(crawl.stats),
         curve=_thinned(on_topic),
     )
 

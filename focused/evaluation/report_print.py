@@ -23,6 +23,7 @@ from focused.evaluation.report import (
     make_report,
     write_report,
 )
+from focused.evaluation.time_spent import TimeSpent
 from focused.evaluation.trap_lines import TrapLine
 from focused.evaluation.wording import duration, odds, percent, plain, size
 from focused.labels.estimate import share_words
@@ -208,6 +209,24 @@ def _print_lists(report: CrawlReport, console: Console) -> None:
         console.print(_traps(report.traps))
     if report.reliability is not None:
         console.print(_reliability(report.reliability))
+    if report.time_spent is not None:
+        console.print(_time_spent(report.time_spent))
+
+
+def _time_spent(spent: TimeSpent) -> Table:
+    table = Table(title="Where the time went", title_justify="left", caption_justify="left")
+    table.caption = Text(
+        f"The crawl waited for {spent.bottleneck}. Its process was busy {spent.busy:.0%} of the "
+        f"time; others read {spent.read_there:.0%} of the pages. Its reactor was blocked for "
+        f"{1000 * spent.blocked_s:.0f} ms at most, {spent.blocked_times:,} times for more than "
+        f"{1000 * spent.blocked_from_s:.0f}."
+    )
+    table.add_column("stage")
+    table.add_column("ms a page", justify="right")
+    table.add_column("share", justify="right")
+    for each in spent.stages:
+        table.add_row(each.stage, f"{each.ms_a_page:.2f}", f"{each.share:.0%}")
+    return table
 
 
 def _traps(lines: Sequence[TrapLine]) -> Table:

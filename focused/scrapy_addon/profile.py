@@ -7,6 +7,7 @@ from typing import Any
 
 from focused.crawl.stages import Stages
 from focused.scrapy_addon.reactor_watch import LONG_S, ReactorWatch
+from focused.scrapy_addon.reading_workers import ReadingWorkers
 
 
 class Profile:
@@ -15,10 +16,12 @@ class Profile:
     def __init__(self) -> None:
         self.stages = Stages(time.perf_counter)
         self._watch = ReactorWatch()
+        self._pages = 0
         self._began = (time.perf_counter(), time.process_time())
 
-    def start(self) -> None:
-        """The reactor runs from now on."""
+    def start(self, pages: int) -> None:
+        """The reactor runs from now on; ``pages`` came in earlier sessions."""
+        self._pages = pages
         self._began = (time.perf_counter(), time.process_time())
         self._watch.start()
 
@@ -26,19 +29,20 @@ class Profile:
         """The reactor is about to end."""
         self._watch.stop()
 
-    def as_json(self, processes: int, read_there: int) -> dict[str, Any]:
-        """All figures; ``processes`` read pages besides, ``read_there`` in all.
+    def as_json(self, pages: int, readers: ReadingWorkers) -> dict[str, Any]:
+        """All figures of this session; ``pages`` came in all sessions.
 
-        Seconds are of this session. ``stages`` are of the clock; those of pages that were read in
-        other processes are theirs.
+        ``stages`` are seconds of the clock; ``seconds_there`` of them passed in other processes.
         """
         elapsed_s = time.perf_counter() - self._began[0]
         return {
             "elapsed_s": elapsed_s,
             "cpu_s": time.process_time() - self._began[1],
             "stages": dict(self.stages.seconds),
-            "reading_processes": processes,
-            "pages_read_there": read_there,
+            "pages": pages - self._pages,
+            "reading_processes": readers.most_at_once,
+            "pages_read_there": readers.read,
+            "seconds_there": readers.seconds,
             "reactor_blocked": {
                 "longest_s": self._watch.longest_s,
                 "times": self._watch.long_times,

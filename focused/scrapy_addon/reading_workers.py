@@ -118,8 +118,12 @@ class ReadingWorkers:
         self._beginning: asyncio.Future[None] | None = None
         self._clocks = clocks
         self._looked_at = clocks()
+        self.most_at_once = 0
+        """How many processes there were."""
         self.read = 0
-        """Pages that they have read."""
+        """How many pages they read."""
+        self.seconds = 0.0
+        """What they needed for that."""
 
     def __len__(self) -> int:
         return len(self._workers)
@@ -149,6 +153,8 @@ class ReadingWorkers:
             logger.error("%s could not be read: %s", fetched.url, error)
             return Failed(fetched.url, FailureKind.UNDIGESTED, fetched.status, str(error)[:200])
         self.read += 1
+        if isinstance(reading, Reading):
+            self.seconds += sum(reading.seconds.values())
         return reading
 
     def close(self) -> None:
@@ -178,6 +184,7 @@ class ReadingWorkers:
             return
         for _ in range(self._most):
             self._workers.append(await _Worker.begun(reader))
+        self.most_at_once = len(self._workers)
         logger.info("%d processes read pages from now on", len(self._workers))
 
     def _lost(self, worker: _Worker, fetched: Fetched) -> Failed | None:

@@ -76,7 +76,6 @@ class Session:
         self.waiting = Waiting()
         self.profile = Profile()
         self._readers = ReadingWorkers(readers, lambda: self.crawl.reader())
-        self._processes = 0
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
@@ -170,7 +169,7 @@ class Session:
             follow_links=self.follow_links,
             stages=self.profile.stages,
         )
-        self.profile.start()
+        self.profile.start(self._crawl.counters.fetched)
         described = {"topic": describe(self.topic), "policy": self.policy, **ran_with}
         write_json(folder / "settings.json", described)
         self._was_opened = True
@@ -182,7 +181,6 @@ class Session:
             return
         crawl, self._crawl = self._crawl, None
         self.profile.stop()
-        self._processes = len(self._readers)
         self._readers.close()
         try:
             self._keep(crawl)
@@ -210,7 +208,7 @@ class Session:
             "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_TOLD)),
             "ended_at": self.now(),
             "end_reason": self.done_because,
-            "profile": self.profile.as_json(self._processes, self._readers.read),
+            "profile": self.profile.as_json(crawl.counters.fetched, self._readers),
         }
         write_json(self.topic.output.folder / "stats.json", stats)
 
