@@ -33,7 +33,7 @@ class Window:
     among the window's pages: how fast the machine was. Sizes are megabytes (10**6 bytes):
     ``anonymous_mb`` is the most there was, ``peak_mb`` with pages of mapped files since the crawl
     began: of those the system takes back what others need.
-    ``on_topic`` is a share.
+    ``on_topic`` is a share; ``written_kb`` was written to files for a page fetched, kilobytes.
     """
 
     pages: int
@@ -50,6 +50,7 @@ class Window:
     links_waiting: int
     hosts: int
     on_topic: float
+    written_kb: float
 
     @property
     def cpu_us(self) -> float:
@@ -73,6 +74,7 @@ class Meter:
     _gc_s: float = 0.0
     _gc_began: float = 0.0
     _most_mb: float = 0.0
+    _written_before: int = field(default_factory=lambda: _written_bytes())
     _yardstick_s: list[float] = field(default_factory=list)
     _began: float = field(default_factory=time.perf_counter)
     _before: tuple[int, int, int, int] = (0, 0, 0, 0)
@@ -113,6 +115,7 @@ class Meter:
         self._stages_before = dict(self.stages.seconds)
         self._gc_s = 0.0
         self._yardstick_s.clear()
+        self._written_before = _written_bytes()
         self._most_mb = 0.0
         self._began = time.perf_counter()
         return window
@@ -140,6 +143,7 @@ class Meter:
             links_waiting=len(self.crawl.frontier),
             hosts=sum(1 for _ in self.crawl.frontier.hosts),
             on_topic=on_topic / judged if judged else 0.0,
+            written_kb=(_written_bytes() - self._written_before) / fetched / 1e3,
         )
 
     def _by_stage(self) -> Mapping[str, float]:
@@ -166,3 +170,12 @@ def mean_us(windows: Sequence[Window], stage: str | None = None) -> float:
 def yardstick_us(windows: Sequence[Window]) -> float:
     """The mean of the windows' yardsticks."""
     return sum(window.yardstick_us for window in windows) / len(windows) if windows else 0.0
+
+
+def _written_bytes() -> int:
+    """What this process wrote to files so far; 0 where the system does not tell."""
+    try:
+        told = Path("/proc/self/io").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    return int(told.partition("\nwchar: ")[2].partition("\n")[0] or 0)

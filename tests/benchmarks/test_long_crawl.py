@@ -100,4 +100,4 @@ def test_a_window_counts_by_its_pages():
 
 def _window(pages: int, cost_us: float) -> Window:
     stages = dict.fromkeys(STAGES, cost_us / len(STAGES))
-    return Window(pages, 10, 12, stages, 1.0, 300.0, 1.0, 100.0, 100.0, 1.0, 1.0, 5, 2, 0.5)
+    return Window(pages, 10, 12, stages, 1.0, 300.0, 1.0, 100.0, 100.0, 1.0, 1.0, 5, 2, 0.5, 9.0)
