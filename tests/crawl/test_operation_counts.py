@@ -1,0 +1,182 @@
+"""How often a crawl does what costs time: bounds that no machine's speed moves.
+
+A small crawl of a made-up web, by the real judge and apprentice, parser, store and archive.
+Who parses a page twice, or commits for each link, is told by one of these. Where a bound is a
+number it stands a tenth above what was counted when it was set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from long_web import LongWeb
+from selectolax.lexbor import LexborHTMLParser
+
+from focused.archive import WARC_FILE, Archive, link_rows
+from focused.frontier.journal import Journal
+from focused.frontier.store import StateStore
+from focused.learning import tokens
+from focused.learning.apprentice import Apprentice
+from focused.learning.topic_classifier import TopicClassifier
+from focused.recorded.warc_records import StoredRecord, read_responses
+from focused.web.page import Outcome, Page
+from tests.learning.made_up import trained
+from tests.support.counting import Count, count_calls, count_method
+from tests.support.simulated import Simulation, politely, topic
+
+PAGES = 150
+_WRITES = ("put", "put_meta", "delete", "add", "discard")
+_LIFE = ("open", "reopen", "view", "before_sync", "commit", "sync", "close", "abandon")
+
+
+class Answers:
+    """What the web answers, as the mapping that a simulation asks; remembers what was asked."""
+
+    def __init__(self, web: LongWeb) -> None:
+        self._web = web
+        self.asked: list[str] = []
+
+    def get(self, url: str, _: Outcome) -> Outcome:
+        self.asked.append(url)
+        return self._web.answer(url, 0.0, 0.1)
+
+
+@dataclass
+class Counted:
+    """A crawl, and what was counted in it."""
+
+    crawl: Simulation
+    asked: list[str]
+    counts: Mapping[str, Count]
+
+    def __getitem__(self, name: str) -> Count:
+        return self.counts[name]
+
+    @property
+    def pages(self) -> list[Page]:
+        return [each.page for each in self.crawl.settled if each.page is not None]
+
+    @property
+    def links(self) -> int:
+        return sum(len(page.links) for page in self.pages)
+
+    @property
+    def chars(self) -> int:
+        """Of the pages' visible text."""
+        return sum(len(page.text) for page in self.pages)
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
+    folder = tmp_path_factory.mktemp("counted")
+    judge = trained(folder).classifier
+    web = LongWeb(judge, hosts=60, pages=20_000)
+    subject = politely(topic(folder, *web.seeds(0, 5)), per_address=False)
+    with pytest.MonkeyPatch.context() as patch:
+        counts = _count_all(patch)
+        answers: Any = Answers(web)
+        crawl = Simulation(subject, answers, judge=judge, scorer=Apprentice(judge))
+        crawl.run(pages=PAGES)
+        yield Counted(crawl, answers.asked, {name: replace(each) for name, each in counts.items()})
+        crawl.close()
+
+
+def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
+    reads = Count()
+    for name in vars(StateStore):
+        if not name.startswith("_") and name not in (*_WRITES, *_LIFE):
+            count_method(patch, StateStore, name, count=reads)
+    return {
+        "trees": count_calls(patch, LexborHTMLParser),
+        "judged": count_method(patch, TopicClassifier, "judge"),
+        "verdicts": count_method(patch, TopicClassifier, "verdicts"),
+        "tokenised": count_calls(patch, tokens._words, len),
+        "scored": count_method(patch, Apprentice, "score_joined", _links_scored),
+        "rescored": count_method(patch, Apprentice, "rescore"),
+        "lessons": count_method(patch, Apprentice, "learn"),
+        "committed": count_method(patch, Journal, "append", lambda _, steps: len(steps)),
+        "written": count_method(patch, Journal, "_write", lambda _, data: len(data)),
+        "forced": count_method(patch, os, "fsync"),
+        "rows": count_method(patch, Archive, "append"),
+        "reads": reads,
+    }
+
+
+def _links_scored(_: Apprentice, visit: object, links: list[object], waiting: object) -> int:
+    return len(links)
+
+
+def test_every_request_is_for_another_url(counted):
+    assert len(counted.asked) == len(set(counted.asked))
+
+
+def test_the_robots_txt_of_a_site_is_asked_for_once_before_its_pages(counted):
+    robots = [url for url in counted.asked if url.endswith("/robots.txt")]
+    sites = {url.split("/")[2] for url in counted.asked}
+    assert len(robots) == len(sites)
+
+
+def test_a_page_is_parsed_once(counted):
+    assert counted["trees"].calls == len(counted.pages) >= PAGES
+
+
+def test_a_page_is_judged_once(counted):
+    assert counted["judged"].calls == len(counted.pages)
+
+
+def test_the_links_of_a_page_are_scored_in_one_batch(counted):
+    assert counted["scored"].calls <= len(counted.pages)
+    assert counted["scored"].amount <= counted.links
+
+
+def test_the_topic_model_is_asked_once_about_all_texts_of_a_page_s_links(counted):
+    assert counted["verdicts"].calls <= 1.1 * len(counted.pages)
+
+
+def test_a_page_is_tokenised_a_few_times_over(counted):
+    """For the judge, for the lesson, and with what stands around its links."""
+    assert counted["tokenised"].amount <= 4.4 * counted.chars
+
+
+def test_hardly_more_links_are_scored_again_than_have_their_turn(counted):
+    assert counted["rescored"].calls <= 2 * len(counted.pages)
+
+
+def test_a_page_teaches_once(counted):
+    assert counted["lessons"].calls <= len(counted.pages)
+
+
+def test_a_fetch_costs_one_commit_as_it_is_sent_and_one_as_it_is_settled(counted):
+    seeding = 1
+    assert counted["committed"].calls <= 2 * len(counted.asked) + seeding
+
+
+def test_a_page_with_twenty_links_costs_a_hundred_writes(counted):
+    assert counted["committed"].amount <= 116 * len(counted.pages)
+
+
+def test_a_page_with_twenty_links_costs_forty_reads(counted):
+    assert counted["reads"].calls <= 44 * len(counted.pages)
+
+
+def test_a_page_with_twenty_links_costs_nine_kilobytes_of_journal(counted):
+    assert counted["written"].amount <= 10_200 * len(counted.pages)
+
+
+def test_no_page_waits_for_the_disk(counted):
+    opening = 1
+    assert counted["forced"].calls <= opening
+
+
+def test_what_is_settled_has_one_row_with_the_links_of_its_page_and_one_warc_record(counted):
+    settled, folder = counted.crawl.settled, counted.crawl.topic.output.folder
+    assert counted["rows"].calls == len(settled)
+    assert sum(1 for _ in link_rows(counted.crawl.store)) == counted.links
+    records = [
+        each for each in read_responses(folder / WARC_FILE) if isinstance(each, StoredRecord)
+    ]
+    assert len(records) == len(counted.pages)
