@@ -48,7 +48,8 @@ def line(window: Window) -> str:
         f"{window.pages:>9,}{window.cpu_us:>8,.0f} |{stages} |{window.gc_us:>6,.0f}"
         f"{window.yardstick_us:>6,.0f} |{window.anonymous_mb:>8,.0f}{window.peak_mb:>8,.0f}"
         f"{window.state_mb:>9,.0f}{window.harvest_mb:>8,.0f}{window.written_kb:>8,.0f} |"
-        f"{window.links_waiting:>10,}{window.hosts:>7,}{window.on_topic:>9.1%}{window.fetched / window.wall_s:>8,.0f}"
+        f"{window.links_waiting:>10,}{window.hosts:>7,}{window.on_topic:>9.1%}"
+        f"{window.fetched / window.wall_s:>8,.0f}"
     )
 
 
