@@ -16,6 +16,13 @@ from focused.recorded.labels import LABELS_FILE, read_labels
 from focused.scrapy_addon.session import session_of
 from focused.scrapy_addon.settling import SETTLED
 
+_OF_NO_USE = frozenset(
+    {
+        "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware",  # no allowed_domains
+        "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware",  # it is the topic's
+    }
+)
+
 
 class TopicSpider(Spider):
     """Follows nothing itself: the crawl behind the scheduler chooses every page."""
@@ -32,6 +39,8 @@ class TopicSpider(Spider):
         super().update_settings(settings)
         settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
         settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
+        if cls is TopicSpider:
+            _leave_out(settings)
 
     async def start(self) -> AsyncIterator[Any]:
         """The seeds are in the frontier already."""
@@ -73,3 +82,15 @@ class TopicSpider(Spider):
         except FocusedError as error:
             if not session.trouble:  # else the reason was told: what is missing follows from it
                 print(f"focused: {error}", file=sys.stderr)
+
+
+def _leave_out(settings: BaseSettings) -> None:
+    """What Scrapy does to requests of a spider, and there are none, and counts that we keep, too.
+
+    A spider of one's own that is made from this one has all of it.
+    """
+    settings.set("SPIDER_MIDDLEWARES_BASE", {}, priority="spider")
+    settings.set("DOWNLOADER_STATS", False, priority="spider")
+    stock = settings["DOWNLOADER_MIDDLEWARES_BASE"]
+    kept = {name: order for name, order in stock.items() if name not in _OF_NO_USE}
+    settings.set("DOWNLOADER_MIDDLEWARES_BASE", kept, priority="spider")

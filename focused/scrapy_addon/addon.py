@@ -31,6 +31,7 @@ from focused.scrapy_addon.guide import guide_for
 from focused.scrapy_addon.name_servers import servers_of
 from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.progress import ProgressExtension
+from focused.scrapy_addon.quiet_log import be_quiet
 from focused.scrapy_addon.reading_workers import MOST_READERS
 from focused.scrapy_addon.relevance import RelevanceMiddleware
 from focused.scrapy_addon.replay import install_replay
@@ -108,6 +109,7 @@ class FocusedAddon:
         _apply(settings, topic)
         _leave_out_what_is_off(settings)
         _log_to_folder(settings, topic)
+        be_quiet(settings)
 
     def _attach_session(self, settings: BaseSettings) -> Topic:
         topic = topic_of(settings)

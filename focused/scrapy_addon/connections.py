@@ -86,7 +86,9 @@ class ConnectionsMiddleware:
         if request.meta.get("proxy") or not is_reactor_installed():
             return
         names, resolver = self._begun()
-        answer = await maybe_deferred_to_future(names.look_up(host))
+        answer = names.known(host)
+        if answer is None:
+            answer = await maybe_deferred_to_future(names.look_up(host))
         address = usable(host, answer, private=self._private)[0]
         await go_to(self._session, request, address)
         resolver.answer_for(host, address)

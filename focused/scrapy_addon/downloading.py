@@ -10,14 +10,16 @@ downloader tells the settling, or the link's host would be leased for ever.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
+from scrapy import signals
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro
 from twisted.web.client import HTTPConnectionPool
 
 from focused.scrapy_addon.idle_connections import IdleConnections, most_idle
@@ -51,19 +53,38 @@ class SettlingDownloader(Downloader):
         self._settling = SettlingMiddleware.from_crawler(crawler)
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
-        """Download through all middlewares."""
-        # Begun at once: the engine counts what is under way before it asks for more.
-        return deferred_from_coro(self._told(request, super().fetch(request)))
+        """Download through all middlewares, as Scrapy's own does, in one task instead of three."""
+        # At once: the engine counts what is under way before it asks for more.
+        self.active.add(request)
+        return deferred_from_coro(self._told(request))
 
-    async def _told(self, request: Request, fetching: Deferred[Any]) -> Response | Request:
+    async def _told(self, request: Request) -> Response | Request:
         try:
-            fetched: Response | Request = await maybe_deferred_to_future(fetching)
+            try:
+                return await self.middleware.download_async(self._enqueue_request, request)
+            finally:
+                self.active.remove(request)
         except Exception as error:
             instead = await self._settling.process_exception(request, error)
             if instead is None:
                 raise
             return instead
-        return fetched
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        """Where nothing is to be waited for, as nearly always, download without Scrapy's queue."""
+        key, slot = self._get_slot(request)
+        if slot.active or slot.queue or slot.latercall or slot.delay:
+            return await super()._enqueue_request(request)
+        request.meta[self.DOWNLOAD_SLOT] = key
+        slot.active.add(request)
+        self.signals.send_catch_log(
+            signal=signals.request_reached_downloader, request=request, spider=self.crawler.spider
+        )
+        slot.lastseen = monotonic()
+        try:
+            return await self._download(slot, request)
+        finally:
+            slot.active.remove(request)
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):

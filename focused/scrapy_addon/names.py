@@ -11,6 +11,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -71,8 +72,12 @@ class Names:
         self._hosts_file = hosts_file
         self._waiting: dict[str, list[Deferred[NameAnswer]]] = {}
 
+    def known(self, host: str) -> NameAnswer | None:
+        """What is known of a URL's host (without port) already."""
+        return self._known(written_alike(host))
+
     def look_up(self, host: str) -> Deferred[NameAnswer]:
-        """What is known of a URL's host (without port); never fails."""
+        """The same, asked for where it is not known; never fails."""
         answered: Deferred[NameAnswer] = Deferred()
         name = written_alike(host)
         known = self._known(name)
@@ -127,9 +132,15 @@ def usable(host: str, answer: NameAnswer, *, private: bool) -> tuple[str, ...]:
         raise NoSuchHostError(f"no such host: {host}")
     if answer.standing is Standing.UNANSWERED:
         raise UnansweredNameError(f"no name server could tell where {host} is")
-    fit = [each for each in answer.addresses if private or is_public(_address(each))]
+    fit = _fit(answer.addresses, private=private)
     if not fit:
         raise PrivateAddressError(f"{host} is at {answer.addresses[0]}, a private address")
+    return fit
+
+
+@lru_cache(maxsize=10_000)  # a host's next pages stand where its last one stood
+def _fit(addresses: tuple[str, ...], *, private: bool) -> tuple[str, ...]:
+    fit = [each for each in addresses if private or is_public(_address(each))]
     return tuple(dict.fromkeys(map(spelled_alike, fit)))
 
 

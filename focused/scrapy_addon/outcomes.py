@@ -25,7 +25,6 @@ from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
 from focused.scrapy_addon.names import PrivateAddressError, is_missing, looked_up_by_us
-from focused.web.addresses import spelled_alike
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
 from focused.web.robots_tags import HEADER_SEPARATOR
@@ -85,7 +84,8 @@ def outcome_of_response(request: Request, response: Response, now: float) -> Out
     # A proxy's address is not the host's.
     if response.ip_address is None or request.meta.get("proxy"):
         return outcome
-    return replace(outcome, address=spelled_alike(str(response.ip_address)))
+    mapped = getattr(response.ip_address, "ipv4_mapped", None)
+    return replace(outcome, address=str(mapped or response.ip_address))
 
 
 def _joined(name: bytes, values: Sequence[bytes]) -> str:
