@@ -41,6 +41,7 @@ from focused.topic_file import load_topic
 from focused.web.page import Fetched, Outcome
 from focused.whole_file import write_json
 
+_TOLD = ("pages", "warm_up", "policy", "hosts", "web_pages", "concurrency", "warc")
 _LATENCY_S = 0.2
 _PAGES_PER_SYNC = 500
 _SEEDS = 20
@@ -118,7 +119,7 @@ def main(arguments: Sequence[str]) -> None:
         windows.append(window)
         told = {
             "machine": machine(),
-            "asked": {key: str(value) for key, value in vars(options).items()},
+            "asked": {name: getattr(options, name) for name in _TOLD},
             "before_mb": before_mb,
             "flatness": flatness(windows, options.warm_up),
             "windows": [{**asdict(each), "cpu_us": each.cpu_us} for each in windows],
