@@ -3,6 +3,7 @@
 # make test    sets everything up and runs the tests
 # make benchmark-harvest  the standing benchmark: policies on four webs and 28 topics
 # make benchmark-frontier  the frontier at up to ten million links, beside Scrapy's queues
+# make benchmark-crawl  pages a second and CPU a page, beside a stock Scrapy crawl; needs nginx
 # make fuzz    breaks pages, URLs, robots.txt, feeds and headers, and reads them, for ten minutes
 # make check   what CI runs: linters, types, import contracts, tests
 
@@ -20,7 +21,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest benchmark-frontier fuzz
+.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
 
 setup: $(READY)
 
@@ -51,6 +52,9 @@ benchmark-harvest: $(READY)
 
 benchmark-frontier: $(READY)
 	$(BIN)/python benchmarks/frontier.py
+
+benchmark-crawl: $(READY) web
+	$(BIN)/python benchmarks/crawling.py
 
 fuzz: $(READY) web
 	$(BIN)/python benchmarks/fuzz.py --minutes 10
