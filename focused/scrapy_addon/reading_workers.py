@@ -134,13 +134,13 @@ class ReadingWorkers:
         elapsed_s, cpu_s = now[0] - self._looked_at[0], now[1] - self._looked_at[1]
         self._looked_at = now
         busy = cpu_s > BUSY_SHARE * elapsed_s
-        if busy and self._relieve and _on_asyncio():
+        if busy and self._relieve and on_asyncio():
             self._begin()
 
     async def ahead(self, fetched: Fetched) -> Reading | Failed | None:
         """What an answer's page holds; None: it is for the crawl itself to read."""
         is_long = len(fetched.body) >= LONG_BYTES
-        if (is_long or self._at_once) and _on_asyncio():
+        if (is_long or self._at_once) and on_asyncio():
             await self._begin()
         worker = min(self._workers, key=lambda each: each.waiting, default=None)
         if worker is None or (worker.waiting >= _AHEAD and not is_long):
@@ -198,7 +198,7 @@ class ReadingWorkers:
         return Failed(fetched.url, FailureKind.UNDIGESTED, fetched.status, detail)
 
 
-def _on_asyncio() -> bool:
+def on_asyncio() -> bool:
     """Whether this reactor is one that asyncio's streams run in."""
     try:
         asyncio.get_running_loop()

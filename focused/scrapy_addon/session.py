@@ -22,7 +22,8 @@ from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
 from focused.scrapy_addon.model_watch import ModelWatch
 from focused.scrapy_addon.profile import Profile
-from focused.scrapy_addon.reading_workers import ReadingWorkers
+from focused.scrapy_addon.reading_turns import ReadingTurns
+from focused.scrapy_addon.reading_workers import ReadingWorkers, on_asyncio
 from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Budget, Scope, Topic, describe, on_a_recorded_web
@@ -76,6 +77,7 @@ class Session:
         self.waiting = Waiting()
         self.profile = Profile()
         self._readers = ReadingWorkers(readers, lambda: self.crawl.reader())
+        self._turns = ReadingTurns(lambda: self.crawl.reader())
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
@@ -113,10 +115,12 @@ class Session:
         return self._crawl is not None
 
     async def read_ahead(self, lease: int, outcome: Outcome) -> Reading | Failed | None:
-        """Read an answer's page in another process, when that pays; None: settling reads it."""
+        """Read an answer's page where and when it costs least; None: settling reads it."""
         if not isinstance(outcome, Fetched) or not self.crawl.may_read(lease, outcome):
             return None
-        return await self._readers.ahead(outcome)
+        if not on_asyncio():
+            return None
+        return await self._readers.ahead(outcome) or await self._turns.read(outcome)
 
     def settle(
         self, lease: int, outcome: Outcome, reading: Reading | Failed | None = None

@@ -90,3 +90,36 @@ def test_shingles_are_made_where_near_duplicates_are_looked_for(near: bool) -> N
     read = reader(near_duplicates=near).read(page(A, text="one two three four five six"))
     assert isinstance(read, Reading)
     assert (read.shingles is not None) is near
+
+
+def same(one: Reading | Failed | None, other: Reading | Failed | None) -> bool:
+    if isinstance(one, Reading) and isinstance(other, Reading):
+        assert one.shingles is not None and other.shingles is not None
+        alike = one.shingles.tolist() == other.shingles.tolist()
+        return alike and replace(one, shingles=None) == replace(other, shingles=None)
+    return one == other
+
+
+def test_pages_read_together_are_read_as_each_alone() -> None:
+    answers = [answer for answer in WEB.values() if isinstance(answer, Fetched)]
+    answers.insert(2, raw(A, b"\x89PNG\r\n\x1a\n" + bytes(100)))
+    together = reader().read_all(answers)
+    assert len(together) == len(answers)
+    assert all(map(same, together, map(reader().read, answers)))
+    assert {type(each) for each in together} == {Reading, Failed}
+
+
+def test_a_page_that_our_code_breaks_over_is_the_only_one_not_read() -> None:
+    class Moody(WhaleJudge):
+        def judge(self, page: Page) -> Judgement:
+            if "riddle" in page.title:
+                raise ValueError("no idea")
+            return super().judge(page)
+
+    titles = ["one", "riddle", "two"]
+    together = Reader(Scope(), Moody(), "", parse_page).read_all([page(A, title=t) for t in titles])
+    assert [each is None for each in together] == [False, True, False]
+
+
+def test_no_page_is_no_reading() -> None:
+    assert list(reader().read_all([])) == []
