@@ -108,6 +108,7 @@ def main(arguments: Sequence[str]) -> None:
     web = LongWeb(_model_of(guide), hosts=options.hosts, pages=options.web_pages)
     shutil.rmtree(options.folder, ignore_errors=True)
     gc.collect()
+    gc.freeze()  # as the live crawl does
     reset_peak()
     before_mb = anonymous_mb()
     print(f"before the crawl: {before_mb:.0f} MB")
