@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from focused.crawl.reading import Reader, Reading
 from focused.web.page import Failed, Fetched
 
 MOST_BYTES = 250_000
 """Read at a time, which takes some 15 ms; the reactor has other things to do, too."""
+
+_SETTLED_A_TURN = 4
 
 Read = Reading | Failed | None
 
@@ -48,6 +50,13 @@ class ReadingTurns:
             found = self._reader().read_all([fetched for fetched, _ in taken])
         except Exception:  # no reader: the crawl was closed meanwhile, and nobody asks any more
             found = [None] * len(taken)
-        for (_, done), reading in zip(taken, found, strict=True):
+        asked = (done for _, done in taken)
+        self._hand_out(list(zip(asked, found, strict=True)))
+
+    def _hand_out(self, found: Sequence[tuple[asyncio.Future[Read], Read]]) -> None:
+        """Let a few be settled, then the reactor see to its other work, then the next few."""
+        for done, reading in found[:_SETTLED_A_TURN]:
             if not done.done():
                 done.set_result(reading)
+        if left := found[_SETTLED_A_TURN:]:
+            asyncio.get_running_loop().call_soon(self._hand_out, left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 
 from focused.crawl.reading import Reader, Reading
 from focused.scrapy_addon.reading_turns import MOST_BYTES, ReadingTurns
@@ -51,6 +52,27 @@ def test_long_pages_are_read_in_several_turns_so_that_the_reactor_is_not_blocked
     found = read(reader, *(page(f"{A}{n}", text=long) for n in range(4)))
     assert all(isinstance(each, Reading) for each in found)
     assert reader.times == [2, 2]
+
+
+def test_few_pages_are_settled_before_the_reactor_sees_to_other_work() -> None:
+    async def ask() -> list[int]:
+        turns = ReadingTurns(Noted)
+        settled: list[int] = []
+
+        async def settle(number: int) -> None:
+            await turns.read(page(f"{A}{number}"))
+            settled.append(number)
+
+        settling = asyncio.gather(*map(settle, range(10)))
+        met = []
+        while len(settled) < 10:
+            await asyncio.sleep(0)
+            met.append(len(settled))
+        await settling
+        return [after - before for before, after in pairwise([0, *met])]
+
+    at_a_time = asyncio.run(ask())
+    assert max(at_a_time) == 4
 
 
 def test_who_waits_for_a_crawl_that_was_closed_is_told_that_nothing_was_read() -> None:
