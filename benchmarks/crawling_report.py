@@ -8,39 +8,67 @@ from typing import Any
 
 import pandas as pd
 
+Runs = Sequence[Mapping[str, Any]]
 
-def print_tables(runs: Sequence[Mapping[str, Any]], out: Path) -> None:
+
+def print_tables(runs: Runs, out: Path) -> None:
     """Print, and write to ``out``."""
-    text = "\n\n".join(_table(pd.DataFrame(runs), kind) for kind in dict.fromkeys(_kinds(runs)))
+    parts = []
+    for kind in dict.fromkeys(str(run["kind"]) for run in runs):
+        of_kind = [run for run in runs if run["kind"] == kind]
+        parts += [_heading(of_kind), _figures(of_kind), _stages(of_kind)]
+    text = "\n\n".join(part for part in parts if part)
     print(text)
     out.write_text(f"{text}\n")
 
 
-def _kinds(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [str(run["kind"]) for run in runs]
+def _heading(runs: Runs) -> str:
+    first, rounds = runs[0], len({run["round"] for run in runs})
+    return (
+        f"{first['kind']}: {first['pages']} pages of {first['mean_bytes']} bytes, {rounds} rounds; "
+        "median (least-most)"
+    )
 
 
-def _table(runs: pd.DataFrame, kind: str) -> str:
-    runs = runs[runs["kind"] == kind].copy()
-    runs["pages/s"] = runs["pages"] / runs["wall_s"]
-    runs["CPU ms"] = 1000 * runs["cpu_s"] / runs["pages"]
-    runs["times stock"] = _ratios(runs, "pages/s", "stock")
-    runs["CPU x bare"] = _ratios(runs, "CPU ms", "bare")
-    columns = ["pages/s", "times stock", "CPU ms", "CPU x bare", "peak_mb", "to_first_page_s"]
-    table = runs.groupby("contender", sort=False)[columns].agg(_spread)
-    first = runs.iloc[0]
-    rounds = runs["round"].nunique()
-    heading = f"{kind}: {first['pages']} pages of {first['mean_bytes']} bytes, {rounds} rounds"
-    return f"{heading}\n{table.to_string()}"
+def _figures(runs: Runs) -> str:
+    told = pd.DataFrame(runs)
+    told["pages/s"] = told["pages"] / told["wall_s"]
+    told["CPU ms"] = 1000 * told["cpu_s"] / told["pages"]
+    told["x stock"] = _ratios(told, "pages/s", lambda name: "stock")
+    told["CPU x bare"] = _ratios(told, "CPU ms", lambda name: "bare")
+    told["x one core"] = _ratios(told, "pages/s", lambda name: name.removesuffix("-2"))
+    told["peak MB"], told["start s"] = told["peak_mb"], told["to_first_page_s"]
+    columns = ["pages/s", "x stock", "CPU ms", "CPU x bare", "x one core", "peak MB", "start s"]
+    table: str = told.groupby("contender", sort=False)[columns].agg(_spread).to_string()
+    return table
 
 
-def _ratios(runs: pd.DataFrame, column: str, to: str) -> pd.Series:
-    """To the other contender's figure of the same round."""
-    other = runs[runs["contender"] == to].set_index("round")[column]
-    return runs[column] / runs["round"].map(other)
+def _ratios(told: pd.DataFrame, column: str, to: Any) -> pd.Series[float]:
+    """To another contender's figure of the same round."""
+    by = told.set_index(["round", "contender"])[column]
+    pairs = zip(told["round"], told["contender"].map(to), strict=True)
+    return told[column] / pd.Series([by.get(pair, float("nan")) for pair in pairs], told.index)
 
 
-def _spread(values: pd.Series) -> str:
+def _stages(runs: Runs) -> str:
+    """Milliseconds of the clock a page, by stage; of pages read elsewhere, the other process's."""
+    rows = [
+        {"contender": run["contender"]}
+        | {
+            stage: 1000 * seconds / run["stats"]["profile"]["pages"]
+            for stage, seconds in run["stats"]["profile"]["stages"].items()
+        }
+        | {"blocked ms": 1000 * run["stats"]["profile"]["reactor_blocked"]["longest_s"]}
+        for run in runs
+        if "stats" in run
+    ]
+    if not rows:
+        return ""
+    table: str = pd.DataFrame(rows).groupby("contender", sort=False).median().round(2).to_string()
+    return f"milliseconds a page by stage; longest that the reactor was blocked\n{table}"
+
+
+def _spread(values: pd.Series[float]) -> str:
     if values.isna().all():
         return "-"
     return f"{values.median():.2f} ({values.min():.2f}-{values.max():.2f})"
