@@ -29,6 +29,8 @@ LEASED_URL = "focused_leased_url"
 PURPOSE = "focused_purpose"
 HANDLED = "focused_handled"
 _TEND_EVERY_S = 1.0
+# Measured in benchmarks/long_crawl.py: 0.16 ms a page, where Python's own 700, 10, 10 take 0.3.
+_OBJECTS_UNTIL_COLLECTED = (20_000, 20, 20)
 
 
 class FocusedScheduler(BaseScheduler):
@@ -63,8 +65,9 @@ class FocusedScheduler(BaseScheduler):
         if self._session.follow_links:
             crawl.seed(self._session.topic.seeds.urls, self._session.now())
         # What is there by now stays: each full collection would go through all of it, a tenth of a
-        # second in which nothing else happens.
+        # second in which nothing else happens. What a page leaves is freed without collections.
         gc.freeze()
+        gc.set_threshold(*_OBJECTS_UNTIL_COLLECTED)
 
     def close(self, reason: str) -> None:
         """Keep everything; the same command goes on from here."""
