@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from crawling_site import Site
+from crawling_site import Site, addresses
 
 _CONFIGURATION = """
 daemon off;
@@ -54,7 +54,7 @@ def served(site: Site, pinned: Sequence[str] = ()) -> Iterator[None]:
         folder = Path(name)
         folder.chmod(0o755)
         listens = "\n".join(
-            f"        listen {address}:{site.port} backlog=4096;" for address in site.addresses
+            f"        listen {address}:{site.port} backlog=4096;" for address in addresses()
         )
         configuration = folder / "nginx.conf"
         configuration.write_text(
@@ -74,9 +74,9 @@ def _wait_for(site: Site, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + 10
     while process.poll() is None and time.monotonic() < until:
         with contextlib.suppress(OSError):
-            socket.create_connection((site.addresses[-1], site.port), 1).close()
+            socket.create_connection((addresses()[-1], site.port), 1).close()
             return
         time.sleep(0.05)
     process.kill()
     said = process.communicate()[1].decode(errors="replace")
-    sys.exit(f"nginx does not serve on {site.addresses[-1]}:{site.port}: {said.strip()}")
+    sys.exit(f"nginx does not serve on {addresses()[-1]}:{site.port}: {said.strip()}")

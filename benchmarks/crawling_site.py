@@ -12,7 +12,7 @@ import json
 import posixpath
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -42,11 +42,6 @@ class Site:
     seeds: tuple[str, ...]
     pages: int
     mean_bytes: int
-
-    @property
-    def addresses(self) -> Sequence[str]:
-        """Where the pages are served."""
-        return addresses()
 
 
 def addresses() -> list[str]:
@@ -85,10 +80,9 @@ def _small_pages(web: Path, port: int) -> Iterator[tuple[str, bytes]]:
     """Ten kilobytes each: the doc web's own words, with links to any of the others between them."""
     rng = random.Random(8)
     urls = [
-        f"http://{address}:{port}/{topic}/page-{number}.html"
+        f"http://{address}:{port}/guide/page-{number}.html"
         for address in addresses()
         for number in range(SMALL_PAGES_A_HOST)
-        for topic in ("guide",)
     ]
     texts = _texts(web)
     for url in urls:
