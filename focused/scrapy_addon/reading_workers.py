@@ -140,7 +140,7 @@ class ReadingWorkers:
     async def ahead(self, fetched: Fetched) -> Reading | Failed | None:
         """What an answer's page holds; None: it is for the crawl itself to read."""
         is_long = len(fetched.body) >= LONG_BYTES
-        if (is_long or self._at_once) and on_asyncio():
+        if is_long or self._at_once:
             await self._begin()
         worker = min(self._workers, key=lambda each: each.waiting, default=None)
         if worker is None or (worker.waiting >= _AHEAD and not is_long):

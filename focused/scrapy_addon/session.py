@@ -118,7 +118,7 @@ class Session:
         """Read an answer's page where and when it costs least; None: settling reads it."""
         if not isinstance(outcome, Fetched) or not self.crawl.may_read(lease, outcome):
             return None
-        if not on_asyncio():
+        if not on_asyncio():  # what reads ahead speaks in asyncio's streams and futures
             return None
         return await self._readers.ahead(outcome) or await self._turns.read(outcome)
 
