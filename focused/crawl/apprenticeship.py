@@ -76,7 +76,7 @@ class Apprenticeship:
             return
         # Through the row it is kept as: what is taught again must be what was taught.
         try:
-            row = pack(self._learner.lesson(settled.link, page, judged.relevance))
+            row = pack(self._learner.lesson(settled.link, page, judged.relevance, settled.words))
             self._learner.learn(from_bytes(row))
         except Exception:
             # A scorer of the user's own may break over a page; that is no end of the crawl.

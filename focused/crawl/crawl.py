@@ -104,7 +104,7 @@ class Crawl:
         self._settling = Settling(
             topic,
             office,
-            policy.scorer.feature_names,
+            policy.scorer,
             store,
             self.archive,
             self.counters,

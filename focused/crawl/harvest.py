@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from focused.crawl.copies import Looked
 from focused.crawl.steps import ScoredLink
+from focused.learning.documents import HashedPage
 from focused.web.page import Judgement, Page
 
 
@@ -24,6 +25,7 @@ class Harvest:
     depth: int
     left_out: bool
     scored: Mapping[str, ScoredLink]
+    words: HashedPage | None
 
     @property
     def duplicate_of(self) -> str | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 from focused.crawl.stages import Clock, Stage, stands_still
-from focused.learning.protocols import TopicJudge
+from focused.learning.documents import HashedPage, hashed
+from focused.learning.protocols import JudgesWords, TopicJudge
+from focused.learning.told_by_links import ToldByLinks, told_by
 from focused.topic import Scope
 from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Failed, Fetched, Judgement, Page
@@ -21,7 +22,6 @@ from focused.web.shingles import Hashes, shingles
 MAX_SHINGLES = 1_152
 """A sketch's, and as many as a host's boilerplate may take out of it."""
 
-T = TypeVar("T")
 Parse = Callable[[Fetched], Page | Failed]
 
 
@@ -31,7 +31,9 @@ class Reading:
 
     ``judge`` names who judged. ``content`` is its fingerprint; ``shingles`` has shape (n,), the
     smallest :data:`MAX_SHINGLES` of its text, ascending, or None where near-duplicates are not
-    looked for. ``seconds`` tells by stage what reading took.
+    looked for. ``words`` are the page's, hashed, where the judge takes them so; ``told`` is what
+    its links say by themselves, where the scorer makes use of it. ``seconds`` tells by stage what
+    reading took.
     """
 
     page: Page
@@ -39,6 +41,8 @@ class Reading:
     judge: str
     content: bytes
     shingles: Hashes | None
+    words: HashedPage | None = None
+    told: ToldByLinks | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
@@ -52,78 +56,109 @@ class Reader:
         judge_name: str,
         parse: Parse,
         clock: Clock = stands_still,
+        *,
+        takes_told: bool = False,
     ) -> None:
-        """``judge_name`` tells the judge from others of the same crawl."""
+        """``judge_name`` tells the judge from others of the same crawl.
+
+        ``takes_told``: the links' texts are to be read, too.
+        """
         self._clock = clock
-        self._judge = judge
+        self.judge = judge
+        self._judge_words = judge.judge_words if isinstance(judge, JudgesWords) else None
         self._judge_name = judge_name
         self._parse = parse
         self._near = scope.near_duplicates
         self._dropped = DroppedParameters(scope.drop_parameters, scope.keep_parameters)
+        self._steps: Sequence[tuple[Stage, Callable[[_Unread], object]]] = (
+            (Stage.PARSING, self._find_page),
+            (Stage.JUDGING, self._judge_page),
+            (Stage.LIKENESS, self._tell_apart),
+            *([(Stage.SCORING, self._ask_links)] if takes_told else ()),
+        )
 
     def read(self, fetched: Fetched) -> Reading | Failed:
         """Parse and judge an answer; Failed where it holds no page."""
-        clock = self._clock
-        began = clock()
-        page = self._page_in(fetched)
-        if isinstance(page, Failed):
-            return page
-        parsed = clock()
-        judgement = self._judge.judge(page)
-        judged = clock()
-        content, hashes = self._likeness(page)
-        took = (parsed - began, judged - parsed, clock() - judged)
-        return self._reading(page, judgement, content, hashes, took)
+        unread = _Unread(fetched)
+        for stage, step in self._steps:
+            began = self._clock()
+            step(unread)
+            unread.seconds[stage] = self._clock() - began
+            if unread.failed is not None:
+                return unread.failed
+        return self._reading(unread)
 
     def read_all(self, answers: Sequence[Fetched]) -> Sequence[Reading | Failed | None]:
         """Read several, each stage for all: it is twice as fast while its code and data are near.
 
         None where our own code breaks over a page; :meth:`read` tells why.
         """
-        clock = self._clock
-        began = clock()
-        pages = [_unbroken(self._page_in, fetched) for fetched in answers]
-        parsed = clock()
-        judgements = [_unbroken(self._judge.judge, page) for page in pages]
-        judged = clock()
-        likenesses = [_unbroken(self._likeness, page) for page in pages]
-        seconds = (parsed - began, judged - parsed, clock() - judged)
-        took = tuple(each / max(1, len(answers)) for each in seconds)
+        every = [_Unread(fetched) for fetched in answers]
+        for stage, step in self._steps:
+            began = self._clock()
+            for unread in every:
+                unread.take(step)
+            took = (self._clock() - began) / max(1, len(every))
+            for unread in every:
+                unread.seconds[stage] = took
         return [
-            self._reading(page, judgement, *likeness, took)
-            if isinstance(page, Page) and judgement is not None and likeness is not None
-            else page
-            if isinstance(page, Failed)
-            else None
-            for page, judgement, likeness in zip(pages, judgements, likenesses, strict=True)
+            None if unread.is_broken else unread.failed or self._reading(unread) for unread in every
         ]
 
-    def _page_in(self, fetched: Fetched) -> Page | Failed:
-        page = self._parse(fetched)
-        return page if isinstance(page, Failed) else self._dropped.in_page(page)
+    def _find_page(self, unread: _Unread) -> None:
+        page = self._parse(unread.fetched)
+        if isinstance(page, Failed):
+            unread.failed = page
+        else:
+            unread.page = self._dropped.in_page(page)
 
-    def _likeness(self, page: Page) -> tuple[bytes, Hashes | None]:
-        hashes = shingles(page.text)[:MAX_SHINGLES] if self._near else None
-        return content_fingerprint(page), hashes
+    def _judge_page(self, unread: _Unread) -> None:
+        if self._judge_words is None:
+            unread.judgement = self.judge.judge(unread.page)
+        else:
+            unread.words = hashed(unread.page)
+            unread.judgement = self._judge_words(unread.words)
 
-    def _reading(
-        self,
-        page: Page,
-        judgement: Judgement,
-        content: bytes,
-        hashes: Hashes | None,
-        took: Sequence[float],
-    ) -> Reading:
-        stages = (Stage.PARSING, Stage.JUDGING, Stage.LIKENESS)
-        seconds = dict(zip(stages, took, strict=True))
-        return Reading(page, judgement, self._judge_name, content, hashes, seconds)
+    def _tell_apart(self, unread: _Unread) -> None:
+        unread.content = content_fingerprint(unread.page)
+        unread.shingles = shingles(unread.page.text)[:MAX_SHINGLES] if self._near else None
+
+    def _ask_links(self, unread: _Unread) -> None:
+        unread.told = told_by(self.judge, unread.page.links)
+
+    def _reading(self, unread: _Unread) -> Reading:
+        return Reading(
+            unread.page,
+            unread.judgement,
+            self._judge_name,
+            unread.content,
+            unread.shingles,
+            unread.words,
+            unread.told,
+            unread.seconds,
+        )
 
 
-def _unbroken(step: Callable[[Any], T], of: object) -> T | None:
-    """What a step makes; None of what is no page any more, or where it breaks."""
-    if of is None or isinstance(of, Failed):
-        return None
-    try:
-        return step(of)
-    except Exception:
-        return None
+class _Unread:
+    """An answer on its way to be a :class:`Reading`, or ``failed``."""
+
+    page: Page
+    judgement: Judgement
+    content: bytes
+    shingles: Hashes | None = None
+    words: HashedPage | None = None
+    told: ToldByLinks | None = None
+    failed: Failed | None = None
+    is_broken = False
+
+    def __init__(self, fetched: Fetched) -> None:
+        self.fetched = fetched
+        self.seconds: dict[Stage, float] = {}
+
+    def take(self, step: Callable[[_Unread], object]) -> None:
+        """Go one step on, if it went well so far."""
+        if self.failed is None and not self.is_broken:
+            try:
+                step(self)
+            except Exception:
+                self.is_broken = True

@@ -7,7 +7,6 @@ judged, its row is written, and only then do its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.judge_in_office import JudgeInOffice
-from focused.learning.protocols import Visit
+from focused.learning.protocols import LinkScorer, TakesTold, Visit
 from focused.topic import Topic
 from focused.web.decode import content_type_of
 from focused.web.feeds import is_feed
@@ -54,7 +53,7 @@ class Settling:
         self,
         topic: Topic,
         judge: JudgeInOffice,
-        feature_names: Sequence[str],
+        scorer: LinkScorer,
         store: StateStore,
         archive: Archive,
         counters: Counters,
@@ -68,7 +67,8 @@ class Settling:
     ) -> None:
         self._topic = topic
         self._judge = judge
-        self._feature_names = tuple(feature_names)
+        self._feature_names = tuple(scorer.feature_names)
+        self._takes_told = isinstance(scorer, TakesTold)
         self._copies = Copies(store, near=topic.scope.near_duplicates)
         self._archive = archive
         self._counters = counters
@@ -78,6 +78,7 @@ class Settling:
         self._follow_links = follow_links
         self._parse = parse
         self._stages = stages
+        self._reader: Reader | None = None
         self._dropped = DroppedParameters(topic.scope.drop_parameters, topic.scope.keep_parameters)
 
     def settle(
@@ -111,6 +112,7 @@ class Settling:
             same_as=harvest.same_as,
             left_out=harvest.left_out,
             scored=harvest.scored,
+            words=harvest.words,
         )
 
     def exclude(self, link: QueuedLink, kind: FailureKind, now: float, *, has_row: bool) -> Settled:
@@ -146,14 +148,20 @@ class Settling:
     def reader(self) -> Reader:
         """Read pages as this crawl does, by the judge that is in office now."""
         office = self._judge
-        return Reader(
-            self._topic.scope, office.judge_now, office.name, self._parse, self._stages.clock
-        )
+        if self._reader is None or self._reader.judge is not office.judge_now:
+            self._reader = Reader(
+                self._topic.scope,
+                office.judge_now,
+                office.name,
+                self._parse,
+                self._stages.clock,
+                takes_told=self._takes_told,
+            )
+        return self._reader
 
     def _read(self, fetched: Fetched, reading: Reading | Failed | None) -> Reading | Failed:
         ahead = reading if not isinstance(reading, Reading) else self._in_office(reading)
         if ahead is None:
-            # Not kept: the judge in office may be another by the next page.
             ahead = self.reader().read(fetched)
         if isinstance(ahead, Failed):
             return ahead
@@ -169,7 +177,7 @@ class Settling:
         if reading.judge == self._judge.name:
             return reading
         judgement = self._judge.judge(reading.page)
-        return replace(reading, judgement=judgement, judge=self._judge.name)
+        return replace(reading, judgement=judgement, judge=self._judge.name, told=None)
 
     def _is_foreign(self, page: Page) -> bool:
         wanted = self._topic.scope.languages
@@ -188,12 +196,13 @@ class Settling:
             content = None if feed else self._copies.look_up(read)
         # What a feed lists is where the crawl starts: as near as the feed itself.
         depth = link.depth if feed else link.depth + 1
-        visit = Visit(page, judgement, link.depth, link.score, link.evidence)
+        visit = Visit(page, judgement, link.depth, link.score, link.evidence, read.told)
         new = content is None or content.of is None
         with self._stages(Stage.SCORING):
             scored = self._discovery.score(visit, depth) if new and self._leads_on(visit) else {}
         asked_to = self._topic.politeness.noindex == "leave-out" and page.left_out_at(now)
-        return Harvest(page, judgement, feed, content, depth, asked_to and not feed, scored)
+        left_out = asked_to and not feed
+        return Harvest(page, judgement, feed, content, depth, left_out, scored, read.words)
 
     def _leads_on(self, visit: Visit) -> bool:
         followed = leads_on(self._topic.training, visit.judgement, visit.depth)

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from focused.frontier.queued import QueuedLink
+from focused.learning.documents import HashedPage
 from focused.web.page import Judgement, Link, Page
 
 
@@ -72,7 +73,7 @@ class Settled:
 
     A page that is ``left_out`` asked not to be indexed: it guides the crawl and is no harvest.
     ``duplicate_of`` is the page that it repeats, itself no copy; ``same_as`` the first one, copy or
-    not, that it repeats word for word.
+    not, that it repeats word for word. ``words`` are the page's, where they were hashed.
     """
 
     link: QueuedLink
@@ -85,6 +86,7 @@ class Settled:
     same_as: str | None = None
     left_out: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
+    words: HashedPage | None = None
 
     @property
     def brought(self) -> float:

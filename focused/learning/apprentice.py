@@ -16,9 +16,9 @@ its score, which stays a probability.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from focused.learning.calibration import expit
 from focused.learning.correction import Correction
+from focused.learning.documents import HashedPage, hashed
 from focused.learning.evidence import (
     COLUMN,
     FEATURE_NAMES,
@@ -45,14 +46,18 @@ from focused.learning.protocols import (
     Visit,
     WaitingLink,
 )
-from focused.learning.tokens import url_words, words
+from focused.learning.tokens import url_words
+from focused.learning.told_by_links import (
+    ToldByLinks,
+    address_words,
+    anchor_words,
+    told_by,
+    words_of_links,
+)
 from focused.learning.word_worth import WordWorth
 from focused.web.page import Link, Page
-from focused.web.url import host_of, levels_of
+from focused.web.url import levels_of
 
-_ANCHOR_WORDS = 12
-_URL_WORDS = 16
-_CONTEXT_WORDS = 40
 _PAGE_WORDS = 400
 _PAGE_CHARS = 5_000
 
@@ -62,25 +67,11 @@ _FOUND_ENOUGH = 3.0
 
 _ANCHOR, _URL = COLUMN["anchor"], COLUMN["url"]
 _MAX_LOG_ODDS = 12.0
-_MAX_REMEMBERED = 40_000
+# What those of a waiting link stay where it tells more than the one just found.
+_OF_PLACE = [COLUMN[name] for name in ("anchor_words", "page_words", "siblings", "tag_path")]
 
 Floats = NDArray[np.float64]
-
-
-class _Known(NamedTuple):
-    """What the topic model says of a text, and its words; pages repeat their texts."""
-
-    verdict: float
-    words: tuple[str, ...]
-
-
-class _Address(NamedTuple):
-    """What a URL says by itself: the topic model's verdict on its words, those, its place."""
-
-    verdict: float
-    words: tuple[str, ...]
-    levels: int
-    host: str
+Numbers = NDArray[np.intp]
 
 
 class Apprentice:
@@ -91,6 +82,7 @@ class Apprentice:
     """
 
     feature_names = FEATURE_NAMES
+    takes_told = True
 
     def __init__(
         self,
@@ -119,9 +111,6 @@ class Apprentice:
         self._siblings = Places()
         self._tag_paths = Places()
         self._relevance_found = 0.0
-        self._urls: dict[str, _Address] = {}
-        self._anchors: dict[str, _Known] = {}
-        self._contexts: dict[str, _Known] = {}
         self._judge_since = -math.inf
 
     def variant(
@@ -146,66 +135,85 @@ class Apprentice:
         self, visit: Visit, links: Sequence[Link], waiting: Sequence[WaitingLink | None]
     ) -> JoinedScores:
         """Score links of one judged page together with what is known of those that wait."""
+        told, at = self._told_by(visit, links)
+        as_links = self._link_words.evidence(told.words_as_links)
+        as_pages = self._page_words.evidence(told.words_as_pages)
+        rows = self._told_by_page(visit, told, at)
+        rows[:, COLUMN["context_words"]] = as_pages[told.context_places[at]]
         # Before they are held against those that were kept, which were rounded, too.
-        before = [None if told is None else told.anchor for told in waiting]
-        self._meet(links, [anchor for anchor in before if anchor is not None])
-        rows = rounded(self._told_by_page(visit, links), np.float16)
-        joined = join(rows, waiting)
-        here = place_of(visit.page.url)
-        anchors, parents, trails = [], [], []
-        for link, other, leads in zip(links, waiting, joined.leads.tolist(), strict=True):
-            if leads or other is None:
-                anchors.append(link.anchor)
-                parents.append(here)
-                trails.append(place_of(self._urls[link.url].host, link.tag_path))
-            else:
-                anchors.append(other.anchor)
-                parents.append(place_of(other.parent or ""))
-                trails.append(other.trail)
-        addresses = [self._urls[link.url] for link in links]
-        self._tell_by_crawl(rows, addresses, anchors, parents, trails)
+        joined = join(rounded(rows, np.float16), waiting)
+        rows, trails = joined.rows, [told.trails[i] for i in at]
+        rate = self._link_words.rate
+        rows[:, COLUMN["url_words"]] = as_links[at]
+        rows[:, COLUMN["anchor_words"]] = as_links[told.anchor_places[at]]
+        rows[:, COLUMN["page_words"]] = as_pages[told.anchors[at]]
+        rows[:, COLUMN["siblings"]] = self._siblings.evidence_of(place_of(visit.page.url), rate)
+        rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
+        for i in np.flatnonzero(~joined.leads).tolist():
+            # It is asked anew when its turn comes.
+            other = waiting[i]
+            assert other is not None, "another link leads where none waits"
+            rows[i, _OF_PLACE] = [other.evidence[column] for column in _OF_PLACE]
+            trails[i] = other.trail
         rows = rounded(rows, np.float16)
-        scores, worth = self._weighed(rows, addresses)
+        scores, worth = self._weighed(rows, told.levels[at])
         return JoinedScores(scores, rows, worth, joined.leads, trails)
+
+    def _told_by(self, visit: Visit, links: Sequence[Link]) -> tuple[ToldByLinks, Numbers]:
+        """What the links say, and the place of each of ``links`` in it."""
+        if visit.told is None:
+            return told_by(self._judge, links), np.arange(len(links))
+        if len(links) == len(visit.page.links):
+            return visit.told, np.arange(len(links))
+        places = {link.url: place for place, link in enumerate(visit.page.links)}
+        return visit.told, np.array([places[link.url] for link in links], np.intp)
 
     def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
         """Score queued links by what is known now."""
         if len(links) == 1:
             return [self._rescored(links[0])]
-        self._meet(links)
         rows = np.array([link.evidence for link in links]).reshape(-1, len(FEATURE_NAMES))
-        addresses = [self._urls[link.url] for link in links]
-        for i, link in enumerate(links):
-            if link.found_at <= self._judge_since:
-                rows[i, _ANCHOR] = self._anchors[link.anchor].verdict
-                rows[i, _URL] = addresses[i].verdict
-        self._tell_by_crawl(
-            rows,
-            addresses,
-            [link.anchor for link in links],
-            [place_of(link.parent or "") for link in links],
-            [link.trail for link in links],
-        )
+        anew = [link.found_at <= self._judge_since for link in links]
+        if any(anew):
+            self._judge_again(rows, links)
+        words = words_of_links([link.url for link in links], [link.anchor for link in links])
+        urls, anchors = words.of_texts(0, len(links)), words.of_texts(len(links), 2 * len(links))
+        rate = self._link_words.rate
+        parents = [place_of(link.parent or "") for link in links]
+        rows[:, COLUMN["url_words"]] = self._link_words.evidence(urls)
+        rows[:, COLUMN["anchor_words"]] = self._link_words.evidence(anchors)
+        rows[:, COLUMN["page_words"]] = self._page_words.evidence(anchors)
+        rows[:, COLUMN["siblings"]] = self._siblings.evidence(parents, rate)
+        trails = [link.trail for link in links]
+        rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
         rows = rounded(rows, np.float16)
-        scores, worth = self._weighed(rows, addresses)
-        told = zip(scores.tolist(), worth.tolist(), map(tuple, rows.tolist()), strict=True)
-        return [Rescored(*each) for each in told]
+        scores, worth = self._weighed(rows, _levels_of(links))
+        every = zip(scores.tolist(), worth.tolist(), map(tuple, rows.tolist()), strict=True)
+        return [Rescored(*each) for each in every]
+
+    def _judge_again(self, rows: Floats, links: Sequence[WaitingLink]) -> None:
+        """Ask the judge in office about links that were found before it was."""
+        anew = [i for i, link in enumerate(links) if link.found_at <= self._judge_since]
+        asked = [links[i] for i in anew]
+        texts = [*(url_words(link.url) for link in asked), *(link.anchor for link in asked)]
+        verdicts = self._judge.verdicts(texts)
+        rows[anew, _URL], rows[anew, _ANCHOR] = verdicts[: len(anew)], verdicts[len(anew) :]
 
     def _rescored(self, link: WaitingLink) -> Rescored:
         """:meth:`rescore` of one, as each link is at its turn: sooner without arrays."""
-        self._meet([link])
-        anchor, address = self._anchors[link.anchor], self._urls[link.url]
-        row = list(link.evidence)
+        anchor = anchor_words(link.anchor)
+        rows = np.array([link.evidence])
         if link.found_at <= self._judge_since:
-            row[_ANCHOR], row[_URL] = anchor.verdict, address.verdict
+            self._judge_again(rows, [link])
+        row = rows[0]
         rate = self._link_words.rate
-        row[COLUMN["anchor_words"]] = self._link_words.evidence_of(anchor.words)
-        row[COLUMN["url_words"]] = self._link_words.evidence_of(address.words)
-        row[COLUMN["page_words"]] = self._page_words.evidence_of(anchor.words)
+        row[COLUMN["anchor_words"]] = self._link_words.evidence_of(anchor)
+        row[COLUMN["url_words"]] = self._link_words.evidence_of(address_words(link.url))
+        row[COLUMN["page_words"]] = self._page_words.evidence_of(anchor)
         row[COLUMN["siblings"]] = self._siblings.evidence_of(place_of(link.parent or ""), rate)
         row[COLUMN["tag_path"]] = self._tag_paths.evidence_of(link.trail, rate)
-        rows = rounded(np.array([row]), np.float16)
-        scores, worth = self._weighed(rows, [address])
+        rows = rounded(rows, np.float16)
+        scores, worth = self._weighed(rows, _levels_of([link]))
         return Rescored(scores.item(), worth.item(), tuple(rows[0].tolist()))
 
     def judge_changed(self, at: float) -> None:
@@ -215,18 +223,19 @@ class Apprentice:
         at hand, and stay as they were judged.
         """
         self._judge_since = at
-        self._forget()
 
-    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
+    def lesson(
+        self, link: WaitingLink, page: Page, relevance: float, words: HashedPage | None = None
+    ) -> Lesson:
         """What a fetched page teaches; ``relevance`` in [0, 1] is the judge's."""
-        text = " ".join((page.title, *page.headings, page.text[:_PAGE_CHARS]))
+        words = words or hashed(page, most_chars=_PAGE_CHARS)
         return Lesson(
             url=link.url,
             anchor=link.anchor,
             parent=link.parent or "",
             trail=link.trail,
             evidence=tuple(link.evidence) if len(link.evidence) == len(FEATURE_NAMES) else (),
-            words=tuple(dict.fromkeys(words(text)[:_PAGE_WORDS])),
+            words=words.first(_PAGE_WORDS).astype("<u4").tobytes(),
             relevance=relevance,
         )
 
@@ -234,14 +243,11 @@ class Apprentice:
         """Take a lesson in."""
         relevance = lesson.relevance
         self._relevance_found += relevance
-        self._page_words.learn(lesson.words, relevance)
+        self._page_words.learn(np.frombuffer(lesson.words, "<u4"), relevance)
         if not lesson.evidence:  # a seed: nobody's link led there
             return
-        met = self._anchors.get(lesson.anchor), self._urls.get(lesson.url)
-        of_anchor = _anchor_words(lesson.anchor) if met[0] is None else met[0].words
-        of_url = _url_words(url_words(lesson.url)) if met[1] is None else met[1].words
-        of_link = (*of_anchor, *of_url)
-        self._link_words.learn(dict.fromkeys(of_link), relevance)
+        of_link = (*address_words(lesson.url), *anchor_words(lesson.anchor))
+        self._link_words.learn(np.array(of_link, np.uint32), relevance)
         self._siblings.learn(place_of(lesson.parent), relevance)
         self._tag_paths.learn(lesson.trail, relevance)
         if self._learns:
@@ -270,93 +276,29 @@ class Apprentice:
         self._tag_paths = Places.restored(kept["tag_paths"])
         self._correction.restore(kept["correction"])
 
-    def _weighed(self, rows: Floats, addresses: Sequence[_Address]) -> tuple[Floats, Floats]:
+    def _weighed(self, rows: Floats, levels: Floats) -> tuple[Floats, Floats]:
         """Scores and worths of rows of evidence, as they are kept, each of shape (n,)."""
         weights = (self.prior.weights + self._correction.weights) * self._used
         log_odds = self.prior.bias + self._correction.bias + rows @ weights
         log_odds = np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
         # What a link is worth less for its place in its site's tree, in nats.
         lost = _FOUND_ENOUGH / (_FOUND_ENOUGH + self._relevance_found)
-        detour = self._rootward * lost * np.array([each.levels for each in addresses])
+        detour = self._rootward * lost * levels
         return rounded(expit(log_odds), np.float32), rounded(log_odds - detour, np.float32)
 
-    def _told_by_page(self, visit: Visit, links: Sequence[Link]) -> Floats:
-        rows = np.zeros((len(links), len(FEATURE_NAMES)))
-        if not links:
-            return rows
+    def _told_by_page(self, visit: Visit, told: ToldByLinks, at: Numbers) -> Floats:
+        rows = np.zeros((len(at), len(FEATURE_NAMES)))
         relevance = parent_log_odds(visit.judgement)
         rows[:, COLUMN["parent"]] = rows[:, COLUMN["parents"]] = relevance
         rows[:, COLUMN["in_links"]] = 1.0
         rows[:, COLUMN["since"]] = since_relevant(visit)
         rows[:, COLUMN["out_degree"]] = math.log1p(len(visit.page.links))
-        rows[:, COLUMN["navigation"]] = [link.navigation for link in links]
-        rows[:, _ANCHOR] = [self._anchors[link.anchor].verdict for link in links]
-        rows[:, _URL] = [self._urls[link.url].verdict for link in links]
-        # A page repeats its contexts: menus, list items.
-        contexts = {link.context: self._contexts[link.context] for link in links}
-        place = dict(zip(contexts, range(len(contexts)), strict=True))
-        of_words = self._page_words.evidence([each.words for each in contexts.values()])
-        of_texts = np.array([each.verdict for each in contexts.values()])
-        places = [place[link.context] for link in links]
-        rows[:, COLUMN["context"]] = of_texts[places]
-        rows[:, COLUMN["context_words"]] = of_words[places]
+        rows[:, COLUMN["navigation"]] = told.navigation[at]
+        rows[:, _ANCHOR] = told.of_anchors[at]
+        rows[:, _URL] = told.of_urls[at]
+        rows[:, COLUMN["context"]] = told.of_contexts[at]
         return rows
 
-    def _tell_by_crawl(
-        self,
-        rows: Floats,
-        addresses: Sequence[_Address],
-        anchors: Sequence[str],
-        parents: Sequence[int],
-        trails: Sequence[int],
-    ) -> None:
-        """Write the features that the crawl tells; ``parents`` are the linking pages' places."""
-        of_anchors = [self._anchors[anchor].words for anchor in anchors]
-        of_link = self._link_words.evidence([*of_anchors, *(each.words for each in addresses)])
-        rows[:, COLUMN["anchor_words"]] = of_link[: len(rows)]
-        rows[:, COLUMN["url_words"]] = of_link[len(rows) :]
-        rows[:, COLUMN["page_words"]] = self._page_words.evidence(of_anchors)
-        rate = self._link_words.rate
-        rows[:, COLUMN["siblings"]] = self._siblings.evidence(parents, rate)
-        rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
 
-    def _meet(self, links: Sequence[Link | WaitingLink], others: Sequence[str] = ()) -> None:
-        """Ask the topic model about addresses and texts that were not met of late.
-
-        ``others`` are further anchors.
-        """
-        if len(self._urls) + len(self._anchors) + len(self._contexts) > _MAX_REMEMBERED:
-            self._forget()
-        urls = _new((link.url for link in links), self._urls)
-        anchors = _new((*(link.anchor for link in links), *others), self._anchors)
-        seen = (link.context for link in links if isinstance(link, Link))
-        contexts = _new(seen, self._contexts)
-        if not (urls or anchors or contexts):
-            return
-        of_urls = [url_words(url) for url in urls]
-        verdicts = iter(self._judge.verdicts([*of_urls, *anchors, *contexts]).tolist())
-        for url, text in zip(urls, of_urls, strict=True):
-            of_url = _url_words(text)
-            self._urls[url] = _Address(next(verdicts), of_url, levels_of(url), host_of(url))
-        for anchor in anchors:
-            self._anchors[anchor] = _Known(next(verdicts), _anchor_words(anchor))
-        for context in contexts:
-            of_context = tuple(words(context)[:_CONTEXT_WORDS])
-            self._contexts[context] = _Known(next(verdicts), of_context)
-
-    def _forget(self) -> None:
-        self._urls.clear()
-        self._anchors.clear()
-        self._contexts.clear()
-
-
-def _new(texts: Iterable[str], known: Container[str]) -> list[str]:
-    return [text for text in dict.fromkeys(texts) if text not in known]
-
-
-def _url_words(text: str) -> tuple[str, ...]:
-    return tuple(words(text)[:_URL_WORDS])
-
-
-def _anchor_words(anchor: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words(anchor)[:_ANCHOR_WORDS]))
+def _levels_of(links: Sequence[WaitingLink]) -> Floats:
+    return np.array([levels_of(link.url) for link in links], np.float64)

@@ -13,12 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.learning.hash_index import HashIndex
 from focused.learning.tokens import words
+from focused.learning.word_hashes import Hashes, hash_words
 from focused.web.page import Page
 
 HEAD_WEIGHT = 0.4
@@ -31,8 +35,30 @@ _MAX_HEAD_CHARS = 20_000
 
 def page_words(page: Page) -> tuple[list[str], list[str]]:
     """The words of a page's text, and those of its title, headings, description."""
+    return words(page.text[:MAX_TEXT_CHARS]), words(_head_of(page))
+
+
+class HashedPage(NamedTuple):
+    """:func:`page_words` as hashes: of the text, and of title, headings, description."""
+
+    text: Hashes
+    head: Hashes
+
+    def first(self, most: int) -> Hashes:
+        """The first words of the page: of its head, then of its text."""
+        return np.concatenate((self.head[:most], self.text[: max(0, most - len(self.head))]))
+
+
+def hashed(page: Page, *, most_chars: int = MAX_TEXT_CHARS) -> HashedPage:
+    """The words of a page; of its text those of the first ``most_chars``."""
+    words = hash_words((page.text[:most_chars], _head_of(page)))
+    of_text = int(words.lengths[0])
+    return HashedPage(words.hashes[:of_text], words.hashes[of_text:])
+
+
+def _head_of(page: Page) -> str:
     head = " \n".join((page.title, page.description, *page.headings))
-    return words(page.text[:MAX_TEXT_CHARS]), words(head[:_MAX_HEAD_CHARS])
+    return head[:_MAX_HEAD_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +88,29 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
-    def page_vector(self, page: Page) -> DocumentVector:
+    @cached_property
+    def _places(self) -> HashIndex:
+        return HashIndex(hash_words(self.words).hashes)
+
+    def page_vector(self, page: HashedPage) -> DocumentVector:
         """The page's vector; without words when it has none that are known."""
-        return self.vector(*page_words(page))
+        of_text, of_head = self.places_of(page.text), self.places_of(page.head)
+        many = len(of_text) + len(of_head)
+        return self._joined(of_text[of_text >= 0], of_head[of_head >= 0], many)
+
+    def places_of(self, hashes: Hashes) -> NDArray[np.intp]:
+        """Places of words by their hashes, -1 for unknown ones, shape (n,)."""
+        return self._places.places(hashes).astype(np.intp)
 
     def vector(self, text: Sequence[str], head: Sequence[str]) -> DocumentVector:
         """Join a page's two lists of words into one vector."""
-        of_text, of_head = self.ids_of(text), self.ids_of(head)
-        share = (len(of_text) + len(of_head)) / max(len(text) + len(head), 1)
+        return self._joined(self.ids_of(text), self.ids_of(head), len(text) + len(head))
+
+    def _joined(
+        self, of_text: NDArray[np.intp], of_head: NDArray[np.intp], many: int
+    ) -> DocumentVector:
+        """``many`` is the number of all words, known or not."""
+        share = (len(of_text) + len(of_head)) / max(many, 1)
         ids, values = self._weighed(of_text)
         head_ids, head_values = self._weighed(of_head)
         joined = _sorted_once(np.concatenate((ids, head_ids)))[0]

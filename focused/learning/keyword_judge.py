@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from focused.directory.background import background_samples
 from focused.errors import ConfigurationError
 from focused.learning.documents import page_words
+from focused.learning.remembered_verdicts import RememberedVerdicts
 from focused.learning.tokens import words
 from focused.web.page import Judgement, Page
 
@@ -44,6 +45,7 @@ class KeywordJudge:
             raise ConfigurationError("training.keywords: give at least one keyword")
         background = [frozenset(words(sample.text)) for sample in background_samples()]
         self._rarity = [_rarity(phrase, background) for phrase in self._phrases]
+        self._said = RememberedVerdicts(self._verdicts)
 
     def judge(self, page: Page) -> Judgement:
         """Judge one page by its keywords, in the head and in the text."""
@@ -60,6 +62,9 @@ class KeywordJudge:
 
     def verdicts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Evidence of short texts, shape (n,), in nats: two for each rare keyword that is in it."""
+        return self._said.of(texts)
+
+    def _verdicts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         tokens = [words(text) for text in texts]
         rarity = np.array(self._rarity)
         found = [[phrase.count(each) > 0 for phrase in self._phrases] for each in tokens]

@@ -9,8 +9,8 @@ class Lesson(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The link that led to a page, and what the page was.
 
     ``url``, ``anchor``, ``parent``, ``trail`` and ``evidence`` are the link's as
-    it was fetched; a seed has no evidence. ``words`` are the page's, each once,
-    the first ones. ``relevance`` in [0, 1] is the judge's.
+    it was fetched; a seed has no evidence. ``words`` are the hashes of the page's
+    first words, four bytes each, the smallest first. ``relevance`` in [0, 1] is the judge's.
     """
 
     url: str
@@ -18,7 +18,7 @@ class Lesson(msgspec.Struct, frozen=True, array_like=True, gc=False):
     parent: str
     trail: int
     evidence: tuple[float, ...]
-    words: tuple[str, ...]
+    words: bytes
     relevance: float
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from focused.errors import ConfigurationError
 from focused.learning.calibration import Bools, Floats, best_threshold, expit, platt
 from focused.learning.protocols import LinkScorer, ScoredLinks, Visit
+from focused.learning.remembered_verdicts import RememberedVerdicts
 from focused.learning.tokens import words
 from focused.learning.topic_classifier import (
     MAX_LOG_ODDS,
@@ -68,6 +69,7 @@ class EstimatorJudge:
     verdict_slope: float = 1.0
     _column: int = field(init=False, repr=False)
     _nothing: float = field(init=False, repr=False)
+    _said: RememberedVerdicts = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.threshold < 1.0:
@@ -75,6 +77,7 @@ class EstimatorJudge:
         object.__setattr__(self, "_column", _column_of(self.estimator, self.good))
         _try_out(self.estimator, [""], self._column)
         object.__setattr__(self, "_nothing", float(self._log_odds([""])[0]))
+        object.__setattr__(self, "_said", RememberedVerdicts(self._verdicts))
 
     @classmethod
     def calibrated(
@@ -126,13 +129,11 @@ class EstimatorJudge:
 
     def verdicts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Evidence of short texts in nats, shape (n,), within ±MAX_VERDICT_NATS."""
-        # A page repeats its texts (menus, list items); each is judged once.
-        unique = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        if not unique:
-            return np.zeros(0)
-        nats = self.verdict_slope * (self._log_odds(list(unique)) - self._nothing)
-        places = np.fromiter(map(unique.__getitem__, texts), np.intp, len(texts))
-        return np.clip(nats, -MAX_VERDICT_NATS, MAX_VERDICT_NATS)[places]
+        return self._said.of(texts)
+
+    def _verdicts(self, texts: Sequence[str]) -> Floats:
+        nats = self.verdict_slope * (self._log_odds(texts) - self._nothing)
+        return np.asarray(np.clip(nats, -MAX_VERDICT_NATS, MAX_VERDICT_NATS))
 
     def _relevance(self, log_odds: float) -> float:
         return sigmoid(self.slope * log_odds + self.offset)

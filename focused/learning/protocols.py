@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.learning.documents import HashedPage
 from focused.learning.lesson import Lesson
 from focused.web.page import Judgement, Link, Page
+
+if TYPE_CHECKING:
+    from focused.learning.told_by_links import ToldByLinks
 
 
 class WaitingLink(Protocol):
@@ -62,6 +66,14 @@ class TopicJudge(Protocol):
         """
 
 
+@runtime_checkable
+class JudgesWords(TopicJudge, Protocol):
+    """A judge that reads nothing of a page but its words, and takes them hashed."""
+
+    def judge_words(self, page: HashedPage) -> Judgement:
+        """Judge one fetched page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A judged page, and how the crawl came to it.
@@ -69,6 +81,7 @@ class Visit:
     ``depth`` counts links from the nearest seed. ``score`` in [0, 1] and
     ``evidence``, shape (len(feature_names),), are those of the link that led
     here, as they were before the fetch; a seed has score 1 and no evidence.
+    ``told`` is what the page's links say by themselves, when they were read ahead.
     """
 
     page: Page
@@ -76,6 +89,7 @@ class Visit:
     depth: int = 0
     score: float = 1.0
     evidence: Sequence[float] = ()
+    told: ToldByLinks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +159,13 @@ class LearningScorer(LinkScorer, Protocol):
     def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
         """Score queued links, with evidence of their own, by what is known now, in their order."""
 
-    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
-        """What a fetched page of judged ``relevance``, in [0, 1], teaches."""
+    def lesson(
+        self, link: WaitingLink, page: Page, relevance: float, words: HashedPage | None = None
+    ) -> Lesson:
+        """What a fetched page of judged ``relevance``, in [0, 1], teaches.
+
+        ``words`` are the page's, where they were hashed already.
+        """
 
     def learn(self, lesson: Lesson) -> None:
         """Take a lesson in."""
@@ -156,6 +175,13 @@ class LearningScorer(LinkScorer, Protocol):
 
     def restore(self, state: bytes) -> None:
         """Go on where :meth:`state` was taken."""
+
+
+@runtime_checkable
+class TakesTold(LinkScorer, Protocol):
+    """A link scorer that makes use of :attr:`Visit.told`."""
+
+    takes_told: bool
 
 
 @runtime_checkable

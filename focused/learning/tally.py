@@ -1,4 +1,4 @@
-"""Cases and the sum of their relevance, by what they have in common: a word, a place.
+"""Cases and the sum of their relevance, by what they have in common: a place.
 
 The counts lie in arrays, so that many are asked for at once.
 """
@@ -56,9 +56,7 @@ class Tally(Generic[K]):
 
         So many ``cases`` before the first, of so much ``relevance`` in all, hold it.
         """
-        share = (self._relevance[numbers] + relevance) / (self._cases[numbers] + cases)
-        share = np.minimum(np.maximum(share, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
-        return np.asarray(np.log(share / (1.0 - share)))
+        return log_odds_of((self._relevance[numbers] + relevance) / (self._cases[numbers] + cases))
 
     def log_odds_of(self, key: K, relevance: float, cases: float) -> float | None:
         """:meth:`log_odds` of one key; None: it was never met."""
@@ -68,10 +66,6 @@ class Tally(Generic[K]):
         of_key = float(self._relevance[number]), float(self._cases[number])
         share = within_share((of_key[0] + relevance) / (of_key[1] + cases))
         return math.log(share / (1.0 - share))
-
-    def often(self, cases: int) -> NDArray[np.intp]:
-        """The numbers of the keys of more cases than that, ascending."""
-        return np.flatnonzero(self._cases[: len(self)] > cases)
 
     def keep(self, numbers: NDArray[np.intp]) -> None:
         """Forget all keys but those of these numbers, ascending."""
@@ -99,6 +93,12 @@ class Tally(Generic[K]):
 def within_share(mean: float) -> float:
     """A mean relevance in [0, 1], as far from 0 and 1 as those of keys are held."""
     return min(max(mean, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
+
+
+def log_odds_of(shares: Floats) -> Floats:
+    """Of mean relevances in [0, 1], held as :func:`within_share` does, in nats."""
+    held = np.minimum(np.maximum(shares, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
+    return np.asarray(np.log(held / (1.0 - held)))
 
 
 def _numbered(keys: Sequence[K]) -> defaultdict[K, int]:

@@ -96,12 +96,24 @@ def _remembered(text: str) -> tuple[str, ...]:
 def _words(text: str) -> list[str]:
     raw = text.encode("utf-8", _ANY)
     odd = _beyond_ascii(raw)
-    if any(unicodedata.category(char)[0] in "LM" for char in odd):
-        return _wide_words(text if odd.isdisjoint(_UNHEARD_CHARS) else text.translate(_UNHEARD))
     if not odd.isdisjoint(_UNHEARD_CHARS):
-        raw = text.translate(_UNHEARD).encode("utf-8", _ANY)
+        return _words(text.translate(_UNHEARD))
+    if _has_letters(odd):
+        return _wide_words(text)
     runs = raw.translate(_LETTERS_ALONE).decode("ascii").split()
     return [run for run in runs if 1 < len(run) <= MAX_WORD_CHARS]
+
+
+def is_in_ascii_letters(text: str) -> bool:
+    """Whether all that is beyond ASCII in it separates words: quotes, dashes, arrows."""
+    if text.isascii():
+        return True
+    odd = _beyond_ascii(text.encode("utf-8", _ANY))
+    return odd.isdisjoint(_UNHEARD_CHARS) and not _has_letters(odd)
+
+
+def _has_letters(odd: set[str]) -> bool:
+    return any(unicodedata.category(char)[0] in "LM" for char in odd)
 
 
 def _beyond_ascii(raw: bytes) -> set[str]:
@@ -120,7 +132,7 @@ def _wide_words(text: str) -> list[str]:
     found: list[str] = []
     for run in runs:
         if not run.isascii() and unspaced.search(run):
-            found.extend(_mixed_words(run, unspaced))
+            found.extend(filter(_is_word, _mixed_words(run, unspaced)))
         elif _is_word(run):
             found.append(run)
     return found

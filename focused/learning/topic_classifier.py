@@ -17,15 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from focused.learning.calibration import Curve, logit
-from focused.learning.documents import DocumentVector, Vocabulary
+from focused.learning.documents import DocumentVector, HashedPage, Vocabulary, hashed
 from focused.learning.taxonomy import Taxonomy
-from focused.learning.tokens import words
+from focused.learning.word_hashes import words_of
 from focused.web.page import Judgement, Page
 
 MIN_KNOWN_WORDS = 5
@@ -74,6 +73,10 @@ class TopicClassifier:
 
     def judge(self, page: Page) -> Judgement:
         """Judge one page; one with hardly a known word, or a foreign one, gets the prior."""
+        return self.judge_words(hashed(page))
+
+    def judge_words(self, page: HashedPage) -> Judgement:
+        """:meth:`judge` a page by its words."""
         vector = self.vocabulary.page_vector(page)
         calibration = self.calibration
         few = len(vector.ids) < MIN_KNOWN_WORDS
@@ -104,21 +107,14 @@ def short_text_evidence(
     taking their mean: words of one short text repeat each other. Text without
     a known word gives 0.
     """
-    # A page repeats its texts (menus, list items); each is split once.
-    unique = list(dict.fromkeys(texts))
-    tokens = [words(text) for text in unique]
-    lengths = np.fromiter(map(len, tokens), np.intp, len(tokens))
-    flat = [token for part in tokens for token in part]
-    index = vocabulary.index
-    places = np.fromiter(map(index.get, flat, repeat(-1)), np.intp, len(flat))
-    owner = np.repeat(np.arange(len(unique)), lengths)[places >= 0]
-    places = places[places >= 0]
+    told = words_of(texts)
+    places = vocabulary.places_of(told.hashes)
+    known = places >= 0
+    owners, places = told.owners[known], places[known]
     gain = weights[places] * vocabulary.idf[places]
-    total = np.bincount(owner, gain, minlength=len(unique))
-    known = np.bincount(owner, minlength=len(unique))
-    evidence = total / np.sqrt(np.maximum(known, 1))
-    place_of = {text: place for place, text in enumerate(unique)}
-    return evidence[np.fromiter(map(place_of.__getitem__, texts), np.intp, len(texts))]
+    total = np.bincount(owners, gain, minlength=len(texts))
+    many = np.bincount(owners, minlength=len(texts))
+    return total / np.sqrt(np.maximum(many, 1))
 
 
 def sigmoid(log_odds: float) -> float:

@@ -4,22 +4,26 @@ A word shares in the relevance of what it stood on: the words of a followed
 link in that of the page it led to, the words of a page in its own. So the
 words of host, directory and subject tell soon where the topic is, whatever the
 topic model was taught. Only judged relevance comes in here, never a label.
+
+Words are counted in a table of fixed length by their hash (Weinberger, Dasgupta,
+Langford, Smola, Attenberg 2009, "Feature hashing for large scale multitask
+learning"): two words that share a slot share their worth.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.learning.tally import Tally, within_share
+from focused.learning.tally import log_odds_of, within_share
+from focused.learning.word_hashes import Hashes, Words
 
-MAX_WORDS = 200_000
-"""Words remembered, some 150 bytes each; beyond it those met once are forgotten."""
+SLOT_BITS = 20
+"""A million slots of 8 bytes: of 50,000 words one in twenty shares its own."""
 
 MAX_WORDS_NATS = 6.0
 
@@ -27,71 +31,79 @@ MAX_WORDS_NATS = 6.0
 # against it. Counted in relevance, not in cases: where hardly a page is on topic, the small
 # relevances of a few links are noise.
 _MEAN_RELEVANCE = 2.0
+_BITS_LEFT = 32 - SLOT_BITS
+_SHIFT = np.uint32(_BITS_LEFT)
+_CASES, _RELEVANCE = 0, 1
 
 
 class WordWorth:
     """Counts cases and the sum of their relevance, by word."""
 
-    def __init__(self, max_words: int = MAX_WORDS) -> None:
-        self._max_words = max_words
-        self._words: Tally[str] = Tally()
+    def __init__(self) -> None:
+        # What is of one word lies together.
+        self._counts = np.zeros((1 << SLOT_BITS, 2), np.float32)
         self._all_cases = 0
         self._all_relevance = 0.0
-
-    def __len__(self) -> int:
-        return len(self._words)
 
     @property
     def rate(self) -> float:
         """The mean relevance of all cases, in (0, 1)."""
         return (self._all_relevance + 0.5) / (self._all_cases + 1.0)
 
-    def learn(self, words: Collection[str], relevance: float) -> None:
-        """One case: its words, each once, and its ``relevance`` in [0, 1]."""
-        self._words.add(words, relevance)
+    def learn(self, words: Hashes, relevance: float) -> None:
+        """One case: its words, each of which counts once, and its ``relevance`` in [0, 1]."""
+        # What is added to a slot twice in one statement is added once.
+        self._counts[_slots(words)] += np.array((1.0, relevance), np.float32)
         self._all_cases += 1
         self._all_relevance += relevance
-        if len(self) > self._max_words:
-            # Words met once go, and when that is too little, the longest known stay.
-            self._words.keep(self._words.often(1)[: self._max_words // 2])
 
-    def evidence(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        """How much each text's words speak for what they stand on, in nats within ±6, shape (n,).
+    def evidence(self, texts: Words) -> NDArray[np.float64]:
+        """How much each text's words speak for what they stand on, in nats within ±6, shape (m,).
 
         The sum over known words of their share's log-odds less the crawl's,
         over the root of their number: words of one text repeat each other.
         0: all unknown.
         """
-        many = len(texts)
-        lengths = np.fromiter(map(len, texts), np.intp, many)
-        numbers = self._words.numbers_of(chain.from_iterable(texts), int(lengths.sum()))
-        met = numbers >= 0
-        owner = np.repeat(np.arange(many), lengths)[met]
+        many = len(texts.lengths)
+        counts = self._counts.take(_slots(texts.hashes), axis=0)
+        met = counts[:, _CASES] > 0.0
+        counts, owners = counts[met], texts.owners[met]
         mean = within_share(self.rate)
-        worth = self._words.log_odds(numbers[met], _MEAN_RELEVANCE, _MEAN_RELEVANCE / mean)
-        total = np.bincount(owner, worth - math.log(mean / (1.0 - mean)), minlength=many)
-        told = total / np.sqrt(np.maximum(np.bincount(owner, minlength=many), 1))
+        cases, relevance = counts.astype(np.float64).T
+        share = (relevance + _MEAN_RELEVANCE) / (cases + _MEAN_RELEVANCE / mean)
+        worth = log_odds_of(share) - math.log(mean / (1.0 - mean))
+        total = np.bincount(owners, worth, minlength=many)
+        told = total / np.sqrt(np.maximum(np.bincount(owners, minlength=many), 1))
         return np.minimum(np.maximum(told, -MAX_WORDS_NATS), MAX_WORDS_NATS)
 
-    def evidence_of(self, text: Sequence[str]) -> float:
+    def evidence_of(self, words: Sequence[int]) -> float:
         """:meth:`evidence` of one short text, for which arrays are not worth their making."""
         mean = within_share(self.rate)
         of_mean, cases = math.log(mean / (1.0 - mean)), _MEAN_RELEVANCE / mean
-        told = [self._words.log_odds_of(word, _MEAN_RELEVANCE, cases) for word in text]
-        worths = [each - of_mean for each in told if each is not None]
-        if not worths:
-            return 0.0
-        total = sum(worths) / math.sqrt(len(worths))
-        return max(-MAX_WORDS_NATS, min(MAX_WORDS_NATS, total))
+        total, many = 0.0, 0
+        for word in words:
+            met, relevance = self._counts[word >> _BITS_LEFT].tolist()
+            if met:
+                share = within_share((relevance + _MEAN_RELEVANCE) / (met + cases))
+                total += math.log(share / (1.0 - share)) - of_mean
+                many += 1
+        told = total / math.sqrt(max(many, 1))
+        return max(-MAX_WORDS_NATS, min(MAX_WORDS_NATS, told))
 
     def state(self) -> Any:
         """All that is known, as plain data; see :meth:`restored`."""
-        return [self._all_cases, self._all_relevance, list(self._words), *self._words.counts()]
+        met = np.flatnonzero(self._counts[:, _CASES])
+        counts = self._counts[met].astype("<f4").tobytes()
+        return [self._all_cases, self._all_relevance, met.astype("<u4").tobytes(), counts]
 
     @classmethod
-    def restored(cls, state: Any, max_words: int = MAX_WORDS) -> WordWorth:
-        """What :meth:`state` gave, in the same order of words."""
-        worth = cls(max_words)
-        worth._all_cases, worth._all_relevance, *words = state
-        worth._words = Tally.restored(*words)
+    def restored(cls, state: Any) -> WordWorth:
+        """What :meth:`state` gave."""
+        worth = cls()
+        worth._all_cases, worth._all_relevance, met, counts = state
+        worth._counts[np.frombuffer(met, "<u4")] = np.frombuffer(counts, "<f4").reshape(-1, 2)
         return worth
+
+
+def _slots(hashes: Hashes) -> NDArray[np.intp]:
+    return (hashes >> _SHIFT).astype(np.intp)

@@ -8,7 +8,7 @@ number it stands a tenth above what was counted when it was set.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 from focused.archive import WARC_FILE, Archive, link_rows
 from focused.frontier.journal import Journal
 from focused.frontier.store import StateStore
-from focused.learning import tokens
+from focused.learning import word_hashes
 from focused.learning.apprentice import Apprentice
 from focused.learning.topic_classifier import TopicClassifier
 from focused.recorded.warc_records import StoredRecord, read_responses
@@ -92,9 +92,9 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
             count_method(patch, StateStore, name, count=reads)
     return {
         "trees": count_calls(patch, LexborHTMLParser),
-        "judged": count_method(patch, TopicClassifier, "judge"),
+        "judged": count_method(patch, TopicClassifier, "judge_words"),
         "verdicts": count_method(patch, TopicClassifier, "verdicts"),
-        "tokenised": count_calls(patch, tokens._words, len),
+        "hashed": count_calls(patch, word_hashes._hash_together, _chars),
         "scored": count_method(patch, Apprentice, "score_joined", _links_scored),
         "rescored": count_method(patch, Apprentice, "rescore"),
         "lessons": count_method(patch, Apprentice, "learn"),
@@ -104,6 +104,10 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
         "rows": count_method(patch, Archive, "append"),
         "reads": reads,
     }
+
+
+def _chars(texts: Sequence[str]) -> int:
+    return sum(map(len, texts))
 
 
 def _links_scored(_: Apprentice, visit: object, links: list[object], waiting: object) -> int:
@@ -137,9 +141,10 @@ def test_the_topic_model_is_asked_once_about_all_texts_of_a_page_s_links(counted
     assert counted["verdicts"].calls <= 1.1 * len(counted.pages)
 
 
-def test_a_page_is_tokenised_a_few_times_over(counted):
-    """For the judge, for the lesson, and with what stands around its links."""
-    assert counted["tokenised"].amount <= 4.4 * counted.chars
+def test_the_words_of_a_page_are_hashed_once_and_those_around_its_links(counted):
+    """Judge and lesson share them; all texts of its links are hashed together."""
+    assert counted["hashed"].calls <= 2.2 * len(counted.pages)
+    assert counted["hashed"].amount <= 3.6 * counted.chars
 
 
 def test_hardly_more_links_are_scored_again_than_have_their_turn(counted):

@@ -13,6 +13,7 @@ from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.lesson import Lesson
 from focused.learning.link_prior import LinkPrior
 from focused.learning.protocols import Visit
+from focused.learning.word_hashes import hash_words
 from focused.web.page import Judgement, Link, Page
 
 HOME = "https://home.example/page"
@@ -78,7 +79,7 @@ def lesson(
     features: Mapping[str, float] = MappingProxyType({}),
 ) -> Lesson:
     row = tuple(features.get(name, 0.0) for name in FEATURE_NAMES)
-    return Lesson(url, anchor, parent, trail, row, tuple(words), relevance)
+    return Lesson(url, anchor, parent, trail, row, hash_words(words).hashes.tobytes(), relevance)
 
 
 def a_crawls_lessons(count: int, seed: int = 1) -> list[Lesson]:

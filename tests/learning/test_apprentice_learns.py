@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from focused.frontier.queued import QueuedLink
-from focused.learning import apprentice as module
 from focused.learning.apprentice import Apprentice
 from focused.learning.calibration import expit
+from focused.learning.documents import hashed
 from focused.learning.evidence import FEATURE_NAMES
 from focused.learning.lesson import Lesson
 from focused.learning.protocols import Visit
+from focused.learning.word_hashes import hash_of, hash_words
 from focused.web.page import Link, Page
 from tests.learning.pupils import (
     HOME,
     LINKS,
     PLAIN,
     PRIOR,
-    KeywordJudge,
     a_crawls_lessons,
     lesson,
     new_pupil,
@@ -87,19 +87,26 @@ def test_links_in_a_place_that_paid_are_worth_more_on_other_pages_of_the_site(ap
     assert "tag_path" not in asked(apprentice, other_site, other_page)
 
 
-def test_a_lesson_holds_the_link_as_it_was_fetched_and_the_pages_words_once(apprentice):
+def test_a_lesson_holds_the_link_as_it_was_fetched_and_the_first_words_of_the_page(apprentice):
     (link,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="go", tag_path="p/a")])
     page = Page(link.url, title="Whale", headings=("Sea",), text="the whale in the sea")
     found = apprentice.lesson(link, page, 0.7)
     assert (found.url, found.anchor, found.parent) == (link.url, "go", HOME)
     assert (found.trail, found.evidence, found.relevance) == (link.trail, link.evidence, 0.7)
-    assert found.words == ("whale", "sea", "the", "in")
+    words = ["whale", "sea", "the", "whale", "in", "the", "sea"]
+    assert np.frombuffer(found.words, "<u4").tolist() == list(map(hash_of, words))
+
+
+def test_words_that_were_hashed_for_the_judge_serve_the_lesson(apprentice):
+    (link,) = queued(apprentice, seen(), [PLAIN])
+    page = Page(link.url, title="Whale", text="the whale in the sea")
+    assert apprentice.lesson(link, page, 0.7, hashed(page)) == apprentice.lesson(link, page, 0.7)
 
 
 def test_a_lesson_of_an_endless_page_is_short(apprentice):
     (link,) = queued(apprentice, seen(), [PLAIN])
     endless = Page(link.url, text=" ".join(map("".join, product(ascii_lowercase, repeat=3))))
-    assert len(apprentice.lesson(link, endless, 0.7).words) == 400
+    assert len(apprentice.lesson(link, endless, 0.7).words) == 4 * 400
 
 
 def test_a_seed_teaches_the_words_of_its_page_and_nothing_of_links(apprentice):
@@ -230,27 +237,6 @@ def test_a_variant_has_learned_nothing_yet_and_shares_nothing():
     assert answers(pupil) == before
 
 
-def test_what_many_pages_link_to_is_asked_of_the_topic_model_once():
-    judge = KeywordJudge()
-    pupil = Apprentice(judge, PRIOR)
-    menu = [Link(f"https://home.example/menu{n}", f"menu {n}") for n in range(5)]
-    pupil.score(seen(), menu)
-    first = len(judge.asked)
-    pupil.score(seen(url="https://home.example/second"), menu)
-    assert [text for text in judge.asked[first:] if text] == []
-
-
-def test_memory_of_addresses_is_bounded_and_what_is_forgotten_is_asked_again(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_REMEMBERED", 100)
-    judge = KeywordJudge()
-    pupil = Apprentice(judge, PRIOR)
-    pages = [[Link(f"https://home.example/{p}-{n}") for n in range(50)] for p in range(10)]
-    scores = [pupil.score(seen(), links).scores.tolist() for links in pages]
-    judge.asked.clear()
-    assert pupil.score(seen(), pages[0]).scores.tolist() == scores[0]
-    assert len([text for text in judge.asked if text]) == 50
-
-
 @settings(deadline=None)
 @given(
     st.lists(
@@ -261,7 +247,9 @@ def test_memory_of_addresses_is_bounded_and_what_is_forgotten_is_asked_again(mon
             parent=st.text(),
             trail=st.integers(0, 2**64 - 1),
             evidence=st.just((0.0,) * len(FEATURE_NAMES)) | st.just(()),
-            words=st.lists(st.text(), max_size=3).map(tuple),
+            words=st.lists(st.text(), max_size=3).map(
+                lambda some: hash_words(some).hashes.tobytes()
+            ),
             relevance=st.floats(0, 1),
         )
     ).map(lambda some: some * 9)

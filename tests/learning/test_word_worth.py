@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from focused.learning.word_worth import MAX_WORDS_NATS, WordWorth
+from focused.learning.word_hashes import Words, hash_of
+from focused.learning.word_worth import MAX_WORDS_NATS, SLOT_BITS, WordWorth
 
 lessons = st.lists(
     st.tuples(st.sets(st.sampled_from("abcdefgh"), max_size=5), st.floats(0, 1)), max_size=40
 )
 
 
+def hashes(words: Collection[str]) -> NDArray[np.uint32]:
+    return np.array(list(map(hash_of, words)), np.uint32)
+
+
+def as_words(texts: Sequence[Sequence[str]]) -> Words:
+    flat = [word for text in texts for word in text]
+    return Words(hashes(flat), np.array(list(map(len, texts)), np.intp))
+
+
 def taught(*cases: tuple[str, float], times: int = 10) -> WordWorth:
     worth = WordWorth()
     for text, relevance in cases * times:
-        worth.learn(text.split(), relevance)
+        worth.learn(hashes(text.split()), relevance)
     return worth
 
 
 def told(worth: WordWorth, *words: str) -> float:
     """What one text of these words is told."""
-    return float(worth.evidence([words])[0])
+    return float(worth.evidence(as_words([words]))[0])
 
 
 def test_words_never_met_say_nothing():
@@ -52,9 +65,9 @@ def test_what_stands_on_everything_says_nothing():
 
 def test_a_word_says_more_the_more_often_it_was_met():
     once, often = (taught(("ledger", 0.1), times=50) for _ in range(2))
-    once.learn(["whale"], 0.9)
+    once.learn(hashes(["whale"]), 0.9)
     for _ in range(10):
-        often.learn(["whale"], 0.9)
+        often.learn(hashes(["whale"]), 0.9)
     assert told(often, "whale") > told(once, "whale") > 0.0
 
 
@@ -67,7 +80,7 @@ def test_two_words_that_say_the_same_do_not_count_double():
 def test_small_relevances_are_noise_where_nothing_is_on_topic():
     worth = taught(("ledger", 0.01), times=200)
     for _ in range(5):
-        worth.learn(["tariff"], 0.05)
+        worth.learn(hashes(["tariff"]), 0.05)
     assert 0.0 < told(worth, "tariff") < 0.3
 
 
@@ -76,34 +89,34 @@ def test_the_rate_is_the_mean_relevance_of_what_was_met():
     assert WordWorth().rate == 0.5
 
 
-def test_the_memory_is_bounded_and_words_met_again_are_kept():
-    worth = WordWorth(max_words=50)
-    for n in range(500):
-        word = "".join(chr(97 + int(digit)) for digit in f"{n:04}")
-        worth.learn([word, "whale" if n % 2 else "trade"], float(n % 2))
-        assert len(worth) <= 50
-    assert told(worth, "whale") > 0.0
+def test_two_words_that_share_a_slot_share_their_worth():
+    slots: dict[int, str] = {}
+    for letters in product("abcdefgh", repeat=4):
+        word = "".join(letters)
+        other = slots.setdefault(hash_of(word) >> 32 - SLOT_BITS, word)
+        if other != word:
+            break
+    assert told(taught((word, 0.9), ("ledger", 0.1)), other) > 0.5
 
 
 @given(lessons, st.lists(st.sampled_from("abcdefghij")))
 def test_evidence_stays_within_its_bounds_and_the_rate_between_0_and_1(cases, words):
     worth = WordWorth()
     for each, relevance in cases:
-        worth.learn(each, relevance)
+        worth.learn(hashes(each), relevance)
     assert abs(told(worth, *words)) <= MAX_WORDS_NATS
     assert 0.0 < worth.rate < 1.0
 
 
 @given(lessons, lessons)
 def test_restored_it_goes_on_as_if_nothing_had_been(before, after):
-    worth = WordWorth(max_words=6)
+    worth = WordWorth()
     for words, relevance in before:
-        worth.learn(sorted(words), relevance)
-    again = WordWorth.restored(worth.state(), max_words=6)
+        worth.learn(hashes(words), relevance)
+    again = WordWorth.restored(worth.state())
     for words, relevance in after:
-        worth.learn(sorted(words), relevance)
-        again.learn(sorted(words), relevance)
-    # The order of words too: it says what is forgotten first.
+        worth.learn(hashes(words), relevance)
+        again.learn(hashes(words), relevance)
     assert again.state() == worth.state()
     assert again.rate == worth.rate
     assert told(again, *"abcdefgh") == told(worth, *"abcdefgh")
@@ -114,19 +127,23 @@ def test_each_lesson_counts_at_once_and_asking_in_between_changes_nothing(cases)
     asked, silent = WordWorth(), WordWorth()
     for words, relevance in cases:
         for worth in (asked, silent):
-            worth.learn(words, relevance)
-        answers = asked.evidence("abcdefgh")
-        assert np.array_equal(answers, WordWorth.restored(silent.state()).evidence("abcdefgh"))
+            worth.learn(hashes(words), relevance)
+        answers = asked.evidence(as_words("abcdefgh"))
+        assert np.array_equal(
+            answers, WordWorth.restored(silent.state()).evidence(as_words("abcdefgh"))
+        )
 
 
 @given(lessons, st.lists(st.lists(st.sampled_from("abcdefghij"), max_size=6), max_size=8))
 def test_many_texts_are_told_what_each_is_told_alone(cases, texts):
     worth = WordWorth()
     for words, relevance in cases:
-        worth.learn(sorted(words), relevance)
-    assert worth.evidence(texts).tolist() == [told(worth, *text) for text in texts]
-    assert [worth.evidence_of(text) for text in texts] == pytest.approx(worth.evidence(texts))
-    assert worth.evidence(texts) == pytest.approx([plainly(cases, text) for text in texts])
+        worth.learn(hashes(words), relevance)
+    together = worth.evidence(as_words(texts))
+    assert together.tolist() == [told(worth, *text) for text in texts]
+    alone = [worth.evidence_of(list(map(hash_of, text))) for text in texts]
+    assert alone == pytest.approx(together)
+    assert together == pytest.approx([plainly(cases, text) for text in texts], rel=1e-4, abs=1e-5)
 
 
 def plainly(cases: list[tuple[set[str], float]], text: list[str]) -> float:

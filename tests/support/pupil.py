@@ -50,9 +50,13 @@ class Pupil(WhaleScorer):
         score = self.second_thoughts.get(link.url, before)
         return Rescored(score, log_odds_within(score), tuple(link.evidence))
 
-    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
+    def lesson(
+        self, link: WaitingLink, page: Page, relevance: float, words: object = None
+    ) -> Lesson:
         evidence = tuple(link.evidence)
-        return Lesson(link.url, link.anchor, link.parent or "", link.trail, evidence, (), relevance)
+        return Lesson(
+            link.url, link.anchor, link.parent or "", link.trail, evidence, b"", relevance
+        )
 
     def learn(self, lesson: Lesson) -> None:
         self.heard.append(lesson.url)

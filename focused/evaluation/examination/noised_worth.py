@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from focused.learning.documents import HashedPage
 from focused.learning.lesson import Lesson
 from focused.learning.protocols import (
     JoinedScores,
@@ -61,9 +62,11 @@ class NoisedWorth:
             for each, link in zip(again, links, strict=True)
         ]
 
-    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
+    def lesson(
+        self, link: WaitingLink, page: Page, relevance: float, words: HashedPage | None = None
+    ) -> Lesson:
         """The scorer's own."""
-        return self._scorer.lesson(link, page, relevance)
+        return self._scorer.lesson(link, page, relevance, words)
 
     def learn(self, lesson: Lesson) -> None:
         """Teach the scorer."""
