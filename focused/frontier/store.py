@@ -23,7 +23,7 @@ from focused.frontier import environment
 from focused.frontier.environment import SETS, TABLES
 from focused.frontier.journal import Journal, Step
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 # A disk that took a part of what was written is an lmdb.Error without a name of its own.
 _DISK_ERRORS = (lmdb.Error, OSError)
 _PUT, _DELETE, _ADD, _DISCARD = range(4)

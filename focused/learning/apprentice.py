@@ -77,8 +77,8 @@ Numbers = NDArray[np.intp]
 class Apprentice:
     """A :class:`focused.learning.protocols.LearningScorer`; one crawl's own.
 
-    Memory: at most two tables of words, two of places and the last lessons,
-    some 200 MB when all are full; a crawl of a thousand pages needs a few.
+    Memory: two tables of words, 8 MB each, two of places, 30 MB each when they are full, and the
+    last lessons.
     """
 
     feature_names = FEATURE_NAMES

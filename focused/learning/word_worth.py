@@ -33,15 +33,14 @@ MAX_WORDS_NATS = 6.0
 _MEAN_RELEVANCE = 2.0
 _BITS_LEFT = 32 - SLOT_BITS
 _SHIFT = np.uint32(_BITS_LEFT)
-_CASES, _RELEVANCE = 0, 1
 
 
 class WordWorth:
     """Counts cases and the sum of their relevance, by word."""
 
     def __init__(self) -> None:
-        # What is of one word lies together.
-        self._counts = np.zeros((1 << SLOT_BITS, 2), np.float32)
+        # A word's cases, and as imaginary part their relevance: one number to fetch, and to add.
+        self._counts = np.zeros(1 << SLOT_BITS, np.complex64)
         self._all_cases = 0
         self._all_relevance = 0.0
 
@@ -53,7 +52,7 @@ class WordWorth:
     def learn(self, words: Hashes, relevance: float) -> None:
         """One case: its words, each of which counts once, and its ``relevance`` in [0, 1]."""
         # What is added to a slot twice in one statement is added once.
-        self._counts[_slots(words)] += np.array((1.0, relevance), np.float32)
+        self._counts[_slots(words)] += complex(1.0, relevance)
         self._all_cases += 1
         self._all_relevance += relevance
 
@@ -65,12 +64,11 @@ class WordWorth:
         0: all unknown.
         """
         many = len(texts.lengths)
-        counts = self._counts.take(_slots(texts.hashes), axis=0)
-        met = counts[:, _CASES] > 0.0
-        counts, owners = counts[met], texts.owners[met]
+        counts = self._counts.take(_slots(texts.hashes))
+        met = counts.real > 0.0
+        counts, owners = counts[met].astype(np.complex128), texts.owners[met]
         mean = within_share(self.rate)
-        cases, relevance = counts.astype(np.float64).T
-        share = (relevance + _MEAN_RELEVANCE) / (cases + _MEAN_RELEVANCE / mean)
+        share = (counts.imag + _MEAN_RELEVANCE) / (counts.real + _MEAN_RELEVANCE / mean)
         worth = log_odds_of(share) - math.log(mean / (1.0 - mean))
         total = np.bincount(owners, worth, minlength=many)
         told = total / np.sqrt(np.maximum(np.bincount(owners, minlength=many), 1))
@@ -82,9 +80,9 @@ class WordWorth:
         of_mean, cases = math.log(mean / (1.0 - mean)), _MEAN_RELEVANCE / mean
         total, many = 0.0, 0
         for word in words:
-            met, relevance = self._counts[word >> _BITS_LEFT].tolist()
+            met = self._counts.item(word >> _BITS_LEFT)
             if met:
-                share = within_share((relevance + _MEAN_RELEVANCE) / (met + cases))
+                share = within_share((met.imag + _MEAN_RELEVANCE) / (met.real + cases))
                 total += math.log(share / (1.0 - share)) - of_mean
                 many += 1
         told = total / math.sqrt(max(many, 1))
@@ -92,8 +90,8 @@ class WordWorth:
 
     def state(self) -> Any:
         """All that is known, as plain data; see :meth:`restored`."""
-        met = np.flatnonzero(self._counts[:, _CASES])
-        counts = self._counts[met].astype("<f4").tobytes()
+        met = np.flatnonzero(self._counts)
+        counts = self._counts[met].astype("<c8").tobytes()
         return [self._all_cases, self._all_relevance, met.astype("<u4").tobytes(), counts]
 
     @classmethod
@@ -101,7 +99,7 @@ class WordWorth:
         """What :meth:`state` gave."""
         worth = cls()
         worth._all_cases, worth._all_relevance, met, counts = state
-        worth._counts[np.frombuffer(met, "<u4")] = np.frombuffer(counts, "<f4").reshape(-1, 2)
+        worth._counts[np.frombuffer(met, "<u4")] = np.frombuffer(counts, "<c8")
         return worth
 
 
