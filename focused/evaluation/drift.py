@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from scipy.stats import fisher_exact
 
 from focused.labels.estimate import Share, Stratum, share_of, total_share
 from focused.labels.label import Label
@@ -105,6 +104,8 @@ def _warnings(
     (early, early_of), (late, late_of) = halves
     if early_of + late_of < FEW_LABELS or not early_of or not late_of:
         return
+    from scipy.stats import fisher_exact  # slow to import, and seldom asked
+
     table = [[early, early_of - early], [late, late_of - late]]
     if fisher_exact(table, alternative="greater").pvalue < _CHANCE:
         yield (

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 _CONFIDENCE = 0.95
 
@@ -61,7 +61,8 @@ def total_share(strata: Sequence[Stratum], none_good: int = 0) -> Share | None:
         mean += weight * good / (good + bad)
         variance += weight**2 * good * bad / ((good + bad) ** 2 * (good + bad + 1.0))
     size = mean * (1.0 - mean) / variance - 1.0
-    low, high = beta.interval(_CONFIDENCE, mean * size, (1.0 - mean) * size)
+    tail = (1.0 - _CONFIDENCE) / 2.0
+    low, high = betaincinv(mean * size, (1.0 - mean) * size, (tail, 1.0 - tail))
     # A share of none or all is its interval's end, and no label can tell otherwise.
     low, high = min(float(low), value), max(float(high), value)
     part = whole / (whole + none_good)

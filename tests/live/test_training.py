@@ -113,6 +113,8 @@ SLOW_TO_IMPORT = (
     "joblib",
     "aiohttp",
     "rich",
+    "scipy.stats",
+    "scipy.optimize",
 )
 
 
