@@ -24,6 +24,7 @@ from itertools import compress
 
 from msgspec import structs
 
+from focused.crawl.order import MOVED
 from focused.crawl.policy import Policy
 from focused.crawl.steps import Settled
 from focused.frontier.frontier import Frontier, NotYet, Offer
@@ -36,8 +37,6 @@ from focused.learning.protocols import FollowsJudge, LearningScorer, Rescored
 
 # A bound on the time of one turn; the last link is then taken as it is.
 _RESCORED_A_TURN = 50
-# A link that fell or rose by less, in priority, stays where it is: a move costs three writes.
-_MOVED = 0.02
 # Measured on recorded webs (docs/apprentice.md): all links of all hosts are hardly worth more.
 _PAGES_UNTIL_SCORED_AGAIN = 25
 _BEST_SCORED_AGAIN = 500
@@ -113,7 +112,7 @@ class Apprenticeship:
                 offer = self._frontier.offer(now, patience_s)
                 continue
             link = self._scored_again(self._learner, offer.link, offer.found)
-            if link.priority >= offer.link.priority - _MOVED:
+            if link.priority >= offer.link.priority - MOVED:
                 return replace(offer, link=link)
             self._frontier.requeue(offer, link, now)
             offer = self._frontier.offer(now, patience_s)
@@ -140,7 +139,7 @@ class Apprenticeship:
             told = next(again) if is_scored else None
             if told is not None:
                 priority = self._ordering(told.worth, number)
-                if abs(priority - link.priority) > _MOVED:
+                if abs(priority - link.priority) > MOVED:
                     moved.append(_with(link, told, priority))
                     continue
             moved.append(link)

@@ -140,7 +140,7 @@ class BarrenPlaces:
 
     def closed(self, url: str) -> Closed | None:
         """The narrowest closed place that a normalised URL stands in, or None."""
-        if not self._touched or not self._may_be_closed(url):
+        if not self._touched or not self.are_closed_at(host_of(url)):
             return None
         for place in places_of(url):
             found = self._closed.get(_key(place.name))
@@ -151,6 +151,12 @@ class BarrenPlaces:
                 continue
             return found
         return None
+
+    def are_closed_at(self, host: str) -> bool:
+        """Whether a place on the host is closed, or of its domain."""
+        return bool(self._touched) and (
+            host in self._touched or f"*.{registered_domain(host)}" in self._touched
+        )
 
     def take(self, url: str, verdict: Verdict) -> list[Closed]:
         """Take in what the page of a normalised URL was; return the places that this closes."""
@@ -204,10 +210,6 @@ class BarrenPlaces:
     def _account(self, place: Place) -> _Account:
         raw = self._store.get("trap_places", _key(place.name))
         return _Account() if raw is None else _Account(*_ROW.unpack(raw))
-
-    def _may_be_closed(self, url: str) -> bool:
-        host = host_of(url)
-        return host in self._touched or f"*.{registered_domain(host)}" in self._touched
 
     def _is_proven(self, host: str) -> bool:
         if host in self._chosen:

@@ -97,7 +97,7 @@ class Crawl:
             policy.ordering,
             self.frontier,
             self.counters,
-            self._care.closed,
+            self._care,
             self.traps,
             nofollow=topic.politeness.nofollow,
         )

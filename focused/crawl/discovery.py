@@ -7,7 +7,7 @@ fetched, or was settled already; one that waits is, for it may move up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -15,13 +15,14 @@ from msgspec.structs import replace
 
 from focused.archive import LinkRow
 from focused.crawl.counters import Counters
-from focused.crawl.order import worth_of
+from focused.crawl.host_care import HostCare
+from focused.crawl.order import MOVED, worth_of
 from focused.crawl.steps import ScoredLink, Settled
 from focused.crawl.traps import Traps
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
-from focused.learning.evidence import FEATURE_NAMES, join
+from focused.learning.evidence import FEATURE_NAMES, is_full, join
 from focused.learning.protocols import LearningScorer, LinkScorer, Visit
 from focused.topic import Scope
 from focused.web.page import Link, Page
@@ -41,23 +42,21 @@ class Discovery:
         ordering: Ordering,
         frontier: Frontier,
         counters: Counters,
-        closed: Callable[[str], str | None],
+        care: HostCare,
         traps: Traps,
         *,
         nofollow: bool = True,
     ) -> None:
-        """``closed`` tells why a normalised URL need not be queued though it is in scope.
-
-        ``nofollow`` False follows also what pages ask not to.
-        """
+        """``nofollow`` False follows also what pages ask not to."""
         self._obeys_nofollow = nofollow
         self._filter = ScopeFilter(scope)
-        self._closed = closed
+        self._care = care
         self._traps = traps
         self._scorer = scorer
         # Asked once: whether an object has all methods of a protocol takes tens of microseconds.
         self._learner = scorer if isinstance(scorer, LearningScorer) else None
         self._learns = self._learner is not None
+        self._joins = self._learns and scorer.feature_names == FEATURE_NAMES
         self._ordering = ordering
         self._frontier = frontier
         self._counters = counters
@@ -68,7 +67,7 @@ class Discovery:
         ``depth`` is theirs.
         """
         page = visit.page
-        allowed = [link for link in page.links if self._may_follow(page, link, depth)]
+        allowed = self._allowed(page, depth)
         keys = [link_key(link.url) for link in allowed]
         hosts = [host_of(link.url) for link in allowed]
         known = self._frontier.known_among(list(zip(hosts, keys, strict=True)))
@@ -118,26 +117,41 @@ class Discovery:
         hops: int = 0,
     ) -> None:
         """Push a page's scored links, in document order; ``hops`` is how far a feed's lead on."""
-        for url, found in scored.items():
-            before = found.before
-            self._frontier.push(
-                QueuedLink(
-                    key=link_key(url),
-                    url=url,
-                    host=host_of(url),
-                    priority=self._ordering(found.worth, self._frontier.found),
-                    score=found.score,
-                    depth=depth,
-                    parent=before.parent if before else parent.url,
-                    anchor=before.anchor if before else found.link.anchor[:_MAX_ANCHOR_CHARS],
-                    evidence=found.evidence,
-                    found_at=now,
-                    hops=hops,
-                    trail=found.trail,
-                ),
-                now,
-                joined=self._learns,
-            )
+        links = (
+            self._queued(parent, url, found, depth, now, hops)
+            for url, found in scored.items()
+            if not self._adds_nothing(found, depth)
+        )
+        self._frontier.push_all(links, now, joined=self._learns)
+
+    def _queued(
+        self, parent: QueuedLink, url: str, found: ScoredLink, depth: int, now: float, hops: int
+    ) -> QueuedLink:
+        before = found.before
+        return QueuedLink(
+            link_key(url),
+            url,
+            host_of(url),
+            self._ordering(found.worth, self._frontier.found),
+            found.score,
+            depth,
+            before.parent if before else parent.url,
+            before.anchor if before else found.link.anchor[:_MAX_ANCHOR_CHARS],
+            found.evidence,
+            now,
+            hops=hops,
+            trail=found.trail,
+        )
+
+    def _adds_nothing(self, found: ScoredLink, depth: int) -> bool:
+        """Whether one more link to a target that waits tells what was known, and moves it nowhere.
+
+        What the crawl has learned since is asked for when its turn comes.
+        """
+        before = found.before
+        if before is None or depth < before.depth or not self._joins or not is_full(before):
+            return False
+        return abs(self._ordering(found.worth, self._frontier.found) - before.priority) <= MOVED
 
     def offer(
         self,
@@ -189,7 +203,7 @@ class Discovery:
     def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
         """The link with its own evidence and that of the one that waits, and its worth."""
         scorer = self._learner
-        if scorer is None or scorer.feature_names != FEATURE_NAMES:
+        if scorer is None or not self._joins:
             return None
         waiting = self._frontier.known_among([(link.host, link.key)]).waiting.get(link.key)
         if waiting is None or not (
@@ -212,18 +226,42 @@ class Discovery:
 
     def refuses(self, url: str, depth: int) -> str | None:
         """Why ``url`` is not to be queued, None when it is; refusals are counted."""
-        reason = self._traps.counted(self._filter.refuses(url, depth), url) or self._closed(url)
+        reason = self._traps.counted(self._filter.refuses(url, depth), url) or self._care.closed(
+            url
+        )
         if reason is None and depth > 0:
             reason = self._traps.refuses(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason
 
-    def _may_follow(self, page: Page, link: Link, depth: int) -> bool:
-        if self._obeys_nofollow and (page.nofollow or link.nofollow):
-            self._counters.nofollow += 1
-            return False
-        return self.refuses(link.url, depth) is None
+    def _allowed(self, page: Page, depth: int) -> list[Link]:
+        """The links of a page that may be followed, by its leave and by ours."""
+        links: Sequence[Link] = page.links
+        if self._obeys_nofollow:
+            links = [] if page.nofollow else [link for link in links if not link.nofollow]
+            self._counters.nofollow += len(page.links) - len(links)
+        hosts: dict[str, bool] = {}
+        allowed = []
+        for link in links:
+            host = host_of(link.url)
+            is_open = hosts.get(host)
+            if is_open is None:
+                is_open = hosts[host] = self._is_open(host, depth)
+            # Of an open host only a URL's own shape can refuse a link.
+            if (is_open and self._filter.is_plain(link.url)) or self.refuses(
+                link.url, depth
+            ) is None:
+                allowed.append(link)
+        return allowed
+
+    def _is_open(self, host: str, depth: int) -> bool:
+        """Whether nothing is known that would refuse a single link to the host."""
+        return (
+            self._filter.is_open(host, depth)
+            and self._care.is_open(host)
+            and self._traps.is_open(host)
+        )
 
 
 def link_rows(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]:

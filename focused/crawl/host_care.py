@@ -95,6 +95,17 @@ class HostCare:
             return "host or address budget spent"
         return "directory budget spent" if self._directories.spent(url) else None
 
+    def is_open(self, name: str) -> bool:
+        """Whether :meth:`closed` says nothing of any link to that host."""
+        if self._directories.limited:
+            return False
+        if not self._given_up and self._limits == HostLimits():
+            return True
+        host = self._hosts.known(name)
+        return host is None or not (
+            self._given_up.why(name) is not None or self._limits.reached(host)
+        )
+
     def has_row(self, host: Host, refusal: FailureKind) -> bool:
         """Whether a link refused without a request is told one by one, or counted only."""
         if refusal is FailureKind.ROBOTS:

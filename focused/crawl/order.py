@@ -18,6 +18,8 @@ from focused.frontier.store import StateStore
 from focused.learning.evidence import log_odds_within
 from focused.learning.protocols import LearningScorer
 
+MOVED = 0.02
+"""A link that fell or rose by less, in priority, stays where it is: a move costs three writes."""
 _KEY = "order"
 _SURE_NATS = 14.0
 

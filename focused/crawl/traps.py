@@ -89,6 +89,16 @@ class Traps:
         self.tally.refused(closed.site, closed.reason, url)
         return closed.reason
 
+    def is_open(self, host: str) -> bool:
+        """Whether :meth:`refuses` says nothing of any link to that host."""
+        if not self._on:
+            return True
+        return not (
+            self._slots.of(host)
+            or self._canonicals.are_good(host)
+            or self._places.are_closed_at(host)
+        )
+
     def at_its_turn(self, link: QueuedLink) -> FailureKind | None:
         """TRAP or ALIAS for a link that was queued before it was known for one; never for seeds."""
         if link.parent is None or link.payload:

@@ -1,18 +1,13 @@
 """The frontier of one machine: most of it on disk, its hosts in memory.
 
-See :mod:`focused.frontier.frontier` for what it promises. On disk a link is three things: a row
-under its number in the order of discovery, a place in its host's queue that
-ends in that number, and a member of its host's set of seen links that ends
-in it too. A link whose row is gone was settled. What is of one host lies
-together, for most links of a page stay on its host.
+See :mod:`focused.frontier.frontier` for what it promises, and
+:mod:`focused.frontier.link_table` for what lies on disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from focused.frontier.exploration import NONE, Exploration
@@ -20,26 +15,13 @@ from focused.frontier.frontier import Known, NotYet, Offer, ScoreAgain
 from focused.frontier.host import Host
 from focused.frontier.hosts import HostTable
 from focused.frontier.lease_rows import LeaseRows
-from focused.frontier.link_rows import Sources, from_row, to_row
-from focused.frontier.places import NUMBER_BYTES, number_bytes, number_of, place, priority_of
+from focused.frontier.link_table import LinkTable
+from focused.frontier.places import NUMBER_BYTES, number_of, priority_of
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.frontier.turns import HostLimits
 from focused.web.url import host_of
-
-_SEEN_BYTES = 10
-"""Of a link's key, within its host: of 10^9 links of one host two are alike once in a million."""
-
-
-class _Seen(msgspec.Struct, frozen=True, gc=False):
-    """A link's number, None when it was never seen, and the link while it is queued."""
-
-    number: bytes | None = None
-    link: QueuedLink | None = None
-
-
-_UNSEEN = _Seen()
 
 
 class DiskFrontier:
@@ -68,23 +50,19 @@ class DiskFrontier:
         self._store = store
         self._worth_waiting_for = worth_waiting_for
         self.hosts = HostTable(store, exploration, limits, address_delay_s, address_delay_of)
-        self._sources = Sources(store)
+        self._links = LinkTable(store)
         self._lease_rows = LeaseRows(store)
-        self._found = int(store.get_meta("found") or 0)
-        self._found_saved = self._found
         self._leased: set[bytes] = set()
         """The numbers of the links that are under way."""
-        self._looked_up: dict[tuple[str, bytes], _Seen] = {}
-        """What the last look found that nothing was done to since: it is not looked up again."""
         self._interrupted = self._lease_rows.take_over(self.hosts)
 
     def __len__(self) -> int:
-        return self._store.count("queue")
+        return len(self._links)
 
     @property
     def found(self) -> int:
         """How many links ever came in."""
-        return self._found
+        return self._links.found
 
     @property
     def interrupted(self) -> Sequence[tuple[Host, float]]:
@@ -93,43 +71,53 @@ class DiskFrontier:
 
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
         """Queue a link; True when it is new."""
-        host = self.hosts.get(link.host)
-        seen = self._looked_up.pop((link.host, link.key), None) or self._seen(host, link.key)
-        if seen.number is not None:
-            # A link under way keeps its row: settling it must find the place it was offered with.
-            if seen.link is not None and seen.number not in self._leased:
-                self._found_again(link, host, seen.number, seen.link, now, joined)
-            return False
-        number = number_bytes(self._found)
-        at = place(link.priority, self._found)
-        self._store.put("links", number, to_row(link, self._sources), last=True)
-        self._store.add("queue", host.prefix, at)
-        self._store.add("seen", host.prefix, link.key[:_SEEN_BYTES] + number)
-        self._found += 1
-        self.hosts.link_came(host, at, now)
-        return True
+        return self.push_all((link,), now, joined=joined) == 1
+
+    def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
+        """Queue links; return how many were new."""
+        table, leased, get_host = self._links, self._leased, self.hosts.get
+        before = table.found
+        came: dict[Host, bytes] = {}
+        sank: dict[Host, None] = {}
+        try:
+            for link in links:
+                host = get_host(link.host)
+                seen = table.seen(host, link.key)
+                if (was := seen.at) is None:
+                    at = table.add(host, link)
+                # A link under way keeps its row: settling it must find the place that it was
+                # offered with.
+                elif seen.link is None or was[-NUMBER_BYTES:] in leased:
+                    continue
+                else:
+                    better = _found_again(seen.link, link, joined)
+                    if better is None:
+                        continue
+                    at = table.move(host, was, better)
+                    if at > was:
+                        if host.best is None or seen.link.priority >= host.best:
+                            sank[host] = None
+                        continue
+                came[host] = min(at, came.get(host, at))
+        finally:
+            table.flush()
+        for host, at in came.items():
+            self.hosts.link_came(host, at, now)
+        for host in sank:
+            self.hosts.rank(host, now)
+        return table.found - before
 
     def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:
         """What is known of links, by host and key."""
-        self._looked_up = {}
-        numbers: dict[bytes, tuple[str, bytes]] = {}
-        for name, key in links:
-            host = self.hosts.known(name)
-            number = None if host is None else self._number_of(host, key)
-            if number is None:
-                self._looked_up[name, key] = _UNSEEN
-            else:
-                numbers[number] = (name, key)
-        rows = dict(self._store.get_many("links", list(numbers)))
+        hosts = self.hosts.known
+        asked = ((host, key) for name, key in links if (host := hosts(name)) is not None)
         settled, waiting = set(), {}
-        for number, (name, key) in numbers.items():
-            row = rows.get(number)
-            link = None if row is None else from_row(row, name, self._sources, key)
-            self._looked_up[name, key] = _Seen(number, link)
-            if link is None:
+        for key, seen in self._links.seen_among(asked):
+            if seen.link is not None:
+                if seen.number not in self._leased:
+                    waiting[key] = seen.link
+            elif seen.at is not None:
                 settled.add(key)
-            elif number not in self._leased:
-                waiting[key] = link
         return Known(settled, waiting)
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
@@ -144,10 +132,10 @@ class DiskFrontier:
             if not self.hosts.with_links and not self.hosts.busy:
                 return None
             return NotYet(self.hosts.next_due_at())
-        at, following = self._store.first_two("queue", host.prefix)
+        at, following = self._links.first_two(host)
         if at is None:
             raise AssertionError(f"host {host.name} is due without a link")
-        link = self._read(at, host)
+        link = self._links.read(host, at)
         self.hosts.take(host, at, following, now)
         self._lease_rows.changed(host)
         self._leased.add(at[-NUMBER_BYTES:])
@@ -155,16 +143,15 @@ class DiskFrontier:
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link is done with; its host goes on at ``pace``."""
-        self._take_out(offer.host, offer.place)
+        self._links.take_out(offer.host, offer.place, offer.link.key)
         self._release(offer, pace, now, still_queued=False)
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The fetch failed for now: the link stays queued, one try older."""
         # A link that was scored again at its turn has another priority than its place.
-        self._looked_up.clear()
         priority = priority_of(offer.place)
         older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
-        self._store.put("links", offer.place[-NUMBER_BYTES:], to_row(older, self._sources))
+        self._links.rewrite(offer.host, offer.place, older)
         self._release(offer, pace, now, still_queued=True)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -173,8 +160,7 @@ class DiskFrontier:
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back as ``link``."""
-        self._looked_up.clear()
-        at = self._move(offer.place, link, offer.host)
+        at = self._links.rewrite(offer.host, offer.place, link)
         self._leased.discard(offer.place[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
         self.hosts.give_back(offer.host, now, still_queued=False)
@@ -185,8 +171,8 @@ class DiskFrontier:
         waiting = self._waiting_row(link.host, link.key)
         if waiting is None:
             return False
-        host, old, number = waiting
-        self._take_out(host, place(old.priority, int.from_bytes(number, "big")))
+        host, _, at = waiting
+        self._links.take_out(host, at, link.key)
         self.hosts.rank(host, now)
         return True
 
@@ -195,72 +181,62 @@ class DiskFrontier:
         host = self.hosts.known(name)
         if host is None:
             return 0
-        places = [at for at in self._store.members("queue", host.prefix) if at != host.leased]
+        places = [at for at in self._links.places(host) if at != host.leased]
         for at in places:
-            self._take_out(host, at)
+            self._links.take_out(host, at)
         self.hosts.rank(host, now)
         return len(places)
 
     def forget(self, host_name: str, key: bytes) -> bool:
         """A link that left the queue may come in again."""
         host = self.hosts.known(host_name)
-        self._looked_up.clear()
-        number = None if host is None else self._number_of(host, key)
-        if host is None or number is None or self._store.get("links", number) is not None:
-            return False
-        return self._store.discard("seen", host.prefix, key[:_SEEN_BYTES] + number)
+        return host is not None and self._links.forget(host, key)
 
     def count(self, host: Host) -> int:
         """How many links of the host are queued."""
-        return self._store.size_of("queue", host.prefix)
+        return self._links.size(host)
 
     def waiting(self, host: Host) -> Iterator[QueuedLink]:
         """Yield the host's queued links, best first."""
-        for at in self._store.members("queue", host.prefix):
+        for at in self._links.places(host):
             if at != host.leased:
-                yield self._read(at, host)
+                yield self._links.read(host, at)
 
     def reprioritise(self, priorities: Mapping[str, float], now: float) -> int:
         """Move queued links, by URL."""
         # In the order given: hosts of equal worth are asked in the order they were placed in.
-        self._looked_up.clear()
         touched: dict[Host, None] = {}
         moved = 0
         for url, priority in priorities.items():
             waiting = self._waiting_row(host_of(url), link_key(url))
             if waiting is None:
                 continue
-            host, link, number = waiting
+            host, link, at = waiting
             if link.priority == priority:
                 continue
-            old_place = place(link.priority, int.from_bytes(number, "big"))
-            self._move(old_place, replace(link, priority=priority), host)
+            self._links.move(host, at, replace(link, priority=priority))
             touched[host] = None
             moved += 1
+        self._links.flush()
         for host in touched:
             self.hosts.rank(host, now)
         return moved
 
     def score_best_again(self, host: Host, again: ScoreAgain, at_most: int, now: float) -> None:
         """Move the host's best links to where ``again`` puts them."""
-        self._looked_up.clear()
-        best = islice(self._store.members("queue", host.prefix), at_most)
-        places = [at for at in best if at != host.leased]
-        rows = dict(self._store.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
-        links = [from_row(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
+        places, links = self._links.best(host, at_most)
         moved = again(links, [number_of(at) for at in places])
         for at, link, then in zip(places, links, moved, strict=True):
             if then.priority != link.priority:
-                self._move(at, then, host)
+                self._links.move(host, at, then)
+        self._links.flush()
         self.hosts.rank(host, now)
 
     def save(self) -> None:
         """Write what is kept in memory into the open transaction: counters, leases."""
         self._lease_rows.save()
         self.hosts.save()
-        if self._found != self._found_saved:
-            self._store.put_meta("found", self._found)
-            self._found_saved = self._found
+        self._links.save()
 
     def _release(self, offer: Offer, pace: HostPace, now: float, *, still_queued: bool) -> None:
         self._leased.discard(offer.place[-NUMBER_BYTES:])
@@ -269,73 +245,26 @@ class DiskFrontier:
         self.hosts.changed(offer.host)
         self.hosts.give_back(offer.host, now, still_queued=still_queued)
 
-    def _seen(self, host: Host, key: bytes) -> _Seen:
-        number = self._number_of(host, key)
-        row = None if number is None else self._store.get("links", number)
-        return _Seen(number, None if row is None else from_row(row, host.name, self._sources, key))
-
-    def _number_of(self, host: Host, key: bytes) -> bytes | None:
-        """The number of the host's link with that key, None when it was never seen."""
-        member = self._store.member_with("seen", host.prefix, key[:_SEEN_BYTES])
-        return None if member is None else member[_SEEN_BYTES:]
-
-    def _read(self, at: bytes, host: Host) -> QueuedLink:
-        row = self._store.get("links", at[-NUMBER_BYTES:])
-        if row is None:
-            raise AssertionError(f"a link in the queue of host {host.name} has no row")
-        return from_row(row, host.name, self._sources)
-
     def _waiting_row(self, host_name: str, key: bytes) -> tuple[Host, QueuedLink, bytes] | None:
-        """The link with that key, its host and its number; None unless it waits."""
+        """The link with that key, its host and its place; None unless it waits."""
         host = self.hosts.known(host_name)
         if host is None:
             return None
-        number = self._number_of(host, key)
-        if number is None or number in self._leased:
+        seen = self._links.seen(host, key)
+        if seen.at is None or seen.link is None or seen.number in self._leased:
             return None
-        row = self._store.get("links", number)
-        if row is None:
-            return None
-        return host, from_row(row, host.name, self._sources), number
+        return host, seen.link, seen.at
 
-    def _take_out(self, host: Host, at: bytes) -> None:
-        self._looked_up.clear()
-        self._store.discard("queue", host.prefix, at)
-        self._store.delete("links", at[-NUMBER_BYTES:])
 
-    def _move(self, at: bytes, link: QueuedLink, host: Host) -> bytes:
-        """Write a queued link anew, where its priority belongs now; return its new place."""
-        moved = place(link.priority, number_of(at))
-        self._store.put("links", at[-NUMBER_BYTES:], to_row(link, self._sources))
-        if moved != at:
-            self._store.discard("queue", host.prefix, at)
-            self._store.add("queue", host.prefix, moved)
-        return moved
-
-    def _found_again(
-        self,
-        link: QueuedLink,
-        host: Host,
-        number: bytes,
-        old: QueuedLink,
-        now: float,
-        joined: bool,
-    ) -> None:
-        rises = link.priority > old.priority
-        if not rises and not joined:
-            return
-        # A seed told nothing that could be joined: a page that links to it takes nothing from it.
-        if not rises and (not old.evidence or old.evidence == link.evidence):
-            return
-        better = replace(
-            link,
-            depth=min(link.depth, old.depth),
-            found_at=old.found_at,
-            tries=old.tries,
-            payload=old.payload,
-        )
-        moved = self._move(place(old.priority, int.from_bytes(number, "big")), better, host)
-        if rises:
-            self.hosts.link_came(host, moved, now)
-        elif host.best is None or old.priority >= host.best:
-            self.hosts.rank(host, now)
+def _found_again(old: QueuedLink, link: QueuedLink, joined: bool) -> QueuedLink | None:
+    """What a link that waits becomes by ``link``; None when it stays as it is."""
+    # A seed told nothing that could be joined: a page that links to it takes nothing from it.
+    told_more = joined and old.evidence and old.evidence != link.evidence
+    if link.priority <= old.priority and not told_more:
+        return None
+    return QueuedLink(
+        link.key, link.url, link.host, link.priority, link.score,
+        link.depth if link.depth < old.depth else old.depth,
+        link.parent, link.anchor, link.evidence, old.found_at,
+        old.tries, link.hops, old.payload, link.trail,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ each link is pushed to the part that owns its host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -139,6 +139,12 @@ class Frontier(Protocol):
         priority, keeping the shorter way (depth) to it; with ``joined``, when
         ``link`` holds what the waiting one told, it takes its place whatever
         the priority. A link under way is left alone.
+        """
+
+    def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
+        """:meth:`push` links in one go; return how many are new.
+
+        They are taken one by one: :attr:`found` counts those before.
         """
 
     def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Sequence
 from functools import cache
+
+from msgspec.structs import astuple
+from xxhash import xxh3_128_digest
 
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.rows import pack, unpack
@@ -71,42 +73,47 @@ class Sources:
 
 def to_row(link: QueuedLink, sources: Sources) -> bytes:
     """Write a link; what is longer than 65,535 bytes is cut, but for the payload."""
-    flags = 0
-    url = link.url
-    for flag, scheme in ((_HTTP, "http://"), (_HTTPS, "https://")):
-        origin = scheme + link.host
-        if url.startswith(origin) and url[len(origin) : len(origin) + 1] == "/":
-            flags |= flag
-            url = url[len(origin) :]
-            break
-    path, anchor = _utf8(url)[:_MOST], _utf8(link.anchor)[:_MOST]
-    orders, exact = _short(_SINGLES, _DOUBLES, (link.priority, link.score))
-    count = len(link.evidence)
-    evidence, exact_evidence = _short(_halves(count), _doubles(count), link.evidence)
+    (
+        key, url, host, priority, score, depth, parent, anchor, told, found_at,
+        tries, hops, payload, trail,
+    ) = astuple(link)  # fmt: skip
+    spelled = _utf8(url)
+    flags, begins = (_HTTPS, 8) if url.startswith("https://") else (_HTTP, 7)
+    path_at = begins + len(host)
+    if url[begins : path_at + 1] == f"{host}/" and (flags == _HTTPS or url.startswith("http://")):
+        path = spelled[path_at:] if url.isascii() else _utf8(url[path_at:])
+    else:
+        flags, path = 0, spelled
+    count = len(told)
+    orders, exact = _short(_SINGLES, _DOUBLES, (priority, score))
+    evidence, exact_evidence = _short(_halves(count), _doubles(count), told)
     flags |= _EXACT * exact | _EXACT_EVIDENCE * exact_evidence
-    source, read_at = sources.number_of(link.parent, link.found_at)
+    source, read_at = sources.number_of(parent, found_at)
     tail = b""
-    if read_at != link.found_at:
+    if read_at != found_at:
         flags |= _OWN_TIME
-        tail += _DOUBLE.pack(link.found_at)
-    if link.key != link_key(link.url):
+        tail = _DOUBLE.pack(found_at)
+    if key != xxh3_128_digest(spelled):
         flags |= _OWN_KEY
-        tail += link.key
-    if link.payload is not None:
+        tail += key
+    if payload is not None:
         flags |= _OWN_PAYLOAD
-        tail += pack(link.payload)
+        tail += pack(payload)
+    anchored = _utf8(anchor)
+    if len(path) > _MOST or len(anchored) > _MOST:
+        path, anchored = path[:_MOST], anchored[:_MOST]
     head = _HEAD.pack(
         flags,
         source,
-        min(link.depth, _MOST),
-        min(link.tries, _MOST_TRIES),
-        min(link.hops, _MOST_TRIES),
-        link.trail,
+        depth if depth < _MOST else _MOST,
+        tries if tries < _MOST_TRIES else _MOST_TRIES,
+        hops if hops < _MOST_TRIES else _MOST_TRIES,
+        trail,
         count,
         len(path),
-        len(anchor),
+        len(anchored),
     )
-    return b"".join((head, orders, evidence, path, anchor, tail))
+    return b"".join((head, orders, evidence, path, anchored, tail))
 
 
 def from_row(row: bytes, host: str, sources: Sources, key: bytes | None = None) -> QueuedLink:
@@ -146,14 +153,14 @@ def from_row(row: bytes, host: str, sources: Sources, key: bytes | None = None) 
 
 
 def _short(
-    short: struct.Struct, exact: struct.Struct, numbers: Sequence[float]
+    short: struct.Struct, exact: struct.Struct, numbers: tuple[float, ...]
 ) -> tuple[bytes, bool]:
     """The numbers in few bytes when that loses nothing, else exactly, and then True."""
     try:
         row = short.pack(*numbers)
     except OverflowError:
         return exact.pack(*numbers), True
-    if short.unpack(row) == tuple(numbers):
+    if short.unpack(row) == numbers:
         return row, False
     return exact.pack(*numbers), True
 

@@ -9,13 +9,19 @@ from __future__ import annotations
 import struct
 
 _DOUBLE = struct.Struct(">d")
-_ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_BITS = struct.Struct(">Q")
+_SIGN, _ALL_BUT_SIGN = 1 << 63, 0x7FFF_FFFF_FFFF_FFFF
 NUMBER_BYTES = 5
 
 
 def place(priority: float, number: int) -> bytes:
     """The place of the link of that number, from 0 to 2^40 - 1."""
     return _descending(priority) + number_bytes(number)
+
+
+def place_of(priority: float, number: bytes) -> bytes:
+    """The same by :func:`number_bytes`."""
+    return _descending(priority) + number
 
 
 def number_bytes(number: int) -> bytes:
@@ -25,10 +31,8 @@ def number_bytes(number: int) -> bytes:
 
 def priority_of(place: bytes) -> float:
     """The priority behind a place."""
-    raw = place[:8]
-    if not raw[0] & 0x80:
-        raw = (int.from_bytes(raw, "big") ^ _ALL_BUT_SIGN).to_bytes(8, "big")
-    (priority,) = _DOUBLE.unpack(raw)
+    (bits,) = _BITS.unpack_from(place)
+    (priority,) = _DOUBLE.unpack(place[:8] if bits & _SIGN else _BITS.pack(bits ^ _ALL_BUT_SIGN))
     return float(priority)
 
 
@@ -40,7 +44,5 @@ def number_of(place: bytes) -> int:
 def _descending(priority: float) -> bytes:
     # IEEE 754 bits sort by size but for the sign: those of negatives ascend with their size
     # already, those of the others are inverted.
-    raw = _DOUBLE.pack(priority)
-    if raw[0] & 0x80:
-        return raw
-    return (int.from_bytes(raw, "big") ^ _ALL_BUT_SIGN).to_bytes(8, "big")
+    (bits,) = _BITS.unpack(_DOUBLE.pack(priority))
+    return _BITS.pack(bits if bits & _SIGN else bits ^ _ALL_BUT_SIGN)

@@ -150,6 +150,20 @@ class StateStore:
             raise ValueError(f"{key!r} is not the last of {table}")
         self._note(_PUT, table, key, value)
 
+    def put_many(
+        self, table: str, rows: Sequence[tuple[bytes, bytes]], *, last: bool = False
+    ) -> None:
+        """:meth:`put` rows in one go."""
+        if not rows:
+            return
+        try:
+            _, written = self._cursor(table).putmulti(rows, append=last)
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
+        if written != len(rows):
+            raise ValueError(f"{rows[0][0]!r} is not the last of {table}")
+        self._note_all(_PUT, table, rows)
+
     def delete(self, table: str, key: bytes) -> bool:
         """Remove a row, or a set with all its members; False when it was not there."""
         try:
@@ -184,6 +198,16 @@ class StateStore:
             raise self._unwritable(error) from error
         self._note(_ADD, sets, key, member)
 
+    def add_many(self, sets: str, members: Sequence[tuple[bytes, bytes]]) -> None:
+        """:meth:`add` members, each with its set's key before it, in one go."""
+        if not members:
+            return
+        try:
+            self._cursor(sets).putmulti(members)
+        except _DISK_ERRORS as error:
+            raise self._unwritable(error) from error
+        self._note_all(_ADD, sets, members)
+
     def discard(self, sets: str, key: bytes, member: bytes) -> bool:
         """Take a member out of the set of that key; False when it was not in."""
         try:
@@ -208,6 +232,18 @@ class StateStore:
             return None
         member = bytes(cursor.value())
         return member if member.startswith(prefix) else None
+
+    def members_with(
+        self, sets: str, wanted: Sequence[tuple[bytes, bytes]]
+    ) -> Sequence[bytes | None]:
+        """:meth:`member_with` for each (key, prefix), in one go."""
+        cursor = self._cursor(sets)
+        reach, value = cursor.set_range_dup, cursor.value
+        found: list[bytes | None] = []
+        for key, prefix in wanted:
+            member = value() if reach(key, prefix) else b""
+            found.append(member if member.startswith(prefix) else None)
+        return found
 
     def members(self, sets: str, key: bytes) -> Iterator[bytes]:
         """Yield the members of the set of that key in order; do not write meanwhile."""
@@ -306,6 +342,11 @@ class StateStore:
     def _note(self, operation: int, table: str, key: bytes, value: bytes) -> None:
         if self._journal is not None:
             self._steps.append((operation, _NUMBER[table], key, value))
+
+    def _note_all(self, operation: int, table: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
+        if self._journal is not None:
+            number = _NUMBER[table]
+            self._steps += [(operation, number, key, value) for key, value in rows]
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -103,6 +103,11 @@ def join(rows: NDArray[np.float64], waiting: Sequence[WaitingLink | None]) -> Jo
     return Joined(rows, leads)
 
 
+def is_full(link: WaitingLink) -> bool:
+    """Whether a page that is not more relevant than those before tells nothing more of the link."""
+    return _has_evidence(link) and link.evidence[_IN_LINKS] >= MAX_IN_LINKS
+
+
 def rounded(numbers: NDArray[np.float64], to: type[np.floating[Any]]) -> NDArray[np.float64]:
     """Numbers that a queued link can keep in fewer bytes; what is scored is what is kept.
 

@@ -29,6 +29,7 @@ class ScopeFilter:
         self._max_depth = scope.max_depth
         self._private = scope.private_addresses
         self._traps = scope.traps
+        self._has_paths = bool(self._allow_paths or self._deny_paths)
         self._only_depth = not (
             self._allow_hosts or self._deny_hosts or self._allow_paths or self._deny_paths
         )
@@ -50,6 +51,19 @@ class ScopeFilter:
             if reason is not None:
                 return reason
         return trap_in(url) if self._traps and depth > 0 else None
+
+    def is_open(self, host: str, depth: int) -> bool:
+        """Whether only its own shape can refuse a link to that host, with its port, at ``depth``.
+
+        That is what :meth:`is_plain` tells of.
+        """
+        if self._has_paths or (self._max_depth is not None and depth > self._max_depth):
+            return False
+        return self._out_of_bounds(f"http://{host}/") is None
+
+    def is_plain(self, url: str) -> bool:
+        """Whether the URL looks like no trap."""
+        return not self._traps or trap_in(url) is None
 
     def _out_of_bounds(self, url: str) -> str | None:
         host, path = _split(url)

@@ -234,3 +234,30 @@ def test_a_link_that_is_forgotten_may_come_in_again(frontier: Frontier) -> None:
     assert frontier.forget("a", link_key("http://a/1"))
     assert not frontier.forget("a", link_key("http://a/1"))
     assert frontier.push(link("http://a/1"), 2)
+
+
+def test_links_that_come_together_come_in_as_one_by_one(frontier: Frontier) -> None:
+    frontier.push(joined("http://a/waits", 0.3, 1.0), 0)
+    frontier.push(link("http://b/under-way", 0.9), 0)
+    under_way = take(frontier)
+    together = [
+        joined("http://a/new", 0.5, 1.0),
+        joined("http://a/waits", 0.6, 2.0),
+        joined("http://b/under-way", 0.1, 2.0),
+        joined("http://a/new", 0.7, 2.0),
+        joined("http://c/1", 0.4, 1.0),
+        joined("http://a/new", 0.5, 3.0),
+    ]
+    assert frontier.push_all(together, 0, joined=True) == 2
+    assert len(frontier) == 4
+    finish(frontier, under_way, 0)
+    order = [url_of_next(frontier) for _ in range(3)]
+    assert order == ["http://a/waits", "http://a/new", "http://c/1"]
+
+
+def test_the_order_of_discovery_goes_on_among_links_that_come_together(frontier: Frontier) -> None:
+    names = ("x", "y", "x", "z")
+    numbered = (link(f"http://{name}/1", -float(frontier.found)) for name in names)
+    assert frontier.push_all(numbered, 0) == 3
+    order = [take(frontier).link for _ in range(3)]
+    assert [(each.host, each.priority) for each in order] == [("x", 0.0), ("y", -1.0), ("z", -2.0)]

@@ -5,7 +5,7 @@ What any frontier promises, for others to be held against; of no use beyond some
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -66,6 +66,9 @@ class PlainFrontier:
         self.memory.queued[name] = (link, self.memory.found)
         self.memory.found += 1
         return True
+
+    def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
+        return sum(self.push(link, now, joined=joined) for link in links)
 
     def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:
         waiting = {key: self._waiting(host, key) for host, key in links}

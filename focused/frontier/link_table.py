@@ -1,0 +1,193 @@
+"""The links of a frontier as they lie on disk.
+
+A link is three things there: a row under its number in the order of discovery,
+a place in its host's queue that ends in that number, and a member of its host's
+set of seen links that ends in it too. A link whose row is gone was settled.
+What is of one host lies together, for most links of a page stay on its host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from focused.frontier.host import Host
+from focused.frontier.link_rows import Sources, from_row, to_row
+from focused.frontier.places import NUMBER_BYTES, number_bytes, place_of
+from focused.frontier.queued import QueuedLink
+from focused.frontier.recent_links import UNSEEN, RecentLinks, Seen
+from focused.frontier.store import StateStore
+
+_SEEN_BYTES = 10
+"""Of a link's key, within its host: of 10^9 links of one host two are alike once in a million."""
+
+Rows = list[tuple[bytes, bytes]]
+
+
+class LinkTable:
+    """Rows, queues and seen links over a :class:`StateStore`.
+
+    What is added and moved is written at the next :meth:`flush`, which comes before
+    anything is read again.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._sources = Sources(store)
+        self._recent = RecentLinks()
+        self.found = int(store.get_meta("found") or 0)
+        """How many links ever came in."""
+        self._found_saved = self.found
+        self._new: Rows = []
+        self._anew: Rows = []
+        self._left: Rows = []
+        self._taken: Rows = []
+        self._seen: Rows = []
+        self._touched: set[bytes] = set()
+
+    def __len__(self) -> int:
+        return self._store.count("queue")
+
+    def seen(self, host: Host, key: bytes) -> Seen:
+        """What is known of a link of that host."""
+        known = self._recent.get(host.prefix + key)
+        return self._look_up([(host, key)])[0][1] if known is None else known
+
+    def seen_among(self, links: Iterable[tuple[Host, bytes]]) -> Sequence[tuple[bytes, Seen]]:
+        """What is known of links, by key, in any order."""
+        recent = self._recent.get
+        known, sought = [], []
+        for host, key in links:
+            seen = recent(host.prefix + key)
+            if seen is None:
+                sought.append((host, key))
+            else:
+                known.append((key, seen))
+        return known + self._look_up(sought) if sought else known
+
+    def _look_up(self, links: Sequence[tuple[Host, bytes]]) -> list[tuple[bytes, Seen]]:
+        wanted = [(host.prefix, key[:_SEEN_BYTES]) for host, key in links]
+        members = self._store.members_with("seen", wanted)
+        numbers = [member[_SEEN_BYTES:] for member in members if member is not None]
+        rows = dict(self._store.get_many("links", numbers)) if numbers else {}
+        found = []
+        for (host, key), member in zip(links, members, strict=True):
+            seen = UNSEEN if member is None else self._as_seen(member, rows, host, key)
+            self._recent.put(host.prefix + key, seen)
+            found.append((key, seen))
+        return found
+
+    def _as_seen(self, member: bytes, rows: Mapping[bytes, bytes], host: Host, key: bytes) -> Seen:
+        number = member[_SEEN_BYTES:]
+        row = rows.get(number)
+        if row is None:
+            return Seen(number)
+        link = from_row(row, host.name, self._sources, key)
+        return Seen(place_of(link.priority, number), link)
+
+    def read(self, host: Host, at: bytes) -> QueuedLink:
+        """The link at a place of the host's queue."""
+        row = self._store.get("links", at[-NUMBER_BYTES:])
+        if row is None:
+            raise AssertionError(f"a link in the queue of host {host.name} has no row")
+        return from_row(row, host.name, self._sources)
+
+    def best(self, host: Host, at_most: int) -> tuple[Sequence[bytes], Sequence[QueuedLink]]:
+        """The first places of the host's queue, but for one under way, and the links there."""
+        first = islice(self._store.members("queue", host.prefix), at_most)
+        places = [at for at in first if at != host.leased]
+        rows = dict(self._store.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
+        links = [from_row(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
+        return places, links
+
+    def places(self, host: Host) -> Iterator[bytes]:
+        """Yield the places of the host's queue, best first; do not write meanwhile."""
+        return self._store.members("queue", host.prefix)
+
+    def first_two(self, host: Host) -> tuple[bytes | None, bytes | None]:
+        """The first places of the host's queue, None where there are fewer."""
+        return self._store.first_two("queue", host.prefix)
+
+    def size(self, host: Host) -> int:
+        """How many links are in the host's queue."""
+        return self._store.size_of("queue", host.prefix)
+
+    def add(self, host: Host, link: QueuedLink) -> bytes:
+        """A link that was never seen; return its place."""
+        number = number_bytes(self.found)
+        at = place_of(link.priority, number)
+        self._new.append((number, to_row(link, self._sources)))
+        self._taken.append((host.prefix, at))
+        self._seen.append((host.prefix, link.key[:_SEEN_BYTES] + number))
+        self._touched.add(number)
+        self._recent.put(host.prefix + link.key, Seen(at, link))
+        self.found += 1
+        return at
+
+    def move(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
+        """Write a queued link anew, where its priority belongs now; return its new place."""
+        number = at[-NUMBER_BYTES:]
+        moved = place_of(link.priority, number)
+        if number in self._touched:
+            # What is written next must not undo, or be undone by, what waits to be written.
+            self.flush()
+        self._touched.add(number)
+        self._anew.append((number, to_row(link, self._sources)))
+        if moved != at:
+            self._left.append((host.prefix, at))
+            self._taken.append((host.prefix, moved))
+        self._recent.put(host.prefix + link.key, Seen(moved, link))
+        return moved
+
+    def rewrite(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
+        """:meth:`move` at once."""
+        number = at[-NUMBER_BYTES:]
+        moved = place_of(link.priority, number)
+        store, prefix = self._store, host.prefix
+        store.put("links", number, to_row(link, self._sources))
+        if moved != at:
+            store.discard("queue", prefix, at)
+            store.add("queue", prefix, moved)
+        self._recent.put(prefix + link.key, Seen(moved, link))
+        return moved
+
+    def flush(self) -> None:
+        """Write what was added and moved."""
+        store = self._store
+        if self._new:
+            store.put_many("links", self._new, last=True)
+            store.add_many("seen", self._seen)
+            self._new, self._seen = [], []
+        if self._anew:
+            store.put_many("links", self._anew)
+            self._anew = []
+        for prefix, at in self._left:
+            store.discard("queue", prefix, at)
+        if self._taken:
+            store.add_many("queue", self._taken)
+        self._left, self._taken = [], []
+        self._touched.clear()
+
+    def take_out(self, host: Host, at: bytes, key: bytes | None = None) -> None:
+        """A link leaves its queue, and stays seen; without its ``key`` all are looked up anew."""
+        if key is None:
+            self._recent.clear()
+        else:
+            self._recent.put(host.prefix + key, Seen(at[-NUMBER_BYTES:]))
+        self._store.discard("queue", host.prefix, at)
+        self._store.delete("links", at[-NUMBER_BYTES:])
+
+    def forget(self, host: Host, key: bytes) -> bool:
+        """A link that left its queue was never seen; False when it is queued, or was not."""
+        seen = self.seen(host, key)
+        number = seen.number
+        if number is None or seen.link is not None:
+            return False
+        self._recent.forget(host.prefix + key)
+        return self._store.discard("seen", host.prefix, key[:_SEEN_BYTES] + number)
+
+    def save(self) -> None:
+        """Write what is kept in memory."""
+        if self.found != self._found_saved:
+            self._store.put_meta("found", self.found)
+            self._found_saved = self.found
