@@ -8,7 +8,8 @@ links of a host by priority.
 
 ``frontier`` is the seam: what a crawl asks of any frontier. ``disk_frontier``
 keeps its promises with ``hosts`` and ``turns`` in memory and links on disk:
-``link_rows`` and ``places`` say how they are written, ``store``,
+``link_table`` has what lies there, ``recent_links`` what was met of late;
+``link_rows`` and ``places`` say how links are written, ``store``,
 ``environment`` and ``journal`` where.
 
 What always holds:
