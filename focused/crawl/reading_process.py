@@ -33,12 +33,13 @@ class ReadingError(Exception):
 
 def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
-        return value.tobytes()
+        return value.dtype.str, value.tobytes()
     raise TypeError(f"{type(value)} is in no reading")
 
 
-def _array(kind: type, value: bytes) -> object:
-    return np.frombuffer(value, np.uint64)
+def _array(kind: type, value: tuple[str, bytes]) -> object:
+    dtype, numbers = value
+    return np.frombuffer(numbers, dtype)
 
 
 _packed = msgspec.msgpack.Encoder(enc_hook=_plain).encode

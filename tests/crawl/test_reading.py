@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
+from msgspec import msgpack
 
 from focused.crawl.reading import Reader, Reading
+from focused.crawl.reading_process import LENGTH, question, reading_in, serve
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
 from focused.web.parse import parse_page
+from tests.learning.made_up import trained
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import Simulation, page, raw, site, topic
 
@@ -123,3 +128,30 @@ def test_a_page_that_our_code_breaks_over_is_the_only_one_not_read() -> None:
 
 def test_no_page_is_no_reading() -> None:
     assert list(reader().read_all([])) == []
+
+
+def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
+    judge = trained(tmp_path).classifier
+    reader = Reader(Scope(), judge, "judge", parse_page, takes_told=True)
+    links = ["http://a.test/brie", "http://b.test/tulip?x=1"]
+    answer = page(A, *links, text="Brie is a soft cheese – naïve " * 9, links=links)
+    here, there = reader.read(answer), _elsewhere(reader, answer)
+    assert isinstance(here, Reading)
+    assert here.words is not None
+    assert here.told is not None
+    assert msgpack.encode(there, enc_hook=_plain) == msgpack.encode(here, enc_hook=_plain)
+
+
+def _elsewhere(reader: Reader, answer: Fetched) -> Reading | Failed:
+    """By messages, as they go to the process and back."""
+    asked, told = BytesIO(), BytesIO()
+    for message in (pickle.dumps(reader), question(answer)):
+        asked.write(LENGTH.pack(len(message)) + message)
+    asked.seek(0)
+    serve(asked, told)
+    return reading_in(told.getvalue()[LENGTH.size :])
+
+
+def _plain(array: object) -> object:
+    assert isinstance(array, np.ndarray)
+    return array.dtype.str, array.tolist()
