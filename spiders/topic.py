@@ -11,6 +11,7 @@ from scrapy import Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
+from focused.crawl import Settled
 from focused.errors import FocusedError
 from focused.recorded.labels import LABELS_FILE, read_labels
 from focused.scrapy_addon.session import session_of
@@ -48,10 +49,15 @@ class TopicSpider(Spider):
         for item in nothing:
             yield item
 
+    @staticmethod
+    def wants(settled: Settled) -> bool:
+        """Whether anything comes of the page in :meth:`parse`; where not, it may be left out."""
+        return settled.judgement is not None and settled.judgement.on_topic and not settled.left_out
+
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
         """Give each harvested page to the pipelines."""
         settled = response.meta[SETTLED]
-        if settled.judgement is not None and settled.judgement.on_topic and not settled.left_out:
+        if self.wants(settled):
             yield {
                 "url": response.url,
                 "title": settled.page.title,

@@ -22,11 +22,7 @@ from scrapy.utils.misc import load_object
 from focused.errors import ConfigurationError, FocusedError
 from focused.policies import policy_named
 from focused.scrapy_addon.connections import ConnectionsMiddleware
-from focused.scrapy_addon.downloading import (
-    BoundedDownloadHandler,
-    DecodingMiddleware,
-    SettlingDownloader,
-)
+from focused.scrapy_addon.downloading import BoundedDownloadHandler, DecodingMiddleware
 from focused.scrapy_addon.guide import guide_for
 from focused.scrapy_addon.name_servers import servers_of
 from focused.scrapy_addon.politeness import PolitenessMiddleware
@@ -39,6 +35,7 @@ from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.session import Session, attach, topic_of
 from focused.scrapy_addon.settling import SettlingMiddleware
+from focused.scrapy_addon.settling_downloader import SettlingDownloader
 from focused.scrapy_addon.state_folder import open_state
 from focused.topic import Topic, on_a_recorded_web
 from focused.web.scope import check_seeds_in_scope

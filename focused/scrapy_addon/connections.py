@@ -86,15 +86,25 @@ class ConnectionsMiddleware:
         if request.meta.get("proxy") or not is_reactor_installed():
             return
         names, resolver = self._begun()
-        answer = names.known(host)
-        if answer is None:
+        address = self.known_address(host)
+        if address is None:
             answer = await maybe_deferred_to_future(names.look_up(host))
-        address = usable(host, answer, private=self._private)[0]
+            address = usable(host, answer, private=self._private)[0]
         await go_to(self._session, request, address)
         resolver.answer_for(host, address)
         request.meta[LOOKED_UP] = True
         request.meta[CHECKED_ADDRESS] = address
         request.meta[SENT_AT] = self._session.now()
+
+    def known_address(self, host: str) -> str | None:
+        """Where requests to the host (as URLs have it) go; None: it has to be looked up.
+
+        Raises PrivateAddressError and what :func:`usable` raises.
+        """
+        if not self._private and is_private_host(host):
+            raise PrivateAddressError(f"{host} is a private address")
+        answer = self._begun()[0].known(host)
+        return None if answer is None else usable(host, answer, private=self._private)[0]
 
     async def process_exception(self, request: Request, exception: Exception) -> None:
         """Where nobody answers, the next try goes to another address of the host."""

@@ -2,35 +2,33 @@
 
 A server may send headers without end, bodies that cannot be unpacked, and
 bombs. Scrapy bounds a body, packed and unpacked, and the time it may take;
-the rest is bounded here. What then fails in a middleware's
-``process_response`` is told to no middleware's ``process_exception``: the
-downloader tells the settling, or the link's host would be leased for ever.
+the rest is bounded here.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from time import monotonic
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from scrapy import signals
-from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint, wrapClientTLS
 from twisted.web.client import HTTPConnectionPool
 
-from focused.scrapy_addon.idle_connections import IdleConnections, most_idle
+from focused.scrapy_addon.idle_connections import IdleConnections, Line, most_idle
 from focused.scrapy_addon.outcomes import CHECKED_ADDRESS, TooLargeError, UndecodableError
+from focused.scrapy_addon.plain_answers import OddAnswer, PlainLine
 from focused.scrapy_addon.robots_request import (
     ACCEPTED_CODINGS,
     is_robots_request,
     unpack_start,
 )
 from focused.scrapy_addon.session import session_if_any
-from focused.scrapy_addon.settling import SettlingMiddleware
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -44,47 +42,7 @@ MAX_HEAD_BYTES = 262_144
 MAX_CODINGS = 3
 """How often a body may be packed; each time costs ``scope.max_page_bytes`` of unpacking."""
 
-
-class SettlingDownloader(Downloader):
-    """Scrapy's downloader, which tells the settling what broke on the way back."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self._settling = SettlingMiddleware.from_crawler(crawler)
-
-    def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
-        """Download through all middlewares, as Scrapy's own does, in one task instead of three."""
-        # At once: the engine counts what is under way before it asks for more.
-        self.active.add(request)
-        return deferred_from_coro(self._told(request))
-
-    async def _told(self, request: Request) -> Response | Request:
-        try:
-            try:
-                return await self.middleware.download_async(self._enqueue_request, request)
-            finally:
-                self.active.remove(request)
-        except Exception as error:
-            instead = await self._settling.process_exception(request, error)
-            if instead is None:
-                raise
-            return instead
-
-    async def _enqueue_request(self, request: Request) -> Response:
-        """Where nothing is to be waited for, as nearly always, download without Scrapy's queue."""
-        key, slot = self._get_slot(request)
-        if slot.active or slot.queue or slot.latercall or slot.delay:
-            return await super()._enqueue_request(request)
-        request.meta[self.DOWNLOAD_SLOT] = key
-        slot.active.add(request)
-        self.signals.send_catch_log(
-            signal=signals.request_reached_downloader, request=request, spider=self.crawler.spider
-        )
-        slot.lastseen = monotonic()
-        try:
-            return await self._download(slot, request)
-        finally:
-            slot.active.remove(request)
+_PORTS = {"http": 80, "https": 443}
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):
@@ -100,13 +58,17 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
         """Unpack; raises TooLargeError, or UndecodableError for anything else."""
+        return self.unpacked(request, response)
+
+    def unpacked(self, request: Request, response: Response) -> Response:
+        """The same."""
         codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
         if codings > MAX_CODINGS:
             raise UndecodableError(f"packed {codings} times")
         if is_robots_request(request):
             return unpack_start(response)
         try:
-            return super().process_response(request, response)
+            return cast("Response", super().process_response(request, response))
         except IgnoreRequest as error:  # Scrapy's word for a body that unpacks to too much
             raise TooLargeError(str(error)) from error
         except Exception as error:
@@ -124,6 +86,7 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         super().__init__(crawler)
         from twisted.internet import reactor  # installs one when imported too early
 
+        self._reactor = reactor
         session = session_if_any(crawler)
         # A replayed web has one address for all hosts; so may a project without the add-on.
         shared = session and session.topic.politeness.per_address and not session.replayed
@@ -143,6 +106,43 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         if address and host:
             self._idle.leaves_for(host, address)
         return await super().download_request(request)
+
+    def idle_line(self, scheme: str, netloc: str, address: str) -> PlainLine | None:
+        """One to the host of a URL, where one idles, for one request."""
+        host, port = _place(scheme, netloc)
+        self._idle.leaves_for(host, address)
+        line = self._idle.take((scheme.encode(), host.encode(), port, None))
+        return None if line is None else self._plain(line)
+
+    async def new_line(self, scheme: str, netloc: str, address: str, timeout_s: float) -> PlainLine:
+        """A new one, to that address and no other; raises what Twisted raises."""
+        host, port = _place(scheme, netloc)
+        kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
+        endpoint: Any = kind(self._reactor, address, port, timeout_s)
+        if scheme == "https":
+            secure: Any = self._contextFactory  # its interface, as typed, has no self
+            creator = secure.creatorForNetloc(host.encode(), port)
+            endpoint = wrapClientTLS(creator, endpoint)
+        key = (scheme.encode(), host.encode(), port, None)
+        line = await maybe_deferred_to_future(self._idle.connect(key, endpoint))
+        await asyncio.sleep(0)  # what idled at the address is closed by then
+        return self._plain(line)
+
+    async def read_on(self, odd: OddAnswer, request: Request) -> Response:
+        """The response to a request that was sent, and is answered otherwise than plainly."""
+        self._idle.next_is(odd)
+        return await super().download_request(request)
+
+    def _plain(self, line: Line) -> PlainLine:
+        if line.plain is None:
+            line.plain = PlainLine(line.connection, partial(self._idle.rest, line))
+        return line.plain
+
+
+def _place(scheme: str, netloc: str) -> tuple[str, int]:
+    """Host and port of a normalised URL without user and brackets."""
+    host, _, port = netloc.partition(":")
+    return host, int(port) if port else _PORTS[scheme]
 
 
 @dataclass(slots=True)

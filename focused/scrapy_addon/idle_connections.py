@@ -15,6 +15,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
+from focused.scrapy_addon.plain_answers import OddAnswer, PlainLine
 from focused.web.addresses import spelled_alike
 
 MAX_IDLE = 1_000
@@ -37,11 +38,15 @@ def most_idle(in_use: int) -> int:
 
 
 @dataclass(eq=False, slots=True)
-class _Line:
-    """One connection; ``host`` is None and ``address`` empty where it leads to a proxy."""
+class Line:
+    """One connection; ``host`` is None and ``address`` empty where it leads to a proxy.
+
+    ``plain`` asks over it past Twisted's parser, from the first such request on.
+    """
 
     key: Any
     connection: Any = None
+    plain: PlainLine | None = None
     host: bytes | None = None
     address: str = ""
     idle_since: float = 0.0
@@ -51,19 +56,19 @@ class _Line:
 class _Idle:
     """All lines that idle, the longest first, by what they are asked for."""
 
-    lines: dict[_Line, None] = field(default_factory=dict)
-    of_key: dict[Hashable, list[_Line]] = field(default_factory=lambda: defaultdict(list))
-    of_host: dict[bytes | None, set[_Line]] = field(default_factory=lambda: defaultdict(set))
-    at: dict[str, set[_Line]] = field(default_factory=lambda: defaultdict(set))
+    lines: dict[Line, None] = field(default_factory=dict)
+    of_key: dict[Hashable, list[Line]] = field(default_factory=lambda: defaultdict(list))
+    of_host: dict[bytes | None, set[Line]] = field(default_factory=lambda: defaultdict(set))
+    at: dict[str, set[Line]] = field(default_factory=lambda: defaultdict(set))
 
-    def add(self, line: _Line) -> None:
+    def add(self, line: Line) -> None:
         self.lines[line] = None
         self.of_key[line.key].append(line)
         if line.host is not None:
             self.of_host[line.host].add(line)
             self.at[line.address].add(line)
 
-    def remove(self, line: _Line) -> None:
+    def remove(self, line: Line) -> None:
         del self.lines[line]
         _remove(self.of_key, line.key, line)
         if line.host is not None:
@@ -71,7 +76,7 @@ class _Idle:
             _remove(self.at, line.address, line)
 
 
-def _remove(index: dict[Any, Any], key: Any, line: _Line) -> None:
+def _remove(index: dict[Any, Any], key: Any, line: Line) -> None:
     index[key].remove(line)
     if not index[key]:
         del index[key]
@@ -111,21 +116,40 @@ class IdleConnections:
         self._one_to_an_address = one_to_an_address
         self._idle = _Idle()
         self._sweep: Any = None
+        self._odd: OddAnswer | None = None
 
     def __len__(self) -> int:
         return len(self._idle.lines)
 
     def getConnection(self, key: Hashable, endpoint: Any) -> Deferred[Any]:
         """One that idles, or a new one; for one request."""
+        if self._odd is not None:
+            odd, self._odd = self._odd, None
+            return succeed(odd)
+        line = self.take(key)
+        if line is not None:
+            return succeed(line.connection)
+        return self.connect(key, endpoint).addCallback(lambda line: line.connection)
+
+    def take(self, key: Hashable) -> Line | None:
+        """One that idles, for one request."""
         while key in self._idle.of_key:
             line = self._idle.of_key[key][0]
             self._idle.remove(line)
             if line.connection.state == "QUIESCENT":  # else its server has closed it
-                return succeed(line.connection)
-        line = _Line(key)
-        factory = self._factory(lambda connection: self._rest(line), repr(endpoint))
+                return line
+        return None
+
+    def connect(self, key: Hashable, endpoint: Any) -> Deferred[Line]:
+        """A new one, for one request."""
+        line = Line(key)
+        factory = self._factory(lambda connection: self.rest(line), repr(endpoint))
         connecting: Deferred[Any] = endpoint.connect(factory)
         return connecting.addCallback(self._connected, line)
+
+    def next_is(self, odd: OddAnswer) -> None:
+        """The next connection that is asked for is not one: it has an answer already."""
+        self._odd = odd
 
     def closeCachedConnections(self) -> Deferred[Any]:
         """Close all that idle; fires when they are closed."""
@@ -142,7 +166,7 @@ class IdleConnections:
             if line.address != address:
                 self._close(line)
 
-    def _connected(self, connection: Any, line: _Line) -> Any:
+    def _connected(self, connection: Any, line: Line) -> Line:
         line.connection = connection
         address = spelled_alike(getattr(connection.transport.getPeer(), "host", ""))
         line.host = _host_of(line.key)
@@ -152,9 +176,9 @@ class IdleConnections:
             for other in list(self._idle.at.get(address, ())):
                 self._close(other)
         self._made(connection)
-        return connection
+        return line
 
-    def _rest(self, line: _Line) -> None:
+    def rest(self, line: Line) -> None:
         """The line's request is answered."""
         if len(alike := self._idle.of_key.get(line.key, [])) >= self.most_alike > 0:
             self._close(alike[0])
@@ -179,6 +203,6 @@ class IdleConnections:
         if longest is not None:
             self._sweep = self._reactor.callLater(left_s, self._look_again)
 
-    def _close(self, line: _Line) -> None:
+    def _close(self, line: Line) -> None:
         self._idle.remove(line)
         line.connection.transport.loseConnection()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -74,10 +74,7 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
 
 def outcome_of_response(request: Request, response: Response, now: float) -> Outcome:
     """The outcome behind a response; ``now`` dates an HTTP-date in Retry-After."""
-    headers = {
-        name.decode("latin-1").lower(): _joined(name, values)
-        for name, values in response.headers.items()
-    }
+    headers = joined_headers({name.lower(): values for name, values in response.headers.items()})
     outcome = outcome_of(
         response.status, headers, request.url, response.body, _elapsed_s(request, now), now
     )
@@ -88,10 +85,17 @@ def outcome_of_response(request: Request, response: Response, now: float) -> Out
     return replace(outcome, address=str(mapped or response.ip_address))
 
 
-def _joined(name: bytes, values: Sequence[bytes]) -> str:
-    """One value of all that a header had; where one ends matters to X-Robots-Tag alone."""
-    between = HEADER_SEPARATOR if name.lower() == b"x-robots-tag" else ", "
-    return between.join(value.decode("latin-1") for value in values)
+def joined_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
+    """One value of all that each header had, by lower-case names.
+
+    Where one ends matters to X-Robots-Tag alone.
+    """
+    joined = {}
+    for name, values in headers.items():
+        between = HEADER_SEPARATOR if name == b"x-robots-tag" else ", "
+        value = values[0] if len(values) == 1 else between.encode().join(values)
+        joined[name.decode("latin-1")] = value.decode("latin-1")
+    return joined
 
 
 def _elapsed_s(request: Request, now: float) -> float:

@@ -47,7 +47,7 @@ def is_robots_request(request: Request) -> bool:
 
 def stop_when_enough(crawler: Crawler) -> None:
     """End the download of every :func:`robots_request` when what counts of it has come."""
-    crawler.signals.connect(_count, signals.bytes_received)
+    crawler.signals.connect(counts_robots, signals.bytes_received)
 
 
 def unpack_start(response: Response) -> Response:
@@ -90,7 +90,8 @@ def _unpacked(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
     raise UndecodableError(f"robots.txt is not packed by {coding.decode('latin-1')}, or breaks off")
 
 
-def _count(data: bytes, request: Request) -> None:
+def counts_robots(data: bytes, request: Request) -> None:
+    """Hears of all bytes, and does something for those of a robots.txt."""
     read = request.meta.get(_READ_BYTES)
     if read is None:
         return

@@ -26,6 +26,9 @@ LEASE = "focused_lease"
 LEASED_URL = "focused_leased_url"
 """Key of a request's meta: its URL as it was handed out; one with another was given the meta."""
 
+STRAIGHT = "focused_straight"
+"""Key of a request's meta: it has nothing of a spider's own."""
+
 PURPOSE = "focused_purpose"
 HANDLED = "focused_handled"
 _TEND_EVERY_S = 1.0
@@ -114,8 +117,9 @@ class FocusedScheduler(BaseScheduler):
     def _request(self, fetch: Fetch) -> Request | None:
         meta: dict[str, Any] = {LEASE: fetch.lease, PURPOSE: fetch.purpose}
         if fetch.purpose is Purpose.ROBOTS:
-            request = robots_request(fetch.url, meta)
+            request = robots_request(fetch.url, {**meta, STRAIGHT: True})
         elif fetch.link.payload is None:
+            meta[STRAIGHT] = True
             request = Request(fetch.url, meta=meta, dont_filter=True)
         else:
             request = self._own.restore(fetch.link)

@@ -1,0 +1,66 @@
+"""Pages go a way of their own, and nobody who looks on misses any."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.crawling import Finished, write_topic
+from tests.support.hostile_hosts import pages, serve_hosts
+from tests.support.name_server import at, serve_names
+from tests.support.recorded_web import html
+from tests.support.warm import crawl_warm
+
+HOST = "a.test"
+PATHS = [f"/whales-{number}" for number in range(6)]
+PRIVATE_ALLOWED = "private_addresses = true\ntraps = false"
+ONLOOKERS = "tests.support.onlookers"
+
+
+def crawled(folder: Path, **settings: Any) -> Finished:
+    site: Mapping[str, Any] = {
+        path: (200, html(f"whale {path}", *PATHS), {}) for path in ("/", *PATHS)
+    }
+    with (
+        serve_hosts(lambda _: {HOST: pages(site)}) as hosts,
+        serve_names({HOST: at("127.0.0.41")}) as names,
+    ):
+        topic = write_topic(folder, hosts.url(HOST), scope=PRIVATE_ALLOWED)
+        done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address, **settings)
+    assert done.status == 0, done.said
+    assert len(done.fetched()) == 1 + len(PATHS)
+    return done
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"DOWNLOADER_MIDDLEWARES": json.dumps({f"{ONLOOKERS}.Middleware": 500})},
+        {"EXTENSIONS": json.dumps({f"{ONLOOKERS}.Received": 1})},
+        {"EXTENSIONS": json.dumps({f"{ONLOOKERS}.Bytes": 1})},
+    ],
+)
+def test_whoever_looks_on_hears_of_every_page(tmp_path: Path, setting: dict[str, str]) -> None:
+    file = tmp_path / "heard.txt"
+    crawled(tmp_path, ONLOOKER_FILE=file, **setting)
+    assert {"/", *PATHS} <= set(file.read_text().split())
+
+
+def test_the_items_of_a_harvest_are_the_same_on_both_ways(tmp_path: Path) -> None:
+    items = []
+    for way, setting in {
+        "straight": {},
+        "long": {"DOWNLOADER_MIDDLEWARES": json.dumps({f"{ONLOOKERS}.Middleware": 500})},
+    }.items():
+        folder = tmp_path / way
+        folder.mkdir()
+        feed = folder / "items.jsonl"
+        feeds = json.dumps({str(feed): {"format": "jsonlines"}})
+        crawled(folder, FEEDS=feeds, ONLOOKER_FILE=folder / "heard.txt", **setting)
+        told = [json.loads(line) for line in feed.read_text().splitlines()]
+        items.append(sorted((item["title"], item["relevance"]) for item in told))
+    assert items[0] == items[1] != []
