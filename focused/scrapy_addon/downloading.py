@@ -131,7 +131,10 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
     async def read_on(self, odd: OddAnswer, request: Request) -> Response:
         """The response to a request that was sent, and is answered otherwise than plainly."""
         self._idle.next_is(odd)
-        return await super().download_request(request)
+        try:
+            return await super().download_request(request)
+        finally:  # where it failed before it asked, nobody else may get the answer
+            self._idle.next_is(None)
 
     def _plain(self, line: Line) -> PlainLine:
         if line.plain is None:

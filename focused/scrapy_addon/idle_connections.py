@@ -147,8 +147,11 @@ class IdleConnections:
         connecting: Deferred[Any] = endpoint.connect(factory)
         return connecting.addCallback(self._connected, line)
 
-    def next_is(self, odd: OddAnswer) -> None:
-        """The next connection that is asked for is not one: it has an answer already."""
+    def next_is(self, odd: OddAnswer | None) -> None:
+        """The next connection that is asked for is not one: it has an answer already.
+
+        None: it is one.
+        """
         self._odd = odd
 
     def closeCachedConnections(self) -> Deferred[Any]:

@@ -21,6 +21,7 @@ from focused.scrapy_addon.idle_connections import (
     IdleConnections,
     most_idle,
 )
+from focused.scrapy_addon.plain_answers import OddAnswer
 from tests.support.crawling import write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.name_server import at, serve_names
@@ -185,3 +186,15 @@ def test_half_of_the_files_that_may_be_open_are_left_to_others(
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (may_open, may_open))
     assert most_idle(in_use=32) == most
+
+
+def test_an_answer_that_is_handed_over_is_for_the_next_request_alone() -> None:
+    pool = Pool()
+    first = pool.asked(A)
+    odd = OddAnswer(Mock())
+    pool.idle.next_is(odd)
+    assert pool.ask(A) is odd
+    assert pool.ask(A) is first
+    pool.idle.next_is(odd)
+    pool.idle.next_is(None)
+    assert pool.ask(A) is not odd
