@@ -33,6 +33,7 @@ RESEMBLANCE = 0.85
 MIN_SHINGLES = 30
 MAX_PAGES = 1_000_000
 
+_TOLD_FROM = 0.5
 _FILED = 8
 _LOOKED_UP = 64
 _PAGES_A_HASH = 4
@@ -107,6 +108,7 @@ class NearDuplicates:
         """``threshold`` in (0, 1] is the least resemblance of a near-duplicate."""
         self._store = store
         self._threshold = threshold
+        self._least_common = min(threshold, _TOLD_FROM) * MIN_SHINGLES
         self._most = most
         self._next = int(store.get_meta(_NUMBERS) or 0)
 
@@ -129,11 +131,16 @@ class NearDuplicates:
         return url if share >= self._threshold else None
 
     def nearest(self, page: Sketched) -> tuple[float, str]:
-        """The resemblance to the most alike earlier page, in [0, 1], and its URL; 0 without any."""
+        """The resemblance to the most alike earlier page, in [0, 1], and its URL; 0 without any.
+
+        One below a half, and below the threshold, may be told as 0.
+        """
         best = (0.0, "")
         if len(page.own.hashes) < MIN_SHINGLES:
             return best
         for filed in self._alike(page.own):
+            if not self._may_resemble(page.own.hashes, filed.sketch.hashes):
+                continue
             share, number = self._resemblance(page, filed)
             if number >= MIN_SHINGLES:
                 best = max(best, (share, filed.url))
@@ -160,6 +167,10 @@ class NearDuplicates:
         self._store.put_meta(_NUMBERS, self._next)
         if self._next > self._most:
             self._forget(self._next - self._most - 1)
+
+    def _may_resemble(self, own: Hashes, filed: Hashes) -> bool:
+        """Whether so much is common that enough of it may be left without boilerplate."""
+        return len(own) - len(without(own, filed)) >= self._least_common
 
     def _resemblance(self, page: Sketched, filed: _Filed) -> tuple[float, int]:
         """The resemblance of what is left of two pages without either host's boilerplate."""
