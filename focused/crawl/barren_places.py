@@ -62,6 +62,8 @@ PATIENCE: Mapping[PlaceKind, Patience] = {
     PlaceKind.DOMAIN: Patience(2_000, 60),
 }
 """A place where a seed stands has ten times as many barren pages: somebody chose it."""
+_FEWEST = min(MAX_BARREN_HOSTS, *(min(each.barren, each.copies) for each in PATIENCE.values()))
+"""No place is closed for less."""
 
 _REASONS: Mapping[PlaceKind, str] = {
     PlaceKind.CALENDAR: "trap: calendar",
@@ -161,28 +163,33 @@ class BarrenPlaces:
     def take(self, url: str, verdict: Verdict) -> list[Closed]:
         """Take in what the page of a normalised URL was; return the places that this closes."""
         places = places_of(url)
-        accounts = {place: self._account(place) for place in places}
-        before = accounts[places[-2]]
+        keys = [_key(place.name) for place in places]
+        rows = dict(self._store.get_many("trap_places", keys))
+        accounts = [
+            _Account(*_ROW.unpack(rows[key])) if key in rows else _Account() for key in keys
+        ]
+        before = accounts[-2]
         new_host, newly_good = not before.pages, not before.good and verdict is Verdict.GOOD
-        domain = accounts[places[-1]]
+        domain = accounts[-1]
         domain.hosts += new_host
         domain.good_hosts += newly_good
-        for account in accounts.values():
+        for account in accounts:
             account.take(verdict)
         closed = []
-        for number, place in enumerate(places):
-            found = self._close(place, accounts[place], verdict)
+        # Nothing is closed by a good page.
+        for number, key in enumerate(keys if verdict is not Verdict.GOOD else ()):
+            found = self._close(places[number], key, accounts[number])
             if found is not None:
                 closed.append(found)
-                for wider in places[number + 1 :]:
-                    accounts[wider].told += found.pages
-        for place, account in accounts.items():
-            self._store.put("trap_places", _key(place.name), account.packed())
+                for wider in accounts[number + 1 :]:
+                    wider.told += found.pages
+        packed = [account.packed() for account in accounts]
+        self._store.put_many("trap_places", list(zip(keys, packed, strict=True)))
         return closed
 
-    def _close(self, place: Place, account: _Account, verdict: Verdict) -> Closed | None:
-        key = _key(place.name)
-        if key in self._closed or verdict is Verdict.GOOD:
+    def _close(self, place: Place, key: bytes, account: _Account) -> Closed | None:
+        lost = max(account.barren, account.copies, account.hosts - account.good_hosts)
+        if lost < _FEWEST or key in self._closed:
             return None
         reason, pages = self._sentence(place, account)
         if reason is None:
