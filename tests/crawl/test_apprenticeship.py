@@ -17,6 +17,7 @@ from focused.frontier.exploration import Exploration, barren_after
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
+from focused.learning.evidence import COLUMN
 from focused.web.page import Failed, FailureKind, Judgement, Page
 from focused.web.url import host_of
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
@@ -167,6 +168,32 @@ def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
     key = link_key("the driver's own")
     begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
     assert begun.crawl.frontier.known_among([("a.test", key)]).waiting[key].priority == -9.0
+
+
+@pytest.mark.parametrize(
+    ("in_links", "rises", "is_written"), [(8, 0.01, False), (8, 1.0, True), (7, 0.01, True)]
+)
+def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
+    simulate, tmp_path, in_links: int, rises: float, is_written: bool
+):
+    begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleJudge())).run(pages=1)
+    (home,) = begun.settled
+    frontier, key = begun.crawl.frontier, link_key(A + "trade")
+    waits = frontier.known_among([("a.test", key)]).waiting[key]
+    evidence = list(waits.evidence)
+    evidence[COLUMN["in_links"]] = in_links
+    waits = structs.replace(waits, evidence=tuple(evidence))
+    frontier.push(waits, begun.now, joined=True)
+    evidence[COLUMN["url_words"]] += 0.5
+    again = structs.replace(
+        home.scored[A + "trade"],
+        evidence=tuple(evidence),
+        worth=waits.priority + rises,
+        before=waits,
+    )
+    begun.crawl._discovery.queue(home.link, {A + "trade": again}, waits.depth, begun.now)
+    left = frontier.known_among([("a.test", key)]).waiting[key]
+    assert (left != waits) is is_written
 
 
 def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
