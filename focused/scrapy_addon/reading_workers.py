@@ -15,8 +15,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from focused.crawl import reading_process
 from focused.crawl.reading import Reader, Reading
@@ -29,10 +29,14 @@ BUSY_SHARE = 0.6
 LONG_BYTES = 150_000
 """A page of more takes some 10 ms to read, and a hostile one a hundred times that."""
 
-_AHEAD = 3  # pages that wait for one process: it is never idle, and none waits for long
+AHEAD = 16
+"""Pages that wait for one process: with fewer it idles while the crawl settles those of a turn."""
 _MOST_CHOSEN = 4
 MOST_READERS = 64
 """Processes that somebody may ask for."""
+
+_ANSWERS_BYTES = 4_000_000
+"""As much waits to be heard of before the other process has to."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,15 +57,20 @@ def _wall_and_cpu() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-@dataclass(slots=True, eq=False)
 class _Worker:
-    """A process, the socket to it, and how many pages it has."""
+    """A process, the socket to it, and the pages that wait for its answers."""
 
-    process: subprocess.Popen[bytes]
-    stream: asyncio.StreamReader
-    out: asyncio.StreamWriter
-    waiting: int = 0
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        stream: asyncio.StreamReader,
+        out: asyncio.StreamWriter,
+    ) -> None:
+        self.process = process
+        self._stream = stream
+        self._out = out
+        self._asked: deque[asyncio.Future[bytes]] = deque()
+        self._hearing = asyncio.ensure_future(self._hear())
 
     @classmethod
     async def begun(cls, reader: bytes) -> _Worker:
@@ -74,25 +83,50 @@ class _Worker:
                 stdout=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
-        stream, out = await asyncio.open_connection(sock=ours)
+        stream, out = await asyncio.open_connection(sock=ours, limit=_ANSWERS_BYTES)
         out.writelines((LENGTH.pack(len(reader)), reader))
         return cls(process, stream, out)
 
+    @property
+    def waiting(self) -> int:
+        """How many pages it has."""
+        return len(self._asked)
+
     async def read(self, fetched: Fetched) -> Reading | Failed:
+        """Raises OSError when the process is gone."""
         asked = question(fetched)
-        self.waiting += 1
+        answer = asyncio.get_running_loop().create_future()
+        self._asked.append(answer)
+        self._out.writelines((LENGTH.pack(len(asked)), asked))
+        if self._hearing.done():
+            self._lost()
+        return reading_in(await answer)
+
+    async def _hear(self) -> None:
+        """Hand out answers, which come in the order of the questions.
+
+        As many as there are: were each waited for by who asked, each would take the reactor a turn.
+        """
         try:
-            self.out.writelines((LENGTH.pack(len(asked)), asked))
-            # Answers come in the order of questions; the lock lets its waiters on in theirs.
-            async with self.turn:
-                length = LENGTH.unpack(await self.stream.readexactly(LENGTH.size))[0]
-                answer = await self.stream.readexactly(length)
-        finally:
-            self.waiting -= 1
-        return reading_in(answer)
+            while True:
+                length = LENGTH.unpack(await self._stream.readexactly(LENGTH.size))[0]
+                answer = await self._stream.readexactly(length)
+                asked = self._asked.popleft()
+                if not asked.done():
+                    asked.set_result(answer)
+        except (OSError, asyncio.IncompleteReadError):
+            self._lost()
+
+    def _lost(self) -> None:
+        while self._asked:
+            asked = self._asked.popleft()
+            if not asked.done():
+                asked.set_exception(ConnectionError("the process is gone"))
 
     def end(self) -> None:
-        self.out.close()
+        self._hearing.cancel()
+        self._lost()
+        self._out.close()
         self.process.kill()
         self.process.wait()
 
@@ -143,11 +177,11 @@ class ReadingWorkers:
         if is_long or self._at_once:
             await self._begin()
         worker = min(self._workers, key=lambda each: each.waiting, default=None)
-        if worker is None or (worker.waiting >= _AHEAD and not is_long):
+        if worker is None or not (is_long or self._has_time(worker)):
             return None
         try:
             reading = await worker.read(fetched)
-        except (OSError, asyncio.IncompleteReadError):
+        except OSError:
             return self._lost(worker, fetched)
         except ReadingError as error:
             logger.error("%s could not be read: %s", fetched.url, error)
@@ -156,6 +190,10 @@ class ReadingWorkers:
         if isinstance(reading, Reading):
             self.seconds += sum(reading.seconds.values())
         return reading
+
+    def _has_time(self, worker: _Worker) -> bool:
+        # On one core it would take the time from the crawl itself.
+        return (self._relieve or self._at_once) and worker.waiting < AHEAD
 
     def close(self) -> None:
         """End all processes; what they were reading is for the crawl to read."""

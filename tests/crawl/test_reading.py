@@ -133,8 +133,8 @@ def test_no_page_is_no_reading() -> None:
 def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
     judge = trained(tmp_path).classifier
     reader = Reader(Scope(), judge, "judge", parse_page, takes_told=True)
-    links = ["http://a.test/brie", "http://b.test/tulip?x=1"]
-    answer = page(A, *links, text="Brie is a soft cheese – naïve " * 9, links=links)
+    text = "Brie is a soft cheese \u2013 na\u00efve " * 9
+    answer = page(A, "/brie", "http://b.test/tulip?x=1", text=text)
     here, there = reader.read(answer), _elsewhere(reader, answer)
     assert isinstance(here, Reading)
     assert here.words is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from focused.crawl.reading import Reader, Reading
 from focused.scrapy_addon import reading_workers
-from focused.scrapy_addon.reading_workers import LONG_BYTES, ReadingWorkers, workers_for
+from focused.scrapy_addon.reading_workers import AHEAD, LONG_BYTES, ReadingWorkers, workers_for
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
 from focused.web.parse import parse_page
@@ -97,10 +98,26 @@ def test_only_the_page_that_ends_its_process_is_given_up() -> None:
 
 def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
     async def ask(workers: ReadingWorkers) -> list[object]:
-        return await asyncio.gather(*(workers.ahead(page(A, text=str(n))) for n in range(9)))
+        pages = (page(A, text=str(n)) for n in range(2 * AHEAD + 3))
+        return await asyncio.gather(*map(workers.ahead, pages))
 
     found = asked(2, ask)
-    assert [each is None for each in found] == [False] * 6 + [True] * 3
+    assert [each is None for each in found] == [False] * 2 * AHEAD + [True] * 3
+
+
+def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> None:
+    async def ask(workers: ReadingWorkers) -> int:
+        await workers.ahead(page(A))
+        asking = [asyncio.ensure_future(workers.ahead(page(f"{A}{n}"))) for n in range(9)]
+        await asyncio.sleep(0)
+        time.sleep(1.0)  # the reactor has other things to do; the process has not
+        turns = 0
+        while not all(each.done() for each in asking):
+            await asyncio.sleep(0)
+            turns += 1
+        return turns
+
+    assert asked(1, ask) < 9
 
 
 def test_answers_go_to_whom_they_belong() -> None:
