@@ -22,7 +22,7 @@ from focused.crawl.traps import Traps
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
-from focused.learning.evidence import FEATURE_NAMES, is_full, join
+from focused.learning.evidence import FEATURE_NAMES, is_full, join, tells_more
 from focused.learning.protocols import LearningScorer, LinkScorer, Visit
 from focused.topic import Scope
 from focused.web.page import Link, Page
@@ -77,12 +77,34 @@ class Discovery:
             return {}
         if self._learner is not None:
             waiting = [known.waiting.get(key) for key in compress(keys, left)]
-            return self._scored_jointly(self._learner, visit, followed, waiting)
+            return self._scored_if_told(self._learner, visit, followed, waiting)
         answer = self._scorer.score(visit, followed)
         rows = zip(followed, answer.scores.tolist(), answer.features.tolist(), strict=True)
         return {
             link.url: ScoredLink(link, score, tuple(features), worth=score)
             for link, score, features in rows
+        }
+
+    def _scored_if_told(
+        self,
+        scorer: LearningScorer,
+        visit: Visit,
+        links: Sequence[Link],
+        waiting: Sequence[QueuedLink | None],
+    ) -> dict[str, ScoredLink]:
+        """Score links, but for those of which the page tells nothing: they stay as they wait."""
+        told = [other is None or not self._joins or tells_more(visit, other) for other in waiting]
+        if all(told):
+            return self._scored_jointly(scorer, visit, links, waiting)
+        some = list(compress(links, told))
+        found = (
+            self._scored_jointly(scorer, visit, some, list(compress(waiting, told))) if some else {}
+        )
+        return {
+            link.url: _as_it_waits(link, other)
+            if other is not None and link.url not in found
+            else found[link.url]
+            for link, other in zip(links, waiting, strict=True)
         }
 
     def _scored_jointly(
@@ -262,6 +284,10 @@ class Discovery:
             and self._care.is_open(host)
             and self._traps.is_open(host)
         )
+
+
+def _as_it_waits(link: Link, before: QueuedLink) -> ScoredLink:
+    return ScoredLink(link, before.score, before.evidence, before.priority, before.trail, before)
 
 
 def link_rows(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]:

@@ -67,8 +67,7 @@ _FOUND_ENOUGH = 3.0
 
 _ANCHOR, _URL = COLUMN["anchor"], COLUMN["url"]
 _MAX_LOG_ODDS = 12.0
-# What those of a waiting link stay where it tells more than the one just found.
-_OF_PLACE = [COLUMN[name] for name in ("anchor_words", "page_words", "siblings", "tag_path")]
+_OF_ANCHOR = [COLUMN["anchor_words"], COLUMN["page_words"]]
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
@@ -148,13 +147,15 @@ class Apprentice:
         rows[:, COLUMN["anchor_words"]] = as_links[told.anchor_places[at]]
         rows[:, COLUMN["page_words"]] = as_pages[told.anchors[at]]
         rows[:, COLUMN["siblings"]] = self._siblings.evidence_of(place_of(visit.page.url), rate)
-        rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
         for i in np.flatnonzero(~joined.leads).tolist():
             # It is asked anew when its turn comes.
             other = waiting[i]
             assert other is not None, "another link leads where none waits"
-            rows[i, _OF_PLACE] = [other.evidence[column] for column in _OF_PLACE]
+            rows[i, _OF_ANCHOR] = [other.evidence[column] for column in _OF_ANCHOR]
+            parent = place_of(other.parent or "")
+            rows[i, COLUMN["siblings"]] = self._siblings.evidence_of(parent, rate)
             trails[i] = other.trail
+        rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
         rows = rounded(rows, np.float16)
         scores, worth = self._weighed(rows, told.levels[at])
         return JoinedScores(scores, rows, worth, joined.leads, trails)

@@ -108,6 +108,11 @@ def is_full(link: WaitingLink) -> bool:
     return _has_evidence(link) and link.evidence[_IN_LINKS] >= MAX_IN_LINKS
 
 
+def tells_more(visit: Visit, link: WaitingLink) -> bool:
+    """Whether one more link from the page of ``visit`` changes the evidence of one that waits."""
+    return not is_full(link) or parent_log_odds(visit.judgement) > link.evidence[_PARENT]
+
+
 def rounded(numbers: NDArray[np.float64], to: type[np.floating[Any]]) -> NDArray[np.float64]:
     """Numbers that a queued link can keep in fewer bytes; what is scored is what is kept.
 

@@ -29,7 +29,7 @@ BUSY_SHARE = 0.6
 LONG_BYTES = 150_000
 """A page of more takes some 10 ms to read, and a hostile one a hundred times that."""
 
-AHEAD = 16
+AHEAD = 32
 """Pages that wait for one process: with fewer it idles while the crawl settles those of a turn."""
 _MOST_CHOSEN = 4
 MOST_READERS = 64

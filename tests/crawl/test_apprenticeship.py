@@ -18,6 +18,7 @@ from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
 from focused.learning.apprentice import Apprentice
 from focused.learning.evidence import COLUMN
+from focused.learning.protocols import Visit
 from focused.web.page import Failed, FailureKind, Judgement, Page
 from focused.web.url import host_of
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
@@ -194,6 +195,25 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
     begun.crawl._discovery.queue(home.link, {A + "trade": again}, waits.depth, begun.now)
     left = frontier.known_among([("a.test", key)]).waiting[key]
     assert (left != waits) is is_written
+
+
+@pytest.mark.parametrize(("in_links", "parent", "is_scored"), [(8, 4.0, False), (8, -4.0, True)])
+def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant_page(
+    simulate, tmp_path, in_links: int, parent: float, is_scored: bool
+):
+    begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleJudge())).run(pages=1)
+    (home,) = begun.settled
+    frontier, key = begun.crawl.frontier, link_key(A + "trade")
+    waits = frontier.known_among([("a.test", key)]).waiting[key]
+    evidence = list(waits.evidence)
+    evidence[COLUMN["in_links"]], evidence[COLUMN["parent"]] = in_links, parent
+    waits = structs.replace(waits, evidence=tuple(evidence))
+    frontier.push(waits, begun.now, joined=True)
+    visit = Visit(home.page, home.judgement)
+    found = begun.crawl._discovery.score(visit, waits.depth)
+    assert list(found) == list(home.scored)
+    told = found[A + "trade"]
+    assert ((told.evidence, told.score) != (waits.evidence, waits.score)) is is_scored
 
 
 def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
