@@ -15,7 +15,10 @@ from typing import Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.http import Response
+from scrapy.statscollectors import StatsCollector
+from scrapy.utils.asyncio import call_later
+
+_LOOK_EVERY_S = 0.005
 
 
 def cpu_s() -> float:
@@ -44,6 +47,11 @@ class Clock:
 
     def page(self) -> None:
         """Another page came."""
+        self.pages += 1
+        self.begin()
+
+    def begin(self) -> None:
+        """The first page came; once."""
         if not self._start:
             self._start = {
                 "at": time.perf_counter(),
@@ -51,7 +59,6 @@ class Clock:
                 "memory": peak_mb(),
                 "to_first_page_s": time.time() - self._began_at,
             }
-        self.pages += 1
 
     def _write(self) -> None:
         start = self._start
@@ -67,21 +74,36 @@ class Clock:
 
 
 class Meter:
-    """Reports a crawl's pages, not its robots.txt files."""
+    """Reports a crawl's pages, not its robots.txt files.
 
-    def __init__(self, clock: Clock) -> None:
+    By Scrapy's own count of them: a listener to each page's signal would cost what no user pays.
+    """
+
+    def __init__(self, clock: Clock, stats: StatsCollector) -> None:
         self._clock = clock
+        self._stats = stats
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Settings ``METER_RESULT`` and ``METER_BEGAN_AT`` tell where to, and since when."""
         settings = crawler.settings
         clock = Clock(Path(settings["METER_RESULT"]), settings.getfloat("METER_BEGAN_AT"))
-        meter = cls(clock)
-        crawler.signals.connect(meter.came, signals.response_received)
+        meter = cls(clock, crawler.stats)
+        crawler.signals.connect(meter.look, signals.spider_opened)
+        crawler.signals.connect(meter.closed, signals.spider_closed)
         return meter
 
-    def came(self, response: Response) -> None:
-        """Count a page."""
-        if not response.url.endswith("/robots.txt"):
-            self._clock.page()
+    def look(self) -> None:
+        """Wait for the first page."""
+        if self._pages() > 0:
+            self._clock.begin()
+        else:
+            call_later(_LOOK_EVERY_S, self.look)
+
+    def closed(self) -> None:
+        """Keep the count."""
+        self._clock.pages = self._pages()
+
+    def _pages(self) -> int:
+        counted = self._stats.get_value("response_received_count", 0)
+        return int(counted - self._stats.get_value("robotstxt/response_count", 0))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from focused.crawl.reading import Reader, Reading
 from focused.web.page import Failed, Fetched
 
-MOST_BYTES = 250_000
+MOST_BYTES = 120_000
 """Read at a time, which takes some 15 ms; the reactor has other things to do, too."""
 
 _SETTLED_A_TURN = 4
