@@ -171,6 +171,18 @@ def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
     assert begun.crawl.frontier.known_among([("a.test", key)]).waiting[key].priority == -9.0
 
 
+def waiting_with(begun: Simulation, key: bytes, **features: float) -> QueuedLink:
+    """The link of that key, which waits, with other evidence."""
+    frontier = begun.crawl.frontier
+    waits = frontier.known_among([("a.test", key)]).waiting[key]
+    evidence = list(waits.evidence)
+    for name, value in features.items():
+        evidence[COLUMN[name]] = value
+    waits = structs.replace(waits, evidence=tuple(evidence))
+    frontier.push(waits, begun.now, joined=True)
+    return waits
+
+
 @pytest.mark.parametrize(
     ("in_links", "rises", "is_written"), [(8, 0.01, False), (8, 1.0, True), (7, 0.01, True)]
 )
@@ -180,11 +192,8 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
     begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleJudge())).run(pages=1)
     (home,) = begun.settled
     frontier, key = begun.crawl.frontier, link_key(A + "trade")
-    waits = frontier.known_among([("a.test", key)]).waiting[key]
+    waits = waiting_with(begun, key, in_links=in_links)
     evidence = list(waits.evidence)
-    evidence[COLUMN["in_links"]] = in_links
-    waits = structs.replace(waits, evidence=tuple(evidence))
-    frontier.push(waits, begun.now, joined=True)
     evidence[COLUMN["url_words"]] += 0.5
     again = structs.replace(
         home.scored[A + "trade"],
@@ -203,12 +212,7 @@ def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant
 ):
     begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleJudge())).run(pages=1)
     (home,) = begun.settled
-    frontier, key = begun.crawl.frontier, link_key(A + "trade")
-    waits = frontier.known_among([("a.test", key)]).waiting[key]
-    evidence = list(waits.evidence)
-    evidence[COLUMN["in_links"]], evidence[COLUMN["parent"]] = in_links, parent
-    waits = structs.replace(waits, evidence=tuple(evidence))
-    frontier.push(waits, begun.now, joined=True)
+    waits = waiting_with(begun, link_key(A + "trade"), in_links=in_links, parent=parent)
     visit = Visit(home.page, home.judgement)
     found = begun.crawl._discovery.score(visit, waits.depth)
     assert list(found) == list(home.scored)
