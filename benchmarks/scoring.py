@@ -22,6 +22,7 @@ from focused.evaluation.simulation.network import drawn_latency
 from focused.evaluation.simulation.parsed_web import ParsedWeb
 from focused.evaluation.simulation.simulator import simulate
 from focused.learning.apprentice import Apprentice
+from focused.learning.documents import HashedPage
 from focused.learning.lesson import Lesson
 from focused.learning.protocols import (
     JoinedScores,
@@ -70,10 +71,12 @@ class Timed:
         self.rescore_s.append((time.process_time() - began) / max(len(links), 1))
         return answer
 
-    def lesson(self, link: WaitingLink, page: Page, relevance: float) -> Lesson:
+    def lesson(
+        self, link: WaitingLink, page: Page, relevance: float, words: HashedPage | None = None
+    ) -> Lesson:
         """Told with the learning."""
         began = time.process_time()
-        lesson = self._apprentice.lesson(link, page, relevance)
+        lesson = self._apprentice.lesson(link, page, relevance, words)
         self.learn_s.append(time.process_time() - began)
         return lesson
 
