@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import BaseSettings
 
 from focused.crawl import Crawl, Settled
@@ -121,6 +122,17 @@ class Session:
         if not on_asyncio():  # what reads ahead speaks in asyncio's streams and futures
             return None
         return await self._readers.ahead(outcome) or await self._turns.read(outcome)
+
+    async def take_in(self, lease: int, outcome: Outcome) -> Settled | None:
+        """Read an answer's page, and settle its lease; raises IgnoreRequest when it is too late."""
+        reading = await self.read_ahead(lease, outcome)
+        if not self.is_leased(lease):
+            raise IgnoreRequest("the crawl ended before its page was read")
+        return self.settle(lease, outcome, reading)
+
+    def is_leased(self, lease: int) -> bool:
+        """Whether the crawl is open, and waits for the lease to be settled."""
+        return self.is_open and self.crawl.is_open(lease)
 
     def settle(
         self, lease: int, outcome: Outcome, reading: Reading | Failed | None = None

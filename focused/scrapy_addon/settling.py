@@ -41,10 +41,7 @@ class SettlingMiddleware:
         if lease is None or not self._session.crawl.is_open(lease):
             return response
         outcome = outcome_of_response(request, response, self._session.now())
-        reading = await self._session.read_ahead(lease, outcome)
-        if not self._is_open(lease):
-            raise IgnoreRequest("the crawl ended before its page was read")
-        settled = self._session.settle(lease, outcome, reading)
+        settled = await self._session.take_in(lease, outcome)
         if settled is None:
             raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
         if settled.will_retry or settled.outcome == "redirected":
@@ -62,14 +59,14 @@ class SettlingMiddleware:
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Settle a request that brought no response."""
         lease = request.meta.get(LEASE)
-        if lease is None or not self._is_open(lease):
+        if lease is None or not self._session.is_leased(lease):
             return None
         if isinstance(exception, TurnMissed):
             # Not sent: it comes back through the frontier when its turn comes.
             self._session.crawl.put_back(lease, self._session.now())
             return request.replace(meta={**request.meta, HANDLED: True})
         outcome = await outcome_of_exception(request, exception)
-        if not self._is_open(lease):
+        if not self._session.is_leased(lease):
             return None
         settled = self._session.settle(lease, outcome)
         if settled is not None and settled.will_retry:
@@ -80,6 +77,3 @@ class SettlingMiddleware:
         if request.errback is None:
             raise IgnoreRequest(str(exception)) from exception
         return None
-
-    def _is_open(self, lease: int) -> bool:
-        return self._session.is_open and self._session.crawl.is_open(lease)

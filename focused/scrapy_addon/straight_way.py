@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
-from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
+from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
@@ -105,7 +105,6 @@ class StraightWay:
 
     async def fetch(self, request: Request) -> Response | Request:
         """The response, where the spider wants it; else the request, which is settled by then."""
-        session, meta, lease = self._session, request.meta, request.meta[LEASE]
         try:
             came = await self._ask(request)
         except Exception as error:
@@ -113,13 +112,9 @@ class StraightWay:
             raise
         if isinstance(came, PlainAnswer) and b"content-encoding" in came.headers:
             came = self._decoding.unpacked(request, _response(request, came))
-        outcome = self._outcome(request, came)
-        reading = await session.read_ahead(lease, outcome)
-        if not session.is_open or not session.crawl.is_open(lease):
-            raise IgnoreRequest("the crawl ended before its page was read")
-        settled = session.settle(lease, outcome, reading)
+        settled = await self._session.take_in(request.meta[LEASE], self._outcome(request, came))
         if settled is None or settled.page is None or settled.duplicate_of is not None:
-            meta[HANDLED] = True
+            request.meta[HANDLED] = True
             return request
         return self._passed_on(request, settled, came)
 
