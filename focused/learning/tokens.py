@@ -84,7 +84,7 @@ def words(text: str) -> list[str]:
     Text in compatibility forms (full width, ligatures) gives the same words
     as its plain form.
     """
-    # The contexts and anchors of a page are asked for by judge and apprentice.
+    # A waiting link's anchor and address are asked for again and again.
     return list(_remembered(text)) if len(text) <= _SHORT_CHARS else _words(text)
 
 

@@ -24,7 +24,6 @@ _FOUR = 4  # bytes a character at most
 _MAX_BYTES = 1 << 20
 _BASE = 0x9E3779B1
 _SPREAD = np.uint32(0x85EBCA6B)
-_ALL = (1 << 32) - 1
 _ANY = "surrogatepass"
 _HIGH, _LOW = np.uint32(15), np.uint32(13)
 
@@ -110,11 +109,9 @@ def hashes_of(text: str) -> list[int]:
 @lru_cache(65_536)
 def hash_of(word: str) -> int:
     """The hash of one word, as :func:`focused.learning.tokens.words` gives it."""
-    numbers = _letters().tolist()
-    total = 0
-    for place, code in enumerate(word.encode("utf-8", _ANY)):
-        total += numbers[code] * pow(_BASE, place, 1 << 32)
-    return int(_mixed(np.array([total & _ALL], np.uint32))[0])
+    values = _letters().take(np.frombuffer(word.encode("utf-8", _ANY), np.uint8))
+    values *= _powers()[0][: len(values)]
+    return int(_mixed(values.sum(dtype=np.uint32, keepdims=True))[0])
 
 
 def _hash_together(texts: Sequence[str]) -> Words:
