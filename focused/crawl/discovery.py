@@ -93,19 +93,17 @@ class Discovery:
         waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
         """Score links, but for those of which the page tells nothing: they stay as they wait."""
-        told = [other is None or not self._joins or tells_more(visit, other) for other in waiting]
-        if all(told):
-            return self._scored_jointly(scorer, visit, links, waiting)
-        some = list(compress(links, told))
-        found = (
-            self._scored_jointly(scorer, visit, some, list(compress(waiting, told))) if some else {}
-        )
-        return {
+        pairs = list(zip(links, waiting, strict=True))
+        found = {
             link.url: _as_it_waits(link, other)
-            if other is not None and link.url not in found
-            else found[link.url]
-            for link, other in zip(links, waiting, strict=True)
+            for link, other in pairs
+            if other is not None and self._joins and not tells_more(visit, other)
         }
+        told = [pair for pair in pairs if pair[0].url not in found]
+        if told:
+            found |= self._scored_jointly(scorer, visit, *zip(*told, strict=True))
+        # In document order.
+        return {link.url: found[link.url] for link in links}
 
     def _scored_jointly(
         self,
