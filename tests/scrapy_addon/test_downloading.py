@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
 from twisted.internet.testing import StringTransport
 from twisted.web.client import (
     HTTP11ClientProtocol,
     ResponseFailed,
     ResponseNeverReceived,
 )
-from twisted.web.http_headers import Headers
 
 from focused.scrapy_addon.downloading import MAX_HEAD_BYTES, bound_head
 from focused.scrapy_addon.outcomes import TooLargeError, kind_of_exception
 from focused.web.page import FailureKind
+from tests.support.asked import Asked
 
 OK = b"HTTP/1.1 200 OK\r\n"
 LINE = b"X-More: " + b"x" * 990 + b"\r\n"
 EMPTY = b"Content-Length: 0\r\n\r\n"
-
-
-class Asked:
-    method, absoluteURI, persistent = b"GET", None, True  # noqa: N815  # Twisted's name
-    headers = Headers()
-
-    def writeTo(self, transport: object) -> Deferred[None]:  # noqa: N802  # Twisted's name
-        return succeed(None)
-
-    def stopWriting(self) -> None:  # noqa: N802  # Twisted's name
-        pass
 
 
 class Line:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionLost
 from twisted.internet.protocol import Protocol
 from twisted.internet.testing import StringTransportWithDisconnection
 from twisted.python.failure import Failure
 from twisted.web.client import HTTP11ClientProtocol
-from twisted.web.http_headers import Headers
 
 from focused.scrapy_addon.plain_answers import OddAnswer, PlainAnswer, PlainLine
+from tests.support.asked import Asked
 
 OK = b"HTTP/1.1 200 OK\r\n"
 PLAIN = OK + b"Content-Type: text/html\r\nContent-Length: 6\r\nKeep-Alive: 5\r\n\r\nwhales"
@@ -40,17 +40,6 @@ ODD = {
     "breaks off in its body": PLAIN[:-2],
     "nothing at all": b"",
 }
-
-
-class Asked:
-    method, absoluteURI, persistent = b"GET", None, True  # noqa: N815  # Twisted's name
-    headers = Headers()
-
-    def writeTo(self, transport: object) -> Deferred[None]:  # noqa: N802  # Twisted's name
-        return succeed(None)
-
-    def stopWriting(self) -> None:  # noqa: N802  # Twisted's name
-        pass
 
 
 class Body(Protocol):
