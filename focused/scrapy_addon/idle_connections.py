@@ -8,12 +8,14 @@ all hosts, and keeps each connection for four minutes.
 from __future__ import annotations
 
 import resource
+import socket
 from collections import defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
+from twisted.internet.tcp import Connection
 
 from focused.scrapy_addon.plain_answers import OddAnswer, PlainLine
 from focused.web.addresses import spelled_alike
@@ -88,6 +90,22 @@ def _host_of(key: Any) -> bytes | None:
     return host if scheme in _SCHEMES and len(key) <= _OWN_KEY else None
 
 
+def _ended(transport: Any) -> bool:
+    """Whether the other side closed, or spoke unasked, since the reactor last looked.
+
+    Over TLS it cannot be told: what came may be a ticket for the next session.
+    """
+    if not isinstance(transport, Connection) or transport.TLS:
+        return False
+    try:
+        transport.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 class IdleConnections:
     """A pool for Twisted's agents, in the place of theirs."""
 
@@ -136,8 +154,11 @@ class IdleConnections:
         while key in self._idle.of_key:
             line = self._idle.of_key[key][0]
             self._idle.remove(line)
-            if line.connection.state == "QUIESCENT":  # else its server has closed it
+            if line.connection.state != "QUIESCENT":  # its server has closed it
+                continue
+            if not _ended(line.connection.transport):
                 return line
+            line.connection.transport.loseConnection()
         return None
 
     def connect(self, key: Hashable, endpoint: Any) -> Deferred[Line]:

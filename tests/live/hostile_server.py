@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 
 Play = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
-_UNKNOWN = b"HTTP/1.1 502 Unknown\r\nX-Focused-Fault: unknown-host\r\nContent-Length: 0\r\n\r\n"
-_NO_RULES = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+# The server closes after each answer. Where an answer does not say so, the next request may
+# leave over a connection that is closed a moment later, and be lost.
+_NOTHING = b"Content-Length: 0\r\nConnection: close\r\n\r\n"
+_UNKNOWN = b"HTTP/1.1 502 Unknown\r\nX-Focused-Fault: unknown-host\r\n" + _NOTHING
+_NO_RULES = b"HTTP/1.1 404 Not Found\r\n" + _NOTHING
 
 
 @dataclass(slots=True)

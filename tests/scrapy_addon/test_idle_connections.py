@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
@@ -12,6 +13,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from twisted.internet import tcp
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
@@ -113,6 +115,21 @@ def test_a_connection_that_its_server_closed_is_not_used() -> None:
     first = pool.asked(A)
     first.state = "CONNECTION_LOST"
     assert pool.ask(A) is not first
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 408 Request Timeout"])
+def test_a_connection_that_ended_since_the_reactor_last_looked_is_not_used(says: bytes) -> None:
+    pool = Pool()
+    first = pool.asked(A)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        first.transport = tcp.Connection(ours, Mock(), Mock())
+        first.transport.connected = True
+        assert pool.asked(A) is first
+        theirs.sendall(says)
+        theirs.close()
+        assert pool.ask(A) is not first
+        assert first.transport.disconnecting
 
 
 @pytest.mark.parametrize(
