@@ -8,8 +8,8 @@ that and teaches the lessons since: the learner knows what it knew.
 A link that was scored earlier is scored again when its turn comes, and goes
 back into its queue when it is worth less by then; one that a page links to
 once more is scored again at once. A link that is worth more by then would
-never come up by that: so a host's best links are scored again each time so
-many more of its pages were fetched, and when its turn comes first after another judge
+never come up by that: so a host's best links are scored again, some each time so
+many more of its pages were fetched, and all when its turn comes first after another judge
 took office. No scan of the frontier, ever.
 """
 
@@ -38,8 +38,10 @@ from focused.learning.protocols import FollowsJudge, LearningScorer, Rescored
 # A bound on the time of one turn; the last link is then taken as it is.
 _RESCORED_A_TURN = 50
 # Measured on recorded webs (docs/apprentice.md): all links of all hosts are hardly worth more.
-_PAGES_UNTIL_SCORED_AGAIN = 25
 _BEST_SCORED_AGAIN = 500
+_PAGES_UNTIL_SCORED_AGAIN = 25
+# Some at a time, lest the reactor be blocked.
+_PORTIONS = 5
 # What a learner knows is megabytes in a long crawl; so many lessons are taught again in 0.1 s.
 _LESSONS_UNTIL_KEPT = 2_000
 logger = logging.getLogger(__name__)
@@ -93,9 +95,15 @@ class Apprenticeship:
             self._scored_anew = set()
 
     def refresh(self, host: Host, now: float) -> None:
-        """Score the best links of a host again, when so many more of its pages were fetched."""
-        if self._learner is not None and host.fetched % _PAGES_UNTIL_SCORED_AGAIN == 0:
-            self._score_best_again(self._learner, host, now)
+        """Score the next of a host's best links again, when so many more pages were fetched."""
+        if self._learner is None or host.fetched < _PAGES_UNTIL_SCORED_AGAIN:
+            return
+        pages = host.fetched % _PAGES_UNTIL_SCORED_AGAIN
+        portion, between = divmod(pages * _PORTIONS, _PAGES_UNTIL_SCORED_AGAIN)
+        if between < _PORTIONS:
+            count = _BEST_SCORED_AGAIN // _PORTIONS
+            first = portion * count
+            self._score_again(self._learner, host, range(first, first + count), now)
 
     def offer(self, now: float, patience_s: float) -> Offer | NotYet | None:
         """The frontier's offer, its link scored by what is known now."""
@@ -108,7 +116,7 @@ class Apprenticeship:
             if self._scored_anew is not None and offer.host.name not in self._scored_anew:
                 self._scored_anew.add(offer.host.name)
                 self._frontier.put_back(offer, offer.host.pace, now)
-                self._score_best_again(self._learner, offer.host, now)
+                self._score_again(self._learner, offer.host, range(_BEST_SCORED_AGAIN), now)
                 offer = self._frontier.offer(now, patience_s)
                 continue
             link = self._scored_again(self._learner, offer.link, offer.found)
@@ -118,9 +126,8 @@ class Apprenticeship:
             offer = self._frontier.offer(now, patience_s)
         return offer
 
-    def _score_best_again(self, learner: LearningScorer, host: Host, now: float) -> None:
-        again = partial(self._moved, learner)
-        self._frontier.score_best_again(host, again, _BEST_SCORED_AGAIN, now)
+    def _score_again(self, learner: LearningScorer, host: Host, ranks: range, now: float) -> None:
+        self._frontier.score_best_again(host, partial(self._moved, learner), ranks, now)
 
     def _scored_again(self, learner: LearningScorer, link: QueuedLink, found: int) -> QueuedLink:
         # Seeds, and a driver's own requests, were not scored on a page.

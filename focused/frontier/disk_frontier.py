@@ -222,9 +222,11 @@ class DiskFrontier:
             self.hosts.rank(host, now)
         return moved
 
-    def score_best_again(self, host: Host, again: ScoreAgain, at_most: int, now: float) -> None:
-        """Move the host's best links to where ``again`` puts them."""
-        places, links = self._links.best(host, at_most)
+    def score_best_again(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
+        """Move links of the host to where ``again`` puts them: those of ``ranks``, 0 the best."""
+        places, links = self._links.ranked(host, ranks)
+        if not links:
+            return
         moved = again(links, [number_of(at) for at in places])
         for at, link, then in zip(places, links, moved, strict=True):
             if then.priority != link.priority:

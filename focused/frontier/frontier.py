@@ -203,8 +203,8 @@ class Frontier(Protocol):
         Links that are not queued, or under way, are passed over.
         """
 
-    def score_best_again(self, host: Host, again: ScoreAgain, at_most: int, now: float) -> None:
-        """Move the host's best links, ``at_most`` so many, to where ``again`` puts them."""
+    def score_best_again(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
+        """Move links of the host to where ``again`` puts them: those of ``ranks``, 0 the best."""
 
     def save(self) -> None:
         """Write what is kept in memory into the open transaction."""

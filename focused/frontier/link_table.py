@@ -92,10 +92,10 @@ class LinkTable:
             raise AssertionError(f"a link in the queue of host {host.name} has no row")
         return from_row(row, host.name, self._sources)
 
-    def best(self, host: Host, at_most: int) -> tuple[Sequence[bytes], Sequence[QueuedLink]]:
-        """The first places of the host's queue, but for one under way, and the links there."""
-        first = islice(self._store.members("queue", host.prefix), at_most)
-        places = [at for at in first if at != host.leased]
+    def ranked(self, host: Host, ranks: range) -> tuple[Sequence[bytes], Sequence[QueuedLink]]:
+        """Places of the host's queue, by rank, but for one under way, and the links there."""
+        of_ranks = islice(self._store.members("queue", host.prefix), ranks.start, ranks.stop)
+        places = [at for at in of_ranks if at != host.leased]
         rows = dict(self._store.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
         links = [from_row(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
         return places, links

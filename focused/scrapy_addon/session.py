@@ -22,8 +22,8 @@ from focused.errors import ConfigurationError
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
 from focused.scrapy_addon.model_watch import ModelWatch
+from focused.scrapy_addon.page_turns import PageTurns
 from focused.scrapy_addon.profile import Profile
-from focused.scrapy_addon.reading_turns import ReadingTurns
 from focused.scrapy_addon.reading_workers import ReadingWorkers, on_asyncio
 from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
@@ -78,7 +78,7 @@ class Session:
         self.waiting = Waiting()
         self.profile = Profile()
         self._readers = ReadingWorkers(readers, lambda: self.crawl.reader())
-        self._turns = ReadingTurns(lambda: self.crawl.reader())
+        self._turns = PageTurns(lambda: self.crawl.reader())
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
@@ -121,7 +121,10 @@ class Session:
             return None
         if not on_asyncio():  # what reads ahead speaks in asyncio's streams and futures
             return None
-        return await self._readers.ahead(outcome) or await self._turns.read(outcome)
+        reading = await self._readers.ahead(outcome)
+        if reading is None:
+            return await self._turns.read(outcome)
+        return await self._turns.settle(reading)
 
     async def take_in(self, lease: int, outcome: Outcome) -> Settled | None:
         """Read an answer's page, and settle its lease; raises IgnoreRequest when it is too late."""

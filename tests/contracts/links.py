@@ -172,7 +172,7 @@ def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier: Frontie
             for each, number in zip(waiting, found, strict=True)
         ]
 
-    frontier.score_best_again(under_way.host, again, at_most=3, now=0)
+    frontier.score_best_again(under_way.host, again, range(3), now=0)
     assert asked == ["b", "c"]  # the one under way is the host's best, and left alone
     finish(frontier, under_way, now=0, delay_s=0)
     best = take(frontier)

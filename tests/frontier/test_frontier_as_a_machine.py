@@ -116,8 +116,13 @@ class FrontierMachine(RuleBasedStateMachine):
             priorities, self.now
         )
 
-    @rule(host=hosts, at_most=st.integers(1, 4), moved=st.lists(scores, min_size=4, max_size=4))
-    def score_best_again(self, host: str, at_most: int, moved: list[float]) -> None:
+    @rule(
+        host=hosts,
+        first=st.integers(0, 2),
+        count=st.integers(1, 4),
+        moved=st.lists(scores, min_size=4, max_size=4),
+    )
+    def score_best_again(self, host: str, first: int, count: int, moved: list[float]) -> None:
         asked: list[list[tuple[QueuedLink, int]]] = []
         for frontier in (self.disk, self.plain):
             asked.append([])
@@ -127,7 +132,9 @@ class FrontierMachine(RuleBasedStateMachine):
                 asked[-1].extend(zip(waiting, found, strict=True))
                 return [replace(link, priority=moved[n]) for n, link in enumerate(waiting, before)]
 
-            frontier.score_best_again(frontier.hosts.get(host), again, at_most, self.now)
+            frontier.score_best_again(
+                frontier.hosts.get(host), again, range(first, first + count), self.now
+            )
         assert asked[0] == asked[1]
 
     # Fetches

@@ -144,8 +144,8 @@ class PlainFrontier:
                 moved += 1
         return moved
 
-    def score_best_again(self, host: Host, again: ScoreAgain, at_most: int, now: float) -> None:
-        for link, number in self._hosts.in_order(host, leased_too=True)[:at_most]:
+    def score_best_again(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
+        for link, number in self._hosts.in_order(host, leased_too=True)[ranks.start : ranks.stop]:
             if not self._hosts.is_leased(host, number):
                 (moved,) = again([link], [number])
                 if moved.priority != link.priority:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from itertools import pairwise
 
 from focused.crawl.reading import Reader, Reading
-from focused.scrapy_addon.reading_turns import MOST_BYTES, ReadingTurns
+from focused.scrapy_addon.page_turns import MOST_BYTES, MOST_LINKS, MOST_SETTLED, PageTurns
 from focused.topic import Scope
 from focused.web.page import Failed, Fetched
 from focused.web.parse import parse_page
@@ -31,7 +31,7 @@ class Noted(Reader):
 
 def read(reader: Noted, *answers: Fetched) -> list[Reading | Failed | None]:
     async def together() -> list[Reading | Failed | None]:
-        turns = ReadingTurns(lambda: reader)
+        turns = PageTurns(lambda: reader)
         return await asyncio.gather(*map(turns.read, answers))
 
     return asyncio.run(together())
@@ -48,31 +48,48 @@ def test_what_came_in_one_turn_is_read_at_once_and_goes_to_who_asked() -> None:
 
 def test_long_pages_are_read_in_several_turns_so_that_the_reactor_is_not_blocked() -> None:
     reader = Noted()
-    long = "whales " * (MOST_BYTES // 10)
-    found = read(reader, *(page(f"{A}{n}", text=long) for n in range(4)))
+    long, longer = "whales " * (MOST_BYTES // 20), "whales " * (MOST_BYTES // 4)
+    found = read(
+        reader, *(page(f"{A}{n}", text=text) for n, text in enumerate([long] * 4 + [longer]))
+    )
     assert all(isinstance(each, Reading) for each in found)
-    assert reader.times == [2, 2]
+    assert reader.times == [2, 2, 1]
 
 
-def test_few_pages_are_settled_before_the_reactor_sees_to_other_work() -> None:
-    async def ask() -> list[int]:
-        turns = ReadingTurns(Noted)
-        settled: list[int] = []
+def turns_of(reader: Noted, answers: Sequence[Fetched], *ahead: Reading) -> list[tuple[int, int]]:
+    """How many pages were read and how many settled in each turn of the reactor."""
 
-        async def settle(number: int) -> None:
-            await turns.read(page(f"{A}{number}"))
-            settled.append(number)
+    async def ask() -> list[tuple[int, int]]:
+        turns = PageTurns(lambda: reader)
+        settled: list[Reading | Failed | None] = []
 
-        settling = asyncio.gather(*map(settle, range(10)))
-        met = []
-        while len(settled) < 10:
+        async def settle(turn: Awaitable[Reading | Failed | None]) -> None:
+            settled.append(await turn)
+
+        asked = [*map(turns.read, answers), *map(turns.settle, ahead)]
+        settling = asyncio.gather(*map(settle, asked))
+        met = [(0, 0)]
+        while len(settled) < len(asked):
             await asyncio.sleep(0)
-            met.append(len(settled))
+            met.append((sum(reader.times), len(settled)))
         await settling
-        return [after - before for before, after in pairwise([0, *met])]
+        return [(r - r0, s - s0) for (r0, s0), (r, s) in pairwise(met)]
 
-    at_a_time = asyncio.run(ask())
-    assert max(at_a_time) == 4
+    return asyncio.run(ask())
+
+
+def test_few_pages_are_settled_in_a_turn_of_the_reactor_and_none_is_read_in_it() -> None:
+    elsewhere = Reader(Scope(), WhaleJudge(), "", parse_page).read(page(A))
+    assert isinstance(elsewhere, Reading)
+    answers = [page(f"{A}{n}") for n in range(10)]
+    turns = turns_of(Noted(), answers, *[elsewhere] * 10)
+    assert max(settled for _, settled in turns) == MOST_SETTLED
+    assert not any(read and settled for read, settled in turns)
+
+
+def test_pages_of_many_links_are_settled_in_turns_of_their_own() -> None:
+    linked = page(A, *(f"/{n}" for n in range(MOST_LINKS // 2 + 1)))
+    assert max(settled for _, settled in turns_of(Noted(), [linked] * 3)) == 1
 
 
 def test_who_waits_for_a_crawl_that_was_closed_is_told_that_nothing_was_read() -> None:
@@ -80,7 +97,7 @@ def test_who_waits_for_a_crawl_that_was_closed_is_told_that_nothing_was_read() -
         raise RuntimeError("the crawl is not open")
 
     async def ask() -> Reading | Failed | None:
-        return await ReadingTurns(closed).read(page(A))
+        return await PageTurns(closed).read(page(A))
 
     assert asyncio.run(ask()) is None
 
@@ -89,7 +106,7 @@ def test_who_waits_no_more_disturbs_nobody() -> None:
     reader = Noted()
 
     async def ask() -> Reading | Failed | None:
-        turns = ReadingTurns(lambda: reader)
+        turns = PageTurns(lambda: reader)
         gone = asyncio.ensure_future(turns.read(page(A)))
         waits = asyncio.ensure_future(turns.read(page(f"{A}2")))
         await asyncio.sleep(0)
