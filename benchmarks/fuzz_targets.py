@@ -210,7 +210,7 @@ def read_names(case: bytes, rng: random.Random) -> None:
 def read_warc(case: bytes, rng: random.Random) -> None:
     """A broken WARC file is read to its end; one of ours brings back what it holds."""
     headers = {"content-type": case[:40].decode("latin-1"), "x-a": case[:300].decode("latin-1")}
-    record = response_record(Fetched("http://h/", 200, headers, case), NOW)
+    record = response_record(Fetched("http://h/", 200, headers, case, came_at=NOW))
     kept = record[: rng.randint(0, len(record))] if rng.random() < 0.5 else record
     broken = case[:2_000] + record + kept + case[-2_000:]
     with tempfile.NamedTemporaryFile(suffix=".warc.gz") as file:

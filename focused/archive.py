@@ -22,7 +22,6 @@ from focused.frontier.store import StateStore
 from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import Fetched, Page
 from focused.web.parse import parse_page
-from focused.web.warc import response_record
 
 WARC_FILE = "pages.warc.gz"
 _LENGTH = struct.Struct(">I")
@@ -93,12 +92,16 @@ class Archive:
     def __len__(self) -> int:
         return self._store.count("pages")
 
-    def append_response(self, fetched: Fetched, now: float) -> int | None:
-        """Write a response to the WARC; return its offset, None without a WARC."""
-        if self._warc is None:
+    @property
+    def keeps_responses(self) -> bool:
+        """Whether there is a WARC."""
+        return self._warc is not None
+
+    def append_response(self, record: bytes | None) -> int | None:
+        """Write a response's record to the WARC; return its offset, None without either."""
+        if self._warc is None or record is None:
             return None
         offset = self._warc_bytes
-        record = response_record(fetched, now)
         self._warc.write(record)
         self._warc.flush()
         self._warc_bytes += len(record)

@@ -23,6 +23,7 @@ from focused.archive_parquet import export
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.frontier.store import StateStore
 from focused.web.page import Fetched
+from focused.web.warc import response_record
 
 
 def row(seq: int, **fields) -> PageRow:
@@ -112,7 +113,7 @@ def test_what_rows_speak_of_is_on_the_disk_before_they_are(
     monkeypatch.setattr(
         os, "fsync", lambda fd: forced.append(Path(os.readlink(f"/proc/self/fd/{fd}")).name)
     )
-    archive.append_response(Fetched("http://a.test/", 200, {}, b"whales"), 0.0)
+    archive.append_response(response_record(Fetched("http://a.test/", 200, {}, b"whales")))
     store.commit()
     assert forced == []
     store.close()

@@ -15,7 +15,8 @@ from focused.web.page import Judgement, Page
 class Harvest:
     """A page parsed, judged and looked up; ``left_out`` tells that it asks not to be indexed.
 
-    ``content`` is None for a ``feed``; ``depth`` is that of the page's links.
+    ``content`` is None for a ``feed``; ``depth`` is that of the page's links. ``record`` is the
+    answer as it goes into the WARC, where there is one.
     """
 
     page: Page
@@ -26,6 +27,7 @@ class Harvest:
     left_out: bool
     scored: Mapping[str, ScoredLink]
     words: HashedPage | None
+    record: bytes | None
 
     @property
     def duplicate_of(self) -> str | None:
@@ -42,6 +44,11 @@ class Harvest:
         """Whether the page is on topic, and is harvest."""
         apart = self.feed or self.left_out or self.duplicate_of is not None
         return self.judgement.on_topic and not apart
+
+    @property
+    def kept_record(self) -> bytes | None:
+        """What goes into the WARC."""
+        return None if self.left_out else self.record
 
     @property
     def outcome(self) -> str:

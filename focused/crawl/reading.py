@@ -18,6 +18,7 @@ from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Failed, Fetched, Judgement, Page
 from focused.web.parameters import DroppedParameters
 from focused.web.shingles import Hashes, shingles
+from focused.web.warc import response_record
 
 MAX_SHINGLES = 1_152
 """A sketch's, and as many as a host's boilerplate may take out of it."""
@@ -32,8 +33,8 @@ class Reading:
     ``judge`` names who judged. ``content`` is its fingerprint; ``shingles`` has shape (n,), the
     smallest :data:`MAX_SHINGLES` of its text, ascending, or None where near-duplicates are not
     looked for. ``words`` are the page's, hashed, where the judge takes them so; ``told`` is what
-    its links say by themselves, where the scorer makes use of it. ``seconds`` tells by stage what
-    reading took.
+    its links say by themselves, where the scorer makes use of it. ``record`` is the answer as it
+    goes into the WARC, where there is one. ``seconds`` tells by stage what reading took.
     """
 
     page: Page
@@ -43,6 +44,7 @@ class Reading:
     shingles: Hashes | None
     words: HashedPage | None = None
     told: ToldByLinks | None = None
+    record: bytes | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
@@ -58,10 +60,11 @@ class Reader:
         clock: Clock = stands_still,
         *,
         takes_told: bool = False,
+        records: bool = False,
     ) -> None:
         """``judge_name`` tells the judge from others of the same crawl.
 
-        ``takes_told``: the links' texts are to be read, too.
+        ``takes_told``: the links' texts are to be read, too. ``records``: there is a WARC.
         """
         self._clock = clock
         self.judge = judge
@@ -75,6 +78,7 @@ class Reader:
             (Stage.JUDGING, self._judge_page),
             (Stage.LIKENESS, self._tell_apart),
             *([(Stage.SCORING, self._ask_links)] if takes_told else ()),
+            *([(Stage.ARCHIVING, self._record)] if records else ()),
         )
 
     def read(self, fetched: Fetched) -> Reading | Failed:
@@ -126,6 +130,9 @@ class Reader:
     def _ask_links(self, unread: _Unread) -> None:
         unread.told = told_by(self.judge, unread.page.links)
 
+    def _record(self, unread: _Unread) -> None:
+        unread.record = response_record(unread.fetched)
+
     def _reading(self, unread: _Unread) -> Reading:
         return Reading(
             unread.page,
@@ -135,6 +142,7 @@ class Reader:
             unread.shingles,
             unread.words,
             unread.told,
+            unread.record,
             unread.seconds,
         )
 
@@ -148,6 +156,7 @@ class _Unread:
     shingles: Hashes | None = None
     words: HashedPage | None = None
     told: ToldByLinks | None = None
+    record: bytes | None = None
     failed: Failed | None = None
     is_broken = False
 

@@ -156,6 +156,7 @@ class Settling:
                 self._parse,
                 self._stages.clock,
                 takes_told=self._takes_told,
+                records=self._archive.keeps_responses,
             )
         return self._reader
 
@@ -202,7 +203,9 @@ class Settling:
             scored = self._discovery.score(visit, depth) if new and self._leads_on(visit) else {}
         asked_to = self._topic.politeness.noindex == "leave-out" and page.left_out_at(now)
         left_out = asked_to and not feed
-        return Harvest(page, judgement, feed, content, depth, left_out, scored, read.words)
+        return Harvest(
+            page, judgement, feed, content, depth, left_out, scored, read.words, read.record
+        )
 
     def _leads_on(self, visit: Visit) -> bool:
         followed = leads_on(self._topic.training, visit.judgement, visit.depth)
@@ -232,7 +235,7 @@ class Settling:
             points_to=None if page.canonical == link.url else page.canonical,
             training=training,
             elapsed_s=fetched.elapsed_s,
-            warc_offset=None if harvest.left_out else self._archive.append_response(fetched, now),
+            warc_offset=self._archive.append_response(harvest.kept_record),
         )
         links = link_rows(page, harvest.scored) if self._archive.keeps_links else ()
         self._archive.append(row, links)

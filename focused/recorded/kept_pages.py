@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from focused.errors import LabelError
@@ -50,7 +51,7 @@ class KeptPages:
         """Keep the page; it is on the disk when this returns. One that is kept is not again."""
         if fetched.url in self._urls:
             return
-        record = response_record(fetched, at)
+        record = response_record(replace(fetched, came_at=at))
         try:
             append_whole(self._file.fileno(), record)
         except OSError as error:

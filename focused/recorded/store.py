@@ -207,8 +207,10 @@ class RecordedWebWriter:
         key = url_key(url)
         if key in self._index.places:
             return False
-        fetched = Fetched(key, status, {k.lower(): v for k, v in headers.items()}, body)
-        member = response_record(fetched, recorded_at.timestamp())
+        came_at = recorded_at.timestamp()
+        named = {name.lower(): value for name, value in headers.items()}
+        fetched = Fetched(key, status, named, body, came_at=came_at)
+        member = response_record(fetched)
         self._index.places[key] = Place(WARC_FILE, self._warc.tell(), len(member), status)
         self._warc.write(member)
         return True

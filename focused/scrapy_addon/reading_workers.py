@@ -70,6 +70,7 @@ class _Worker:
         self._stream = stream
         self._out = out
         self._asked: deque[asyncio.Future[bytes]] = deque()
+        self._to_ask: list[bytes] = []
         self._hearing = asyncio.ensure_future(self._hear())
 
     @classmethod
@@ -95,12 +96,20 @@ class _Worker:
     async def read(self, fetched: Fetched) -> Reading | Failed:
         """Raises OSError when the process is gone."""
         asked = question(fetched)
-        answer = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer = loop.create_future()
         self._asked.append(answer)
-        self._out.writelines((LENGTH.pack(len(asked)), asked))
+        if not self._to_ask:
+            loop.call_soon(self._ask)
+        self._to_ask += (LENGTH.pack(len(asked)), asked)
+        return reading_in(await answer)
+
+    def _ask(self) -> None:
+        """Send the questions of a turn together: each sending wakes the other process."""
+        asked, self._to_ask = self._to_ask, []
+        self._out.writelines(asked)
         if self._hearing.done():
             self._lost()
-        return reading_in(await answer)
 
     async def _hear(self) -> None:
         """Hand out answers, which come in the order of the questions.

@@ -181,7 +181,7 @@ class Fetched:
 
     ``headers`` has lower-case names; ``elapsed_s`` is the time from request
     to last byte; ``address`` is the IP address that answered, ``""`` when it
-    is not known.
+    is not known. ``came_at`` is when it came, in seconds since the epoch.
     """
 
     url: str
@@ -190,6 +190,7 @@ class Fetched:
     body: bytes = b""
     elapsed_s: float = 0.0
     address: str = ""
+    came_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

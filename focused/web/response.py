@@ -29,13 +29,13 @@ def outcome_of(
     """Return what a response is: a page, a pointer elsewhere, or a failure.
 
     ``headers`` has lower-case names; ``now`` (seconds since the epoch) is
-    needed for a Retry-After that is a date. 2xx is Fetched; 3xx with a
+    when it came. 2xx is Fetched; 3xx with a
     Location is Redirected, without a usable one BAD_REDIRECT; 404 and 410
     are GONE, 429 THROTTLED, other 4xx CLIENT_ERROR, and 5xx SERVER_ERROR.
     A status outside of HTTP's ranges is OTHER. Never raises.
     """
     if 200 <= status < 300:
-        return Fetched(url, status, headers, body, elapsed_s)
+        return Fetched(url, status, headers, body, elapsed_s, came_at=now)
     if status in _REDIRECTS:
         return _redirect(status, headers, url, elapsed_s, now)
     return Failed(

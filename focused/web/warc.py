@@ -22,12 +22,12 @@ _SMALL_WINDOW = 14
 _TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 
 
-def response_record(fetched: Fetched, now: float) -> bytes:
+def response_record(fetched: Fetched) -> bytes:
     """One gzip member holding the ``response`` record of a fetched page.
 
-    ``now`` is the time of the capture, in seconds since the epoch. The same
-    response at the same time gives the same bytes.
+    The same response at the same time gives the same bytes.
     """
+    now = fetched.came_at
     http_head = _http_head(fetched)
     digest = b32encode(hashlib.sha1(fetched.body, usedforsecurity=False).digest()).decode()
     head = (

@@ -16,6 +16,7 @@ from focused.crawl.reading_process import LENGTH, question, reading_in, serve
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
 from focused.web.parse import parse_page
+from focused.web.warc import response_record
 from tests.learning.made_up import trained
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import Simulation, page, raw, site, topic
@@ -132,13 +133,14 @@ def test_no_page_is_no_reading() -> None:
 
 def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
     judge = trained(tmp_path).classifier
-    reader = Reader(Scope(), judge, "judge", parse_page, takes_told=True)
+    reader = Reader(Scope(), judge, "judge", parse_page, takes_told=True, records=True)
     text = "Brie is a soft cheese \u2013 na\u00efve " * 9
     answer = page(A, "/brie", "http://b.test/tulip?x=1", text=text)
     here, there = reader.read(answer), _elsewhere(reader, answer)
     assert isinstance(here, Reading)
     assert here.words is not None
     assert here.told is not None
+    assert here.record == response_record(answer)
     assert msgpack.encode(there, enc_hook=_plain) == msgpack.encode(here, enc_hook=_plain)
 
 

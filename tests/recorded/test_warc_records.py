@@ -15,7 +15,7 @@ from focused.web.page import Fetched
 from focused.web.warc import response_record
 
 MEMBERS = [
-    response_record(Fetched(f"http://a.example/{n}", 200, {}, bytes([65 + n]) * 300), 0.0)
+    response_record(Fetched(f"http://a.example/{n}", 200, {}, bytes([65 + n]) * 300))
     for n in range(4)
 ]
 WHOLE = b"".join(MEMBERS)
@@ -82,7 +82,7 @@ def test_a_body_made_to_fill_the_memory_is_damage_and_reading_goes_on(
 ) -> None:
     monkeypatch.setattr(warc_records, "MAX_BODY_BYTES", 10_000)
     bomb = Fetched("http://bomb.example/", 200, {}, b"a" * 10_001)
-    found = read(tmp_path, MEMBERS[0] + response_record(bomb, 0.0) + MEMBERS[1])
+    found = read(tmp_path, MEMBERS[0] + response_record(bomb) + MEMBERS[1])
     assert urls(found) == ["http://a.example/0", "http://a.example/1"]
     assert damages(found) == 1
 

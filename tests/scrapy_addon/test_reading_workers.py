@@ -110,6 +110,7 @@ def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> No
         await workers.ahead(page(A))
         asking = [asyncio.ensure_future(workers.ahead(page(f"{A}{n}"))) for n in range(9)]
         await asyncio.sleep(0)
+        await asyncio.sleep(0)  # they are asked together, in the turn after
         time.sleep(1.0)  # the reactor has other things to do; the process has not
         turns = 0
         while not all(each.done() for each in asking):

@@ -17,6 +17,7 @@ from focused.labelling.subject import Category, Subject
 from focused.labels.label_file import LabelFile
 from focused.web.page import Fetched
 from focused.web.url import host_of
+from focused.web.warc import response_record
 
 CATEGORIES = (Category("Top/Animals/Whales", True), Category("Top/Other/Ships_and_Boats", False))
 
@@ -50,7 +51,7 @@ def write_crawl(
             PageRow(
                 seq, url, host_of(url), "fetched", 0.5, {}, 1, None, "", 1.0, 2.0, "bfs",
                 status=200, title=f"Page {seq}", relevance=relevance, on_topic=relevance >= 0.5,
-                warc_offset=archive.append_response(fetched, 2.0),
+                warc_offset=archive.append_response(response_record(fetched)),
             )
         )  # fmt: skip
     archive.close()

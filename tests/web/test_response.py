@@ -17,7 +17,7 @@ def outcome(status: int, **headers: str) -> Outcome:
 
 
 def test_success_is_fetched_with_all_that_came() -> None:
-    expected = Fetched(URL, 200, {"content-type": "text/html"}, b"body", 0.25)
+    expected = Fetched(URL, 200, {"content-type": "text/html"}, b"body", 0.25, came_at=NOW)
     assert outcome(200, content_type="text/html") == expected
 
 
