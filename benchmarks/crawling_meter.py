@@ -1,7 +1,8 @@
 """What a crawl spent from its first page on: a Scrapy extension, the same for stock and ours.
 
-The clock starts with the first page that came, so that neither imports nor models count, and is
-read at the very end of the process: what is written at the close counts.
+The clock starts with the first page that came, so that neither imports nor models count. Pages a
+second are those until nearly the last one came; what a crawl writes when all have come is told
+apart. CPU and memory are those until the very end of the process.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import atexit
 import json
 import os
 import time
+from collections import deque
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +21,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import call_later
 
 _LOOK_EVERY_S = 0.005
+_COUNT_EVERY_S = 0.02
 
 
 def cpu_s() -> float:
@@ -43,16 +46,22 @@ class Clock:
         self._began_at = began_at
         self.pages = 0
         self._start: dict[str, float] = {}
+        # The last look that met new pages may come late, after what is written at the end: the one
+        # before counts.
+        self._looks: deque[tuple[int, float]] = deque(maxlen=2)
         atexit.register(self._write)
 
     def page(self) -> None:
         """Another page came."""
-        self.pages += 1
-        self.begin()
+        self.counted(self.pages + 1)
 
-    def begin(self) -> None:
-        """The first page came; once."""
+    def counted(self, pages: int) -> None:
+        """So many came by now."""
+        if pages > self.pages:
+            self.pages = pages
+            self._looks.append((pages, time.perf_counter()))
         if not self._start:
+            self._first_pages = pages
             self._start = {
                 "at": time.perf_counter(),
                 "cpu": cpu_s(),
@@ -64,6 +73,8 @@ class Clock:
         start = self._start
         result: dict[str, Any] = {
             "pages": self.pages,
+            "crawled_pages": self._looks[0][0] - self._first_pages,
+            "crawled_s": self._looks[0][1] - start["at"],
             "wall_s": time.perf_counter() - start["at"],
             "cpu_s": cpu_s() - start["cpu"],
             "peak_mb": peak_mb(),
@@ -82,6 +93,7 @@ class Meter:
     def __init__(self, clock: Clock, stats: StatsCollector) -> None:
         self._clock = clock
         self._stats = stats
+        self._ended = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -94,15 +106,16 @@ class Meter:
         return meter
 
     def look(self) -> None:
-        """Wait for the first page."""
-        if self._pages() > 0:
-            self._clock.begin()
-        else:
-            call_later(_LOOK_EVERY_S, self.look)
+        """Count, until the crawl ends."""
+        if (pages := self._pages()) > 0:
+            self._clock.counted(pages)
+        if not self._ended:
+            call_later(_COUNT_EVERY_S if pages else _LOOK_EVERY_S, self.look)
 
     def closed(self) -> None:
         """Keep the count."""
-        self._clock.pages = self._pages()
+        self._ended = True
+        self._clock.counted(self._pages())
 
     def _pages(self) -> int:
         counted = self._stats.get_value("response_received_count", 0)

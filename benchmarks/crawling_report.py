@@ -32,13 +32,15 @@ def _heading(runs: Runs) -> str:
 
 def _figures(runs: Runs) -> str:
     told = pd.DataFrame(runs)
-    told["pages/s"] = told["pages"] / told["wall_s"]
+    told["pages/s"] = told["crawled_pages"] / told["crawled_s"]
     told["CPU ms"] = 1000 * told["cpu_s"] / told["pages"]
     told["x stock"] = _ratios(told, "pages/s", lambda name: "stock")
     told["CPU x bare"] = _ratios(told, "CPU ms", lambda name: "bare")
     told["x one core"] = _ratios(told, "pages/s", lambda name: name.removesuffix("-2"))
     told["peak MB"], told["start s"] = told["peak_mb"], told["to_first_page_s"]
-    columns = ["pages/s", "x stock", "CPU ms", "CPU x bare", "x one core", "peak MB", "start s"]
+    told["end s"] = told["wall_s"] - told["crawled_s"]
+    columns = ["pages/s", "x stock", "CPU ms", "CPU x bare", "x one core"]
+    columns += ["peak MB", "start s", "end s"]
     table: str = told.groupby("contender", sort=False)[columns].agg(_spread).to_string()
     return table
 
