@@ -12,8 +12,10 @@ from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from xxhash import xxh32_intdigest
 
 from focused.learning.tokens import MAX_WORD_CHARS, is_in_ascii_letters, words
+from focused.web.powers import powers
 
 Hashes = NDArray[np.uint32]
 
@@ -22,7 +24,7 @@ MAX_TEXT_CHARS = 200_000
 
 _FOUR = 4  # bytes a character at most
 _MAX_BYTES = 1 << 20
-_BASE = 0x9E3779B1
+_BASE = np.uint32(0x9E3779B1)
 _SPREAD = np.uint32(0x85EBCA6B)
 _ANY = "surrogatepass"
 _HIGH, _LOW = np.uint32(15), np.uint32(13)
@@ -110,7 +112,7 @@ def hashes_of(text: str) -> list[int]:
 def hash_of(word: str) -> int:
     """The hash of one word, as :func:`focused.learning.tokens.words` gives it."""
     values = _letters().take(np.frombuffer(word.encode("utf-8", _ANY), np.uint8))
-    values *= _powers()[0][: len(values)]
+    values *= powers(_BASE, len(values))[0][: len(values)]
     return int(_mixed(values.sum(dtype=np.uint32, keepdims=True))[0])
 
 
@@ -124,14 +126,14 @@ def _hash_together(texts: Sequence[str]) -> Words:
     # The first byte and the last are separators.
     edges = np.flatnonzero(is_letter[1:] != is_letter[:-1])
     before, last = edges[::2], edges[1::2]
-    powers, inverses = _powers()
-    values *= powers[: len(values)]
+    forth, back = powers(_BASE, len(values))
+    values *= forth[: len(values)]
     # Sums up to each word's end less those up to its beginning, by the power of its place: the
     # polynomial of its letters, modulo 2**32.
     up_to = np.cumsum(values, dtype=np.uint32)
     hashes = up_to[last]
     hashes -= up_to[before]
-    hashes *= inverses[before + 1]
+    hashes *= back[before + 1]
     lengths = last - before
     chars = _chars(codes, before, last) if text.beyond_ascii else lengths
     is_word = (lengths > 1) & (chars <= MAX_WORD_CHARS)
@@ -188,27 +190,16 @@ def _mixed(hashes: Hashes) -> Hashes:
     hashes ^= hashes >> _HIGH
     hashes *= _SPREAD
     hashes ^= hashes >> _LOW
-    return hashes * np.uint32(_BASE)
+    return hashes * _BASE
 
 
 @cache
 def _letters(*, beyond_ascii: bool = True) -> Hashes:
     """A number for each byte of a word, upper and lower case alike, 0 for what separates."""
-    numbers = np.random.default_rng(8).integers(1, 1 << 32, 256, np.uint32)
+    numbers = np.array([xxh32_intdigest(bytes((code,))) for code in range(256)], np.uint32)
     for code in range(0x80):
         letter = chr(code)
         numbers[code] = numbers[ord(letter.lower())] if letter.isalpha() else 0
     if not beyond_ascii:
         numbers[0x80:] = 0
     return numbers
-
-
-@cache
-def _powers() -> tuple[Hashes, Hashes]:
-    return _powers_of(_BASE), _powers_of(pow(_BASE, -1, 1 << 32))
-
-
-def _powers_of(factor: int) -> Hashes:
-    factors = np.full(_MAX_BYTES + 2, factor, np.uint32)
-    factors[0] = 1
-    return np.cumprod(factors, dtype=np.uint32)

@@ -18,6 +18,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.web.powers import powers
+
 Hashes = NDArray[np.uint64]
 
 SHINGLE_WORDS = 5
@@ -25,7 +27,9 @@ SKETCH_SHINGLES = 128
 MAX_TEXT_CHARS = 200_000
 
 _SEPARATOR, _LETTER, _ALONE = range(3)
-_LAST_OF_PLANE = 0xFFFF
+_ASCII, _ALPHABETS, _BASIC_PLANE = 0x80, 0x3000, 0x10000
+"""So many characters; nearly all texts without Chinese, Japanese or Korean need the first alone,
+or the second."""
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -113,7 +117,8 @@ def resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
 
 def _word_hashes(text: str) -> Hashes:
     codes = _codes(text)
-    kinds = _kinds().take(codes, mode="clip")
+    plane = _plane_of(codes)
+    kinds = _kinds(plane).take(codes, mode="clip")
     letters = kinds == _LETTER
     begins = kinds != _SEPARATOR
     begins[1:] &= ~(letters[1:] & letters[:-1])
@@ -122,17 +127,17 @@ def _word_hashes(text: str) -> Hashes:
         return np.empty(0, np.uint64)
     # A word is a polynomial of its characters; dividing by the power of its place makes it
     # the same word at any place.
-    powers, inverses = _powers()
-    values = _lower().take(codes, mode="clip")
-    if codes.dtype != np.uint8:
-        beyond = codes > _LAST_OF_PLANE
+    forth, back = powers(_BASE, len(codes))
+    values = _lower(plane).take(codes, mode="clip")
+    if plane == _BASIC_PLANE:
+        beyond = codes >= plane
         values[beyond] = codes[beyond]
-    values *= powers[: len(codes)]
+    values *= forth[: len(codes)]
     # Sums up to each word's end, less those up to its beginning: all is modulo 2**64.
     up_to = values.cumsum()
     sums = np.append(up_to[starts[1:] - 1], up_to[-1])
     sums[1:] -= sums[:-1].copy()
-    return _mixed(sums * inverses[starts])
+    return _mixed(sums * back[starts])
 
 
 def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
@@ -140,9 +145,15 @@ def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), np.uint8)
     codes = _utf32(text)
-    if "\u0130" in text or "\u03a3" in text or codes.max() > _LAST_OF_PLANE:
+    if "\u0130" in text or "\u03a3" in text or codes.max() >= _BASIC_PLANE:
         codes = _utf32(text.lower())
     return codes
+
+
+def _plane_of(codes: NDArray[np.uint8] | NDArray[np.uint32]) -> int:
+    if codes.dtype == np.uint8:
+        return _ASCII
+    return _ALPHABETS if codes.max() < _ALPHABETS else _BASIC_PLANE
 
 
 def _utf32(text: str) -> NDArray[np.uint32]:
@@ -166,34 +177,26 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 
 @cache
-def _powers() -> tuple[Hashes, Hashes]:
-    inverse = np.uint64(pow(int(_BASE), -1, 1 << 64))
-    # Lower case may be longer than what it was made from.
-    length = 3 * MAX_TEXT_CHARS
-    return tuple(
-        np.cumprod(np.concatenate([np.ones(1, np.uint64), np.full(length, factor)]))
-        for factor in (_BASE, inverse)
-    )  # type: ignore[return-value]  # two factors, two arrays
-
-
-@cache
-def _kinds() -> NDArray[np.uint8]:
-    """What each character of the basic plane is; the last entry stands for those beyond."""
-    kinds = np.zeros(0x10001, np.uint8)
-    for code in range(0x10000):
-        category = unicodedata.category(chr(code))
-        if category[0] == "L" or category in ("Nd", "Mn", "Mc"):
-            kinds[code] = _LETTER
+def _kinds(plane: int) -> NDArray[np.uint8]:
+    """What each of the first characters is; the last entry stands for those beyond."""
+    categories = map(unicodedata.category, map(chr, range(plane)))
+    kinds = np.fromiter(map(_kind_of, categories), np.uint8, plane)
     for first, last in _UNSPACED:
         block = kinds[first : last + 1]
         block[block == _LETTER] = _ALONE
-    kinds[0x10000] = _ALONE
-    return kinds
+    return np.append(kinds, np.uint8(_ALONE))
 
 
 @cache
-def _lower() -> Hashes:
-    """Each character of the basic plane in lower case, as a number; 0 for what separates."""
-    lower = np.array([ord(chr(code).lower()[0]) for code in range(0x10000)], np.uint64)
-    lower[_kinds()[:0x10000] == _SEPARATOR] = 0
+def _kind_of(category: str) -> int:
+    return _LETTER if category[0] == "L" or category in ("Nd", "Mn", "Mc") else _SEPARATOR
+
+
+@cache
+def _lower(plane: int) -> Hashes:
+    """Each of the first characters in lower case, as a number; 0 for what separates."""
+    # The two whose lower case is longer, or another at the end of a word, are looked up alone.
+    together = "".join(map(chr, range(plane))).replace("\u0130", "i").replace("\u03a3", "\u03c3")
+    lower = _utf32(together.lower()).astype(np.uint64)
+    lower[_kinds(plane)[:plane] == _SEPARATOR] = 0
     return lower

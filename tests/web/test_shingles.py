@@ -61,6 +61,14 @@ def test_a_word_is_the_same_wherever_it_stands() -> None:
     assert alone[0] in shingles("x" * 5_000 + " " + passage + " and more").tolist()
 
 
+@pytest.mark.parametrize(
+    "other", ["na\u00efve", "\u043c\u0438\u0440", "\u4e2d\u6587", "\U00020000"]
+)
+def test_the_words_of_one_script_are_the_same_beside_another(other: str) -> None:
+    text = "the whale is a mammal of the sea"
+    assert set(shingles(text)) < set(shingles(f"{text}. {other}"))
+
+
 def test_scripts_without_spaces_are_compared_by_characters() -> None:
     one = "東京都は日本の首都であり世界最大の都市の一つです"
     other = one.replace("世界最大", "世界有数")
