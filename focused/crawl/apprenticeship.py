@@ -110,11 +110,12 @@ class Apprenticeship:
         offer = self._frontier.offer(now, patience_s)
         if self._learner is None:
             return offer
+        one_was_scored_anew = False
         for _ in range(_RESCORED_A_TURN):
             if not isinstance(offer, Offer):
                 return offer
-            if self._scored_anew is not None and offer.host.name not in self._scored_anew:
-                self._scored_anew.add(offer.host.name)
+            if not one_was_scored_anew and self._is_to_be_scored_anew(offer.host):
+                one_was_scored_anew = True
                 self._frontier.put_back(offer, offer.host.pace, now)
                 self._score_again(self._learner, offer.host, range(_BEST_SCORED_AGAIN), now)
                 offer = self._frontier.offer(now, patience_s)
@@ -125,6 +126,13 @@ class Apprenticeship:
             self._frontier.requeue(offer, link, now)
             offer = self._frontier.offer(now, patience_s)
         return offer
+
+    def _is_to_be_scored_anew(self, host: Host) -> bool:
+        """Whether another judge took office since the host's links were; told once."""
+        if self._scored_anew is None or host.name in self._scored_anew:
+            return False
+        self._scored_anew.add(host.name)
+        return True
 
     def _score_again(self, learner: LearningScorer, host: Host, ranks: range, now: float) -> None:
         self._frontier.score_best_again(host, partial(self._moved, learner), ranks, now)

@@ -67,6 +67,27 @@ def test_a_link_whose_turn_comes_first_is_scored_anew_though_it_was_not_best(wha
     assert anchor == (3.0 if "trade" in last.link.url else -3.0)
 
 
+def test_the_links_of_one_host_are_scored_anew_for_one_fetch(simulate, tmp_path):
+    """Those of all hosts in a row would keep the reactor from its other work."""
+    hosts = [f"http://h{n}.test/" for n in range(5)]
+    links = [f"{host}whale/{n}" for host in hosts for n in range(4)]
+    batches: list[int] = []
+
+    class Counting(Apprentice):
+        def rescore(self, links):
+            batches.append(len(links))
+            return super().rescore(links)
+
+    office = JudgeInOffice(WordJudge("whale"), "first")
+    crawl = simulate(
+        topic(tmp_path, A), site(page(A, *links)), judge=office, scorer=Counting(office)
+    )
+    crawl.run(pages=1).crawl.appoint(WordJudge("trade"), "second", crawl.now)
+    batches.clear()
+    crawl.crawl.next(crawl.now)
+    assert len([count for count in batches if count > 1]) == 1
+
+
 def test_each_page_tells_which_judge_judged_it(whales_then_trade):
     crawl = whales_then_trade.run(pages=3)
     crawl.crawl.appoint(WordJudge("trade"), "second", crawl.now)
