@@ -118,7 +118,7 @@ def page_of(web: RecordedWeb, url: str) -> Page | None:
 
 def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
     """Let the index meet the pages one after the other, as a crawl does."""
-    index = NearDuplicates(store)
+    index = NearDuplicates(store.tables)
     calls = []
     spent_s = np.zeros(2)
     for page in pages:
@@ -132,7 +132,11 @@ def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
         store.commit()
         if share >= min(THRESHOLDS):
             calls.append((page.url, like, round(share, 3), share >= RESEMBLANCE))
-    rows = [row for table in ("sketches", "shingles", "host_shingles") for row in store.scan(table)]
+    rows = [
+        row
+        for table in ("sketches", "shingles", "host_shingles")
+        for row in store.tables.scan(table)
+    ]
     cost = {
         "pages": len(pages),
         "characters a page": float(np.mean([len(page.text) for page in pages])),

@@ -71,7 +71,7 @@ def asked(
     chosen = set(rng.sample(sorted(set().union(*paths)), min(most, len(set().union(*paths)))))
     with tempfile.TemporaryDirectory() as folder:
         store = StateStore.open(Path(folder), {"benchmark": "variants"}, commit_every=1_000)
-        copies = Copies(store, near=True)
+        copies = Copies(store.tables, near=True)
         older: dict[str, list[str]] = {}
         for base, found in zip(versions, paths, strict=True):
             ours = [path for path in found if path in chosen]

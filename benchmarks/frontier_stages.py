@@ -36,7 +36,7 @@ class Job:
         """Open the frontier as a crawl does."""
         store = StateStore.open(self.folder, {"benchmark": "frontier"})
         return store, DiskFrontier(
-            store,
+            store.tables,
             worth_waiting_for=self.recording.worth_waiting_for,
             exploration=self.exploration(),
         )

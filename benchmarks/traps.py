@@ -88,7 +88,7 @@ def _print_learned(
     unseen = []
     with tempfile.TemporaryDirectory() as state:
         store = StateStore.open(Path(state) / "state", {}, commit_every=1_000)
-        traps = Traps(store)
+        traps = Traps(store.tables)
         traps.choose([url for url in urls if url in good][:_SEEDS])
         for fetched, page in _pages(web, urls):
             pages += 1

@@ -19,6 +19,7 @@ import msgspec
 
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import Fetched, Page
 from focused.web.parse import parse_page
@@ -83,14 +84,14 @@ class Archive:
     def __init__(self, store: StateStore, folder: Path, *, warc: bool, links: bool = True) -> None:
         """``links`` False keeps no link rows: they are most of what a crawl writes."""
         self.keeps_links = links
-        self._store = store
+        self._tables = store.tables
         self._folder = folder
-        self._warc = _open_warc(folder, store) if warc else None
+        self._warc = _open_warc(folder, store.tables) if warc else None
         self._warc_bytes = 0 if self._warc is None else self._warc.tell()
         store.before_sync(self._force)
 
     def __len__(self) -> int:
-        return self._store.count("pages")
+        return self._tables.count("pages")
 
     @property
     def keeps_responses(self) -> bool:
@@ -105,15 +106,15 @@ class Archive:
         self._warc.write(record)
         self._warc.flush()
         self._warc_bytes += len(record)
-        self._store.put_meta("warc_length", self._warc_bytes)
+        self._tables.put_meta("warc_length", self._warc_bytes)
         return offset
 
     def append(self, row: PageRow, links: Sequence[LinkRow] = ()) -> None:
         """Record what became of one URL, and the links found there."""
         key = row.seq.to_bytes(8, "big")
-        self._store.put("pages", key, pack(row))
+        self._tables.put("pages", key, pack(row))
         if links and self.keeps_links:
-            self._store.put("page_links", key, _packed_links(row.url, links))
+            self._tables.put("page_links", key, _packed_links(row.url, links))
 
     def _force(self) -> None:
         if self._warc is not None and not self._warc.closed:
@@ -126,27 +127,27 @@ class Archive:
             self._warc.close()
 
 
-def page_rows(store: StateStore) -> Iterator[dict[str, Any]]:
+def page_rows(tables: Tables) -> Iterator[dict[str, Any]]:
     """Yield all page rows in the order of settling."""
-    for row in page_values(store):
+    for row in page_values(tables):
         yield dict(zip(PAGE_COLUMNS, row, strict=True))
 
 
-def page_values(store: StateStore) -> Iterator[list[Any]]:
+def page_values(tables: Tables) -> Iterator[list[Any]]:
     """Yield all page rows in the order of settling, as values of :data:`PAGE_COLUMNS`."""
-    for _, raw in store.scan("pages"):
+    for _, raw in tables.scan("pages"):
         yield unpack(raw)
 
 
-def link_rows(store: StateStore) -> Iterator[dict[str, Any]]:
+def link_rows(tables: Tables) -> Iterator[dict[str, Any]]:
     """Yield all link rows, page by page in the order of settling."""
-    for values in link_values(store):
+    for values in link_values(tables):
         yield dict(zip(LINK_COLUMNS, values, strict=True))
 
 
-def link_values(store: StateStore) -> Iterator[list[Any]]:
+def link_values(tables: Tables) -> Iterator[list[Any]]:
     """Yield all link rows as values of :data:`LINK_COLUMNS`, page by page in that order."""
-    for _, raw in store.scan("page_links"):
+    for _, raw in tables.scan("page_links"):
         source, links = _unpacked_links(raw)
         for link in links:
             yield [source, *link]
@@ -171,7 +172,7 @@ def _lz4() -> Any:
     return pyarrow.Codec("lz4_raw")
 
 
-def harvested_pages(store: StateStore, folder: Path) -> dict[str, Page]:
+def harvested_pages(tables: Tables, folder: Path) -> dict[str, Page]:
     """Parse the crawl's WARC: pages by URL, and by the URLs that redirected to them."""
     pages: dict[str, Page] = {}
     for record in read_responses(folder / WARC_FILE):
@@ -179,7 +180,7 @@ def harvested_pages(store: StateStore, folder: Path) -> dict[str, Page]:
             page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
             if isinstance(page, Page):
                 pages[record.url] = page
-    came_from = {row["url"]: row["parent"] for row in page_rows(store)}
+    came_from = {row["url"]: row["parent"] for row in page_rows(tables)}
     for url, page in list(pages.items()):
         alias = came_from.get(url)
         while alias is not None and alias not in pages:
@@ -188,9 +189,9 @@ def harvested_pages(store: StateStore, folder: Path) -> dict[str, Page]:
     return pages
 
 
-def _open_warc(folder: Path, store: StateStore) -> Any:
+def _open_warc(folder: Path, tables: Tables) -> Any:
     path = folder / WARC_FILE
-    recorded = int(store.get_meta("warc_length") or 0)
+    recorded = int(tables.get_meta("warc_length") or 0)
     file = path.open("ab")
     if file.tell() > recorded:
         file.truncate(recorded)

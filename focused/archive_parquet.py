@@ -15,16 +15,16 @@ import pyarrow.parquet as pq
 
 from focused.archive import LINK_COLUMNS, PAGE_COLUMNS, link_values, page_values
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.whole_file import whole_file
 
 _ROWS_PER_GROUP = 10_000
 
 
-def export(store: StateStore, folder: Path) -> None:
+def export(tables: Tables, folder: Path) -> None:
     """Write ``pages.parquet`` and ``links.parquet`` anew, each replaced at once."""
-    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, PAGE_COLUMNS, page_values(store))
-    _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(store))
+    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, PAGE_COLUMNS, page_values(tables))
+    _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(tables))
 
 
 def _write_parquet(

@@ -60,7 +60,7 @@ def test_rows_come_back_in_the_order_of_settling_with_all_columns(opened: Opened
     archive = opened.archive()
     for seq in (2, 0, 1, 300):
         archive.append(row(seq, title="Größe \u2028", relevance=0.75))
-    rows = list(page_rows(opened.store))
+    rows = list(page_rows(opened.store.tables))
     assert [each["seq"] for each in rows] == [0, 1, 2, 300]
     assert set(rows[0]) == set(PAGES_SCHEMA.names) == set(PAGE_COLUMNS)
     assert (rows[0]["title"], rows[0]["evidence"], rows[0]["relevance"], rows[0]["parent"]) == (
@@ -69,12 +69,12 @@ def test_rows_come_back_in_the_order_of_settling_with_all_columns(opened: Opened
         0.75,
         None,
     )
-    assert list(page_values(opened.store)) == [list(each.values()) for each in rows]
+    assert list(page_values(opened.store.tables)) == [list(each.values()) for each in rows]
 
 
 def test_links_come_back_page_by_page_under_their_source(opened: Opened) -> None:
     opened.archive().append(row(1), LINKS)
-    rows = list(link_rows(opened.store))
+    rows = list(link_rows(opened.store.tables))
     assert [list(each) for each in rows] == [LINKS_SCHEMA.names] * 2
     assert [each["source"] for each in rows] == ["http://a.test/1"] * 2
     assert [(each["target"], each["nofollow"], each["score"]) for each in rows] == [
@@ -86,22 +86,27 @@ def test_links_come_back_page_by_page_under_their_source(opened: Opened) -> None
 def test_an_archive_without_links_keeps_the_pages(opened: Opened) -> None:
     archive = opened.archive(links=False)
     archive.append(row(1), LINKS)
-    assert (len(list(page_rows(opened.store))), list(link_rows(opened.store))) == (1, [])
+    assert (len(list(page_rows(opened.store.tables))), list(link_rows(opened.store.tables))) == (
+        1,
+        [],
+    )
 
 
 def test_a_text_that_cannot_be_written_is_archived_with_question_marks(opened: Opened) -> None:
     opened.archive().append(row(1, title="a\ud800"), [LinkRow("u", "\udfff!", 0.5, False, None)])
-    assert next(page_rows(opened.store))["title"] == "a?"
-    assert next(link_rows(opened.store))["anchor"] == "?!"
+    assert next(page_rows(opened.store.tables))["title"] == "a?"
+    assert next(link_rows(opened.store.tables))["anchor"] == "?!"
 
 
 def test_parquet_files_say_what_the_rows_say(opened: Opened) -> None:
     opened.archive().append(row(1), LINKS)
-    export(opened.store, opened.folder)
+    export(opened.store.tables, opened.folder)
     pages = pq.read_table(opened.folder / "pages.parquet").to_pylist()
     links = pq.read_table(opened.folder / "links.parquet").to_pylist()
-    assert pages == [{**each, "evidence": [("anchor", 0.5)]} for each in page_rows(opened.store)]
-    assert links == list(link_rows(opened.store))
+    assert pages == [
+        {**each, "evidence": [("anchor", 0.5)]} for each in page_rows(opened.store.tables)
+    ]
+    assert links == list(link_rows(opened.store.tables))
 
 
 def test_what_rows_speak_of_is_on_the_disk_before_they_are(

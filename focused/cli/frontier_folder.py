@@ -84,11 +84,11 @@ def viewed(folder: Path) -> Iterator[tuple[Opened, bool]]:
 
 
 def _opened(store: StateStore, folder: Path) -> Opened:
-    order, scope = kept_order(store), _scope(folder / "settings.json")
+    order, scope = kept_order(store.tables), _scope(folder / "settings.json")
     frontier = DiskFrontier(
-        store, exploration=order.exploration, limits=host_limits(scope or Scope())
+        store.tables, exploration=order.exploration, limits=host_limits(scope or Scope())
     )
-    return Opened(frontier, store, order, scope, GivenUpHosts(store))
+    return Opened(frontier, store, order, scope, GivenUpHosts(store.tables))
 
 
 def _scope(settings: Path) -> Scope | None:

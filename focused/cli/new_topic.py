@@ -84,7 +84,7 @@ def _pages_of(folder: Path) -> dict[str, Page]:
     """Pages by URL, and by those that led to them."""
     store = StateStore.reopen(folder / "state")
     try:
-        return harvested_pages(store, folder)
+        return harvested_pages(store.tables, folder)
     finally:
         store.close()
 

@@ -47,7 +47,7 @@ def _bring_up_to_date(folder: Path) -> None:
             return
         raise
     try:
-        export(store, folder)
+        export(store.tables, folder)
     finally:
         store.close()
 

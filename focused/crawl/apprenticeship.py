@@ -31,7 +31,7 @@ from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.host import Host
 from focused.frontier.queued import QueuedLink
 from focused.frontier.rows import pack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.learning.lesson import from_bytes
 from focused.learning.protocols import FollowsJudge, LearningScorer, Rescored
 
@@ -53,15 +53,15 @@ _STATE = b"state"
 class Apprenticeship:
     """Stands between a frontier and a policy's scorer, when that one learns."""
 
-    def __init__(self, policy: Policy, frontier: Frontier, store: StateStore) -> None:
-        """What earlier sessions taught is taught again, from ``store``."""
+    def __init__(self, policy: Policy, frontier: Frontier, tables: Tables) -> None:
+        """What earlier sessions taught is taught again, from ``tables``."""
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, LearningScorer) else None
         self._follower = scorer if isinstance(scorer, FollowsJudge) else None
         self._ordering = policy.ordering
         self._features = len(scorer.feature_names)
         self._frontier = frontier
-        self._store = store
+        self._tables = tables
         self._lessons = 0
         # Hosts whose links were scored anew since another judge took office; None: none did.
         self._scored_anew: set[str] | None = None
@@ -83,7 +83,7 @@ class Apprenticeship:
             # A scorer of the user's own may break over a page; that is no end of the crawl.
             logger.exception("%s could not be learned from", settled.link.url)
             return
-        self._store.put("lessons", _NUMBER.pack(self._lessons), row)
+        self._tables.put("lessons", _NUMBER.pack(self._lessons), row)
         self._lessons += 1
         if self._lessons % _LESSONS_UNTIL_KEPT == 0:
             self._keep(self._learner)
@@ -161,16 +161,16 @@ class Apprenticeship:
         return moved
 
     def _keep(self, learner: LearningScorer) -> None:
-        self._store.put("learned", _STATE, _NUMBER.pack(self._lessons) + learner.state())
-        for key in [key for key, _ in self._store.scan("lessons")]:
-            self._store.delete("lessons", key)
+        self._tables.put("learned", _STATE, _NUMBER.pack(self._lessons) + learner.state())
+        for key in [key for key, _ in self._tables.scan("lessons")]:
+            self._tables.delete("lessons", key)
 
     def _remember(self, learner: LearningScorer) -> None:
-        kept = self._store.get("learned", _STATE)
+        kept = self._tables.get("learned", _STATE)
         if kept is not None:
             (self._lessons,) = _NUMBER.unpack(kept[: _NUMBER.size])
             learner.restore(kept[_NUMBER.size :])
-        for _, row in self._store.scan("lessons"):
+        for _, row in self._tables.scan("lessons"):
             learner.learn(from_bytes(row))
             self._lessons += 1
 

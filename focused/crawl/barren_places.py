@@ -20,7 +20,7 @@ from enum import Enum
 import xxhash
 
 from focused.frontier.rows import pack, unpack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.domain import registered_domain
 from focused.web.url import host_of
 from focused.web.url_patterns import Place, PlaceKind, places_of
@@ -121,18 +121,18 @@ class _Account:
 
 
 class BarrenPlaces:
-    """Durable, over a :class:`StateStore`; the caller commits.
+    """Durable, over :class:`Tables`; the caller commits.
 
     On disk a page adds some six rows of 28 bytes at most; in memory are the places
     that are closed, each of which cost 15 pages or more.
     """
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._chosen: set[str] = set()
         self._closed: dict[bytes, Closed] = {}
         self._touched: set[str] = set()
-        for key, raw in store.scan("trap_closed"):
+        for key, raw in tables.scan("trap_closed"):
             self._closed[key] = Closed(*unpack(raw))
             self._touched.add(self._closed[key].site)
 
@@ -164,7 +164,7 @@ class BarrenPlaces:
         """Take in what the page of a normalised URL was; return the places that this closes."""
         places = places_of(url)
         keys = [_key(place.name) for place in places]
-        rows = dict(self._store.get_many("trap_places", keys))
+        rows = dict(self._tables.get_many("trap_places", keys))
         accounts = [
             _Account(*_ROW.unpack(rows[key])) if key in rows else _Account() for key in keys
         ]
@@ -184,7 +184,7 @@ class BarrenPlaces:
                 for wider in accounts[number + 1 :]:
                     wider.told += found.pages
         packed = [account.packed() for account in accounts]
-        self._store.put_many("trap_places", list(zip(keys, packed, strict=True)))
+        self._tables.put_many("trap_places", list(zip(keys, packed, strict=True)))
         return closed
 
     def _close(self, place: Place, key: bytes, account: _Account) -> Closed | None:
@@ -198,7 +198,7 @@ class BarrenPlaces:
         found = Closed(site, reason, max(0, pages - account.told))
         self._closed[key] = found
         self._touched.add(site)
-        self._store.put("trap_closed", key, pack([found.site, found.reason, found.pages]))
+        self._tables.put("trap_closed", key, pack([found.site, found.reason, found.pages]))
         return found
 
     def _sentence(self, place: Place, account: _Account) -> tuple[str | None, int]:
@@ -215,7 +215,7 @@ class BarrenPlaces:
         return None, 0
 
     def _account(self, place: Place) -> _Account:
-        raw = self._store.get("trap_places", _key(place.name))
+        raw = self._tables.get("trap_places", _key(place.name))
         return _Account() if raw is None else _Account(*_ROW.unpack(raw))
 
     def _is_proven(self, host: str) -> bool:

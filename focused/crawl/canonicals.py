@@ -18,7 +18,7 @@ import msgspec
 
 from focused.crawl.page_texts import Said, row_key
 from focused.frontier.rows import pack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.url import host_of
 
 CANONICAL = "canonical of a fetched page"
@@ -56,16 +56,16 @@ _word_in = msgspec.msgpack.Decoder(_Word).decode
 
 
 class Canonicals:
-    """Durable over its store; the caller commits.
+    """Durable over its tables; the caller commits.
 
     A page that names another URL of its host adds two rows of some 100 bytes at most.
     """
 
-    def __init__(self, store: StateStore, said_by: Callable[[str], Said | None]) -> None:
+    def __init__(self, tables: Tables, said_by: Callable[[str], Said | None]) -> None:
         """``said_by`` tells what the page said that came from a URL, None if none came."""
-        self._store = store
+        self._tables = tables
         self._said_by = said_by
-        self._words = {host.decode(): _word_in(raw) for host, raw in store.scan(_HOSTS)}
+        self._words = {host.decode(): _word_in(raw) for host, raw in tables.scan(_HOSTS)}
 
     def are_good(self, host: str) -> bool:
         """Whether the host's canonical links are believed."""
@@ -126,9 +126,9 @@ class Canonicals:
         """
         if same is not None:
             once = row_key(f"{host} {same.text.hex()}")
-            if self._store.get(_TABLE, once) is not None:
+            if self._tables.get(_TABLE, once) is not None:
                 return
-            self._store.put(_TABLE, once, b"")
+            self._tables.put(_TABLE, once, b"")
         word = self._words.get(host, _Word())
         word.hits += same is not None
         word.misses += same is None
@@ -136,11 +136,11 @@ class Canonicals:
 
     def _keep_word(self, host: str, word: _Word) -> None:
         self._words[host] = word
-        self._store.put(_HOSTS, host.encode(), pack(word))
+        self._tables.put(_HOSTS, host.encode(), pack(word))
 
     def _named(self, url: str) -> _Named | None:
-        raw = self._store.get(_TABLE, row_key(url))
+        raw = self._tables.get(_TABLE, row_key(url))
         return None if raw is None else _named_in(raw)
 
     def _keep(self, url: str, named: _Named) -> None:
-        self._store.put(_TABLE, row_key(url), pack(named))
+        self._tables.put(_TABLE, row_key(url), pack(named))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from focused.crawl.near_duplicates import RESEMBLANCE, NearDuplicates, Sketched
 from focused.crawl.page_texts import said_by
 from focused.crawl.reading import Reading
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.page import Page
 from focused.web.word_bag import NO_BAG, word_bag
 
@@ -40,17 +40,17 @@ class Looked:
 
 
 class Copies:
-    """The contents that a crawl has met, durable over its store; the caller commits."""
+    """The contents that a crawl has met, durable over its tables; the caller commits."""
 
-    def __init__(self, store: StateStore, *, near: bool) -> None:
+    def __init__(self, tables: Tables, *, near: bool) -> None:
         """``near`` False: pages must be the same word for word."""
-        self._store = store
-        self._near = NearDuplicates(store) if near else None
+        self._tables = tables
+        self._near = NearDuplicates(tables) if near else None
 
     def look_up(self, reading: Reading) -> Looked:
         """Find the page that a page repeats, itself no copy; changes nothing."""
         page, key = reading.page, reading.content
-        same = self._store.get("content", key)
+        same = self._tables.get("content", key)
         if same is not None:
             original, _, near = same.decode().partition(" ")
             return Looked(key, original, CopyKind.EXACT, same_as=near or original)
@@ -75,7 +75,7 @@ class Copies:
         """Whether the page that it names came, with the same words in another order."""
         if page.canonical is None or page.canonical == page.url:
             return False
-        there = said_by(self._store, page.canonical)
+        there = said_by(self._tables, page.canonical)
         return there is not None and there.bag != NO_BAG and there.bag == word_bag(page)
 
     def keep(self, page: Page, looked: Looked) -> None:
@@ -83,6 +83,6 @@ class Copies:
         if looked.kind is CopyKind.EXACT:
             return
         first = page.url if looked.of is None else f"{looked.of} {page.url}"
-        self._store.put("content", looked.key, first.encode())
+        self._tables.put("content", looked.key, first.encode())
         if self._near is not None and looked.of is None and looked.sketched is not None:
             self._near.add(looked.sketched)

@@ -73,10 +73,11 @@ class Crawl:
         """
         self.topic = topic
         office = judge if isinstance(judge, JudgeInOffice) else JudgeInOffice(judge)
-        keep_order(store, order_of(policy))
-        self.counters = Counters.from_state(store.get_meta("counters"))
+        tables = store.tables
+        keep_order(tables, order_of(policy))
+        self.counters = Counters.from_state(tables.get_meta("counters"))
         self.frontier: Frontier = DiskFrontier(
-            store,
+            tables,
             worth_waiting_for=policy.worth_waiting_for,
             exploration=policy.exploration,
             limits=host_limits(topic.scope),
@@ -86,10 +87,10 @@ class Crawl:
         self._store = store
         self._stages = stages or Stages()
         self._leases = Leases()
-        self._care = HostCare(topic, self.counters, store, self.frontier, self._leases.has_url)
+        self._care = HostCare(topic, self.counters, tables, self.frontier, self._leases.has_url)
         self.mirrors = self._care.mirrors.pairs
         self.traps = Traps(
-            store, on=topic.scope.traps, keeps=parameters_in(topic.scope.keep_parameters)
+            tables, on=topic.scope.traps, keeps=parameters_in(topic.scope.keep_parameters)
         )
         self._discovery = Discovery(
             topic.scope,
@@ -105,7 +106,7 @@ class Crawl:
             topic,
             office,
             policy.scorer,
-            store,
+            tables,
             self.archive,
             self.counters,
             self._discovery,
@@ -122,11 +123,11 @@ class Crawl:
         )
         self._follow_links = follow_links
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
-        self._apprenticeship = Apprenticeship(policy, self.frontier, store)
+        self._apprenticeship = Apprenticeship(policy, self.frontier, tables)
         self._aftermath = Aftermath(
             self.frontier, self._care, self.traps, self._apprenticeship, policy.steering
         )
-        self._tenure = Tenure(office, self._apprenticeship, store)
+        self._tenure = Tenure(office, self._apprenticeship, tables)
         self.visits = Visits(self.frontier.hosts, self._care, self._leases)
         self.robots = RobotsErrands(
             self.frontier, self._care, self._leases, self.visits, self._queue_sitemap
@@ -258,7 +259,7 @@ class Crawl:
         if self.topic.output.parquet:
             from focused.archive_parquet import export  # slow to import, and needed here alone
 
-            export(self._store, self.topic.output.folder)
+            export(self._store.tables, self.topic.output.folder)
         self.archive.close()
         self._store.close()
 
@@ -359,7 +360,7 @@ class Crawl:
 
     def _keep_counters(self, now: float) -> None:
         self._running.keep(now)
-        self._store.put_meta("counters", self.counters)
+        self._store.tables.put_meta("counters", self.counters)
 
     def _commit_frontier(self) -> None:
         with self._stages(Stage.COMMITTING):

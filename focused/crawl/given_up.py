@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from focused.frontier.rows import pack, unpack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.page import FailureKind
 
 _ROWS_A_HOST = 10
 
 
 class GivenUpHosts:
-    """Durable, over a :class:`StateStore`; the caller commits."""
+    """Durable, over :class:`Tables`; the caller commits."""
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._hosts: dict[str, tuple[FailureKind, int]] = {}
-        for name, raw in store.scan("given_up"):
+        for name, raw in tables.scan("given_up"):
             kind, rows = unpack(raw)
             self._hosts[name.decode()] = FailureKind(kind), rows
 
@@ -45,8 +45,8 @@ class GivenUpHosts:
     def forgive(self, host: str) -> None:
         """Let a host be asked again; harmless when it was not given up."""
         if self._hosts.pop(host, None) is not None:
-            self._store.delete("given_up", host.encode())
+            self._tables.delete("given_up", host.encode())
 
     def _put(self, host: str, kind: FailureKind, rows: int) -> None:
         self._hosts[host] = kind, rows
-        self._store.put("given_up", host.encode(), pack([kind.value, rows]))
+        self._tables.put("given_up", host.encode(), pack([kind.value, rows]))

@@ -23,7 +23,7 @@ from focused.frontier.politeness import (
     set_aside,
 )
 from focused.frontier.queued import QueuedLink
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.frontier.turns import HostLimits
 from focused.topic import Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
@@ -46,7 +46,7 @@ class HostCare:
         self,
         topic: Topic,
         counters: Counters,
-        store: StateStore,
+        tables: Tables,
         frontier: Frontier,
         under_way: Callable[[str], bool],
     ) -> None:
@@ -57,10 +57,10 @@ class HostCare:
         self._hosts = hosts = frontier.hosts
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsGate(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
-        self._given_up = GivenUpHosts(store)
+        self._given_up = GivenUpHosts(tables)
         self._mirrors_wanted = topic.scope.mirrors
-        self.mirrors = Mirrors(store, frontier.known_among, under_way)
-        self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, store)
+        self.mirrors = Mirrors(tables, frontier.known_among, under_way)
+        self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
         self._missed: set[str] = set()
 
     def must_ask_robots(self, host: Host, url: str, now: float) -> bool:

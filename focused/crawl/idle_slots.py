@@ -18,7 +18,7 @@ from dataclasses import astuple, dataclass
 
 from focused.crawl.page_texts import TABLE, Said, row_key
 from focused.frontier.rows import pack, unpack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.url import host_of
 from focused.web.url_patterns import (
     ORDER,
@@ -60,19 +60,17 @@ class _Account:
 
 
 class IdleSlots:
-    """Durable, over a :class:`StateStore`; the caller commits.
+    """Durable, over :class:`Tables`; the caller commits.
 
     On disk a page adds a row of 50 bytes, and one for each of its slots, 8 at most.
     """
 
-    def __init__(
-        self, store: StateStore, keeps: Callable[[str], object] = lambda name: False
-    ) -> None:
+    def __init__(self, tables: Tables, keeps: Callable[[str], object] = lambda name: False) -> None:
         """``keeps`` tells by their names which parameters are never idle."""
-        self._store = store
+        self._tables = tables
         self._keeps = keeps
         self._idle: dict[str, list[str]] = {
-            host.decode(): unpack(raw) for host, raw in store.scan("trap_slots")
+            host.decode(): unpack(raw) for host, raw in tables.scan("trap_slots")
         }
 
     def of(self, host: str) -> tuple[str, ...]:
@@ -84,7 +82,7 @@ class IdleSlots:
         idle = self._idle.get(host_of(url))
         if idle is None:
             return None
-        raw = self._store.get(TABLE, row_key(without_slots(url, idle)))
+        raw = self._tables.get(TABLE, row_key(without_slots(url, idle)))
         if raw is None:
             return None
         first = Said.read(raw)
@@ -125,7 +123,7 @@ class IdleSlots:
         Both must have left out the same slot, or one of them none: else they differ in two.
         """
         key = row_key(bare)
-        raw = self._store.get(TABLE, key)
+        raw = self._tables.get(TABLE, key)
         first = None if raw is None else Said.read(raw)
         if first is not None and first.own != said.own:
             slots = [each.slot for each in (first, said) if each.slot]
@@ -134,7 +132,7 @@ class IdleSlots:
             if len(names) == 1 and not (equal and slots[0].startswith("?")):
                 self._compare(host, slots, said, first, original)
         if first is None or (first.slot and not said.slot):
-            self._store.put(TABLE, key, said.packed())
+            self._tables.put(TABLE, key, said.packed())
 
     def _compare(
         self, host: str, slots: Sequence[str], one: Said, first: Said, original: bytes
@@ -159,7 +157,7 @@ class IdleSlots:
 
     def _count_one(self, host: str, slot: str, same: str | None, values: Sequence[str]) -> None:
         key = row_key(f"{host} {slot}")
-        raw = self._store.get(TABLE, key)
+        raw = self._tables.get(TABLE, key)
         account = _Account() if raw is None else _Account(*_COUNTS.unpack(raw))
         if same is None:
             account.unlike += 1
@@ -168,7 +166,7 @@ class IdleSlots:
             # Many a URL without a page is answered by one text.
             account.texts += self._is_new(f"{host} {slot} {same}")
             account.values += sum(self._is_new(f"{host} {value} of {slot}") for value in values)
-        self._store.put(TABLE, key, _COUNTS.pack(*astuple(account)))
+        self._tables.put(TABLE, key, _COUNTS.pack(*astuple(account)))
         enough = account.values >= MIN_VALUES or not slot.startswith("?") or "=" in slot
         if enough and account.is_idle(by_one_text=slot not in SPELLINGS):
             self._learn(host, slot)
@@ -181,14 +179,14 @@ class IdleSlots:
         # A parameter's values are of no interest any more once it is idle as a whole.
         left = [each for each in idle if slot != name or name_of_slot(each) != name]
         self._idle[host] = [*left, slot]
-        self._store.put("trap_slots", host.encode(), pack(self._idle[host]))
+        self._tables.put("trap_slots", host.encode(), pack(self._idle[host]))
 
     def _is_new(self, mark: str) -> bool:
         """Whether the mark was not set before; it is now."""
         key = row_key(mark)
-        if self._store.get(TABLE, key) is not None:
+        if self._tables.get(TABLE, key) is not None:
             return False
-        self._store.put(TABLE, key, b"")
+        self._tables.put(TABLE, key, b"")
         return True
 
 

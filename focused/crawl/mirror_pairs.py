@@ -20,7 +20,7 @@ import msgspec
 import xxhash
 
 from focused.frontier.rows import pack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 
 NEEDED = 20
 """Hits in a row that make a pair, where each weighs 1."""
@@ -66,12 +66,12 @@ class MirrorPairs:
     Memory and disk are bounded: :data:`MAX_PAIRS` pairs and 65,536 rows of candidates.
     """
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._found: dict[str, _Found] = {}
         self._preferred: dict[str, str] = {}
         self._lesser: dict[str, list[str]] = {}
-        for key, raw in store.scan(_TABLE, _FOUND):
+        for key, raw in tables.scan(_TABLE, _FOUND):
             self._take(key[len(_FOUND) :].decode(), _found_in(raw))
 
     @property
@@ -116,7 +116,7 @@ class MirrorPairs:
         if candidate.hits >= candidate.needed and len(self._found) < MAX_PAIRS:
             row.candidates.remove(candidate)
             self._find(row.prefix, candidate)
-        self._store.put(_TABLE, _slot(row.prefix), pack(row))
+        self._tables.put(_TABLE, _slot(row.prefix), pack(row))
 
     def miss(self, prefix: str, other: str) -> str | None:
         """A page under ``prefix`` is another than its counterpart under ``other``.
@@ -129,7 +129,7 @@ class MirrorPairs:
             row, candidate = self._candidate(one, another)
             if row is not None and candidate is not None:
                 candidate.hits = 0
-                self._store.put(_TABLE, _slot(one), pack(row))
+                self._tables.put(_TABLE, _slot(one), pack(row))
         return None
 
     def _find(self, prefix: str, candidate: _Candidate) -> None:
@@ -148,7 +148,7 @@ class MirrorPairs:
 
     def _keep(self, lesser: str, found: _Found) -> None:
         self._take(lesser, found)
-        self._store.put(_TABLE, _FOUND + lesser.encode(), pack(found))
+        self._tables.put(_TABLE, _FOUND + lesser.encode(), pack(found))
 
     def _take(self, lesser: str, found: _Found) -> None:
         before = self._preferred.get(lesser)
@@ -163,13 +163,13 @@ class MirrorPairs:
         found = self._found[lesser]
         found.tries = [*found.tries[1 - TRIED :], hit]
         if found.tries.count(False) < _MISSES:
-            self._store.put(_TABLE, _FOUND + lesser.encode(), pack(found))
+            self._tables.put(_TABLE, _FOUND + lesser.encode(), pack(found))
             return False
         del self._found[lesser], self._preferred[lesser]
         self._lesser[found.other].remove(lesser)
-        self._store.delete(_TABLE, _FOUND + lesser.encode())
+        self._tables.delete(_TABLE, _FOUND + lesser.encode())
         again = _Candidate(found.other, 0, found.needed * _NEEDED_AGAIN)
-        self._store.put(_TABLE, _slot(lesser), pack(_Row(lesser, [again])))
+        self._tables.put(_TABLE, _slot(lesser), pack(_Row(lesser, [again])))
         return True
 
     def _candidate(self, prefix: str, other: str) -> tuple[_Row | None, _Candidate | None]:
@@ -178,7 +178,7 @@ class MirrorPairs:
         return row, found or None
 
     def _row(self, prefix: str) -> _Row | None:
-        raw = self._store.get(_TABLE, _slot(prefix))
+        raw = self._tables.get(_TABLE, _slot(prefix))
         row = None if raw is None else _row_in(raw)
         return row if row is not None and row.prefix == prefix else None
 

@@ -17,7 +17,7 @@ from focused.crawl.mirror_pairs import STRONG, TRIED, MirrorPairs
 from focused.frontier.frontier import Known
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.rows import pack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.prefixes import common_ending, endings
 from focused.web.url import host_of
 
@@ -42,21 +42,21 @@ _refused_in = msgspec.msgpack.Decoder(_Refused).decode
 
 
 class Mirrors:
-    """The mirrors of a crawl, durable over its store; the caller commits.
+    """The mirrors of a crawl, durable over its tables; the caller commits.
 
     On disk: a row of some 40 bytes for each settled link that brought no new page, and
     a refused link as it was queued.
     """
 
     def __init__(
-        self, store: StateStore, known_among: KnownAmong, under_way: Callable[[str], bool]
+        self, tables: Tables, known_among: KnownAmong, under_way: Callable[[str], bool]
     ) -> None:
         """``under_way`` tells whether a URL is being asked for."""
-        self._store = store
+        self._tables = tables
         self._known_among = known_among
         self._is_under_way = under_way
-        self._pairs = MirrorPairs(store)
-        self._kept = sum(1 for _ in store.scan(_TABLE, _REFUSED))
+        self._pairs = MirrorPairs(tables)
+        self._kept = sum(1 for _ in tables.scan(_TABLE, _REFUSED))
         self._spared: dict[str, int] = {}
         self._freed: list[QueuedLink] = []
 
@@ -70,11 +70,11 @@ class Mirrors:
         twin, content = same_as or duplicate_of, link_key(duplicate_of or url)
         hit = None if twin is None else common_ending(url, twin)
         if twin is None:
-            self._store.delete(_TABLE, _BROUGHT + link_key(url))
+            self._tables.delete(_TABLE, _BROUGHT + link_key(url))
         elif hit is None:
             self.failed(url)
         else:
-            self._store.put(_TABLE, _BROUGHT + link_key(url), content)
+            self._tables.put(_TABLE, _BROUGHT + link_key(url), content)
             same_path = hit[0].count("/") == hit[1].count("/") == 2
             self._pairs.hit(hit[0], hit[1], STRONG if same_as or same_path else 1)
         for prefix, ending in endings(url):
@@ -93,7 +93,7 @@ class Mirrors:
 
     def failed(self, url: str) -> None:
         """A link brought no page of its own: what was refused for its sake is free again."""
-        self._store.put(_TABLE, _BROUGHT + link_key(url), b"")
+        self._tables.put(_TABLE, _BROUGHT + link_key(url), b"")
         self._free(_REFUSED + link_key(url), lambda _: True)
 
     def refuses(self, link: QueuedLink) -> bool:
@@ -152,7 +152,7 @@ class Mirrors:
         key = link_key(url)
         if key not in self._known_among([(host_of(url), key)]).settled:
             return None
-        brought = self._store.get(_TABLE, _BROUGHT + key)
+        brought = self._tables.get(_TABLE, _BROUGHT + key)
         return key if brought is None else brought or None
 
     def _comes(self, url: str) -> bool:
@@ -168,7 +168,7 @@ class Mirrors:
         if self._kept >= MAX_REFUSED:
             return
         key = _REFUSED + link_key(counterpart) + link_key(link.url)
-        self._store.put(_TABLE, key, pack(_Refused(lesser, link)))
+        self._tables.put(_TABLE, key, pack(_Refused(lesser, link)))
         self._kept += 1
 
     def _free_all(self, lesser: str) -> None:
@@ -176,10 +176,10 @@ class Mirrors:
         self._spared.pop(lesser, None)
 
     def _free(self, begins: bytes, chosen: Callable[[_Refused], bool]) -> None:
-        rows = ((key, _refused_in(raw)) for key, raw in self._store.scan(_TABLE, begins))
+        rows = ((key, _refused_in(raw)) for key, raw in self._tables.scan(_TABLE, begins))
         freed = [(key, refused.link) for key, refused in rows if chosen(refused)]
         for key, link in freed:
-            self._store.delete(_TABLE, key)
+            self._tables.delete(_TABLE, key)
             self._freed.append(_once_more(link))
         self._kept -= len(freed)
 

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from focused.frontier.rows import pack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.page import Page
 from focused.web.shingles import Hashes, Sketch, resemblance, sketch, without
 from focused.web.url import host_of
@@ -103,14 +103,14 @@ class NearDuplicates:
     """
 
     def __init__(
-        self, store: StateStore, *, threshold: float = RESEMBLANCE, most: int = MAX_PAGES
+        self, tables: Tables, *, threshold: float = RESEMBLANCE, most: int = MAX_PAGES
     ) -> None:
         """``threshold`` in (0, 1] is the least resemblance of a near-duplicate."""
-        self._store = store
+        self._tables = tables
         self._threshold = threshold
         self._least_common = min(threshold, _TOLD_FROM) * MIN_SHINGLES
         self._most = most
-        self._next = int(store.get_meta(_NUMBERS) or 0)
+        self._next = int(tables.get_meta(_NUMBERS) or 0)
 
     def sketched(self, page: Page, hashes: Hashes) -> Sketched:
         """What :meth:`like` and :meth:`add` take of a page; ``hashes`` are its shingles.
@@ -155,16 +155,16 @@ class NearDuplicates:
         row = self._host_row(host)
         self._learn_boilerplate(row, own)
         row.recent = [*row.recent[1 - _RECENT :], self._next]
-        self._store.put("host_shingles", host, pack(row))
+        self._tables.put("host_shingles", host, pack(row))
         filed = _Filed(page.url, page.title, own.up_to, own.hashes.tobytes())
-        self._store.put("sketches", _NUMBER.pack(self._next), pack(filed), last=True)
+        self._tables.put("sketches", _NUMBER.pack(self._next), pack(filed), last=True)
         keys = _keys(own.hashes[:_FILED])
-        pages, this = dict(self._store.get_many("shingles", keys)), _PAGE.pack(self._next)
+        pages, this = dict(self._tables.get_many("shingles", keys)), _PAGE.pack(self._next)
         for key in keys:
             filed_last = (pages.get(key, b"") + this)[-_PAGES_A_HASH * _PAGE.size :]
-            self._store.put("shingles", key, filed_last)
+            self._tables.put("shingles", key, filed_last)
         self._next += 1
-        self._store.put_meta(_NUMBERS, self._next)
+        self._tables.put_meta(_NUMBERS, self._next)
         if self._next > self._most:
             self._forget(self._next - self._most - 1)
 
@@ -184,17 +184,17 @@ class NearDuplicates:
 
     def _alike(self, own: Sketch) -> Iterator[_Filed]:
         """The pages that share most of the smallest hashes, most first."""
-        found = self._store.get_many("shingles", _keys(own.hashes[:_LOOKED_UP]))
+        found = self._tables.get_many("shingles", _keys(own.hashes[:_LOOKED_UP]))
         shared = Counter(_unpacked(b"".join([value for _, value in found])))
         for number, _ in shared.most_common(_COMPARED):
-            raw = self._store.get("sketches", _NUMBER.pack(number))
+            raw = self._tables.get("sketches", _NUMBER.pack(number))
             if raw is not None:
                 yield _filed_in(raw)
 
     def _learn_boilerplate(self, row: _HostRow, own: Sketch) -> None:
         """Add what the host's latest pages and this one have in common."""
         found = [own.hashes]
-        recent = self._store.get_many("sketches", [_NUMBER.pack(each) for each in row.recent])
+        recent = self._tables.get_many("sketches", [_NUMBER.pack(each) for each in row.recent])
         found += [np.frombuffer(_filed_in(raw).hashes, np.uint64) for _, raw in recent]
         hashes = np.concatenate(found)
         hashes.sort()
@@ -211,29 +211,29 @@ class NearDuplicates:
 
     def _forget(self, number: int) -> None:
         key = _NUMBER.pack(number)
-        raw = self._store.get("sketches", key)
+        raw = self._tables.get("sketches", key)
         if raw is None:
             return
         filed = _filed_in(raw)
-        self._store.delete("sketches", key)
+        self._tables.delete("sketches", key)
         for each in _keys(filed.sketch.hashes[:_FILED]):
             left = [other for other in self._pages_with(each) if other != number]
             if left:
-                self._store.put("shingles", each, _packed(left))
+                self._tables.put("shingles", each, _packed(left))
             else:
-                self._store.delete("shingles", each)
+                self._tables.delete("shingles", each)
         host = host_of(filed.url).encode()
         if self._host_row(host).recent[-1:] == [number]:
-            self._store.delete("host_shingles", host)
+            self._tables.delete("host_shingles", host)
 
     def _pages_with(self, key: bytes) -> list[int]:
-        return _unpacked(self._store.get("shingles", key) or b"")
+        return _unpacked(self._tables.get("shingles", key) or b"")
 
     def _boilerplate(self, host: str) -> Hashes:
         return np.frombuffer(self._host_row(host.encode()).boilerplate, np.uint64)
 
     def _host_row(self, host: bytes) -> _HostRow:
-        raw = self._store.get("host_shingles", host)
+        raw = self._tables.get("host_shingles", host)
         return _HostRow([]) if raw is None else _host_in(raw)
 
 

@@ -14,7 +14,7 @@ from focused.crawl.policy import Policy
 from focused.errors import StateError
 from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.ordering import most_promising_first
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.learning.evidence import log_odds_within
 from focused.learning.protocols import LearningScorer
 
@@ -55,15 +55,15 @@ def order_of(policy: Policy) -> Order:
     )
 
 
-def keep_order(store: StateStore, order: Order) -> None:
+def keep_order(tables: Tables, order: Order) -> None:
     """Write the crawl's order into the open transaction."""
-    store.put_meta(_KEY, order)
+    tables.put_meta(_KEY, order)
 
 
-def kept_order(store: StateStore) -> Order:
+def kept_order(tables: Tables) -> Order:
     """The order of the crawl whose state this is; StateError when none was kept."""
     try:
-        return msgspec.convert(store.get_meta(_KEY), Order)
+        return msgspec.convert(tables.get_meta(_KEY), Order)
     except msgspec.ValidationError as error:
         raise StateError(
             f"the crawl's state does not tell how it orders its links ({error}): it was begun a "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import xxhash
 
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.word_bag import NO_BAG
 
 TABLE = "trap_texts"
@@ -63,9 +63,9 @@ class Said:
         return self.text + self.bag + self.own + self.slot.encode()
 
 
-def said_by(store: StateStore, url: str) -> Said | None:
+def said_by(tables: Tables, url: str) -> Said | None:
     """What the page said that came from a normalised URL; None when none came."""
-    row = store.get(TABLE, row_key(url if "?" in url else f"{url}?"))
+    row = tables.get(TABLE, row_key(url if "?" in url else f"{url}?"))
     said = None if row is None else Said.read(row)
     return said if said is not None and said.own == Said.own_of(url) and not said.slot else None
 

@@ -21,7 +21,7 @@ from focused.crawl.reading import Parse, Reader, Reading
 from focused.crawl.stages import Stage, Stages
 from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.protocols import LinkScorer, TakesTold, Visit
 from focused.topic import Topic
@@ -54,7 +54,7 @@ class Settling:
         topic: Topic,
         judge: JudgeInOffice,
         scorer: LinkScorer,
-        store: StateStore,
+        tables: Tables,
         archive: Archive,
         counters: Counters,
         discovery: Discovery,
@@ -69,7 +69,7 @@ class Settling:
         self._judge = judge
         self._feature_names = tuple(scorer.feature_names)
         self._takes_told = isinstance(scorer, TakesTold)
-        self._copies = Copies(store, near=topic.scope.near_duplicates)
+        self._copies = Copies(tables, near=topic.scope.near_duplicates)
         self._archive = archive
         self._counters = counters
         self._discovery = discovery

@@ -6,7 +6,7 @@ import struct
 
 import xxhash
 
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.topic import Budget
 from focused.web.url import directory_of
 
@@ -27,14 +27,14 @@ def spent(budget: Budget, *, pages: int, bytes_: int, active_s: float) -> str | 
 class DirectoryBudget:
     """Pages fetched by directory, where the scope limits them.
 
-    Durable, over a :class:`StateStore`; the caller commits. Without a limit
+    Durable, over :class:`Tables`; the caller commits. Without a limit
     nothing is counted: one that is set later starts from 0.
     """
 
-    def __init__(self, most: int | None, store: StateStore) -> None:
+    def __init__(self, most: int | None, tables: Tables) -> None:
         """``most`` pages may come from a directory; None: no limit."""
         self._most = most
-        self._store = store
+        self._tables = tables
 
     @property
     def limited(self) -> bool:
@@ -49,13 +49,13 @@ class DirectoryBudget:
         """A page came from ``url``."""
         if self._most is not None:
             key = _key(url)
-            self._store.put("directories", key, _COUNT.pack(self._count(key) + 1))
+            self._tables.put("directories", key, _COUNT.pack(self._count(key) + 1))
 
     def _count(self, key: bytes) -> int:
-        raw = self._store.get("directories", key)
+        raw = self._tables.get("directories", key)
         return 0 if raw is None else int(_COUNT.unpack(raw)[0])
 
 
 def _key(url: str) -> bytes:
-    # Paths may be longer than the store's keys.
+    # Paths may be longer than a table's keys.
     return xxhash.xxh3_128_digest(directory_of(url).encode())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.learning.protocols import FollowsJudge, TopicJudge
 
@@ -24,15 +24,15 @@ class Term(msgspec.Struct, frozen=True):
 class Tenure:
     """The terms of a crawl's judges; the caller commits."""
 
-    def __init__(self, office: JudgeInOffice, follower: FollowsJudge, store: StateStore) -> None:
+    def __init__(self, office: JudgeInOffice, follower: FollowsJudge, tables: Tables) -> None:
         self._office = office
         self._follower = follower
-        self._store = store
+        self._tables = tables
 
     @property
     def terms(self) -> Sequence[Term]:
         """All terms, the first judge's first."""
-        return msgspec.convert(self._store.get_meta(_META) or [], tuple[Term, ...])
+        return msgspec.convert(self._tables.get_meta(_META) or [], tuple[Term, ...])
 
     def begin(self, seq: int, now: float) -> None:
         """The judge in office judges on; it may be another than when the crawl was stopped."""
@@ -49,6 +49,6 @@ class Tenure:
 
     def _note(self, seq: int, now: float) -> None:
         terms = [*self.terms, Term(self._office.name, now, seq)]
-        self._store.put_meta(_META, terms)
+        self._tables.put_meta(_META, terms)
         if len(terms) > 1:
             self._follower.judge_changed(now)

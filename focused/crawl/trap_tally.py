@@ -8,7 +8,7 @@ import msgspec
 import xxhash
 
 from focused.frontier.rows import pack, unpack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 
 MAX_LINES = 1_000
 _MAX_EXAMPLES = 3
@@ -29,15 +29,15 @@ class TrapLine(msgspec.Struct):
 
 
 class TrapTally:
-    """Durable, over a :class:`StateStore`; the caller commits.
+    """Durable, over :class:`Tables`; the caller commits.
 
     The first thousand sites have lines of their own, the others share one for each kind.
     """
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._lines: dict[tuple[str, str], TrapLine] = {}
-        for _, raw in store.scan("trap_lines"):
+        for _, raw in tables.scan("trap_lines"):
             line = TrapLine(*unpack(raw))
             self._lines[line.site, line.kind] = line
 
@@ -74,4 +74,4 @@ class TrapTally:
 
     def _keep(self, line: TrapLine) -> None:
         key = xxhash.xxh3_128_digest(f"{line.site} {line.kind}".encode("utf-8", "replace"))
-        self._store.put("trap_lines", key, pack(msgspec.structs.astuple(line)))
+        self._tables.put("trap_lines", key, pack(msgspec.structs.astuple(line)))

@@ -23,7 +23,7 @@ from focused.crawl.page_texts import Said, said_by
 from focused.crawl.steps import Settled
 from focused.crawl.trap_tally import TrapTally
 from focused.frontier.queued import QueuedLink
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.domain import registered_domain
 from focused.web.page import FailureKind, Outcome, Page, Redirected
 from focused.web.skeleton import beginning_of, frame_of, text_of
@@ -52,11 +52,11 @@ _COUNT = struct.Struct(">I")
 
 
 class Traps:
-    """Durable, over a :class:`StateStore`; the caller commits."""
+    """Durable, over :class:`Tables`; the caller commits."""
 
     def __init__(
         self,
-        store: StateStore,
+        tables: Tables,
         *,
         on: bool = True,
         keeps: Callable[[str], object] = lambda name: False,
@@ -65,12 +65,12 @@ class Traps:
 
         ``keeps`` tells by their names which parameters always make a difference.
         """
-        self._store = store
+        self._tables = tables
         self._on = on
-        self._places = BarrenPlaces(store)
-        self._slots = IdleSlots(store, keeps)
-        self._canonicals = Canonicals(store, partial(said_by, store))
-        self.tally = TrapTally(store)
+        self._places = BarrenPlaces(tables)
+        self._slots = IdleSlots(tables, keeps)
+        self._canonicals = Canonicals(tables, partial(said_by, tables))
+        self.tally = TrapTally(tables)
 
     def choose(self, seeds: Iterable[str]) -> None:
         """Somebody chose these normalised URLs: there is more patience with where they stand."""
@@ -193,7 +193,7 @@ class Traps:
     def _count_alike(self, site: bytes, what: bytes, digest: bytes) -> int:
         """How many pages of the site had this, with the one that is counted now."""
         key = xxhash.xxh3_128_digest(b" ".join((site, what, digest)))
-        raw = self._store.get("trap_frames", key)
+        raw = self._tables.get("trap_frames", key)
         alike = 1 + (0 if raw is None else int(_COUNT.unpack(raw)[0]))
-        self._store.put("trap_frames", key, _COUNT.pack(alike))
+        self._tables.put("trap_frames", key, _COUNT.pack(alike))
         return alike

@@ -9,8 +9,9 @@ links of a host by priority.
 ``frontier`` is the seam: what a crawl asks of any frontier. ``disk_frontier``
 keeps its promises with ``hosts`` and ``turns`` in memory and links on disk:
 ``link_table`` has what lies there, ``recent_links`` what was met of late;
-``link_rows`` and ``places`` say how links are written, ``store``,
-``environment`` and ``journal`` where.
+``link_rows`` and ``places`` say how links are written, ``tables`` writes them and
+all else that a crawl keeps, and ``store`` makes it true, by ``environment`` and
+``journal``, until a write fails (``soundness``).
 
 What always holds:
 

@@ -19,21 +19,21 @@ from focused.frontier.link_table import LinkTable
 from focused.frontier.places import NUMBER_BYTES, number_of, priority_of
 from focused.frontier.politeness import HostPace
 from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.frontier.turns import HostLimits
 from focused.web.url import host_of
 
 
 class DiskFrontier:
-    """Two-level queue over a :class:`StateStore`; one owner, no threads.
+    """Two-level queue over :class:`Tables`; one owner, no threads.
 
-    The caller commits the store; every method leaves it in a state that may
+    The caller commits; every method leaves the tables in a state that may
     be committed, once :meth:`save` was called.
     """
 
     def __init__(
         self,
-        store: StateStore,
+        tables: Tables,
         *,
         worth_waiting_for: float = 0.1,
         exploration: Exploration = NONE,
@@ -47,11 +47,10 @@ class DiskFrontier:
         of a host or an address; ``address_delay_s`` is the pause between fetches at one,
         ``address_delay_of`` the same by the name of the host asked last.
         """
-        self._store = store
         self._worth_waiting_for = worth_waiting_for
-        self.hosts = HostTable(store, exploration, limits, address_delay_s, address_delay_of)
-        self._links = LinkTable(store)
-        self._lease_rows = LeaseRows(store)
+        self.hosts = HostTable(tables, exploration, limits, address_delay_s, address_delay_of)
+        self._links = LinkTable(tables)
+        self._lease_rows = LeaseRows(tables)
         self._leased: set[bytes] = set()
         """The numbers of the links that are under way."""
         self._interrupted = self._lease_rows.take_over(self.hosts)

@@ -1,6 +1,6 @@
 """The hosts of a frontier: what is known of each, and the turn of each.
 
-Held in memory, some hundred bytes each, and written through to the store; what may be long,
+Held in memory, some hundred bytes each, and written through to the tables; what may be long,
 the rules of their robots.txt, is on disk alone.
 """
 
@@ -13,7 +13,7 @@ from focused.frontier.exploration import NONE, Exploration
 from focused.frontier.host import Host, Server, restore, to_row
 from focused.frontier.places import priority_of
 from focused.frontier.rows import pack, unpack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.frontier.turns import HostLimits, Turns
 
 
@@ -22,7 +22,7 @@ class HostTable:
 
     def __init__(
         self,
-        store: StateStore,
+        tables: Tables,
         exploration: Exploration = NONE,
         limits: HostLimits | None = None,
         address_delay_s: float = 0.0,
@@ -32,7 +32,7 @@ class HostTable:
 
         ``address_delay_of``: the same by the name of the host asked last, where hosts differ.
         """
-        self._store = store
+        self._tables = tables
         self._address_delay_of = address_delay_of or (lambda _: address_delay_s)
         self._by_name: dict[str, Host] = {}
         self._servers: dict[str, Server] = {}
@@ -66,7 +66,7 @@ class HostTable:
         if host is None:
             host = Host(name, len(self._by_name))
             # First: a name that cannot be written must not take a number.
-            self._store.put("host_ids", name.encode(), host.prefix)
+            self._tables.put("host_ids", name.encode(), host.prefix)
             self._by_name[name] = host
         return host
 
@@ -104,13 +104,13 @@ class HostTable:
 
     def robots(self, host: Host) -> Mapping[str, Any]:
         """The state of the host's robots.txt rules by scheme, as :meth:`keep_robots` was given."""
-        raw = self._store.get("robots", host.prefix)
+        raw = self._tables.get("robots", host.prefix)
         found: Mapping[str, Any] = {} if raw is None else unpack(raw)
         return found
 
     def keep_robots(self, host: Host, scheme: str, rules: Any) -> None:
         """Keep the state of the host's rules for a scheme."""
-        self._store.put("robots", host.prefix, pack({**self.robots(host), scheme: rules}))
+        self._tables.put("robots", host.prefix, pack({**self.robots(host), scheme: rules}))
 
     def refresh(self, host: Host, now: float) -> None:
         """Give the host its place again after its pace or its counts were changed."""
@@ -119,7 +119,7 @@ class HostTable:
 
     def rank(self, host: Host, now: float) -> None:
         """Give the host its place again after links of its queue left or moved."""
-        first, second = self._store.first_two("queue", host.prefix)
+        first, second = self._tables.first_two("queue", host.prefix)
         self._set_best(host, second if first == host.leased else first)
         self.turns.place(host, now)
 
@@ -174,7 +174,7 @@ class HostTable:
     def save(self) -> None:
         """Write the rows that are due into the open transaction."""
         for host in self._changed:
-            self._store.put("hosts", host.prefix, to_row(host))
+            self._tables.put("hosts", host.prefix, to_row(host))
         self._changed.clear()
 
     def best_due(self, now: float) -> Host | None:
@@ -195,13 +195,13 @@ class HostTable:
 
     def _load(self) -> None:
         by_prefix = {}
-        for name, prefix in self._store.scan("host_ids"):
+        for name, prefix in self._tables.scan("host_ids"):
             host = Host(name.decode(), int.from_bytes(prefix, "big"))
             self._by_name[host.name] = by_prefix[prefix] = host
-        for prefix, row in self._store.scan("hosts"):
+        for prefix, row in self._tables.scan("hosts"):
             host = by_prefix[prefix]
             self.stands_at(host, restore(host, row))
-        for prefix, place in self._store.firsts("queue"):
+        for prefix, place in self._tables.firsts("queue"):
             host = by_prefix[prefix]
             self._set_best(host, place)
             self.turns.place(host, float("-inf"))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from focused.frontier.host import Host
 from focused.frontier.places import NUMBER_BYTES
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 
 _ROW = struct.Struct(">d")
 
@@ -19,10 +19,10 @@ _ROW = struct.Struct(">d")
 class LeaseRows:
     """Under each host's number: since when it is asked, and the number of the link."""
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._changed: dict[Host, None] = {}
-        self._written = {prefix for prefix, _ in store.scan("leased")}
+        self._written = {prefix for prefix, _ in tables.scan("leased")}
 
     def changed(self, host: Host) -> None:
         """A fetch of the host began or ended: its row is due."""
@@ -33,16 +33,16 @@ class LeaseRows:
         for host in self._changed:
             if host.leased is not None:
                 row = _ROW.pack(host.leased_at) + host.leased[-NUMBER_BYTES:]
-                self._store.put("leased", host.prefix, row)
+                self._tables.put("leased", host.prefix, row)
                 self._written.add(host.prefix)
             elif host.prefix in self._written:
-                self._store.delete("leased", host.prefix)
+                self._tables.delete("leased", host.prefix)
                 self._written.discard(host.prefix)
         self._changed.clear()
 
     def take_over(self, hosts: Iterable[Host]) -> Sequence[tuple[Host, float]]:
         """The hosts that an earlier process was asking, and since when; their rows are due now."""
-        since = {prefix: _ROW.unpack_from(row)[0] for prefix, row in self._store.scan("leased")}
+        since = {prefix: _ROW.unpack_from(row)[0] for prefix, row in self._tables.scan("leased")}
         if not since:
             return ()
         taken = [(host, since[host.prefix]) for host in hosts if host.prefix in since]

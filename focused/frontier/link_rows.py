@@ -18,7 +18,7 @@ from xxhash import xxh3_128_digest
 
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.rows import pack, unpack
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 
 _HEAD = struct.Struct(">BIHBBQHHH")
 """Flags, source, depth, tries, hops, trail, values of evidence, bytes of URL, anchor."""
@@ -34,9 +34,9 @@ _REMEMBERED = 4_096
 class Sources:
     """The pages that link, by number: URL, and when it was read."""
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
-        last = store.last_key("sources")
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        last = tables.last_key("sources")
         self._next = 0 if last is None else int.from_bytes(last, "big") + 1
         self._numbers: OrderedDict[str | None, tuple[int, float]] = OrderedDict()
         self._read: OrderedDict[int, tuple[str | None, float]] = OrderedDict()
@@ -46,7 +46,7 @@ class Sources:
         known = self._numbers.get(parent)
         if known is None:
             key = self._next.to_bytes(4, "big")
-            self._store.put("sources", key, pack((parent, found_at)), last=True)
+            self._tables.put("sources", key, pack((parent, found_at)), last=True)
             known = (self._next, found_at)
             self._next += 1
             self._remember(parent, known)
@@ -56,7 +56,7 @@ class Sources:
         """The source of that number."""
         source = self._read.get(number)
         if source is None:
-            raw = self._store.get("sources", number.to_bytes(4, "big"))
+            raw = self._tables.get("sources", number.to_bytes(4, "big"))
             parent, found_at = (None, 0.0) if raw is None else unpack(raw)
             source = self._read[number] = (parent, found_at)
             if len(self._read) > _REMEMBERED:

@@ -16,7 +16,7 @@ from focused.frontier.link_rows import Sources, from_row, to_row
 from focused.frontier.places import NUMBER_BYTES, number_bytes, place_of
 from focused.frontier.queued import QueuedLink
 from focused.frontier.recent_links import UNSEEN, RecentLinks, Seen
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 
 _SEEN_BYTES = 10
 """Of a link's key, within its host: of 10^9 links of one host two are alike once in a million."""
@@ -25,17 +25,17 @@ Rows = list[tuple[bytes, bytes]]
 
 
 class LinkTable:
-    """Rows, queues and seen links over a :class:`StateStore`.
+    """Rows, queues and seen links over :class:`Tables`.
 
     What is added and moved is written at the next :meth:`flush`, which comes before
     anything is read again.
     """
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
-        self._sources = Sources(store)
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._sources = Sources(tables)
         self._recent = RecentLinks()
-        self.found = int(store.get_meta("found") or 0)
+        self.found = int(tables.get_meta("found") or 0)
         """How many links ever came in."""
         self._found_saved = self.found
         self._new: Rows = []
@@ -46,7 +46,7 @@ class LinkTable:
         self._touched: set[bytes] = set()
 
     def __len__(self) -> int:
-        return self._store.count("queue")
+        return self._tables.count("queue")
 
     def seen(self, host: Host, key: bytes) -> Seen:
         """What is known of a link of that host."""
@@ -67,9 +67,9 @@ class LinkTable:
 
     def _look_up(self, links: Sequence[tuple[Host, bytes]]) -> list[tuple[bytes, Seen]]:
         wanted = [(host.prefix, key[:_SEEN_BYTES]) for host, key in links]
-        members = self._store.members_with("seen", wanted)
+        members = self._tables.members_with("seen", wanted)
         numbers = [member[_SEEN_BYTES:] for member in members if member is not None]
-        rows = dict(self._store.get_many("links", numbers)) if numbers else {}
+        rows = dict(self._tables.get_many("links", numbers)) if numbers else {}
         found = []
         for (host, key), member in zip(links, members, strict=True):
             seen = UNSEEN if member is None else self._as_seen(member, rows, host, key)
@@ -87,30 +87,30 @@ class LinkTable:
 
     def read(self, host: Host, at: bytes) -> QueuedLink:
         """The link at a place of the host's queue."""
-        row = self._store.get("links", at[-NUMBER_BYTES:])
+        row = self._tables.get("links", at[-NUMBER_BYTES:])
         if row is None:
             raise AssertionError(f"a link in the queue of host {host.name} has no row")
         return from_row(row, host.name, self._sources)
 
     def ranked(self, host: Host, ranks: range) -> tuple[Sequence[bytes], Sequence[QueuedLink]]:
         """Places of the host's queue, by rank, but for one under way, and the links there."""
-        of_ranks = islice(self._store.members("queue", host.prefix), ranks.start, ranks.stop)
+        of_ranks = islice(self._tables.members("queue", host.prefix), ranks.start, ranks.stop)
         places = [at for at in of_ranks if at != host.leased]
-        rows = dict(self._store.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
+        rows = dict(self._tables.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
         links = [from_row(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
         return places, links
 
     def places(self, host: Host) -> Iterator[bytes]:
         """Yield the places of the host's queue, best first; do not write meanwhile."""
-        return self._store.members("queue", host.prefix)
+        return self._tables.members("queue", host.prefix)
 
     def first_two(self, host: Host) -> tuple[bytes | None, bytes | None]:
         """The first places of the host's queue, None where there are fewer."""
-        return self._store.first_two("queue", host.prefix)
+        return self._tables.first_two("queue", host.prefix)
 
     def size(self, host: Host) -> int:
         """How many links are in the host's queue."""
-        return self._store.size_of("queue", host.prefix)
+        return self._tables.size_of("queue", host.prefix)
 
     def add(self, host: Host, link: QueuedLink) -> bytes:
         """A link that was never seen; return its place."""
@@ -143,28 +143,28 @@ class LinkTable:
         """:meth:`move` at once."""
         number = at[-NUMBER_BYTES:]
         moved = place_of(link.priority, number)
-        store, prefix = self._store, host.prefix
-        store.put("links", number, to_row(link, self._sources))
+        tables, prefix = self._tables, host.prefix
+        tables.put("links", number, to_row(link, self._sources))
         if moved != at:
-            store.discard("queue", prefix, at)
-            store.add("queue", prefix, moved)
+            tables.discard("queue", prefix, at)
+            tables.add("queue", prefix, moved)
         self._recent.put(prefix + link.key, Seen(moved, link))
         return moved
 
     def flush(self) -> None:
         """Write what was added and moved."""
-        store = self._store
+        tables = self._tables
         if self._new:
-            store.put_many("links", self._new, last=True)
-            store.add_many("seen", self._seen)
+            tables.put_many("links", self._new, last=True)
+            tables.add_many("seen", self._seen)
             self._new, self._seen = [], []
         if self._anew:
-            store.put_many("links", self._anew)
+            tables.put_many("links", self._anew)
             self._anew = []
         for prefix, at in self._left:
-            store.discard("queue", prefix, at)
+            tables.discard("queue", prefix, at)
         if self._taken:
-            store.add_many("queue", self._taken)
+            tables.add_many("queue", self._taken)
         self._left, self._taken = [], []
         self._touched.clear()
 
@@ -174,8 +174,8 @@ class LinkTable:
             self._recent.clear()
         else:
             self._recent.put(host.prefix + key, Seen(at[-NUMBER_BYTES:]))
-        self._store.discard("queue", host.prefix, at)
-        self._store.delete("links", at[-NUMBER_BYTES:])
+        self._tables.discard("queue", host.prefix, at)
+        self._tables.delete("links", at[-NUMBER_BYTES:])
 
     def forget(self, host: Host, key: bytes) -> bool:
         """A link that left its queue was never seen; False when it is queued, or was not."""
@@ -184,10 +184,10 @@ class LinkTable:
         if number is None or seen.link is not None:
             return False
         self._recent.forget(host.prefix + key)
-        return self._store.discard("seen", host.prefix, key[:_SEEN_BYTES] + number)
+        return self._tables.discard("seen", host.prefix, key[:_SEEN_BYTES] + number)
 
     def save(self) -> None:
         """Write what is kept in memory."""
         if self.found != self._found_saved:
-            self._store.put_meta("found", self.found)
+            self._tables.put_meta("found", self.found)
             self._found_saved = self.found

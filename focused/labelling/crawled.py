@@ -104,7 +104,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
             StateStore.reopen(state).close()
         store = StateStore.view(state)
         try:
-            return list(page_rows(store))
+            return list(page_rows(store.tables))
         finally:
             store.close()
     try:

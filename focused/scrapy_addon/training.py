@@ -90,7 +90,7 @@ def _fetch_samples(topic: Topic, replay: str | None, say: Say) -> dict[str, Page
         )
     store = StateStore.reopen(folder / "state")
     try:
-        return harvested_pages(store, folder)
+        return harvested_pages(store.tables, folder)
     finally:
         store.close()
 

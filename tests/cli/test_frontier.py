@@ -143,7 +143,7 @@ def test_hosts_in_trouble_are_told_with_what_ails_them_and_when_they_are_asked_a
     frontier, folder
 ):
     store = StateStore.reopen(folder / "state")
-    queue, now = DiskFrontier(store), time.time()
+    queue, now = DiskFrontier(store.tables), time.time()
     offer = queue.offer(now + 60.0)
     assert isinstance(offer, Offer)
     resting, hopeless = [host.name for host in queue.hosts if host is not offer.host][:2]
@@ -151,7 +151,7 @@ def test_hosts_in_trouble_are_told_with_what_ails_them_and_when_they_are_asked_a
     host.pace = HostPace(now + 9_030.0, failures=8, crawl_delay_s=5.0, times_aside=1)
     queue.hosts.stands_at(host, "192.0.2.7")
     queue.hosts.refresh(host, now)
-    GivenUpHosts(store).add(hopeless, FailureKind.TIMEOUT)
+    GivenUpHosts(store.tables).add(hopeless, FailureKind.TIMEOUT)
     queue.save()
     store.close()
     said = frontier(...).stdout
@@ -304,7 +304,7 @@ def test_a_frontier_is_carried_to_another_crawl_as_it_was(frontier, folder, tmp_
     frontier("drop", ..., "--matching", ".")
     store = StateStore.reopen(folder / "state")
     for link in links:
-        assert DiskFrontier(store).forget(host_of(link["url"]), link_key(link["url"]))
+        assert DiskFrontier(store.tables).forget(host_of(link["url"]), link_key(link["url"]))
     store.close()
     assert frontier("import", ..., path).stdout.startswith(f"added {len(links)} links; 0 were")
     frontier("export", ..., back)

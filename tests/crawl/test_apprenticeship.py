@@ -128,14 +128,14 @@ def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp
     assert len(set(done.urls)) == 7
     assert A + "whale" in [url for url, _, _ in pupil.lessons]
     assert A + "trade" not in [url for url, _, _ in pupil.lessons]
-    assert done.store.count("lessons") == len(pupil.lessons)
+    assert done.store.tables.count("lessons") == len(pupil.lessons)
     assert "could not be learned from" in caplog.text
     assert "could not be scored again" in caplog.text
 
 
 def test_a_scorer_that_does_not_learn_leaves_no_lessons(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), web(), scorer=WhaleScorer()).run()
-    assert done.store.count("lessons") == done.store.count("learned") == 0
+    assert done.store.tables.count("lessons") == done.store.tables.count("learned") == 0
 
 
 def test_where_a_redirect_led_is_learned_with_what_was_known_of_its_link(simulate, tmp_path):
@@ -391,16 +391,16 @@ def settled(number: int) -> Settled:
 def test_lessons_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
     monkeypatch.setattr(apprenticeship, "_LESSONS_UNTIL_KEPT", 500)
     store = StateStore.open(tmp_path / "state", {"test": "lessons"})
-    kept = Apprenticeship(Policy("pupil", Pupil()), DiskFrontier(store), store)
+    kept = Apprenticeship(Policy("pupil", Pupil()), DiskFrontier(store.tables), store.tables)
     rows = []
     for number in range(1_203):
         kept.learn(settled(number))
-        rows.append(store.count("lessons"))
+        rows.append(store.tables.count("lessons"))
     assert rows[:500] == [*range(1, 500), 0]
     assert max(rows) == 499
     assert rows[-1] == 203
     again = Pupil()
-    Apprenticeship(Policy("pupil", again), DiskFrontier(store), store)
+    Apprenticeship(Policy("pupil", again), DiskFrontier(store.tables), store.tables)
     assert [url for url, _, _ in again.lessons] == [f"http://a.test/{n}" for n in range(1_203)]
     assert len(again.heard) == 203  # the others came with the state
     store.close()

@@ -55,7 +55,7 @@ class TestOrder:
         web = site(page(A, "/1", "/2"), page(A + "1", "/", "/2"), page(A + "2", "/", "/1"))
         done = simulate(topic(tmp_path, A), web).run()
         assert [list(each.scored) for each in done.settled] == [at("1", "2"), at("2"), []]
-        scores = {(x["source"], x["target"]): x["score"] for x in link_rows(done.store)}
+        scores = {(x["source"], x["target"]): x["score"] for x in link_rows(done.store.tables)}
         assert scores[A + "1", A] is None and scores[A + "1", A + "2"] is not None
 
     def test_while_a_host_is_asked_another_may_be(self, simulate, tmp_path):
@@ -160,7 +160,7 @@ class TestNofollow:
     def test_links_that_a_page_asks_not_to_follow_are_listed_as_such(self, simulate, tmp_path):
         body = '<meta name="focusedtest" content="nofollow"><p>x<a href="/no">no</a>'
         done = simulate(topic(tmp_path, A), site(raw(A, body))).run()
-        assert [row["nofollow"] for row in link_rows(done.store)] == [True]
+        assert [row["nofollow"] for row in link_rows(done.store.tables)] == [True]
 
     def test_a_user_may_follow_them_all_the_same(self, simulate, tmp_path):
         body = '<meta name="robots" content="nofollow"><p>x<a href="/a" rel="nofollow">a</a>'

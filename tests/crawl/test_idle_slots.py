@@ -14,15 +14,16 @@ from focused.crawl.idle_slots import (
 )
 from focused.crawl.page_texts import Said
 from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.url_patterns import CASE, INDEX, ORDER
 
 A = "http://a.test"
 
 
 @pytest.fixture
-def store(tmp_path):
+def tables(tmp_path):
     store = StateStore.open(tmp_path / "state", {})
-    yield store
+    yield store.tables
     store.close()
 
 
@@ -35,9 +36,9 @@ def idle(slots: IdleSlots) -> tuple[str, ...]:
     return slots.of("a.test")
 
 
-def with_sessions(store: StateStore) -> IdleSlots:
+def with_sessions(tables: Tables) -> IdleSlots:
     """A host whose ``visit`` is a session's, learned from five pages."""
-    slots = IdleSlots(store)
+    slots = IdleSlots(tables)
     for n in range(MIN_SAME):
         came(slots, f"/item?id={n}&visit={n}aaaa1bbb2cccc", f"item {n}")
         came(slots, f"/item?id={n}&visit={n}dddd1eee2ffff", f"item {n}")
@@ -45,8 +46,8 @@ def with_sessions(store: StateStore) -> IdleSlots:
     return slots
 
 
-def test_a_page_that_came_is_refused_under_another_value_and_without_any(store):
-    slots = with_sessions(store)
+def test_a_page_that_came_is_refused_under_another_value_and_without_any(tables):
+    slots = with_sessions(tables)
     assert slots.why(f"{A}/item?id=3&visit=9abc9abc9abc9") == SESSION
     assert slots.why(f"{A}/item?id=3&visit=short") == PARAMETER
     assert slots.why(f"{A}/item?id=3") == SPELLING
@@ -54,15 +55,15 @@ def test_a_page_that_came_is_refused_under_another_value_and_without_any(store):
     assert slots.why(f"{A}/item?id=3&visit=3aaaa1bbb2cccc") is None
 
 
-def test_a_page_with_a_parameter_that_matters_stands_for_none_without_it(store):
-    slots = with_sessions(store)
+def test_a_page_with_a_parameter_that_matters_stands_for_none_without_it(tables):
+    slots = with_sessions(tables)
     came(slots, "/only?id=3&visit=1", "the third")
     assert slots.why(f"{A}/only?visit=9abc9abc9abc9") is None
     assert slots.why(f"{A}/only?id=3&visit=9abc9abc9abc9") == SESSION
 
 
-def test_one_text_for_many_urls_counts_once_for_as_long_as_none_is_another(store):
-    slots = IdleSlots(store)
+def test_one_text_for_many_urls_counts_once_for_as_long_as_none_is_another(tables):
+    slots = IdleSlots(tables)
     for n in range(MIN_SAME_TEXT):
         came(slots, f"/item?id={n}", "no such item")
         assert idle(slots) == ()
@@ -72,8 +73,8 @@ def test_one_text_for_many_urls_counts_once_for_as_long_as_none_is_another(store
     assert idle(slots) == ()
 
 
-def test_one_value_is_idle_by_itself(store):
-    slots = IdleSlots(store)
+def test_one_value_is_idle_by_itself(tables):
+    slots = IdleSlots(tables)
     for n in range(MIN_SAME):
         came(slots, f"/list{n}", f"list {n}")
         came(slots, f"/list{n}?page=1", f"list {n}")
@@ -81,32 +82,32 @@ def test_one_value_is_idle_by_itself(store):
     assert slots.why(f"{A}/list0?page=2") is None
 
 
-def test_three_values_make_the_whole_parameter_idle(store):
-    slots = IdleSlots(store)
+def test_three_values_make_the_whole_parameter_idle(tables):
+    slots = IdleSlots(tables)
     for n in range(MIN_SAME):
         came(slots, f"/list{n}", f"list {n}", bag="b" + str(n))
         came(slots, f"/list{n}?sort={n % 3}", f"sorted {n}", bag="b" + str(n))
     assert idle(slots) == ("?sort",)
 
 
-def test_words_in_another_order_are_the_same_for_parameters_alone(store):
-    slots = IdleSlots(store)
+def test_words_in_another_order_are_the_same_for_parameters_alone(tables):
+    slots = IdleSlots(tables)
     for n in range(3 * MIN_SAME):
         came(slots, f"/Page{n}", f"text {n}", bag="b" + str(n))
         came(slots, f"/page{n}", f"other {n}", bag="b" + str(n))
     assert idle(slots) == ()
 
 
-def test_parameters_that_are_equal_tell_nothing_where_their_order_differs(store):
-    slots = IdleSlots(store)
+def test_parameters_that_are_equal_tell_nothing_where_their_order_differs(tables):
+    slots = IdleSlots(tables)
     for n in range(MIN_SAME):
         came(slots, f"/x?a={n}&b=1", f"text {n}")
         came(slots, f"/x?b=1&a={n}", f"text {n}")
     assert idle(slots) == (ORDER,)
 
 
-def test_a_copy_of_the_first_page_is_the_same_though_no_text_is_kept(store):
-    slots = IdleSlots(store)
+def test_a_copy_of_the_first_page_is_the_same_though_no_text_is_kept(tables):
+    slots = IdleSlots(tables)
     for n in range(MIN_SAME):
         name = "abcdefgh"[n]
         slots.take(f"{A}/{name}", Said.of(f"{A}/{name}"), None)
@@ -114,8 +115,8 @@ def test_a_copy_of_the_first_page_is_the_same_though_no_text_is_kept(store):
     assert idle(slots) == (CASE,)
 
 
-def test_redirects_between_spellings_count_once_for_each_target(store):
-    slots = IdleSlots(store)
+def test_redirects_between_spellings_count_once_for_each_target(tables):
+    slots = IdleSlots(tables)
     for n in range(3 * MIN_SAME):
         slots.told(f"{A}/list?id={n}", f"{A}/list")
         slots.told(f"{A}/gone{n}/", f"{A}/")
@@ -126,6 +127,6 @@ def test_redirects_between_spellings_count_once_for_each_target(store):
     assert idle(slots) == (INDEX,)
 
 
-def test_what_was_learned_is_there_in_the_next_process(store):
-    with_sessions(store)
-    assert IdleSlots(store).why(f"{A}/item?id=3&visit=9abc9abc9abc9") == SESSION
+def test_what_was_learned_is_there_in_the_next_process(tables):
+    with_sessions(tables)
+    assert IdleSlots(tables).why(f"{A}/item?id=3&visit=9abc9abc9abc9") == SESSION

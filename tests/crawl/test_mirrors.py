@@ -16,6 +16,7 @@ from focused.crawl.mirrors import Mirrors
 from focused.frontier.frontier import Known
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.web.page import FailureKind
 from focused.web.prefixes import endings
 from focused.web.url import host_of
@@ -49,14 +50,14 @@ def queued(url: str) -> QueuedLink:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
+def tables(tmp_path: Path) -> Iterator[Tables]:
     opened = StateStore.open(tmp_path / "state", {"crawl": "test"})
-    yield opened
+    yield opened.tables
     opened.close()
 
 
-def mirrors(store: StateStore, frontier: Frontier) -> Mirrors:
-    return Mirrors(store, frontier.known_among, frontier.is_under_way)
+def mirrors(tables: Tables, frontier: Frontier) -> Mirrors:
+    return Mirrors(tables, frontier.known_among, frontier.is_under_way)
 
 
 def copies(
@@ -91,37 +92,37 @@ def refuses(found: Mirrors, url: str) -> bool:
 class TestPairsAreFound:
     @pytest.mark.parametrize(("copy", "of"), [(B, A), (MANUAL, NEW), (OLD, NEW), (A + "/m", B)])
     def test_by_five_exact_copies_whose_urls_end_alike(
-        self, store: StateStore, copy: str, of: str
+        self, tables: Tables, copy: str, of: str
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, copy, of, 4)
         assert found.pairs == {}
         came(found, frontier, copy + "/4?q=1", of + "/4?q=1")
         assert found.pairs == {copy: of}
 
-    def test_by_five_near_copies_at_the_same_path_of_two_sites(self, store: StateStore) -> None:
+    def test_by_five_near_copies_at_the_same_path_of_two_sites(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, B, A, 5, exactly=False)
         assert found.pairs == {B: A}
 
     @pytest.mark.parametrize("copy", [OLD, MANUAL])
     def test_by_twenty_near_copies_under_different_prefixes(
-        self, store: StateStore, copy: str
+        self, tables: Tables, copy: str
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, copy, NEW, 19, exactly=False)
         assert found.pairs == {}
         came(found, frontier, copy + "/x", NEW + "/x", exactly=False)
         assert found.pairs == {copy: NEW}
 
     def test_by_copies_of_pages_that_are_near_an_older_version_themselves(
-        self, store: StateStore
+        self, tables: Tables
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         for number in range(5):
             came(found, frontier, f"{OLD}/{number}")
             came(found, frontier, f"{NEW}/{number}", f"{OLD}/{number}", exactly=False)
@@ -131,24 +132,24 @@ class TestPairsAreFound:
         came(found, frontier, f"{NEW}/more", f"{OLD}/more", exactly=False)
         assert refuses(found, f"{MANUAL}/more")
 
-    def test_never_by_copies_whose_urls_end_differently(self, store: StateStore) -> None:
+    def test_never_by_copies_whose_urls_end_differently(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         for number in range(30):
             came(found, frontier, f"{B}/{number}", f"{A}/{number}/")
             came(found, frontier, f"{B}/x{number}", f"{B}/y{number}")
         assert found.pairs == {}
 
-    def test_never_while_one_page_in_five_is_another(self, store: StateStore) -> None:
+    def test_never_while_one_page_in_five_is_another(self, tables: Tables) -> None:
         frontier = Frontier({f"{NEW}/{number}" for number in range(99)})
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         for number in range(99):
             came(found, frontier, f"{OLD}/{number}", f"{NEW}/{number}" if number % 5 else None)
         assert found.pairs == {}
 
-    def test_whatever_pages_say_whose_counterpart_brought_none(self, store: StateStore) -> None:
+    def test_whatever_pages_say_whose_counterpart_brought_none(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         for number in range(5):
             frontier.settled.add(f"{A}/gone-{number}")
             found.failed(f"{A}/gone-{number}")
@@ -157,8 +158,8 @@ class TestPairsAreFound:
             came(found, frontier, f"{B}/new-{number}")
         assert found.pairs == {B: A}
 
-    def test_by_copies_in_either_direction_together(self, store: StateStore) -> None:
-        found, frontier = mirrors(store, Frontier()), Frontier()
+    def test_by_copies_in_either_direction_together(self, tables: Tables) -> None:
+        found, frontier = mirrors(tables, Frontier()), Frontier()
         for number in range(5):
             one, other = (B, A) if number % 2 == 0 else (A, B)
             came(found, frontier, f"{one}/{number}", f"{other}/{number}")
@@ -167,41 +168,37 @@ class TestPairsAreFound:
 
 class TestWhichIsPreferred:
     @pytest.mark.parametrize("first", ["http:", "https:"])
-    def test_of_one_host_https(self, store: StateStore, first: str) -> None:
+    def test_of_one_host_https(self, tables: Tables, first: str) -> None:
         second = {"http:": "https:", "https:": "http:"}[first]
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, f"{second}//a.test", f"{first}//a.test")
         assert found.pairs == {"http://a.test": "https://a.test"}
 
     @pytest.mark.parametrize(("copy", "of"), [(A, A + "/a"), (A + "/a", A)])
-    def test_of_two_nested_prefixes_the_shorter(
-        self, store: StateStore, copy: str, of: str
-    ) -> None:
+    def test_of_two_nested_prefixes_the_shorter(self, tables: Tables, copy: str, of: str) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, copy, of)
         assert found.pairs == {A + "/a": A}
 
-    def test_a_mirrors_mirror_is_one_of_the_preferred(self, store: StateStore) -> None:
+    def test_a_mirrors_mirror_is_one_of_the_preferred(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, B, A)
         copies(found, frontier, C, B)
         assert found.pairs == {B: A, C: A}
 
-    def test_what_is_found_to_be_lesser_takes_its_own_mirrors_along(
-        self, store: StateStore
-    ) -> None:
+    def test_what_is_found_to_be_lesser_takes_its_own_mirrors_along(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, C, B)
         copies(found, frontier, B, A, name="more-")
         assert found.pairs == {B: A, C: A}
 
-    def test_none_is_in_the_end_its_own_mirror(self, store: StateStore) -> None:
+    def test_none_is_in_the_end_its_own_mirror(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         for copy, of in ((B, A), (A, C), (C, B), (B, C), (C, A)):
             copies(found, frontier, copy, of, 8)
         assert not set(found.pairs) & set(found.pairs.values())
@@ -210,10 +207,10 @@ class TestWhichIsPreferred:
 class TestRefusal:
     @pytest.mark.parametrize(("copy", "of"), [(B, A), (MANUAL, NEW), (OLD, NEW)])
     def test_of_what_the_preferred_prefix_brought_or_will(
-        self, store: StateStore, copy: str, of: str
+        self, tables: Tables, copy: str, of: str
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, copy, of)
         came(found, frontier, of + "/more")
         frontier.waiting.add(of + "/waits")
@@ -222,26 +219,26 @@ class TestRefusal:
         assert [refuses(found, f"{copy}/{name}") for name in names] == [True, True, True, False]
 
     def test_of_the_preferred_when_the_lesser_came_first_but_not_when_it_waits(
-        self, store: StateStore
+        self, tables: Tables
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, B, A)
         came(found, frontier, B + "/first")
         frontier.waiting.add(B + "/waits")
         assert refuses(found, A + "/first")
         assert not refuses(found, A + "/waits")
 
-    def test_not_for_the_sake_of_a_page_that_is_a_copy_of_another(self, store: StateStore) -> None:
+    def test_not_for_the_sake_of_a_page_that_is_a_copy_of_another(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, B, A)
         came(found, frontier, A + "/soft", A + "/0")
         assert not refuses(found, B + "/soft")
 
-    def test_ends_when_the_counterpart_that_waited_fails(self, store: StateStore) -> None:
+    def test_ends_when_the_counterpart_that_waited_fails(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, B, A)
         frontier.waiting.add(A + "/gone")
         assert refuses(found, B + "/gone")
@@ -267,10 +264,10 @@ def spared(found: Mirrors, frontier: Frontier, copy: str, of: str, pages: int) -
 
 class TestDoubt:
     def test_pages_are_tried_now_and_then_and_more_seldom_when_all_goes_well(
-        self, store: StateStore
+        self, tables: Tables
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, OLD, NEW)
         tried = 0
         for number in range(400):
@@ -282,10 +279,10 @@ class TestDoubt:
         assert 16 + 4 <= tried <= 16 + 5
 
     def test_two_tries_that_fail_dissolve_a_pair_and_free_all_that_was_refused(
-        self, store: StateStore
+        self, tables: Tables
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, OLD, NEW)
         refused, seen = set(), 0
         while found.pairs:
@@ -298,9 +295,9 @@ class TestDoubt:
             assert seen <= 16
         assert {link.url for link in found.take_freed()} == refused
 
-    def test_a_dissolved_pair_needs_four_times_as_many_copies(self, store: StateStore) -> None:
+    def test_a_dissolved_pair_needs_four_times_as_many_copies(self, tables: Tables) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         copies(found, frontier, OLD, NEW)
         for name in ("x", "y"):
             came(found, frontier, f"{NEW}/{name}")
@@ -312,10 +309,10 @@ class TestDoubt:
         assert found.pairs == {OLD: NEW}
 
     def test_a_site_that_copied_five_pages_and_lies_then_closes_no_other(
-        self, store: StateStore
+        self, tables: Tables
     ) -> None:
         frontier = Frontier()
-        found = mirrors(store, frontier)
+        found = mirrors(tables, frontier)
         liar, honest = B, A
         copies(found, frontier, honest, liar)
         lost = set()
@@ -329,14 +326,14 @@ class TestDoubt:
         assert lost == {link.url for link in found.take_freed()}
 
 
-def test_pairs_candidates_and_refused_links_are_known_after_a_restart(store: StateStore) -> None:
+def test_pairs_candidates_and_refused_links_are_known_after_a_restart(tables: Tables) -> None:
     frontier = Frontier()
-    found = mirrors(store, frontier)
+    found = mirrors(tables, frontier)
     copies(found, frontier, B, A)
     copies(found, frontier, C, A, 4)
     frontier.waiting.add(A + "/gone")
     assert refuses(found, B + "/gone")
-    again = mirrors(store, frontier)
+    again = mirrors(tables, frontier)
     assert again.pairs == {B: A}
     came(again, frontier, C + "/x", A + "/x")
     assert again.pairs == {B: A, C: A}
@@ -363,7 +360,7 @@ def test_what_is_not_fetched_has_a_counterpart_that_was(
                 content[f"{prefix}/{number}"] = None if rng.random() < fails else text
     with TemporaryDirectory() as folder:
         kept = StateStore.open(Path(folder), {"crawl": "test"})
-        fetched, refused = crawled(kept, content, rng)
+        fetched, refused = crawled(kept.tables, content, rng)
         kept.close()
     assert fetched | refused == set(content)
     own = {url for url in fetched if content[url] is not None}
@@ -373,18 +370,18 @@ def test_what_is_not_fetched_has_a_counterpart_that_was(
 
 
 def crawled(
-    kept: StateStore, content: Mapping[str, str | None], rng: random.Random
+    tables: Tables, content: Mapping[str, str | None], rng: random.Random
 ) -> tuple[set[str], set[str]]:
     """What is fetched and what is refused when all URLs wait, and are taken in any order."""
     frontier = Frontier(waiting=set(content))
-    found = mirrors(kept, frontier)
+    found = mirrors(tables, frontier)
     line = [queued(url) for url in sorted(content)]
     rng.shuffle(line)
     first: dict[str, str] = {}
     fetched, refused = set(), set()
     while line:
         if rng.random() < 0.1:
-            found = mirrors(kept, frontier)
+            found = mirrors(tables, frontier)
         link = line.pop()
         url, text = link.url, content[link.url]
         frontier.waiting.discard(url)

@@ -13,6 +13,7 @@ from focused.crawl.copies import Copies
 from focused.crawl.near_duplicates import MIN_SHINGLES, NearDuplicates
 from focused.crawl.reading import MAX_SHINGLES, Reading
 from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.topic import Scope
 from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Judgement, Page
@@ -33,9 +34,9 @@ def page(url: str, text: str, title: str = "Title") -> Page:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
+def tables(tmp_path: Path) -> Iterator[Tables]:
     opened = StateStore.open(tmp_path / "state", {"crawl": "test"})
-    yield opened
+    yield opened.tables
     opened.close()
 
 
@@ -68,10 +69,10 @@ def host_with_template(host: str, template: str, pages: int = 4, words: int = 60
     ]
 
 
-def test_a_copy_of_a_near_copy_names_the_original_and_its_own_twin(store: StateStore) -> None:
+def test_a_copy_of_a_near_copy_names_the_original_and_its_own_twin(tables: Tables) -> None:
     text = prose(800, 1)
     first, near = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
-    copies = Copies(store, near=True)
+    copies = Copies(tables, near=True)
     for each in (first, near):
         copies.keep(each, copies.look_up(read(each)))
     found = copies.look_up(read(replace(near, url="http://c.test/z")))
@@ -80,65 +81,65 @@ def test_a_copy_of_a_near_copy_names_the_original_and_its_own_twin(store: StateS
     assert (found.of, found.same_as) == (first.url, first.url)
 
 
-def test_a_page_on_another_host_with_a_few_other_words_is_found(store: StateStore) -> None:
+def test_a_page_on_another_host_with_a_few_other_words_is_found(tables: Tables) -> None:
     text = prose(800, 1)
     first, again = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
-    assert met(NearDuplicates(store), first, again) == [None, first.url]
+    assert met(NearDuplicates(tables), first, again) == [None, first.url]
 
 
-def test_a_page_of_which_half_is_new_is_another_page(store: StateStore) -> None:
+def test_a_page_of_which_half_is_new_is_another_page(tables: Tables) -> None:
     text = prose(400, 1)
     other = page("http://b.test/", f"{text} {prose(400, 2)}")
-    assert met(NearDuplicates(store), page("http://a.test/", text), other) == [None, None]
+    assert met(NearDuplicates(tables), page("http://a.test/", text), other) == [None, None]
 
 
-def test_of_several_alike_the_most_alike_is_named(store: StateStore) -> None:
+def test_of_several_alike_the_most_alike_is_named(tables: Tables) -> None:
     words = prose(800, 1).split()
     texts = [" ".join(words), " ".join([*words[:740], *prose(60, 2).split()])]
     pages = [page(f"http://{n}.test/", text) for n, text in enumerate(texts)]
-    index = NearDuplicates(store)
+    index = NearDuplicates(tables)
     for each in pages:
         index.add(index.sketched(each, shingles(each.text)))
     near_second = page("http://c.test/", f"{texts[1]} one two")
     assert met(index, near_second) == [pages[1].url]
 
 
-def test_short_pages_are_never_near_duplicates(store: StateStore) -> None:
+def test_short_pages_are_never_near_duplicates(tables: Tables) -> None:
     text = prose(MIN_SHINGLES, 1)
     pages = page("http://a.test/", text), page("http://b.test/", f"{text} end")
-    assert met(NearDuplicates(store), *pages) == [None, None]
-    assert store.count("sketches") == 0
+    assert met(NearDuplicates(tables), *pages) == [None, None]
+    assert tables.count("sketches") == 0
 
 
-def test_pages_of_one_template_and_other_titles_are_no_copies(store: StateStore) -> None:
+def test_pages_of_one_template_and_other_titles_are_no_copies(tables: Tables) -> None:
     pages = host_with_template("a.test", prose(1_000, 1), pages=12)
-    assert met(NearDuplicates(store), *pages) == [None] * 12
+    assert met(NearDuplicates(tables), *pages) == [None] * 12
 
 
-def test_pages_of_one_template_and_one_title_are_no_copies(store: StateStore) -> None:
+def test_pages_of_one_template_and_one_title_are_no_copies(tables: Tables) -> None:
     template = prose(1_000, 1)
     pages = [replace(each, title="Shop") for each in host_with_template("a.test", template, 12)]
-    assert met(NearDuplicates(store), *pages) == [None] * 12
+    assert met(NearDuplicates(tables), *pages) == [None] * 12
 
 
-def test_what_a_hosts_template_adds_does_not_hide_a_copy(store: StateStore) -> None:
-    index = NearDuplicates(store)
+def test_what_a_hosts_template_adds_does_not_hide_a_copy(tables: Tables) -> None:
+    index = NearDuplicates(tables)
     text, template = prose(300, 7), prose(1_000, 1)
     met(index, page("http://bare.test/", text), *host_with_template("a.test", template, 12))
     framed = page("http://a.test/copy", f"{template} {text}")
     assert met(index, framed) == ["http://bare.test/"]
 
 
-def test_a_template_learnt_later_is_left_out_of_pages_filed_before(store: StateStore) -> None:
-    index = NearDuplicates(store)
+def test_a_template_learnt_later_is_left_out_of_pages_filed_before(tables: Tables) -> None:
+    index = NearDuplicates(tables)
     text, template = prose(300, 7), prose(1_000, 1)
     framed = page("http://a.test/first", f"{template} {text}")
     met(index, framed, *host_with_template("a.test", template, pages=8))
     assert met(index, page("http://bare.test/", text)) == [framed.url]
 
 
-def test_a_page_of_the_same_host_is_found_by_its_title_too(store: StateStore) -> None:
-    index = NearDuplicates(store)
+def test_a_page_of_the_same_host_is_found_by_its_title_too(tables: Tables) -> None:
+    index = NearDuplicates(tables)
     template, text = prose(300, 1), prose(500, 7)
     met(index, *host_with_template("a.test", template, pages=16))
     first = page("http://a.test/14/x", f"{template} {text}", "Version 14: Indexes")
@@ -147,52 +148,52 @@ def test_a_page_of_the_same_host_is_found_by_its_title_too(store: StateStore) ->
     assert met(index, first, again, other) == [None, first.url, None]
 
 
-def test_a_template_larger_than_what_is_kept_of_it_makes_no_copies(store: StateStore) -> None:
+def test_a_template_larger_than_what_is_kept_of_it_makes_no_copies(tables: Tables) -> None:
     pages = host_with_template("a.test", prose(6_000, 1), pages=40, words=120)
     same_title = [replace(each, title="Shop") for each in pages]
-    assert set(met(NearDuplicates(store), *same_title)) == {None}
+    assert set(met(NearDuplicates(tables), *same_title)) == {None}
 
 
-def test_a_host_of_which_little_was_seen_has_no_copies_of_its_own(store: StateStore) -> None:
+def test_a_host_of_which_little_was_seen_has_no_copies_of_its_own(tables: Tables) -> None:
     text = prose(800, 1)
     first, again = page("http://a.test/1", text), page("http://a.test/2", f"{text} today")
-    assert met(NearDuplicates(store), first, again) == [None, None]
+    assert met(NearDuplicates(tables), first, again) == [None, None]
 
 
 def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
     text = prose(800, 1)
     store = StateStore.open(tmp_path / "state", {})
-    met(NearDuplicates(store), page("http://a.test/", text))
+    met(NearDuplicates(store.tables), page("http://a.test/", text))
     store.commit()
     store.abandon()
     store = StateStore.open(tmp_path / "state", {})
-    index = NearDuplicates(store)
+    index = NearDuplicates(store.tables)
     found = met(index, page("http://b.test/", f"{text} x"), page("http://c.test/", prose(800, 2)))
     assert found == ["http://a.test/", None]
-    assert store.count("sketches") == 2
+    assert store.tables.count("sketches") == 2
     store.close()
 
 
-def test_the_oldest_pages_are_forgotten_with_all_their_rows(store: StateStore) -> None:
-    index = NearDuplicates(store, most=10)
+def test_the_oldest_pages_are_forgotten_with_all_their_rows(tables: Tables) -> None:
+    index = NearDuplicates(tables, most=10)
     pages = [page(f"http://{n}.test/", prose(200, n)) for n in range(50)]
     met(index, *pages)
-    assert [store.count(table) for table in TABLES] == [10, 80, 10]
+    assert [tables.count(table) for table in TABLES] == [10, 80, 10]
     assert met(index, replace(pages[45], url="http://z.test/")) == [pages[45].url]
     assert met(index, replace(pages[3], url="http://y.test/")) == [None]
 
 
-def test_a_page_and_a_host_take_bounded_room(store: StateStore) -> None:
-    index = NearDuplicates(store)
+def test_a_page_and_a_host_take_bounded_room(tables: Tables) -> None:
+    index = NearDuplicates(tables)
     met(index, *(page(f"http://a.test/{n}", prose(9_000, n % 3)) for n in range(40)))
-    assert max(len(row) for _, row in store.scan("sketches")) < 1_200
-    assert max(len(row) for _, row in store.scan("host_shingles")) < 8_300
+    assert max(len(row) for _, row in tables.scan("sketches")) < 1_200
+    assert max(len(row) for _, row in tables.scan("host_shingles")) < 8_300
 
 
-def test_any_text_can_be_filed(store: StateStore) -> None:
+def test_any_text_can_be_filed(tables: Tables) -> None:
     odd = " ".join(f"\ud800{n}\U0001f600 中{n}" for n in range(100))
     pages = page("http://a.test/", odd, "\ud800"), page("http://b.test/", f"{odd} x", "\ud800")
-    assert met(NearDuplicates(store), *pages) == [None, "http://a.test/"]
+    assert met(NearDuplicates(tables), *pages) == [None, "http://a.test/"]
 
 
 class TestInACrawl:

@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from focused.archive import WARC_FILE, Archive, link_rows
 from focused.frontier.journal import Journal
-from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.learning import word_hashes
 from focused.learning.apprentice import Apprentice
 from focused.learning.topic_classifier import TopicClassifier
@@ -30,7 +30,7 @@ from tests.support.simulated import Simulation, politely, topic
 
 PAGES = 150
 _WRITES = ("put", "put_many", "put_meta", "delete", "add", "add_many", "discard")
-_LIFE = ("open", "reopen", "view", "before_sync", "commit", "sync", "close", "abandon")
+_LIFE = ("redo", "renew", "abort")
 
 
 class Answers:
@@ -87,9 +87,9 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
 
 def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
     reads = Count()
-    for name in vars(StateStore):
+    for name in vars(Tables):
         if not name.startswith("_") and name not in (*_WRITES, *_LIFE):
-            count_method(patch, StateStore, name, count=reads)
+            count_method(patch, Tables, name, count=reads)
     return {
         "trees": count_calls(patch, LexborHTMLParser),
         "judged": count_method(patch, TopicClassifier, "judge_words"),
@@ -180,7 +180,7 @@ def test_no_page_waits_for_the_disk(counted):
 def test_what_is_settled_has_one_row_with_the_links_of_its_page_and_one_warc_record(counted):
     settled, folder = counted.crawl.settled, counted.crawl.topic.output.folder
     assert counted["rows"].calls == len(settled)
-    assert sum(1 for _ in link_rows(counted.crawl.store)) == counted.links
+    assert sum(1 for _ in link_rows(counted.crawl.store.tables)) == counted.links
     records = [
         each for each in read_responses(folder / WARC_FILE) if isinstance(each, StoredRecord)
     ]

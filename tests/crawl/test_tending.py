@@ -49,7 +49,7 @@ def reopened() -> Iterator[Callable[[Simulation], tuple[Frontier, StateStore]]]:
         stopped.close()
         store = StateStore.reopen(stopped.topic.output.folder / "state")
         stores.append(store)
-        return DiskFrontier(store), store
+        return DiskFrontier(store.tables), store
 
     yield reopen
     for store in stores:
@@ -80,14 +80,16 @@ def tender(
     frontier: Frontier, store: StateStore, order: Order | None = None, scope: Scope | None = None
 ) -> Tending:
     keep = partial(kept, frontier, store)
-    return Tending(frontier, order or kept_order(store), scope, GivenUpHosts(store), keep, NOW)
+    return Tending(
+        frontier, order or kept_order(store.tables), scope, GivenUpHosts(store.tables), keep, NOW
+    )
 
 
 def tending_of(
     store: StateStore, scope: Scope | None = None, **options: Any
 ) -> tuple[Tending, Frontier]:
     """Tend the frontier in the store; by scores unless ``options`` of the order say otherwise."""
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     order = Order(**{"by_score": True, **options})
     return tender(frontier, store, order, scope), frontier
 
@@ -179,7 +181,7 @@ def test_a_fetched_page_that_is_added_again_is_fetched_again(tended):
 
 
 def test_links_to_hosts_that_were_given_up_are_refused_until_the_host_is_forgiven(store):
-    given_up = GivenUpHosts(store)
+    given_up = GivenUpHosts(store.tables)
     given_up.add("a.test", FailureKind.DNS)
     tending, frontier = tending_of(store)
     (told,) = tending.add([A])
@@ -188,7 +190,7 @@ def test_links_to_hosts_that_were_given_up_are_refused_until_the_host_is_forgive
     assert dict(tending.take_in([row], print).refused) == {"its host was given up (dns)": 1}
     assert fates(tending.add([A], again=True)) == {A: "ADDED"}
     assert len(frontier) == 1
-    assert GivenUpHosts(store).why("a.test") is None
+    assert GivenUpHosts(store.tables).why("a.test") is None
 
 
 def test_a_score_is_refused_where_scores_do_not_order(store):
@@ -378,11 +380,11 @@ def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_p
 def test_a_crawl_keeps_how_it_orders_its_links(simulate, reopened, tmp_path):
     exploration = Exploration(3.0, 2.0)
     learning = simulate(topic(tmp_path / "a", A), {}, scorer=Pupil(), exploration=exploration)
-    assert kept_order(reopened(learning)[1]) == Order(True, True, exploration)
+    assert kept_order(reopened(learning)[1].tables) == Order(True, True, exploration)
     in_turn = simulate(topic(tmp_path / "b", A), {}, policy="bfs")
-    assert kept_order(reopened(in_turn)[1]) == Order(False, False)
+    assert kept_order(reopened(in_turn)[1].tables) == Order(False, False)
 
 
 def test_a_state_that_does_not_tell_its_order_is_refused(store):
     with pytest.raises(StateError, match="does not tell how it orders"):
-        kept_order(store)
+        kept_order(store.tables)

@@ -51,7 +51,7 @@ def test_a_name_that_no_row_can_have_leaves_the_other_hosts_their_numbers(
     tmp_path: Path, name: str
 ) -> None:
     store = StateStore.open(tmp_path / "state", IDENTITY)
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     frontier.push(link("http://a/1"), 0)
     with pytest.raises((lmdb.BadValsizeError, UnicodeEncodeError)):
         frontier.hosts.get(name)
@@ -59,7 +59,7 @@ def test_a_name_that_no_row_can_have_leaves_the_other_hosts_their_numbers(
     frontier.save()
     store.close()
     store = StateStore.open(tmp_path / "state", IDENTITY)
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     frontier.push(link("http://c/1"), 0)
     assert sorted(url_of_next(frontier) for _ in "abc") == [
         "http://a/1",
@@ -73,7 +73,7 @@ def test_of_two_links_of_a_host_whose_keys_begin_alike_the_second_counts_as_seen
     store: StateStore,
 ) -> None:
     """The price of ten bytes: once in a million hosts of 10^9 links. It costs that link alone."""
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     first = replace(link("http://a/1"), key=b"0123456789abcdef")
     second = replace(link("http://a/2", 0.9), key=b"0123456789ABCDEF")
     assert frontier.push(first, 0)
@@ -86,7 +86,7 @@ def test_of_two_links_of_a_host_whose_keys_begin_alike_the_second_counts_as_seen
 
 
 def test_links_of_two_hosts_may_have_one_key(store: StateStore) -> None:
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     for host in "ab":
         assert frontier.push(replace(link(f"http://{host}/1"), key=b"k" * 16), 0)
     offer = take(frontier)
@@ -97,14 +97,14 @@ def test_links_of_two_hosts_may_have_one_key(store: StateStore) -> None:
 
 def test_a_source_that_a_crash_undid_leaves_its_number_to_the_next(tmp_path: Path) -> None:
     store = StateStore.open(tmp_path / "state", IDENTITY)
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     frontier.push(link("http://a/1", parent="http://kept/"), 0)
     frontier.save()
     store.commit()
     frontier.push(link("http://a/2", parent="http://undone/"), 0)
     store.abandon()
     store = StateStore.open(tmp_path / "state", IDENTITY)
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     frontier.push(link("http://a/3", parent="http://next/"), 0)
     assert [each.parent for each in frontier.waiting(frontier.hosts.get("a"))] == [
         "http://kept/",
@@ -114,7 +114,7 @@ def test_a_source_that_a_crash_undid_leaves_its_number_to_the_next(tmp_path: Pat
 
 
 def test_a_million_million_links_may_come_in(store: StateStore) -> None:
-    store.put_meta("found", 2**40 - 2)
-    frontier = DiskFrontier(store)
+    store.tables.put_meta("found", 2**40 - 2)
+    frontier = DiskFrontier(store.tables)
     assert frontier.push(link("http://a/last"), 0)
     assert url_of_next(frontier) == "http://a/last"

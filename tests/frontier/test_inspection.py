@@ -34,7 +34,7 @@ def link(url: str, priority: float, **fields) -> QueuedLink:
 @pytest.fixture
 def frontier(tmp_path: Path):
     store = StateStore.open(tmp_path / "state", {})
-    yield DiskFrontier(store, exploration=Exploration(unknown=1.0))
+    yield DiskFrontier(store.tables, exploration=Exploration(unknown=1.0))
     store.close()
 
 
@@ -107,7 +107,7 @@ def test_a_host_that_was_set_aside_backs_off_though_its_failures_are_counted_ane
 
 def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
     store = StateStore.open(tmp_path / "limited", {})
-    frontier = DiskFrontier(store, limits=HostLimits(pages_per_host=1))
+    frontier = DiskFrontier(store.tables, limits=HostLimits(pages_per_host=1))
     put(frontier, "a", 2.0, 1.0)
     ask(frontier, HostPace(NOW + 30.0, failures=1))
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
@@ -129,7 +129,7 @@ def test_a_hosts_address_is_told_once_it_is_known(frontier):
 
 def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
     store = StateStore.open(tmp_path / "killed", {})
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     for later, host in enumerate(("first", "second", "third")):
         put(frontier, host, 9.0 - later)
         assert isinstance(frontier.offer(NOW + later), Offer)
@@ -137,7 +137,7 @@ def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
     store.commit()
     store.abandon()
     store = StateStore.reopen(tmp_path / "killed")
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     assert totals(frontier, NOW + 10.0).under_way == 3
     told = under_way(frontier, 2, NOW + 10.0)
     assert [(each.name, each.for_s) for each in told] == [("first", 10.0), ("second", 9.0)]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from focused.frontier.link_rows import Sources, from_row, to_row
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 
 URL = "http://docs.example/guide/chapter-12.html"
 whole = st.floats(allow_nan=False, allow_infinity=False)
@@ -36,15 +37,15 @@ links = st.builds(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[StateStore]:
+def tables(tmp_path: Path) -> Iterator[Tables]:
     store = StateStore.open(tmp_path / "state", {})
-    yield store
+    yield store.tables
     store.close()
 
 
 @pytest.fixture
-def sources(store: StateStore) -> Sources:
-    return Sources(store)
+def sources(tables: Tables) -> Sources:
+    return Sources(tables)
 
 
 def link(**fields: object) -> QueuedLink:
@@ -82,33 +83,33 @@ def test_lone_surrogates_become_question_marks(sources: Sources) -> None:
 
 
 def test_a_page_that_links_is_written_once_for_all_its_links(
-    sources: Sources, store: StateStore
+    sources: Sources, tables: Tables
 ) -> None:
     for number in range(50):
         to_row(link(parent="http://a.test/", found_at=2.5, anchor=str(number)), sources)
-    assert store.count("sources") == 1
+    assert tables.count("sources") == 1
 
 
 def test_a_link_that_was_found_at_another_time_needs_no_source_of_its_own(
-    sources: Sources, store: StateStore
+    sources: Sources, tables: Tables
 ) -> None:
     early = link(parent="http://a.test/", found_at=2.5)
     late = link(parent="http://a.test/", found_at=7.5)
     rows = [to_row(each, sources) for each in (early, late)]
     assert [from_row(row, early.host, sources) for row in rows] == [early, late]
-    assert store.count("sources") == 1
+    assert tables.count("sources") == 1
 
 
 def test_a_link_that_is_read_and_written_again_keeps_its_source(tmp_path: Path) -> None:
     queued = link(parent="http://a.test/", found_at=2.5)
     store = StateStore.open(tmp_path / "kept", {})
-    row = to_row(queued, Sources(store))
-    to_row(link(parent="http://b.test/"), Sources(store))
+    row = to_row(queued, Sources(store.tables))
+    to_row(link(parent="http://b.test/"), Sources(store.tables))
     store.close()
     store = StateStore.open(tmp_path / "kept", {})
-    again = Sources(store)
+    again = Sources(store.tables)
     assert to_row(from_row(row, queued.host, again), again) == row
-    assert store.count("sources") == 2
+    assert store.tables.count("sources") == 2
     assert from_row(row, queued.host, again).parent == "http://a.test/"
     store.close()
 

@@ -17,7 +17,7 @@ from focused.frontier.store import StateStore
 @pytest.fixture
 def frontier(tmp_path: Path):
     store = StateStore.open(tmp_path / "state", {})
-    frontier = DiskFrontier(store)
+    frontier = DiskFrontier(store.tables)
     for host in "ab":
         for number in range(5):
             url = f"http://{host}.test/{number}"

@@ -20,13 +20,13 @@ def rows_after_a_crash(store: StateStore, folder: Path) -> int:
     shutil.copytree(folder, copy)
     with_them = StateStore.reopen(copy)
     try:
-        return with_them.count("content")
+        return with_them.tables.count("content")
     finally:
         with_them.close()
 
 
 def write_and_commit(store: StateStore, number: int) -> None:
-    store.put("content", number.to_bytes(4, "big"), b"d")
+    store.tables.put("content", number.to_bytes(4, "big"), b"d")
     store.commit()
 
 
@@ -49,36 +49,6 @@ def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path:
     assert rows_after_a_crash(store, tmp_path / "state") == 7
 
 
-def test_the_first_members_of_a_set_are_its_smallest(tmp_path: Path) -> None:
-    store = StateStore.open(tmp_path / "state", {})
-    for key, member in ((b"a", b"1"), (b"b", b"2"), (b"b", b"1"), (b"b", b"3"), (b"b", b"1")):
-        store.add("queue", key, member)
-    assert store.first_two("queue", b"a") == (b"1", None)
-    assert store.first_two("queue", b"b") == (b"1", b"2")
-    assert store.first_two("queue", b"c") == (None, None)
-    assert [store.size_of("queue", key) for key in (b"a", b"b", b"c")] == [1, 3, 0]
-    assert store.count("queue") == 4
-    assert list(store.members("queue", b"b")) == [b"1", b"2", b"3"]
-    assert list(store.members("queue", b"c")) == []
-    assert list(store.firsts("queue")) == [(b"a", b"1"), (b"b", b"1")]
-    assert store.discard("queue", b"b", b"1") and not store.discard("queue", b"b", b"1")
-    assert store.first_two("queue", b"b") == (b"2", b"3")
-    assert store.delete("queue", b"b")
-    assert store.first_two("queue", b"b") == (None, None)
-    store.close()
-
-
-def test_a_member_is_found_by_how_it_begins(tmp_path: Path) -> None:
-    store = StateStore.open(tmp_path / "state", {})
-    for member in (b"abc1", b"abd2"):
-        store.add("seen", b"k", member)
-    assert store.member_with("seen", b"k", b"abd") == b"abd2"
-    assert store.member_with("seen", b"k", b"abe") is None
-    assert store.member_with("seen", b"k", b"aaa") is None
-    assert store.member_with("seen", b"other", b"abd") is None
-    store.close()
-
-
 def test_state_of_an_older_program_is_refused_by_its_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,13 +63,13 @@ def test_state_of_an_older_program_is_refused_by_its_format(
 def test_a_state_whose_last_pages_were_never_written_is_sound(tmp_path: Path) -> None:
     store = StateStore.open(tmp_path / "state", {})
     for number in range(300):
-        store.put("content", number.to_bytes(4, "big"), bytes(9_000))
+        store.tables.put("content", number.to_bytes(4, "big"), bytes(9_000))
     for number in range(300):
-        store.delete("content", number.to_bytes(4, "big"))
-    store.put("content", b"left", b"")
+        store.tables.delete("content", number.to_bytes(4, "big"))
+    store.tables.put("content", b"left", b"")
     store.close()
     store = StateStore.open(tmp_path / "state", {})
-    assert store.count("content") == 1
+    assert store.tables.count("content") == 1
     store.close()
 
 
@@ -111,18 +81,10 @@ def test_tables_that_were_cut_short_are_refused(
     folder = tmp_path / "state"
     store = StateStore.open(folder, {})
     for number in range(100):
-        store.put("content", number.to_bytes(4, "big"), bytes(3_000))
+        store.tables.put("content", number.to_bytes(4, "big"), bytes(3_000))
     store.close()
     tables = folder / "data.mdb"
     whole = tables.read_bytes()
     tables.write_bytes(whole[: int(len(whole) * part)])
     with pytest.raises(StateError, match="damaged or not ours"):
         reading(folder)
-
-
-def test_a_row_that_is_not_the_last_is_not_written_as_such(tmp_path: Path) -> None:
-    store = StateStore.open(tmp_path / "state", {})
-    store.put("links", b"b", b"", last=True)
-    with pytest.raises(ValueError, match="not the last"):
-        store.put("links", b"a", b"", last=True)
-    store.close()

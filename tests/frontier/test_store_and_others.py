@@ -48,12 +48,12 @@ def checkpoint(store: StateStore) -> None:
 
 LOOK_TWICE = """
 view = StateStore.view(folder)
-print(view.count("content"), flush=True)
+print(view.tables.count("content"), flush=True)
 input()
-print(view.count("content"), flush=True)
+print(view.tables.count("content"), flush=True)
 view.close()
 view = StateStore.view(folder)
-print(view.count("content"), flush=True)
+print(view.tables.count("content"), flush=True)
 view.close()
 """
 
@@ -63,22 +63,22 @@ def test_a_view_beside_a_running_crawl_is_of_one_moment_and_holds_nobody_up(
 ) -> None:
     folder = tmp_path / "state"
     store = StateStore.open(folder, {})
-    store.put("content", b"1", b"")
+    store.tables.put("content", b"1", b"")
     checkpoint(store)
-    store.put("content", b"2", b"")
+    store.tables.put("content", b"2", b"")
     store.commit()
     beside = elsewhere(LOOK_TWICE, folder)
     assert beside.stdout is not None
     assert beside.stdout.readline() == "1\n"
     for number in range(100):
-        store.put("content", b"later %d" % number, bytes(1_000))
+        store.tables.put("content", b"later %d" % number, bytes(1_000))
         checkpoint(store)
     out, _ = beside.communicate("\n", timeout=60)
     assert out.split() == ["1", "102"]
-    store.put("content", b"last", b"")
+    store.tables.put("content", b"last", b"")
     store.close()
     store = StateStore.reopen(folder)
-    assert store.count("content") == 103
+    assert store.tables.count("content") == 103
     store.close()
 
 
@@ -87,7 +87,7 @@ def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
     program = "try: StateStore.open(folder, {})\nexcept StateError as error: print(error)"
     told = said(elsewhere(program, tmp_path / "state"))
     assert "in use by another crawl (process" in told
-    store.put("content", b"1", b"")
+    store.tables.put("content", b"1", b"")
     store.close()
 
 
@@ -144,7 +144,7 @@ store = StateStore.open(folder, {})
 number = 0
 try:
     while True:
-        store.put("content", number.to_bytes(4, "big"), bytes(700))
+        store.tables.put("content", number.to_bytes(4, "big"), bytes(700))
         store.commit()
         number += 1
 except StateError as error:
@@ -166,8 +166,8 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_committed(
     number, _, told = said(full).partition(" ")
     assert "free some disk and start the same command again" in told
     store = StateStore.open(folder, {})
-    kept = [int.from_bytes(key, "big") for key, _ in store.scan("content")]
+    kept = [int.from_bytes(key, "big") for key, _ in store.tables.scan("content")]
     # Where only the tables found no room the last commit is in the journal.
     assert kept in ([*range(int(number))], [*range(int(number) + 1)])
-    store.put("content", b"more", b"")
+    store.tables.put("content", b"more", b"")
     store.close()

@@ -41,31 +41,31 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(key=keys, value=values)
     def put(self, key: bytes, value: bytes) -> None:
-        self.store.put(ROWS, key, value)
+        self.store.tables.put(ROWS, key, value)
         self.now[0][key] = value
 
     @rule(key=keys)
     def delete(self, key: bytes) -> None:
-        assert self.store.delete(ROWS, key) == (self.now[0].pop(key, None) is not None)
+        assert self.store.tables.delete(ROWS, key) == (self.now[0].pop(key, None) is not None)
 
     @rule(key=keys, some=st.sets(members, max_size=4))
     def add(self, key: bytes, some: set[bytes]) -> None:
         for member in some:
-            self.store.add(SETS, key, member)
+            self.store.tables.add(SETS, key, member)
             self.now[1].setdefault(key, set()).add(member)
 
     @rule(key=keys, data=st.data())
     def discard(self, key: bytes, data: st.DataObject) -> None:
         there = self.now[1].get(key, set())
         member = data.draw(members | st.sampled_from(sorted(there)) if there else members)
-        assert self.store.discard(SETS, key, member) == (member in there)
+        assert self.store.tables.discard(SETS, key, member) == (member in there)
         there.discard(member)
         if not there:
             self.now[1].pop(key, None)
 
     @rule(key=keys)
     def delete_a_set(self, key: bytes) -> None:
-        assert self.store.delete(SETS, key) == (self.now[1].pop(key, None) is not None)
+        assert self.store.tables.delete(SETS, key) == (self.now[1].pop(key, None) is not None)
 
     @rule()
     def commit(self) -> None:
@@ -107,15 +107,16 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def both_hold_the_same(self) -> None:
         rows, sets = self.now
-        assert dict(self.store.scan(ROWS)) == rows
+        assert dict(self.store.tables.scan(ROWS)) == rows
         assert {
-            key: set(self.store.members(SETS, key)) for key, _ in self.store.firsts(SETS)
+            key: set(self.store.tables.members(SETS, key))
+            for key, _ in self.store.tables.firsts(SETS)
         } == sets
-        assert self.store.count(ROWS) == len(rows)
-        assert self.store.count(SETS) == sum(map(len, sets.values()))
+        assert self.store.tables.count(ROWS) == len(rows)
+        assert self.store.tables.count(SETS) == sum(map(len, sets.values()))
         for key, there in sets.items():
-            assert self.store.first_two(SETS, key) == (*sorted(there), None, None)[:2]
-            assert self.store.size_of(SETS, key) == len(there)
+            assert self.store.tables.first_two(SETS, key) == (*sorted(there), None, None)[:2]
+            assert self.store.tables.size_of(SETS, key) == len(there)
 
     def teardown(self) -> None:
         self.store.abandon()

@@ -22,7 +22,7 @@ SLACK = 1_024
 @pytest.fixture
 def frontier(tmp_path: Path) -> Iterator[DiskFrontier]:
     store = StateStore.open(tmp_path / "state", {}, commit_every=2)
-    yield DiskFrontier(store, address_delay_s=0.5)
+    yield DiskFrontier(store.tables, address_delay_s=0.5)
     store.abandon()
 
 

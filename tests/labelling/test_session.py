@@ -182,7 +182,7 @@ def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None
     ):
         archive.append(msgspec.structs.replace(base, seq=seq, url=f"u{seq}", **changed))
     archive.close()
-    export(store, tmp_path)
+    export(store.tables, tmp_path)
     store.close()
     crawled = read_crawled(tmp_path)
     assert set(crawled.pages) == {url_of(n) for n in range(3)}

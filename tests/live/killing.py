@@ -69,15 +69,15 @@ class Left:
 
     @classmethod
     def _in_store(cls, store: StateStore) -> Left:
-        linked = {row["target"] for row in link_rows(store)}
+        linked = {row["target"] for row in link_rows(store.tables)}
         keys = {link_key(url): url for url in (*linked, *MOTLEY_SEEDS)}
         links = [(host_of(url), key) for key, url in keys.items()]
-        waiting = DiskFrontier(store).known_among(links).waiting
+        waiting = DiskFrontier(store.tables).known_among(links).waiting
         return cls(
-            list(page_rows(store)),
+            list(page_rows(store.tables)),
             linked,
             {keys[key] for key in waiting},
-            (store.get_meta("counters") or {}).get("robots_fetched", 0),
+            (store.tables.get_meta("counters") or {}).get("robots_fetched", 0),
         )
 
 

@@ -40,12 +40,12 @@ class Left:
         try:
             rows = [
                 (row["url"], row["relevance"])
-                for row in page_rows(store)
+                for row in page_rows(store.tables)
                 if row["outcome"] == "fetched" and row["duplicate_of"] is None
             ]
-            lessons = [from_bytes(row) for _, row in store.scan("lessons")]
+            lessons = [from_bytes(row) for _, row in store.tables.scan("lessons")]
             apprentice = Apprentice(WhaleJudge())
-            Apprenticeship(Policy("focused", apprentice), DiskFrontier(store), store)
+            Apprenticeship(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
             return cls(rows, lessons, apprentice.state())
         finally:
             store.close()

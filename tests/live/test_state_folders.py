@@ -203,7 +203,7 @@ def rows_in(folder: Path) -> list[str]:
     with TemporaryDirectory() as copy:
         shutil.copytree(folder / "state", copy, dirs_exist_ok=True)
         store = StateStore.reopen(Path(copy))
-        urls = [row["url"] for row in page_rows(store)]
+        urls = [row["url"] for row in page_rows(store.tables)]
         store.close()
     return urls
 

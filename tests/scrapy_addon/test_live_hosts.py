@@ -69,7 +69,7 @@ def test_a_name_that_does_not_exist_is_told_from_a_name_service_that_is_silent(
 def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
     done = crawl_live(live_topic(tmp_path, seed, politeness="set_aside_s = 0"))
     store = StateStore.reopen(done.folder / "state")
-    standing = {host.name: host.address for host in DiskFrontier(store).hosts}
+    standing = {host.name: host.address for host in DiskFrontier(store.tables).hosts}
     store.close()
     assert standing[seed.split("/")[2]] == "127.0.0.1"
     assert standing["silent.test"] == ""

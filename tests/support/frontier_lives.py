@@ -44,7 +44,7 @@ class DiskLife:
 
     def begin(self, **settings: Any) -> DiskFrontier:
         self.store = StateStore.open(self._folder, IDENTITY)
-        self.frontier = DiskFrontier(self.store, **settings)
+        self.frontier = DiskFrontier(self.store.tables, **settings)
         return self.frontier
 
     def commit(self) -> None:

@@ -216,7 +216,7 @@ class Simulation:
     @property
     def rows(self) -> dict[str, dict[str, Any]]:
         """The archive's rows by URL."""
-        rows = list(page_rows(self.store))
+        rows = list(page_rows(self.store.tables))
         assert [row["seq"] for row in rows] == list(range(len(rows)))
         assert len({row["url"] for row in rows}) == len(rows)
         return {row["url"]: row for row in rows}

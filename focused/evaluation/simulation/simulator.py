@@ -23,6 +23,7 @@ from focused.crawl import Crawl, Done, Fetch, Purpose, Settled, Wait
 from focused.crawl.policy import Policy
 from focused.evaluation.simulation.network import Latency, Network
 from focused.frontier.store import StateStore
+from focused.frontier.tables import Tables
 from focused.learning.protocols import TopicJudge
 from focused.topic import Topic, on_a_recorded_web
 from focused.web.page import Outcome
@@ -91,7 +92,7 @@ def simulate(
             crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
             driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
             ended = driver.run(pages)
-            rows = _frame(store)
+            rows = _frame(store.tables)
             mirrors = dict(crawl.mirrors)
         finally:
             store.close()
@@ -104,9 +105,9 @@ def _cheaply(topic: Topic, folder: Path) -> Topic:
     return replace(on_a_recorded_web(topic), output=output)
 
 
-def _frame(store: StateStore) -> pd.DataFrame:
+def _frame(tables: Tables) -> pd.DataFrame:
     columns = [name for name in PAGES_SCHEMA.names if name != "evidence"]
-    values = zip(*page_values(store), strict=True)
+    values = zip(*page_values(tables), strict=True)
     by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled: no values
     return pd.DataFrame(by_name, columns=columns)
 

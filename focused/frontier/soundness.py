@@ -1,0 +1,47 @@
+"""Whether a state can still be believed: one write that failed, and nothing more is written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import lmdb
+
+from focused.errors import StateError
+
+# A disk that took a part of what was written is an lmdb.Error without a name of its own.
+DISK_ERRORS = (lmdb.Error, OSError)
+
+
+class Soundness:
+    """Of the state in one folder: what writes its tables and its journal shares it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.holds = True
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write to the disk in here. Raises StateError when that fails, or anything did before."""
+        self.check()
+        try:
+            yield
+        except DISK_ERRORS as error:
+            raise self.lost(error) from error
+
+    def check(self) -> None:
+        """Raise StateError when something could not be written before."""
+        if not self.holds:
+            raise StateError(f"{self._folder}: writing failed before; start the command again")
+
+    def lost(self, error: Exception) -> StateError:
+        """The error that tells that something could not be written; from here on nothing is."""
+        if isinstance(error, lmdb.BadValsizeError):
+            raise error  # it is the caller's: no key is so long
+        # Tables and journal may differ now: only what is on the disk can be believed.
+        self.holds = False
+        return StateError(
+            f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
+            "free some disk and start the same command again."
+        )
