@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from focused.archive import Archive
+from focused.crawl.admission import Admission
 from focused.crawl.aftermath import Aftermath
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
@@ -92,16 +93,9 @@ class Crawl:
         self.traps = Traps(
             tables, on=topic.scope.traps, keeps=parameters_in(topic.scope.keep_parameters)
         )
-        self._discovery = Discovery(
-            topic.scope,
-            policy.scorer,
-            policy.ordering,
-            self.frontier,
-            self.counters,
-            self._care,
-            self.traps,
-            nofollow=topic.politeness.nofollow,
-        )
+        nofollow = topic.politeness.nofollow
+        admission = Admission(topic.scope, self.counters, self._care, self.traps, nofollow=nofollow)
+        self._discovery = Discovery(admission, policy.scorer, policy.ordering, self.frontier)
         self._settling = Settling(
             topic,
             office,

@@ -1,8 +1,9 @@
 """The one door by which links enter the frontier.
 
-Scope, nofollow and the URL-seen test come first; what is left of a page's
-links is scored in one batch and queued. No link is scored that cannot be
-fetched, or was settled already; one that waits is, for it may move up.
+Scope and nofollow (:mod:`focused.crawl.admission`) and the URL-seen test come
+first; what is left of a page's links is scored in one batch and queued. No
+link is scored that cannot be fetched, or was settled already; one that waits
+is, for it may move up.
 """
 
 from __future__ import annotations
@@ -14,19 +15,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from focused.archive import LinkRow
-from focused.crawl.counters import Counters
-from focused.crawl.host_care import HostCare
+from focused.crawl.admission import Admission
 from focused.crawl.order import MOVED, worth_of
 from focused.crawl.steps import ScoredLink, Settled
-from focused.crawl.traps import Traps
 from focused.frontier.frontier import Frontier
 from focused.frontier.ordering import Ordering
 from focused.frontier.queued import QueuedLink, link_key
 from focused.learning.evidence import FEATURE_NAMES, is_full, join, tells_more
 from focused.learning.protocols import LearningScorer, LinkScorer, Visit
-from focused.topic import Scope
 from focused.web.page import Link, Page
-from focused.web.scope import ScopeFilter
 from focused.web.url import host_of
 
 _MAX_ANCHOR_CHARS = 200
@@ -36,22 +33,9 @@ class Discovery:
     """Scores and queues what pages link to."""
 
     def __init__(
-        self,
-        scope: Scope,
-        scorer: LinkScorer,
-        ordering: Ordering,
-        frontier: Frontier,
-        counters: Counters,
-        care: HostCare,
-        traps: Traps,
-        *,
-        nofollow: bool = True,
+        self, admission: Admission, scorer: LinkScorer, ordering: Ordering, frontier: Frontier
     ) -> None:
-        """``nofollow`` False follows also what pages ask not to."""
-        self._obeys_nofollow = nofollow
-        self._filter = ScopeFilter(scope)
-        self._care = care
-        self._traps = traps
+        self._admission = admission
         self._scorer = scorer
         # Asked once: whether an object has all methods of a protocol takes tens of microseconds.
         self._learner = scorer if isinstance(scorer, LearningScorer) else None
@@ -59,7 +43,6 @@ class Discovery:
         self._joins = self._learns and scorer.feature_names == FEATURE_NAMES
         self._ordering = ordering
         self._frontier = frontier
-        self._counters = counters
 
     def score(self, visit: Visit, depth: int) -> dict[str, ScoredLink]:
         """Predict the links of a page that may be followed, by URL, in document order.
@@ -67,7 +50,7 @@ class Discovery:
         ``depth`` is theirs.
         """
         page = visit.page
-        allowed = self._allowed(page, depth)
+        allowed = self._admission.allowed(page, depth)
         keys = [link_key(link.url) for link in allowed]
         hosts = [host_of(link.url) for link in allowed]
         known = self._frontier.known_among(list(zip(hosts, keys, strict=True)))
@@ -185,7 +168,7 @@ class Discovery:
     ) -> bool:
         """Queue what a driver offers; see :meth:`focused.crawl.Crawl.offer_link`."""
         depth = 0 if parent is None else parent.link.depth + 1
-        if self.refuses(url, depth) is not None:
+        if self._admission.refuses(url, depth) is not None:
             return False
         link = QueuedLink(
             key=key or link_key(url),
@@ -212,6 +195,8 @@ class Discovery:
 
     def follow(self, link: QueuedLink, now: float) -> None:
         """Queue what a redirect led to; one that waits gains what the redirecting link told."""
+        if self._admission.refuses(link.url, link.depth) is not None:
+            return
         joined = self._joined(link)
         if joined is None:
             self.push(link, now)
@@ -243,45 +228,6 @@ class Discovery:
             trail=kept.trail,
         )
         return told, again.worth
-
-    def refuses(self, url: str, depth: int) -> str | None:
-        """Why ``url`` is not to be queued, None when it is; refusals are counted."""
-        reason = self._traps.counted(self._filter.refuses(url, depth), url) or self._care.closed(
-            url
-        )
-        if reason is None and depth > 0:
-            reason = self._traps.refuses(url)
-        if reason is not None:
-            self._counters.count_out_of_scope(reason)
-        return reason
-
-    def _allowed(self, page: Page, depth: int) -> list[Link]:
-        """The links of a page that may be followed, by its leave and by ours."""
-        links: Sequence[Link] = page.links
-        if self._obeys_nofollow:
-            links = [] if page.nofollow else [link for link in links if not link.nofollow]
-            self._counters.nofollow += len(page.links) - len(links)
-        hosts: dict[str, bool] = {}
-        allowed = []
-        for link in links:
-            host = host_of(link.url)
-            is_open = hosts.get(host)
-            if is_open is None:
-                is_open = hosts[host] = self._is_open(host, depth)
-            # Of an open host only a URL's own shape can refuse a link.
-            if (is_open and self._filter.is_plain(link.url)) or self.refuses(
-                link.url, depth
-            ) is None:
-                allowed.append(link)
-        return allowed
-
-    def _is_open(self, host: str, depth: int) -> bool:
-        """Whether nothing is known that would refuse a single link to the host."""
-        return (
-            self._filter.is_open(host, depth)
-            and self._care.is_open(host)
-            and self._traps.is_open(host)
-        )
 
 
 def _as_it_waits(link: Link, before: QueuedLink) -> ScoredLink:

@@ -279,8 +279,6 @@ class Settling:
 
     def _follow(self, link: QueuedLink, target: str, now: float) -> None:
         """Queue where a redirect points, with what was known of the link that led to it."""
-        if self._discovery.refuses(target, link.depth) is not None:
-            return
         key = link_key(target)
         if link.payload is not None:
             # A spider's own request keeps its callback along the way.
