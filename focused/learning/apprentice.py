@@ -1,31 +1,22 @@
 """The apprentice: how relevant will a link's target be?
 
-It adds up its evidence (:mod:`focused.learning.evidence`) with weights that
-were fitted on recorded webs (:mod:`focused.learning.link_prior`), moved by what
-this crawl has taught (:mod:`focused.learning.correction`), and turns the sum
-into a probability. After each judged page the words and places of the link
-that led there are worth more or less (in the spirit of Chakrabarti, Punera,
-Subramanyam, WWW 2002); what was scored before is scored again when its turn
-comes.
-
-While the crawl has found little, pages near their host's root come first:
-from there the ways part. That is in a link's *worth*, which orders, and not in
-its score, which stays a probability.
+It gathers evidence of the target (:mod:`focused.learning.evidence`), and weighs
+it (:mod:`focused.learning.weighing`) into a probability. After each judged page
+the words and places of the link that led there are worth more or less (in the
+spirit of Chakrabarti, Punera, Subramanyam, WWW 2002); what was scored before is
+scored again when its turn comes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.learning.calibration import expit
-from focused.learning.correction import Correction
 from focused.learning.documents import HashedPage, hashed
 from focused.learning.evidence import (
     COLUMN,
@@ -54,6 +45,7 @@ from focused.learning.told_by_links import (
     told_by,
     words_of_links,
 )
+from focused.learning.weighing import ROOTWARD, Weighing
 from focused.learning.word_worth import WordWorth
 from focused.web.page import Link, Page
 from focused.web.url import levels_of
@@ -61,12 +53,7 @@ from focused.web.url import levels_of
 _PAGE_WORDS = 400
 _PAGE_CHARS = 5_000
 
-# Measured on recorded webs from seeds off topic (docs/apprentice.md).
-_ROOTWARD = 0.5
-_FOUND_ENOUGH = 3.0
-
 _ANCHOR, _URL = COLUMN["anchor"], COLUMN["url"]
-_MAX_LOG_ODDS = 12.0
 _OF_ANCHOR = [COLUMN["anchor_words"], COLUMN["page_words"]]
 
 Floats = NDArray[np.float64]
@@ -90,7 +77,7 @@ class Apprentice:
         *,
         without: Sequence[str] = (),
         learns: bool = True,
-        rootward: float = _ROOTWARD,
+        rootward: float = ROOTWARD,
     ) -> None:
         """``without`` names features that are given no weight, to see what they are worth.
 
@@ -100,16 +87,11 @@ class Apprentice:
         """
         self._judge = judge
         self.prior = prior or load_prior()
-        self._used = np.array([float(name not in without) for name in FEATURE_NAMES])
-        self._learns = learns
-        self._rootward = rootward
-        used = replace(self.prior, weights=self.prior.weights * self._used)
-        self._correction = Correction(used)
+        self._weighing = Weighing(self.prior, without, learns=learns, rootward=rootward)
         self._link_words = WordWorth()
         self._page_words = WordWorth()
         self._siblings = Places()
         self._tag_paths = Places()
-        self._relevance_found = 0.0
         self._judge_since = -math.inf
 
     def variant(
@@ -118,7 +100,7 @@ class Apprentice:
         prior: LinkPrior | None = None,
         without: Sequence[str] = (),
         learns: bool = True,
-        rootward: float = _ROOTWARD,
+        rootward: float = ROOTWARD,
     ) -> Apprentice:
         """A new apprentice with the same judge and, unless told otherwise, the same prior."""
         return Apprentice(
@@ -157,7 +139,7 @@ class Apprentice:
             trails[i] = other.trail
         rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
         rows = rounded(rows, np.float16)
-        scores, worth = self._weighed(rows, told.levels[at])
+        scores, worth = self._weighing.weigh(rows, told.levels[at])
         return JoinedScores(scores, rows, worth, joined.leads, trails)
 
     def _told_by(self, visit: Visit, links: Sequence[Link]) -> tuple[ToldByLinks, Numbers]:
@@ -188,7 +170,7 @@ class Apprentice:
         trails = [link.trail for link in links]
         rows[:, COLUMN["tag_path"]] = self._tag_paths.evidence(trails, rate)
         rows = rounded(rows, np.float16)
-        scores, worth = self._weighed(rows, _levels_of(links))
+        scores, worth = self._weighing.weigh(rows, _levels_of(links))
         every = zip(scores.tolist(), worth.tolist(), map(tuple, rows.tolist()), strict=True)
         return [Rescored(*each) for each in every]
 
@@ -214,7 +196,7 @@ class Apprentice:
         row[COLUMN["siblings"]] = self._siblings.evidence_of(place_of(link.parent or ""), rate)
         row[COLUMN["tag_path"]] = self._tag_paths.evidence_of(link.trail, rate)
         rows = rounded(rows, np.float16)
-        scores, worth = self._weighed(rows, _levels_of([link]))
+        scores, worth = self._weighing.weigh(rows, _levels_of([link]))
         return Rescored(scores.item(), worth.item(), tuple(rows[0].tolist()))
 
     def judge_changed(self, at: float) -> None:
@@ -243,7 +225,7 @@ class Apprentice:
     def learn(self, lesson: Lesson) -> None:
         """Take a lesson in."""
         relevance = lesson.relevance
-        self._relevance_found += relevance
+        self._weighing.learn(lesson.evidence, relevance)
         self._page_words.learn(np.frombuffer(lesson.words, "<u4"), relevance)
         if not lesson.evidence:  # a seed: nobody's link led there
             return
@@ -251,41 +233,27 @@ class Apprentice:
         self._link_words.learn(np.array(of_link, np.uint32), relevance)
         self._siblings.learn(place_of(lesson.parent), relevance)
         self._tag_paths.learn(lesson.trail, relevance)
-        if self._learns:
-            self._correction.learn(np.array(lesson.evidence) * self._used, relevance)
 
     def state(self) -> bytes:
         """All that was learned, as plain data; see :meth:`restore`."""
         return msgspec.msgpack.encode(
             {
-                "relevance_found": self._relevance_found,
+                **self._weighing.state(),
                 "link_words": self._link_words.state(),
                 "page_words": self._page_words.state(),
                 "siblings": self._siblings.state(),
                 "tag_paths": self._tag_paths.state(),
-                "correction": self._correction.state(),
             }
         )
 
     def restore(self, state: bytes) -> None:
         """Go on where :meth:`state` was taken."""
         kept: dict[str, Any] = msgspec.msgpack.decode(state)
-        self._relevance_found = kept["relevance_found"]
+        self._weighing.restore(kept)
         self._link_words = WordWorth.restored(kept["link_words"])
         self._page_words = WordWorth.restored(kept["page_words"])
         self._siblings = Places.restored(kept["siblings"])
         self._tag_paths = Places.restored(kept["tag_paths"])
-        self._correction.restore(kept["correction"])
-
-    def _weighed(self, rows: Floats, levels: Floats) -> tuple[Floats, Floats]:
-        """Scores and worths of rows of evidence, as they are kept, each of shape (n,)."""
-        weights = (self.prior.weights + self._correction.weights) * self._used
-        log_odds = self.prior.bias + self._correction.bias + rows @ weights
-        log_odds = np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
-        # What a link is worth less for its place in its site's tree, in nats.
-        lost = _FOUND_ENOUGH / (_FOUND_ENOUGH + self._relevance_found)
-        detour = self._rootward * lost * levels
-        return rounded(expit(log_odds), np.float32), rounded(log_odds - detour, np.float32)
 
     def _told_by_page(self, visit: Visit, told: ToldByLinks, at: Numbers) -> Floats:
         rows = np.zeros((len(at), len(FEATURE_NAMES)))
