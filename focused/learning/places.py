@@ -30,16 +30,16 @@ class Places:
     """Counts followed links and the sum of their targets' relevance, by place."""
 
     def __init__(self) -> None:
-        self._places: Tally[int] = Tally()
+        self._places = Tally()
 
     def __len__(self) -> int:
         return len(self._places)
 
     def learn(self, place: int, relevance: float) -> None:
         """A link at ``place`` led to a page of ``relevance`` in [0, 1]."""
-        self._places.add((place,), relevance)
+        self._places.add(place, relevance)
         if len(self) > MAX_PLACES:
-            self._places.keep(np.arange(MAX_PLACES // 2, len(self)))
+            self._places.forget(MAX_PLACES // 2)
 
     def evidence(self, places: Sequence[int], mean: float) -> NDArray[np.float64]:
         """How much better each place is than ``mean``, in (0, 1), in nats; 0: unknown."""
@@ -48,7 +48,7 @@ class Places:
             told_of = {place: self.evidence_of(place, mean) for place in different}
             return np.array([told_of[place] for place in places])
         told = np.zeros(len(places))
-        numbers = self._places.numbers_of(places, len(places))
+        numbers = self._places.numbers_of(places)
         met = numbers >= 0
         mean = within_share(mean)
         share = self._places.log_odds(numbers[met], _MEAN_LINKS * mean, _MEAN_LINKS)
@@ -63,15 +63,13 @@ class Places:
 
     def state(self) -> Any:
         """All that is known, as plain data; see :meth:`restored`."""
-        places = np.fromiter(self._places, np.uint64, len(self._places))
-        return [places.astype("<u8").tobytes(), *self._places.counts()]
+        return self._places.state()
 
     @classmethod
     def restored(cls, state: Any) -> Places:
         """What :meth:`state` gave, in the same order of places."""
         found = cls()
-        places, *counts = state
-        found._places = Tally.restored(np.frombuffer(places, "<u8").tolist(), *counts)
+        found._places = Tally.restored(state)
         return found
 
 

@@ -1,4 +1,4 @@
-"""Cases and the sum of their relevance, by what they have in common: a place.
+"""Cases and the sum of their relevance, by place.
 
 The counts lie in arrays, so that many are asked for at once.
 """
@@ -6,10 +6,9 @@ The counts lie in arrays, so that many are asked for at once.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from itertools import count, repeat
-from typing import Generic, TypeVar
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +16,14 @@ from numpy.typing import NDArray
 _ROOM = 1_024
 _SHARE_EDGE = 1e-4
 
-K = TypeVar("K", bound=Hashable)
 Floats = NDArray[np.float64]
 
 
-class Tally(Generic[K]):
-    """Counts by key; a key's number is its place in the order in which keys were met."""
+class Tally:
+    """Counts by place; a place's number is its rank in the order in which places were met."""
 
     def __init__(self) -> None:
-        self._numbers: defaultdict[K, int] = _numbered(())
+        self._numbers: dict[int, int] = {}
         # By number, with room for more than there are.
         self._cases: Floats = np.zeros(_ROOM)
         self._relevance: Floats = np.zeros(_ROOM)
@@ -33,76 +31,71 @@ class Tally(Generic[K]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._numbers)
-
-    def add(self, keys: Collection[K], relevance: float) -> None:
-        """One case of ``relevance`` for each of the keys, none of them twice."""
-        met = np.fromiter(map(self._numbers.__getitem__, keys), np.intp, len(keys))
-        lacking = len(self._numbers) - len(self._cases)
-        if lacking > 0:
-            more = np.zeros(lacking + len(self._cases) // 4)
+    def add(self, place: int, relevance: float) -> None:
+        """One case of ``relevance``."""
+        number = self._numbers.setdefault(place, len(self._numbers))
+        if number == len(self._cases):
+            more = np.zeros(1 + len(self._cases) // 4)
             self._cases = np.concatenate([self._cases, more])
             self._relevance = np.concatenate([self._relevance, more])
-        self._cases[met] += 1.0
-        self._relevance[met] += relevance
+        self._cases[number] += 1.0
+        self._relevance[number] += relevance
 
-    def numbers_of(self, keys: Iterable[K], many: int) -> NDArray[np.intp]:
-        """The numbers of ``many`` keys, shape (many,), -1 for those that were never met."""
-        return np.fromiter(map(self._numbers.get, keys, repeat(-1)), np.intp, many)
+    def numbers_of(self, places: Sequence[int]) -> NDArray[np.intp]:
+        """The places' numbers, shape (n,), -1 for those that were never met."""
+        return np.fromiter(map(self._numbers.get, places, repeat(-1)), np.intp, len(places))
 
     def log_odds(self, numbers: NDArray[np.intp], relevance: float, cases: float) -> Floats:
         """Of the cases' mean relevance, by number, in nats, shape (n,).
 
         So many ``cases`` before the first, of so much ``relevance`` in all, hold it.
         """
-        return log_odds_of((self._relevance[numbers] + relevance) / (self._cases[numbers] + cases))
+        shares = (self._relevance[numbers] + relevance) / (self._cases[numbers] + cases)
+        return log_odds_of_shares(shares)
 
-    def log_odds_of(self, key: K, relevance: float, cases: float) -> float | None:
-        """:meth:`log_odds` of one key; None: it was never met."""
-        number = self._numbers.get(key)
+    def log_odds_of(self, place: int, relevance: float, cases: float) -> float | None:
+        """:meth:`log_odds` of one place; None: it was never met."""
+        number = self._numbers.get(place)
         if number is None:
             return None
-        of_key = float(self._relevance[number]), float(self._cases[number])
-        share = within_share((of_key[0] + relevance) / (of_key[1] + cases))
+        of_place = float(self._relevance[number]), float(self._cases[number])
+        share = within_share((of_place[0] + relevance) / (of_place[1] + cases))
         return math.log(share / (1.0 - share))
 
-    def keep(self, numbers: NDArray[np.intp]) -> None:
-        """Forget all keys but those of these numbers, ascending."""
-        keys = list(self._numbers)
-        self._numbers = _numbered([keys[number] for number in numbers.tolist()])
-        self._cases = self._cases[numbers]
-        self._relevance = self._relevance[numbers]
+    def forget(self, many: int) -> None:
+        """Forget so many places, those that were met first."""
+        self._numbers = _numbered(list(self._numbers)[many:])
+        self._cases = self._cases[many:].copy()
+        self._relevance = self._relevance[many:].copy()
 
-    def counts(self) -> tuple[bytes, bytes]:
-        """What is known of all keys, in their order, to be kept; see :meth:`restored`."""
+    def state(self) -> Any:
+        """All that is known, as plain data; see :meth:`restored`."""
         known = len(self)
+        places = np.fromiter(self._numbers, np.uint64, known).astype("<u8")
         cases, relevance = self._cases[:known], self._relevance[:known]
-        return cases.astype("<u4").tobytes(), relevance.astype("<f8").tobytes()
+        return [places.tobytes(), cases.astype("<u4").tobytes(), relevance.astype("<f8").tobytes()]
 
     @classmethod
-    def restored(cls, keys: Sequence[K], cases: bytes, relevance: bytes) -> Tally[K]:
-        """From its keys in their order, and what :meth:`counts` gave."""
+    def restored(cls, state: Any) -> Tally:
+        """What :meth:`state` gave, in the same order of places."""
         tally = cls()
-        tally._numbers = _numbered(keys)
+        places, cases, relevance = state
+        tally._numbers = _numbered(np.frombuffer(places, "<u8").tolist())
         tally._cases = np.frombuffer(cases, "<u4").astype(np.float64)
         tally._relevance = np.frombuffer(relevance, "<f8").astype(np.float64)
         return tally
 
 
 def within_share(mean: float) -> float:
-    """A mean relevance in [0, 1], as far from 0 and 1 as those of keys are held."""
+    """A mean relevance in [0, 1], as far from 0 and 1 as those of places and words are held."""
     return min(max(mean, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
 
 
-def log_odds_of(shares: Floats) -> Floats:
+def log_odds_of_shares(shares: Floats) -> Floats:
     """Of mean relevances in [0, 1], held as :func:`within_share` does, in nats."""
     held = np.minimum(np.maximum(shares, _SHARE_EDGE), 1.0 - _SHARE_EDGE)
     return np.asarray(np.log(held / (1.0 - held)))
 
 
-def _numbered(keys: Sequence[K]) -> defaultdict[K, int]:
-    # A new key gets the next number as it is asked for.
-    numbers: defaultdict[K, int] = defaultdict(count(len(keys)).__next__)
-    numbers.update(zip(keys, count(), strict=False))
-    return numbers
+def _numbered(places: Sequence[int]) -> dict[int, int]:
+    return {place: number for number, place in enumerate(places)}

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.learning.tally import log_odds_of, within_share
+from focused.learning.tally import log_odds_of_shares, within_share
 from focused.learning.word_hashes import Hashes, Words
 
 SLOT_BITS = 20
@@ -69,7 +69,7 @@ class WordWorth:
         counts, owners = counts[met].astype(np.complex128), texts.owners[met]
         mean = within_share(self.rate)
         share = (counts.imag + _MEAN_RELEVANCE) / (counts.real + _MEAN_RELEVANCE / mean)
-        worth = log_odds_of(share) - math.log(mean / (1.0 - mean))
+        worth = log_odds_of_shares(share) - math.log(mean / (1.0 - mean))
         total = np.bincount(owners, worth, minlength=many)
         told = total / np.sqrt(np.maximum(np.bincount(owners, minlength=many), 1))
         return np.minimum(np.maximum(told, -MAX_WORDS_NATS), MAX_WORDS_NATS)
