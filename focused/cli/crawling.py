@@ -12,7 +12,8 @@ import click
 from focused.errors import StateError
 from focused.frontier.store import StateStore
 from focused.recorded.serve_process import ReplayProcess
-from focused.scrapy_addon.session import session_of, topic_of
+from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.topic_settings import topic_of
 from focused.scrapy_addon.training import train_for
 from focused.topic_file import load_topic
 from spiders.running import project_settings, run

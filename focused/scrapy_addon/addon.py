@@ -33,10 +33,11 @@ from focused.scrapy_addon.relevance import RelevanceMiddleware
 from focused.scrapy_addon.replay import install_replay
 from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
-from focused.scrapy_addon.session import Session, attach, topic_of
+from focused.scrapy_addon.session import Session, attach
 from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.scrapy_addon.settling_downloader import SettlingDownloader
 from focused.scrapy_addon.state_folder import open_state
+from focused.scrapy_addon.topic_settings import topic_of
 from focused.topic import Topic, on_a_recorded_web
 from focused.web.scope import check_seeds_in_scope
 

@@ -6,15 +6,13 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.settings import BaseSettings
 
 from focused.crawl import Crawl, Settled
 from focused.crawl.reading import Reading
@@ -27,8 +25,7 @@ from focused.scrapy_addon.profile import Profile
 from focused.scrapy_addon.reading_workers import ReadingWorkers, on_asyncio
 from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
-from focused.topic import Budget, Scope, Topic, describe, on_a_recorded_web
-from focused.topic_file import load_topic
+from focused.topic import Topic, describe, on_a_recorded_web
 from focused.web.page import Failed, Fetched, Outcome
 from focused.whole_file import write_json
 
@@ -262,61 +259,6 @@ def trouble_of(crawler: Crawler) -> str:
     return "" if session is None else session.trouble
 
 
-def topic_of(settings: BaseSettings) -> Topic:
-    """Load the topic that ``FOCUSED_TOPIC`` names, with what other settings override.
-
-    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S`` and ``FOCUSED_FOLDER`` override
-    ``budget.pages``, ``politeness.delay_s`` and ``output.folder``. A policy
-    other than ``focused`` gets a folder of its own, so that it can be
-    compared.
-    """
-    path = settings.get("FOCUSED_TOPIC")
-    if not path:
-        raise ConfigurationError(
-            "FOCUSED_TOPIC is not set: which topic? Give -a topic=topics/NAME.toml to the "
-            'topic spider, or FOCUSED_TOPIC = "NAME.toml" in the settings'
-        )
-    topic = load_topic(Path(path))
-    policy = settings.get("FOCUSED_POLICY")
-    folder = topic.output.folder
-    if policy != "focused":
-        folder = folder.with_name(f"{folder.name}-{policy}")
-    if settings.getbool("FOCUSED_SAMPLES"):
-        folder = samples_folder(topic)
-    if settings.get("FOCUSED_FOLDER"):
-        folder = Path(settings["FOCUSED_FOLDER"])
-    topic = replace(topic, output=replace(topic.output, folder=folder))
-    if settings.get("FOCUSED_PAGES") is not None:
-        topic = replace(topic, budget=replace(topic.budget, pages=_positive(settings)))
-    if settings.get("FOCUSED_DELAY_S") is not None:
-        delay_s = _number(settings, "FOCUSED_DELAY_S")
-        topic = replace(topic, politeness=replace(topic.politeness, delay_s=delay_s))
-    return samples_of(topic) if settings.getbool("FOCUSED_SAMPLES") else topic
-
-
-def samples_folder(topic: Topic) -> Path:
-    """Where the pages of a live training lie, beside the model."""
-    return topic.training.model.with_suffix(".samples")
-
-
-def samples_of(topic: Topic) -> Topic:
-    """The topic as the crawl for its training samples sees it: no scope, no budget.
-
-    A model that could be trained waits no hours for a host that is down, and
-    learns from pages without putting them into an index.
-    """
-    return replace(
-        topic,
-        politeness=replace(topic.politeness, set_aside_s=0.0, noindex="keep"),
-        scope=Scope(
-            max_page_bytes=topic.scope.max_page_bytes,
-            private_addresses=topic.scope.private_addresses,
-        ),
-        budget=Budget(),
-        output=replace(topic.output, warc=True, parquet=False),
-    )
-
-
 def _nothing_came(crawl: Crawl) -> str:
     urls = crawl.topic.seeds.urls
     seeds = ", ".join(urls[:3]) + (f" and {len(urls) - 3} more" if len(urls) > 3 else "")
@@ -325,20 +267,3 @@ def _nothing_came(crawl: Crawl) -> str:
         f"no page came from the seeds ({seeds}): {kinds or 'nothing was asked for'}. "
         f"Check seeds in {crawl.topic.path}, and the network"
     )
-
-
-def _positive(settings: BaseSettings) -> int:
-    pages = _number(settings, "FOCUSED_PAGES")
-    if pages < 1 or pages != int(pages):
-        raise ConfigurationError(f"FOCUSED_PAGES: {pages} is not a whole number from 1 on")
-    return int(pages)
-
-
-def _number(settings: BaseSettings, name: str) -> float:
-    try:
-        value = float(settings[name])
-    except (TypeError, ValueError):
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number") from None
-    if not 0 <= value < float("inf"):
-        raise ConfigurationError(f"{name}: {value} must be 0 or more")
-    return value

@@ -24,7 +24,7 @@ from focused.learning.samples import FetchPage
 from focused.recorded.kept_pages import kept_page_reader
 from focused.recorded.pages import page_reader
 from focused.recorded.store import RecordedWeb
-from focused.scrapy_addon.session import samples_folder
+from focused.scrapy_addon.topic_settings import samples_folder
 from focused.topic import Topic
 from focused.web.page import Page
 
