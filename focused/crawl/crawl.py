@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from focused.archive import Archive
 from focused.crawl.admission import Admission
@@ -12,8 +11,10 @@ from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
 from focused.crawl.host_care import HostCare, host_limits
+from focused.crawl.intake import Intake
 from focused.crawl.leases import Lease, Leases
 from focused.crawl.order import keep_order, order_of
+from focused.crawl.page_rows import PageRows
 from focused.crawl.policy import Policy
 from focused.crawl.reading import Parse, Reader, Reading
 from focused.crawl.robots_errands import RobotsErrands
@@ -38,12 +39,10 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.store import StateStore
 from focused.learning.judge_in_office import JudgeInOffice
-from focused.learning.protocols import TopicJudge
+from focused.learning.protocols import TakesTold, TopicJudge
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.parameters import parameters_in
-from focused.web.parse import parse_page
-from focused.web.robots import product_token
 from focused.web.url import host_of, normalise, robots_url
 
 # Links settled without a fetch (robots, full hosts) in one call of next(): a bound on its time.
@@ -96,24 +95,31 @@ class Crawl:
         nofollow = topic.politeness.nofollow
         admission = Admission(topic.scope, self.counters, self._care, self.traps, nofollow=nofollow)
         self._discovery = Discovery(admission, policy.scorer, policy.ordering, self.frontier)
-        self._settling = Settling(
+        self._intake = Intake(
             topic,
             office,
-            policy.scorer,
-            tables,
+            self._stages,
+            parse,
+            takes_told=isinstance(policy.scorer, TakesTold),
+            records=self.archive.keeps_responses,
+        )
+        rows = PageRows(
             self.archive,
             self.counters,
-            self._discovery,
+            office,
             policy=policy.name,
+            feature_names=policy.scorer.feature_names,
+        )
+        self._settling = Settling(
+            topic,
+            self._intake,
+            tables,
+            rows,
+            self.counters,
+            self._discovery,
             training_urls=training_urls,
             follow_links=follow_links,
             stages=self._stages,
-            parse=parse
-            or partial(
-                parse_page,
-                max_links=topic.scope.max_links_per_page,
-                robot=product_token(topic.politeness.user_agent),
-            ),
         )
         self._follow_links = follow_links
         self._patience_s = topic.politeness.patience_s if policy.patient else 0.0
@@ -192,14 +198,14 @@ class Crawl:
 
     def reader(self) -> Reader:
         """What reads pages as this crawl does, by the judge that is in office now."""
-        return self._settling.reader()
+        return self._intake.reader()
 
     def may_read(self, lease_id: int, outcome: Outcome) -> bool:
         """Whether the answer is to be read for a page, here or ahead of :meth:`settle`."""
         lease = self._leases.of(lease_id)
         if lease is None or lease.purpose is not Purpose.PAGE or not isinstance(outcome, Fetched):
             return False
-        return self._settling.is_wanted(lease.offer.link, outcome)
+        return self._intake.refusal(lease.offer.link, outcome) is None
 
     def settle(
         self,

@@ -7,41 +7,33 @@ judged, its row is written, and only then do its links enter the frontier.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from typing import Any
 
-from focused.archive import Archive, PageRow
 from focused.crawl.copies import Copies, CopyKind
 from focused.crawl.counters import Counters
-from focused.crawl.discovery import Discovery, link_rows
+from focused.crawl.discovery import Discovery
 from focused.crawl.failures import RULES
 from focused.crawl.focus import HARD_FOCUS, leads_on
 from focused.crawl.harvest import Harvest
-from focused.crawl.reading import Parse, Reader, Reading
+from focused.crawl.intake import Intake, is_seeds_feed
+from focused.crawl.page_rows import PageRows
+from focused.crawl.reading import Reading
 from focused.crawl.stages import Stage, Stages
 from focused.crawl.steps import Settled
 from focused.frontier.queued import QueuedLink, link_key
 from focused.frontier.tables import Tables
-from focused.learning.judge_in_office import JudgeInOffice
-from focused.learning.protocols import LinkScorer, TakesTold, Visit
+from focused.learning.protocols import Visit
 from focused.topic import Topic
-from focused.web.decode import content_type_of
-from focused.web.feeds import is_feed
 from focused.web.page import (
     Failed,
     FailureKind,
     Fetched,
     Outcome,
-    Page,
     Redirected,
 )
 from focused.web.parameters import DroppedParameters
-from focused.web.parse import parse_page
 from focused.web.url import host_of
 
 MAX_PAGE_REDIRECTS = 10
-MAX_NESTED_FEEDS = 5  # an index, its sitemaps, and the redirects to them
-_MAX_TITLE_CHARS = 300
 
 logger = logging.getLogger(__name__)
 
@@ -52,33 +44,25 @@ class Settling:
     def __init__(
         self,
         topic: Topic,
-        judge: JudgeInOffice,
-        scorer: LinkScorer,
+        intake: Intake,
         tables: Tables,
-        archive: Archive,
+        rows: PageRows,
         counters: Counters,
         discovery: Discovery,
         *,
-        policy: str,
         training_urls: frozenset[str],
         follow_links: bool,
         stages: Stages,
-        parse: Parse = parse_page,
     ) -> None:
         self._topic = topic
-        self._judge = judge
-        self._feature_names = tuple(scorer.feature_names)
-        self._takes_told = isinstance(scorer, TakesTold)
+        self._intake = intake
         self._copies = Copies(tables, near=topic.scope.near_duplicates)
-        self._archive = archive
+        self._rows = rows
         self._counters = counters
         self._discovery = discovery
-        self._policy = policy
         self._training_urls = training_urls
         self._follow_links = follow_links
-        self._parse = parse
         self._stages = stages
-        self._reader: Reader | None = None
         self._dropped = DroppedParameters(topic.scope.drop_parameters, topic.scope.keep_parameters)
 
     def settle(
@@ -127,72 +111,15 @@ class Settling:
         self._counters.count_failure(kind)
         return Settled(link, "failed", failure=kind)
 
-    def is_wanted(self, link: QueuedLink, fetched: Fetched) -> bool:
-        """Whether the answer's page will be read."""
-        return self._unwanted(link, fetched) is None
-
-    def _unwanted(self, link: QueuedLink, fetched: Fetched) -> Failed | None:
-        scope = self._topic.scope
-        if len(fetched.body) > scope.max_page_bytes:
-            return Failed(fetched.url, FailureKind.TOO_LARGE, fetched.status)
-        media_type = content_type_of(fetched.headers)
-        # Feeds and sitemaps are welcome as seeds, and as what those point to.
-        if (
-            media_type
-            and media_type not in scope.content_types
-            and not _is_seeds_feed(link, fetched)
-        ):
-            return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, media_type)
-        return None
-
-    def reader(self) -> Reader:
-        """Read pages as this crawl does, by the judge that is in office now."""
-        office = self._judge
-        if self._reader is None or self._reader.judge is not office.judge_now:
-            self._reader = Reader(
-                self._topic.scope,
-                office.judge_now,
-                office.name,
-                self._parse,
-                self._stages.clock,
-                takes_told=self._takes_told,
-                records=self._archive.keeps_responses,
-            )
-        return self._reader
-
-    def _read(self, fetched: Fetched, reading: Reading | Failed | None) -> Reading | Failed:
-        ahead = reading if not isinstance(reading, Reading) else self._in_office(reading)
-        if ahead is None:
-            ahead = self.reader().read(fetched)
-        if isinstance(ahead, Failed):
-            return ahead
-        for stage, seconds in ahead.seconds.items():
-            self._stages.add(stage, seconds)
-        if self._is_foreign(ahead.page):
-            language = ahead.page.language
-            return Failed(fetched.url, FailureKind.WRONG_LANGUAGE, fetched.status, language)
-        return ahead
-
-    def _in_office(self, reading: Reading) -> Reading:
-        """The reading, judged by the judge in office: another may have judged ahead of the turn."""
-        if reading.judge == self._judge.name:
-            return reading
-        judgement = self._judge.judge(reading.page)
-        return replace(reading, judgement=judgement, judge=self._judge.name, told=None)
-
-    def _is_foreign(self, page: Page) -> bool:
-        wanted = self._topic.scope.languages
-        return bool(wanted and page.language and page.language not in wanted)
-
     def _harvest(
         self, link: QueuedLink, fetched: Fetched, now: float, reading: Reading | Failed | None
     ) -> Harvest | Failed:
         """Read, look up and score; changes nothing that a crash would have to undo."""
-        read = self._unwanted(link, fetched) or self._read(fetched, reading)
+        read = self._intake.read(link, fetched, reading)
         if isinstance(read, Failed):
             return read
         page, judgement = read.page, read.judgement
-        feed = _is_seeds_feed(link, fetched)
+        feed = is_seeds_feed(link, fetched)
         with self._stages(Stage.LIKENESS):
             content = None if feed else self._copies.look_up(read)
         # What a feed lists is where the crawl starts: as near as the feed itself.
@@ -214,31 +141,11 @@ class Settling:
         return followed
 
     def _keep(self, link: QueuedLink, fetched: Fetched, harvest: Harvest, now: float) -> None:
-        page, judgement = harvest.page, harvest.judgement
         training = link.url in self._training_urls
         if harvest.content is not None and not harvest.left_out:
-            self._copies.keep(page, harvest.content)
+            self._copies.keep(harvest.page, harvest.content)
         self._count_page(harvest, training)
-        row = self._row(
-            link,
-            now,
-            outcome=harvest.outcome,
-            status=fetched.status,
-            title="" if harvest.left_out else page.title[:_MAX_TITLE_CHARS],
-            relevance=None if harvest.feed else judgement.relevance,
-            on_topic=harvest.counts,
-            language=page.language,
-            content_type=content_type_of(fetched.headers),
-            bytes=len(fetched.body),
-            duplicate_of=harvest.duplicate_of,
-            duplicate_kind=None if harvest.content is None else harvest.content.kind,
-            points_to=None if page.canonical == link.url else page.canonical,
-            training=training,
-            elapsed_s=fetched.elapsed_s,
-            warc_offset=self._archive.append_response(harvest.kept_record),
-        )
-        links = link_rows(page, harvest.scored) if self._archive.keeps_links else ()
-        self._archive.append(row, links)
+        self._rows.fetched(link, fetched, harvest, now, training=training)
 
     def _queue_onward(self, link: QueuedLink, harvest: Harvest, now: float) -> None:
         page = harvest.page
@@ -271,9 +178,7 @@ class Settling:
             return self._give_up(link, failed, now)
         self._counters.redirected += 1
         target = self._dropped.of_target(outcome.target, link.url)
-        self._archive.append(
-            self._row(link, now, outcome="redirected", status=outcome.status, points_to=target)
-        )
+        self._rows.redirected(link, outcome.status, target, now)
         self._follow(link, target, now)
         return Settled(link, "redirected")
 
@@ -310,38 +215,5 @@ class Settling:
 
     def _give_up(self, link: QueuedLink, failed: Failed, now: float) -> Settled:
         self._counters.count_failure(failed.kind)
-        row = self._row(
-            link,
-            now,
-            outcome="failed",
-            status=failed.status,
-            failure=str(failed.kind),
-            elapsed_s=failed.elapsed_s,
-        )
-        self._archive.append(row)
+        self._rows.failed(link, failed, now)
         return Settled(link, "failed", failure=failed.kind)
-
-    def _row(self, link: QueuedLink, now: float, *, outcome: str, **fields: Any) -> PageRow:
-        seq = self._counters.settled
-        self._counters.settled += 1
-        return PageRow(
-            seq=seq,
-            url=link.url,
-            host=link.host,
-            outcome=outcome,
-            score=link.score,
-            evidence=dict(zip(self._feature_names, link.evidence, strict=False)),
-            depth=link.depth,
-            parent=link.parent,
-            anchor=link.anchor,
-            found_at=link.found_at,
-            fetched_at=now,
-            policy=self._policy,
-            judge=self._judge.name,
-            **fields,
-        )
-
-
-def _is_seeds_feed(link: QueuedLink, fetched: Fetched) -> bool:
-    """Whether this is a seed's feed: sitemaps that lead to ever more sitemaps end."""
-    return link.depth == 0 and link.hops < MAX_NESTED_FEEDS and is_feed(fetched)
