@@ -10,6 +10,7 @@ from focused.crawl.aftermath import Aftermath
 from focused.crawl.apprenticeship import Apprenticeship
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import Discovery
+from focused.crawl.ending import Ending
 from focused.crawl.host_care import HostCare, host_limits
 from focused.crawl.intake import Intake
 from focused.crawl.leases import Lease, Leases
@@ -20,26 +21,16 @@ from focused.crawl.reading import Parse, Reader, Reading
 from focused.crawl.robots_errands import RobotsErrands
 from focused.crawl.running_time import RunningTime
 from focused.crawl.settling import Settling
-from focused.crawl.spending import spent
 from focused.crawl.stages import Stage, Stages
-from focused.crawl.steps import Done, Fetch, Purpose, ScoredLink, Settled, Step, Wait
+from focused.crawl.steps import Fetch, Purpose, ScoredLink, Settled, Step, Wait
 from focused.crawl.tenure import Tenure
 from focused.crawl.traps import Traps
 from focused.crawl.visits import Visits
-from focused.crawl.waiting import (
-    earlier,
-    has_long_delay,
-    hosts_resting,
-    none_in_time,
-    only_resting,
-    why_it_ends,
-    why_none_in_time,
-)
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.frontier import Frontier, NotYet, Offer
 from focused.frontier.store import StateStore
 from focused.learning.judge_in_office import JudgeInOffice
-from focused.learning.protocols import TakesTold, TopicJudge
+from focused.learning.protocols import TopicJudge
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.parameters import parameters_in
@@ -96,25 +87,13 @@ class Crawl:
         admission = Admission(topic.scope, self.counters, self._care, self.traps, nofollow=nofollow)
         self._discovery = Discovery(admission, policy.scorer, policy.ordering, self.frontier)
         self._intake = Intake(
-            topic,
-            office,
-            self._stages,
-            parse,
-            takes_told=isinstance(policy.scorer, TakesTold),
-            records=self.archive.keeps_responses,
-        )
-        rows = PageRows(
-            self.archive,
-            self.counters,
-            office,
-            policy=policy.name,
-            feature_names=policy.scorer.feature_names,
+            topic, office, policy.scorer, self._stages, parse, records=self.archive.keeps_responses
         )
         self._settling = Settling(
             topic,
             self._intake,
             tables,
-            rows,
+            PageRows(self.archive, self.counters, office, policy),
             self.counters,
             self._discovery,
             training_urls=training_urls,
@@ -133,6 +112,9 @@ class Crawl:
             self.frontier, self._care, self._leases, self.visits, self._queue_sitemap
         )
         self._running = RunningTime(self.counters)
+        self._ending = Ending(
+            topic.budget, self.frontier, self.counters, self._leases, self.robots, self._running
+        )
         self._care.resume(self.frontier.interrupted)
 
     @property
@@ -179,18 +161,18 @@ class Crawl:
         return step
 
     def _next(self, now: float) -> Step:
-        limit = self._budget_spent(now)
+        limit = self._ending.limit(now)
         if limit is not None:
-            return Wait(None) if self._leases else Done(limit)
+            return self._ending.end(limit)
         hop = self.robots.take_due(now)
         if hop is not None:
             return self._leases.open(hop)
         for _ in range(_EXCLUSIONS_PER_CALL):
             offer = self._apprenticeship.offer(now, self._patience_s)
             if offer is None:
-                return Wait(None) if self._leases else Done(why_it_ends(self.frontier))
+                return self._ending.no_link_left()
             if isinstance(offer, NotYet):
-                return self._wait(earlier(offer.until, self.robots.earliest(now)), now)
+                return self._ending.wait(offer.until, now)
             fetch = self._fetch(offer, now)
             if fetch is not None:
                 return fetch
@@ -263,24 +245,13 @@ class Crawl:
         self.archive.close()
         self._store.close()
 
-    @property
-    def hosts_resting(self) -> int:
-        """How many hosts with links are in back-off or set aside; linear in hosts."""
-        return hosts_resting(self.frontier.hosts)
-
-    @property
-    def long_delays_s(self) -> dict[str, float]:
-        """The hosts with links that ask for a crawl-delay above an hour; linear in hosts."""
-        hosts = self.frontier.hosts
-        return {host.name: host.pace.crawl_delay_s for host in hosts if has_long_delay(host)}
-
     def is_over(self, now: float) -> bool:
         """Whether nothing is left to do: no fetch under way, and no link or no budget left."""
-        if self._leases or self.robots.are_waiting:
-            return False
-        if not self.frontier.hosts.with_links or self._budget_spent(now) is not None:
-            return True
-        return self._none_in_time(now)
+        return self._ending.is_over(now)
+
+    def active_s(self, now: float) -> float:
+        """Seconds that the crawl has run, all sessions together."""
+        return self._running.so_far_s(now)
 
     def is_open(self, lease_id: int) -> bool:
         """Whether the lease waits to be settled."""
@@ -330,29 +301,6 @@ class Crawl:
     def _queue_sitemap(self, url: str, now: float) -> None:
         if self._follow_links:
             self.offer_link(url, 1.0, now)
-
-    def _wait(self, until: float | None, now: float) -> Wait | Done:
-        idle = not self._leases and not self.robots.are_waiting
-        if idle and self._none_in_time(now):
-            return Done(why_none_in_time(self.frontier))
-        return Wait(until, only_resting(self.frontier.hosts, until, now) if idle else 0)
-
-    def _none_in_time(self, now: float) -> bool:
-        hours = self.topic.budget.hours
-        left_s = float("inf") if hours is None else hours * 3600 - self.active_s(now)
-        return none_in_time(self.frontier.hosts, left_s, now)
-
-    def _budget_spent(self, now: float) -> str | None:
-        return spent(
-            self.topic.budget,
-            pages=self.counters.fetched + self._leases.pages,
-            bytes_=self.counters.bytes,
-            active_s=self.active_s(now),
-        )
-
-    def active_s(self, now: float) -> float:
-        """Seconds that the crawl has run, all sessions together."""
-        return self._running.so_far_s(now)
 
     def _commit(self, now: float) -> None:
         self._keep_counters(now)

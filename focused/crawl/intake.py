@@ -13,6 +13,7 @@ from focused.crawl.reading import Parse, Reader, Reading
 from focused.crawl.stages import Stages
 from focused.frontier.queued import QueuedLink
 from focused.learning.judge_in_office import JudgeInOffice
+from focused.learning.protocols import LinkScorer, TakesTold
 from focused.topic import Topic
 from focused.web.decode import content_type_of
 from focused.web.feeds import is_feed
@@ -30,13 +31,13 @@ class Intake:
         self,
         topic: Topic,
         office: JudgeInOffice,
+        scorer: LinkScorer,
         stages: Stages,
         parse: Parse | None,
         *,
-        takes_told: bool,
         records: bool,
     ) -> None:
-        """``parse`` stands in for the parser, unless None; the others as for :class:`Reader`."""
+        """``parse`` stands in for the parser, unless None. ``records``: there is a WARC."""
         self._scope = topic.scope
         self._office = office
         self._stages = stages
@@ -45,7 +46,7 @@ class Intake:
             max_links=topic.scope.max_links_per_page,
             robot=product_token(topic.politeness.user_agent),
         )
-        self._takes_told = takes_told
+        self._takes_told = isinstance(scorer, TakesTold)
         self._records = records
         self._reader: Reader | None = None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from focused.archive import Archive, PageRow
 from focused.crawl.counters import Counters
 from focused.crawl.discovery import link_rows
 from focused.crawl.harvest import Harvest
+from focused.crawl.policy import Policy
 from focused.frontier.queued import QueuedLink
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.web.decode import content_type_of
@@ -21,20 +21,13 @@ class PageRows:
     """Writes the rows; the caller commits."""
 
     def __init__(
-        self,
-        archive: Archive,
-        counters: Counters,
-        office: JudgeInOffice,
-        *,
-        policy: str,
-        feature_names: Sequence[str],
+        self, archive: Archive, counters: Counters, office: JudgeInOffice, policy: Policy
     ) -> None:
-        """``policy`` names what ordered the crawl, ``feature_names`` the evidence of its links."""
         self._archive = archive
         self._counters = counters
         self._office = office
-        self._policy = policy
-        self._feature_names = tuple(feature_names)
+        self._policy = policy.name
+        self._feature_names = tuple(policy.scorer.feature_names)
 
     def fetched(
         self, link: QueuedLink, fetched: Fetched, harvest: Harvest, now: float, *, training: bool

@@ -1,8 +1,8 @@
-"""What a crawl waits for, and what it leaves when it ends."""
+"""What a crawl waits for: hosts that rest."""
 
 from __future__ import annotations
 
-from focused.frontier.frontier import Frontier, Hosts
+from focused.frontier.frontier import Hosts
 from focused.frontier.host import Host
 
 LONG_DELAY_S = 3600.0
@@ -22,9 +22,9 @@ def hosts_resting(hosts: Hosts) -> int:
     return sum(1 for host in hosts if host.in_turn and host.pace.failures)
 
 
-def has_long_delay(host: Host) -> bool:
-    """Whether the host has links, and asks for a crawl-delay above :data:`LONG_DELAY_S`."""
-    return host.in_turn and host.pace.crawl_delay_s > LONG_DELAY_S
+def long_delays_s(hosts: Hosts) -> dict[str, float]:
+    """The hosts with links whose crawl-delay is above :data:`LONG_DELAY_S`. Linear in hosts."""
+    return {host.name: host.pace.crawl_delay_s for host in hosts if _has_long_delay(host)}
 
 
 def only_resting(hosts: Hosts, until: float | None, now: float) -> int:
@@ -35,7 +35,7 @@ def only_resting(hosts: Hosts, until: float | None, now: float) -> int:
     if until is None or until - now < _WORTH_TELLING_S:
         return 0
     resting = sum(
-        1 for host in hosts if has_long_delay(host) or (host.in_turn and host.pace.failures)
+        1 for host in hosts if _has_long_delay(host) or (host.in_turn and host.pace.failures)
     )
     return resting if resting == hosts.with_links else 0
 
@@ -50,23 +50,5 @@ def none_in_time(hosts: Hosts, left_s: float, now: float) -> bool:
     return not any(host.in_turn and host.pace.due_at <= now for host in hosts)
 
 
-def why_none_in_time(frontier: Frontier) -> str:
-    """The reason for the end when :func:`none_in_time`."""
-    hosts = [host for host in frontier.hosts if host.in_turn]
-    links = sum(map(frontier.count, hosts))
-    left = f"{_count(len(hosts), 'host')}, {_count(links, 'link')}"
-    return f"only hosts are left that are not due before the time budget is spent: {left}"
-
-
-def why_it_ends(frontier: Frontier) -> str:
-    """Why nothing more is to be asked for: no link is left, or links of full hosts alone."""
-    links = len(frontier)
-    if not links:
-        return "frontier is empty"
-    hosts = sum(1 for _ in frontier.hosts.full())
-    left = f"{_count(hosts, 'host')}, {_count(links, 'link')}"
-    return f"only hosts are left whose budget is spent: {left}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _has_long_delay(host: Host) -> bool:
+    return host.in_turn and host.pace.crawl_delay_s > LONG_DELAY_S

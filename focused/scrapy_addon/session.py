@@ -16,6 +16,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from focused.crawl import Crawl, Settled
 from focused.crawl.reading import Reading
+from focused.crawl.waiting import hosts_resting, long_delays_s
 from focused.errors import ConfigurationError
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
@@ -207,8 +208,8 @@ class Session:
                 self._tell(told)
 
     def _keep(self, crawl: Crawl) -> None:
-        left, resting = len(crawl.frontier), crawl.hosts_resting
-        long_delays = islice(crawl.long_delays_s.items(), _LONG_DELAYS_TOLD)
+        left, resting = len(crawl.frontier), hosts_resting(crawl.frontier.hosts)
+        long_delays = islice(long_delays_s(crawl.frontier.hosts).items(), _LONG_DELAYS_TOLD)
         if self.follow_links and not left and not crawl.counters.fetched:
             self._tell(_nothing_came(crawl))
         crawl.close(self.now())

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from focused.crawl.waiting import long_delays_s
 from focused.topic import Budget
 from focused.web.page import FailureKind
 from tests.support.simulated import FETCH_S, START, failed, moved, page, politely, raw, site, topic
@@ -100,5 +101,5 @@ def test_a_crawl_ends_when_none_is_due_in_its_time_and_tells_long_crawl_delays(s
     assert crawl.ended == f"{told}: 1 host, 2 links"
     assert crawl.now - START == pytest.approx(43_200, abs=2)
     assert crawl.crawl.is_over(crawl.now)
-    assert crawl.crawl.long_delays_s == {"slow.test": 43_200.0}
+    assert long_delays_s(crawl.crawl.frontier.hosts) == {"slow.test": 43_200.0}
     assert {wait.resting for at, wait in crawl.waited if wait.until - at > 3_600} == {1}

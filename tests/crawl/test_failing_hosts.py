@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from focused.crawl import Done, Wait
+from focused.crawl.waiting import hosts_resting
 from focused.topic import Budget
 from focused.web.page import FailureKind
 from tests.support.simulated import START, failed, moved, page, politely, site, topic
@@ -255,7 +256,7 @@ class TestAFrontierThatOnlyHoldsHostsInBackOff:
             crawl.step()
         assert not crawl.crawl.is_over(crawl.now)
         assert isinstance(crawl.crawl.next(crawl.now - 1), Wait)
-        assert crawl.crawl.hosts_resting == 1
+        assert hosts_resting(crawl.crawl.frontier.hosts) == 1
 
     def test_ends_when_the_time_is_over(self, simulate, tmp_path):
         mine = topic(tmp_path, A, budget=Budget(hours=0.5))
