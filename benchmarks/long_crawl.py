@@ -82,6 +82,8 @@ class LongCrawl:
                 return step
             elapsed_s = self._latency_s(step.url)
             outcome = self._web.answer(step.url, self.now, elapsed_s)
+            if isinstance(outcome, Fetched):
+                outcome = replace(outcome, came_at=self.now + elapsed_s)
             heapq.heappush(self._under_way, (self.now + elapsed_s, step.lease, outcome))
         return Wait(None)
 

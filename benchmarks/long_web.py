@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import xxhash
@@ -78,8 +77,7 @@ class LongWeb:
         number = _number_in(path, host.style)
         if number is None or number >= host.pages:
             return Failed(url, FailureKind.GONE, 404, elapsed_s=elapsed_s, address=host.address)
-        page = self._page(url, host, number, elapsed_s)
-        return replace(page, came_at=now + elapsed_s) if isinstance(page, Fetched) else page
+        return self._page(url, host, number, elapsed_s)
 
     def subject_of(self, url: str) -> int | None:
         """The number of a page's subject; None where there is no page."""
