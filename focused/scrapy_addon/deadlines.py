@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
+from operator import itemgetter
 
 
 class Deadlines:
@@ -32,9 +33,9 @@ class Deadlines:
     def _look(self) -> None:
         self._timer = None
         now = self._loop.time()
-        for what, (at, late) in list(self._waiting.items()):
-            if at <= now:
-                del self._waiting[what]
+        are_late = [(at, late, what) for what, (at, late) in self._waiting.items() if at <= now]
+        for _, late, what in sorted(are_late, key=itemgetter(0)):
+            if self._waiting.pop(what, None) is not None:
                 late()
         if self._waiting:
             self._look_at(min(at for at, _ in self._waiting.values()))
