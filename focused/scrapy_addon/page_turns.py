@@ -35,6 +35,11 @@ class PageTurns:
         self._to_settle: deque[tuple[Read, _Asked]] = deque()
         self._goes_on = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no page waits to be read or settled."""
+        return not (self._to_read or self._to_settle)
+
     async def read(self, fetched: Fetched) -> Read:
         """What an answer's page holds, in the turn to settle it.
 

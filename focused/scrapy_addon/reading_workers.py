@@ -31,6 +31,9 @@ LONG_BYTES = 150_000
 
 AHEAD = 32
 """Pages that wait for one process: with fewer it idles while the crawl settles those of a turn."""
+ENOUGH = 8
+"""With so many it does not idle: a crawl that has no page to settle reads the next itself."""
+
 _MOST_CHOSEN = 4
 MOST_READERS = 64
 """Processes that somebody may ask for."""
@@ -148,10 +151,13 @@ class ReadingWorkers:
         most: int | None,
         reader: Callable[[], Reader],
         clocks: Callable[[], tuple[float, float]] = _wall_and_cpu,
+        *,
+        is_idle: Callable[[], bool] = lambda: False,
     ) -> None:
         """``most`` processes from the first page on, 0 for none; None: as it pays.
 
-        ``clocks`` tell seconds gone by, and seconds of CPU of this process.
+        ``clocks`` tell seconds gone by, and seconds of CPU of this process; ``is_idle``, whether
+        this process has no page to settle or to read.
         """
         self._at_once = most is not None
         self._relieve = cores() > 1
@@ -160,6 +166,7 @@ class ReadingWorkers:
         self._workers: list[_Worker] = []
         self._beginning: asyncio.Future[None] | None = None
         self._clocks = clocks
+        self._is_idle = is_idle
         self._looked_at = clocks()
         self.most_at_once = 0
         """How many processes there were."""
@@ -202,7 +209,9 @@ class ReadingWorkers:
 
     def _has_time(self, worker: _Worker) -> bool:
         # On one core it would take the time from the crawl itself.
-        return (self._relieve or self._at_once) and worker.waiting < AHEAD
+        if not (self._relieve or self._at_once):
+            return False
+        return worker.waiting < ENOUGH or (worker.waiting < AHEAD and not self._is_idle())
 
     def close(self) -> None:
         """End all processes; what they were reading is for the crawl to read."""

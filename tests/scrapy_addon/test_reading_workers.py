@@ -14,7 +14,13 @@ import pytest
 
 from focused.crawl.reading import Reader, Reading
 from focused.scrapy_addon import reading_workers
-from focused.scrapy_addon.reading_workers import AHEAD, LONG_BYTES, ReadingWorkers, workers_for
+from focused.scrapy_addon.reading_workers import (
+    AHEAD,
+    ENOUGH,
+    LONG_BYTES,
+    ReadingWorkers,
+    workers_for,
+)
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
 from focused.web.parse import parse_page
@@ -48,9 +54,10 @@ def asked(
     most: int | None,
     ask: Callable[[ReadingWorkers], Awaitable[Any]],
     judge: WhaleJudge | None = None,
+    **given: Callable[[], bool],
 ) -> Any:
     async def run() -> Any:
-        workers = ReadingWorkers(most, reader(judge or Moody()))
+        workers = ReadingWorkers(most, reader(judge or Moody()), **given)
         try:
             return await ask(workers)
         finally:
@@ -103,6 +110,15 @@ def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
 
     found = asked(2, ask)
     assert [each is None for each in found] == [False] * 2 * AHEAD + [True] * 3
+
+
+def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late() -> None:
+    async def ask(workers: ReadingWorkers) -> list[object]:
+        pages = (page(A, text=str(n)) for n in range(ENOUGH + 3))
+        return await asyncio.gather(*map(workers.ahead, pages))
+
+    found = asked(1, ask, is_idle=lambda: True)
+    assert [each is None for each in found] == [False] * ENOUGH + [True] * 3
 
 
 def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> None:
