@@ -75,9 +75,9 @@ class Session:
         self.trouble = ""  # why the crawl did not end in order; fit for the terminal
         self.waiting = Waiting()
         self.profile = Profile()
-        self._turns = turns = PageTurns(lambda: self.crawl.reader())
+        self._turns = PageTurns(lambda: self.crawl.reader())
         self._readers = ReadingWorkers(
-            readers, lambda: self.crawl.reader(), is_idle=lambda: turns.is_idle
+            readers, lambda: self.crawl.reader(), is_idle=lambda: self._turns.is_idle
         )
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
