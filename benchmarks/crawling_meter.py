@@ -61,8 +61,8 @@ class Clock:
             self.pages = pages
             self._looks.append((pages, time.perf_counter()))
         if not self._start:
-            self._first_pages = pages
             self._start = {
+                "pages": pages,
                 "at": time.perf_counter(),
                 "cpu": cpu_s(),
                 "memory": peak_mb(),
@@ -73,7 +73,7 @@ class Clock:
         start = self._start
         result: dict[str, Any] = {
             "pages": self.pages,
-            "crawled_pages": self._looks[0][0] - self._first_pages,
+            "crawled_pages": self._looks[0][0] - start["pages"],
             "crawled_s": self._looks[0][1] - start["at"],
             "wall_s": time.perf_counter() - start["at"],
             "cpu_s": cpu_s() - start["cpu"],
