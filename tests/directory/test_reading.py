@@ -42,11 +42,11 @@ def written(path: Path, content: bytes) -> Path:
     ("name", "content", "host"),
     [
         ("a.tsv", TSV, "tsv.example"),
-        ("a.tsv.gz", gzip.compress(TSV), "tsv.example"),
+        ("a.tsv.gz", gzip.compress(TSV, mtime=0), "tsv.example"),
         ("a.jsonl", JSON, "json.example"),
         ("a.ndjson", JSON, "json.example"),
         ("content.rdf.u8", DMOZ, "dmoz.example"),
-        ("content.rdf.u8.gz", gzip.compress(DMOZ), "dmoz.example"),
+        ("content.rdf.u8.gz", gzip.compress(DMOZ, mtime=0), "dmoz.example"),
         ("deb.debian.org_dists_stable_main_Packages", INDEX, "deb.example"),
         ("samples.txt", TSV, "tsv.example"),
         ("samples.txt", b"\xef\xbb\xbf" + JSON, "json.example"),

@@ -108,7 +108,7 @@ def test_a_download_that_was_stopped_ends_with_a_whole_line() -> None:
     [
         ("gzip", RULES),
         ("deflate", RULES),
-        ("gzip", gzip.compress(RULES)[:-12]),
+        ("gzip", gzip.compress(RULES, mtime=0)[:-12]),
         ("gzip", b""),
         ("br", RULES),
         ("compress", RULES),
