@@ -84,7 +84,7 @@ class ChokingScorer(WhaleScorer):
         return super().score(visit, links)
 
 
-@pytest.mark.parametrize("broken", [{"judge": Choking()}, {"scorer": ChokingScorer()}], ids=str)
+@pytest.mark.parametrize("broken", [{"judge": Choking()}, {"scorer": ChokingScorer()}], ids=list)
 def test_a_page_that_cannot_be_digested_is_counted_and_nothing_stops(simulate, tmp_path, broken):
     web = site(
         page(A, "/choke", "/fine"),
