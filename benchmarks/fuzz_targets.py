@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from focused.recorded.warc_records import read_responses
+from focused.web.charset import encoding_of_label
 from focused.web.decode import close_empty_elements, decode, sniff_type, tame
 from focused.web.feed_entries import MAX_TITLE_CHARS, Entry, read_entries
 from focused.web.feeds import parse_feed
@@ -48,7 +49,8 @@ _TYPES = (
     "application/rss+xml",
 )
 _CHARSETS = (
-    "utf-8", "cp1252", "shift_jis", "iso2022_jp", "gb18030", "euc_kr", "big5", "koi8-r", "utf-16",
+    "utf-8", "windows-1252", "shift_jis", "iso-2022-jp", "gb18030", "euc-kr", "big5", "koi8-r",
+    "utf-16",
     "utf-7", "x-user-defined", "hz-gb-2312", "replacement", "rot13", "idna", "unicode_escape",
     "\x00",
 )
@@ -107,8 +109,8 @@ def read_feed(case: bytes, rng: random.Random) -> None:
 
 def read_bytes(case: bytes, rng: random.Random) -> None:
     """Any bytes have a type and a text."""
-    text, charset = decode(case, {"content-type": rng.choice(_TYPES)})
-    text.encode(charset, "replace")
+    _, charset = decode(case, {"content-type": rng.choice(_TYPES)})
+    assert encoding_of_label(charset) == charset
     assert "/" in sniff_type(case)
 
 
@@ -131,8 +133,7 @@ def read_charset(case: bytes, rng: random.Random) -> None:
     """Any bytes are text under any name of a charset, and are tamed."""
     told = rng.choice((*_CHARSETS, case[:20].decode("latin-1")))
     text, charset = decode(case, {"content-type": f"text/html; charset={told}"})
-    assert charset not in ("utf-7", "utf_7")
-    text.encode(charset, "replace")
+    assert encoding_of_label(charset) == charset
     close_empty_elements(tame(text))
 
 

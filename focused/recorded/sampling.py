@@ -35,6 +35,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from focused.errors import ConfigurationError
 from focused.recorded.store import RecordedResponse, RecordedWeb
 from focused.topic_file import load_topic
+from focused.web.decode import decode
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.parse import parse_page
 from focused.web.robots import RobotsRules, rules_from_fetch
@@ -171,7 +172,7 @@ def _described(category: str, response: RecordedResponse | None) -> SampledPage 
     if isinstance(page, Failed) or not page.title.strip():
         return None
     description = page.description or first_sentence(
-        extract_plain_text(response.body.decode(page.charset, "replace"), main_content=True)
+        extract_plain_text(decode(response.body, response.headers)[0], main_content=True)
     )
     return SampledPage(category, response.url, _one_line(page.title), _one_line(description))
 

@@ -10,11 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from resiliparse.parse.encoding import (
-    detect_encoding,
-    detect_mime,
-    map_encoding_to_html5,
-)
+import endec
+from resiliparse.parse.encoding import detect_mime
+
+from focused.web.charset import detect, encoding_in_content_type, encoding_in_document
 
 MAX_PARSED_BYTES = 2_000_000
 MAX_DEPTH = 1_000
@@ -22,24 +21,13 @@ MAX_TAG_CHARS = 50_000
 
 _BOMS = (
     (b"\xef\xbb\xbf", "utf-8"),
-    (b"\xff\xfe", "utf-16-le"),
-    (b"\xfe\xff", "utf-16-be"),
+    (b"\xff\xfe", "utf-16le"),
+    (b"\xfe\xff", "utf-16be"),
 )
-# What browsers mean by a label is more than Python's codec of that name has.
-_WIDER = {
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-    "iso8859-11": "cp874",
-}
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
-_DECLARED = re.compile(
-    rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)"
-    rb"|<\?xml[^>]{0,100}?encoding\s*=\s*[\"']\s*([A-Za-z0-9_.:-]+)",
-    re.IGNORECASE,
-)
-_DECLARED_WITHIN_BYTES = 4_096  # WHATWG says 1,024; real heads are longer
+_UTF_16_START = (b"\xff\xfe", b"\xfe\xff", b"<\x00?\x00x\x00", b"\x00<\x00?\x00x")
+_BEYOND_ASCII = bytes(range(0x80, 0x100))
+_JAPANESE_SHIFT = b"\x1b$"
+_UTF8_SHARE = 10  # so many characters of UTF-8 for each error
 _SAMPLE_BYTES = 16_384
 
 # Atomic groups: a run of comments must not be tried in all its divisions.
@@ -70,7 +58,7 @@ def sniff_type(body: bytes) -> str:
     ``text/html`` and ``text/plain`` among text; a type of its own for known
     binary formats; ``application/octet-stream`` for other binary.
     """
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if body.startswith(_UTF_16_START):
         return sniff_type(decode(body[:_SAMPLE_BYTES], {})[0].encode("utf-8", "replace"))
     sample = body[:_SAMPLE_BYTES].removeprefix(b"\xef\xbb\xbf")
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
@@ -89,38 +77,44 @@ def sniff_type(body: bytes) -> str:
 
 
 def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return the text of a body and the charset (a Python codec name) used for it.
+    """Return the text of a body and its encoding, named as by the Encoding Standard.
 
-    The order is WHATWG's: byte order mark, Content-Type header, declaration
-    in the document, and only then a look at the bytes. Bytes that the charset
-    cannot read become U+FFFD.
+    The order is the HTML standard's: byte order mark, Content-Type header,
+    declaration in the document. A document without any of them is UTF-8 where
+    its bytes are that, else what they look like, else windows-1252. Bytes
+    that the encoding cannot read become U+FFFD.
     """
-    for bom, name in _BOMS:
+    for bom, encoding in _BOMS:
         if body.startswith(bom):
-            return body[len(bom) :].decode(name, "replace"), name
-    charset = _declared_charset(body, headers)
-    if charset is None:
-        try:
-            return body.decode("utf-8"), "utf-8"
-        except UnicodeDecodeError:
-            charset = _known(str(detect_encoding(body, max_len=_SAMPLE_BYTES))) or "cp1252"
-    return body.decode(charset, "replace"), charset
+            return _decoded(body[len(bom) :], encoding), encoding
+    declared = encoding_in_content_type(headers.get("content-type", "")) or encoding_in_document(
+        body, is_html=content_type_of(headers) == "text/html"
+    )
+    if declared is not None:
+        return _decoded(body, declared), declared
+    if _JAPANESE_SHIFT not in body and (text := _as_utf8(body)) is not None:
+        return text, "utf-8"
+    encoding = detect(body)
+    return _decoded(body, encoding), encoding
 
 
-def _declared_charset(body: bytes, headers: Mapping[str, str]) -> str | None:
-    header = _CHARSET.search(headers.get("content-type", ""))
-    if header and (charset := _known(header[1])):
-        return charset
-    declared = _DECLARED.search(body, 0, _DECLARED_WITHIN_BYTES)
-    if declared and (charset := _known((declared[1] or declared[2]).decode("ascii"))):
-        # Who could read this declaration was not reading UTF-16.
-        return "utf-8" if charset.startswith("utf-16") else charset
-    return None
+def _decoded(body: bytes, encoding: str) -> str:
+    if encoding == "utf-8":
+        return body.decode("utf-8", "replace")
+    return endec.decode(body, encoding, errors="replace", bom="ignore")
 
 
-def _known(label: str) -> str | None:
-    charset: str | None = map_encoding_to_html5(label, False)
-    return _WIDER.get(charset or "", charset)
+def _as_utf8(body: bytes) -> str | None:
+    """Return a body's text if it is UTF-8, a few errors or a cut end aside."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = body.decode("utf-8", "replace")
+        if error.end == len(body) and error.reason == "unexpected end of data":
+            return text
+    errors = text.count("\N{REPLACEMENT CHARACTER}")
+    others = len(text) - len(body.translate(None, _BEYOND_ASCII)) - errors
+    return text if others > _UTF8_SHARE * errors else None
 
 
 # Elements that the parser closes by itself, or that never hold anything.

@@ -98,7 +98,8 @@ class Page:
     ``text`` is the visible text, boilerplate included; ``headings`` the texts
     of h1 to h3. ``canonical`` (as the page says, in its head or its Link header)
     and ``refresh`` are absolute URLs or None.
-    ``language`` is an ISO 639-1 code or ``""`` when unknown. ``noindex`` and
+    ``language`` is an ISO 639-1 code or ``""`` when unknown, ``charset`` an
+    encoding as the Encoding Standard names it, in lower case. ``noindex`` and
     ``nofollow`` join meta robots and X-Robots-Tag, and so does
     ``unavailable_after``, in seconds since the epoch.
     """

@@ -97,7 +97,7 @@ def resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | None]:
     """Return a function that normalises the links of one page against its ``base``.
 
     The same as ``normalise(url, base)`` and faster: what depends on the base
-    is done once. ``charset`` is the page's (a Python codec): letters in a
+    is done once. ``charset`` is the page's (:mod:`focused.web.charset`): letters in a
     link's query are sent in it, as browsers do
     (:func:`focused.web.query_encoding.encode_query`).
     """

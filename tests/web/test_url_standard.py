@@ -36,17 +36,17 @@ def test_each_part_escapes_what_its_set_has(raw: str, path_and_query: str) -> No
 @pytest.mark.parametrize(
     ("charset", "letters", "escaped"),
     [
-        ("cp1251", "дом", "%E4%EE%EC"),
-        ("cp1252", "é€", "%E9%80"),
-        ("cp1252", "aд", "a%26%231076%3B"),  # what the charset lacks, as a reference
-        ("cp932", "表", "%95\\"),  # a trail byte may be an ASCII character
-        ("cp932", "①～¥−", "%87@%81`\\%81|"),
-        ("euc_jp", "～－", "%A1%C1%A1%DD"),
-        ("iso2022_jp", "あ", "%1B$B$%22%1B(B"),
-        ("iso2022_jp", "\x0ea\x1b", "%26%2365533%3Ba%26%2365533%3B"),  # no shifts from outside
+        ("windows-1251", "дом", "%E4%EE%EC"),
+        ("windows-1252", "é€", "%E9%80"),
+        ("windows-1252", "aд", "a%26%231076%3B"),  # what the charset lacks, as a reference
+        ("shift_jis", "表", "%95\\"),  # a trail byte may be an ASCII character
+        ("shift_jis", "①～¥−", "%87@%81`\\%81|"),
+        ("euc-jp", "～－", "%A1%C1%A1%DD"),
+        ("iso-2022-jp", "あ", "%1B$B$%22%1B(B"),
+        ("iso-2022-jp", "\x0ea\x1b", "%26%2365533%3Ba%26%2365533%3B"),  # no shifts from outside
         ("gb18030", "中", "%D6%D0"),
         ("gb18030", "\ue5e5", "%26%2358853%3B"),
-        ("utf-16-le", "é", "%C3%A9"),  # the output encoding of UTF-16 is UTF-8
+        ("utf-16le", "é", "%C3%A9"),  # the output encoding of UTF-16 is UTF-8
         ("utf-8", "é", "%C3%A9"),
     ],
 )
