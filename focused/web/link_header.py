@@ -1,4 +1,7 @@
-"""Link headers (RFC 8288), as far as a crawl heeds them: the canonical link (RFC 6596)."""
+"""Headers that lead to other pages: Link (RFC 8288) and Refresh.
+
+Of Link headers the canonical link (RFC 6596) is read. Meta elements with ``http-equiv=refresh`` have the same value as the Refresh header.
+"""
 
 from __future__ import annotations
 
@@ -27,3 +30,27 @@ def canonical_in(header: str) -> str | None:
         if "canonical" in told.get("rel", "").lower().split() and "anchor" not in told:
             return str(target).strip() or None
     return None
+
+
+_SPACE = "\t\n\f\r "
+_REFRESH = re.compile(
+    rf"[{_SPACE}]*+(?:[0-9]++|(?=\.))[0-9.]*+(?:\Z|(?=[{_SPACE};,])[{_SPACE}]*+[;,]?[{_SPACE}]*+)"
+)
+_URL_EQUALS = re.compile(rf"url[{_SPACE}]*+=[{_SPACE}]*+", re.IGNORECASE)
+
+
+def refresh_target(value: str) -> str | None:
+    """Return the URL of a Refresh header or meta element as it stands there.
+
+    ``""`` when the page itself is meant, None when the value has no effect.
+    These are the HTML standard's shared declarative refresh steps (section
+    4.2.5.3). Never raises.
+    """
+    time = _REFRESH.match(value)
+    if time is None:
+        return None
+    rest = value[time.end() :]
+    if equals := _URL_EQUALS.match(rest):
+        rest = rest[equals.end() :]
+    quote = rest[:1]
+    return rest[1:].partition(quote)[0] if quote and quote in "\"'" else rest

@@ -25,7 +25,7 @@ from focused.web.decode import (
 )
 from focused.web.feeds import is_feed, parse_feed
 from focused.web.link_blocks import group_by_block
-from focused.web.link_header import canonical_in
+from focused.web.link_header import canonical_in, refresh_target
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
 from focused.web.robots_tags import read_tags
 from focused.web.surroundings import MAX_RELATIONS, Surroundings, is_nofollow, relations
@@ -40,7 +40,6 @@ _MIN_DETECTED_CHARS = 200
 _DETECTED_FROM_CHARS = 4_000
 _MAX_LANGUAGE_RANK = 1_000  # resiliparse: above 1,200 it is usually wrong
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?![A-Za-z])")
-_REFRESH = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+url\s*+=\s*+[\"']?\s*+([^\"']+)", re.IGNORECASE)
 
 
 def parse_page(
@@ -103,7 +102,8 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     text = found.text()
     links, links_cut = _links(walk.links, found, fetched.url, resolve, max_links)
     tags = read_tags(fetched.headers.get("x-robots-tag", ""), walk.told_robots, robot)
-    refresh = walk.refresh or fetched.headers.get("refresh", "")
+    refresh = refresh_target(fetched.headers.get("refresh", ""))
+    refresh = refresh_target(walk.refresh) if refresh is None else refresh
     canonical = walk.canonical or canonical_in(fetched.headers.get("link", ""))
     return Page(
         url=fetched.url,
@@ -200,9 +200,8 @@ def _links(
     return tuple(links), cut
 
 
-def _refresh_target(refresh: str, url: str, resolve: Resolve) -> str | None:
-    match = _REFRESH.match(refresh)
-    target = resolve(match[1].strip()) if match else None
+def _refresh_target(refresh: str | None, url: str, resolve: Resolve) -> str | None:
+    target = resolve(refresh) if refresh else None
     return target if target != resolver(url)("") else None
 
 

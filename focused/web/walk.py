@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborNode
 
+from focused.web.link_header import refresh_target
 from focused.web.robots_tags import ALL_ROBOTS
 
 MAX_TITLE_CHARS = 500
@@ -246,8 +247,10 @@ class Walk:
             self.meta.setdefault(name, content)
             if name in self._robot_names and len(self.told_robots) < _MAX_TOLD_ROBOTS:
                 self.told_robots.append(content)
-        elif get(attributes, "http-equiv").strip().lower() == "refresh":
-            self.refresh = self.refresh or content
+        elif get(attributes, "http-equiv").strip().lower() == "refresh" and (
+            not self.refresh and refresh_target(content) is not None
+        ):
+            self.refresh = content
 
     def _on_base(self, node: LexborNode) -> None:
         self.base = self.base or get(node.attributes, "href")

@@ -1,4 +1,4 @@
-"""The canonical link of a Link header (RFC 6596, RFC 8288)."""
+"""Link headers (RFC 6596, RFC 8288), Refresh headers and meta elements (HTML standard)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.link_header import canonical_in
+from focused.web.link_header import canonical_in, refresh_target
 from focused.web.page import Fetched, Page
 from focused.web.parse import parse_page
 
@@ -53,3 +53,84 @@ def test_what_the_page_itself_says_goes_before_its_header() -> None:
     page = parse_page(Fetched(URL, 200, headers, body))
     assert isinstance(page, Page)
     assert page.canonical == "http://a.test/head"
+
+
+# Refresh
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0; url=/new",
+        "0;URL=/new",
+        "0, url=/new",
+        "0 url=/new",
+        "0;\turl\n=\f/new",
+        " \r7  ,  Url  =  /new",
+        "0; /new",
+        "0,/new",
+        "0 /new",
+        "0; '/new'",
+        '0; url="/new"',
+        "0; url='/new'and more",
+        "1.5..;url=/new",
+        ".5; url=/new",
+        ".; url=/new",
+    ],
+)
+def test_a_refresh_names_its_target(value: str) -> None:
+    assert refresh_target(value) == "/new"
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        ("0; url=/it's", "/it's"),
+        ("0; /it's", "/it's"),
+        ('0; url="/it\'s"', "/it's"),
+        ("0; url='/new", "/new"),
+        ("0; url /new", "url /new"),
+        ("0; url/new", "url/new"),
+        ("0; ur=/new", "ur=/new"),
+        ("0;; url=/new", "; url=/new"),
+        ("0 x; url=/new", "x; url=/new"),
+        ("0; url=url=/new", "url=/new"),
+        ("0; url=' /new '", " /new "),
+    ],
+)
+def test_what_is_no_quote_and_no_url_sign_belongs_to_the_target(value: str, target: str) -> None:
+    assert refresh_target(value) == target
+
+
+@pytest.mark.parametrize("value", ["5", "5;", "5 , ", "0; url=", "0;url=''"])
+def test_a_refresh_without_a_target_is_of_the_page_itself(value: str) -> None:
+    assert refresh_target(value) == ""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("", "/new", "url=/new", "; url=/new", "+0; url=/new", "-1;url=/new", "0x; url=/new"),
+        *("1e0; url=/new", "1url=/new", "0'/new'", "\v0;url=/new"),
+        "\N{ARABIC-INDIC DIGIT ONE}; url=/new",
+    ],
+)
+def test_a_refresh_without_a_time_has_no_effect(value: str) -> None:
+    assert refresh_target(value) is None
+
+
+def refresh_of(html: str, header: str = "") -> str | None:
+    headers = {"content-type": "text/html", "refresh": header}
+    page = parse_page(Fetched(URL, 200, headers, html.encode()))
+    assert isinstance(page, Page)
+    return page.refresh
+
+
+def test_the_first_refresh_that_has_an_effect_counts_and_the_header_comes_first() -> None:
+    metas = "".join(
+        f'<meta http-equiv=refresh content="{value}">' for value in ("url=/no", "0; /it's", "0;/2")
+    )
+    assert refresh_of(metas + "x") == "http://a.test/it's"
+    assert refresh_of(metas + "x", "url=/no") == "http://a.test/it's"
+    assert refresh_of(metas + "x", "0; /header") == "http://a.test/header"
+    assert refresh_of("<meta http-equiv=refresh content=9>" + metas + "x") is None
