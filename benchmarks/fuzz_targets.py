@@ -179,7 +179,7 @@ def read_words(case: bytes, rng: random.Random) -> None:
 def read_entries_alone(case: bytes, rng: random.Random) -> None:
     """Entries come to an end, each of a bounded size."""
     text = case.decode(rng.choice(("utf-8", "latin-1", "utf-16-le")), "replace")
-    for entry in read_entries(text, Entry()):
+    for entry in read_entries(text, Entry(), URL):
         assert len(entry.title) <= MAX_TITLE_CHARS
         f"{entry.url}{entry.summary}".encode()
 

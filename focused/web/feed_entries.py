@@ -1,6 +1,8 @@
 """The entries of sitemaps, RSS and Atom, read as a stream of bounded size.
 
-No tree is built: a few kilobytes of gzip can hold millions of elements.
+No tree is built: a few kilobytes of gzip can hold millions of elements. Only
+the children of an entry that have its own namespace are read, so that the
+images, sources and languages of an entry are not taken for the entry itself.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import unescape
-from typing import Any
+from typing import Any, NamedTuple
 
 from lxml import etree
+
+from focused.web.url import normalise
 
 MAX_ELEMENTS = 1_000_000
 """Of one feed; what comes later is not read. A full sitemap (50,000 URLs) has 250,000."""
@@ -21,31 +25,78 @@ SUMMARY_CHARS = 2_000
 
 _KEPT_CHARS = 8_000  # of one element's text; as long as a link may be before it is normalised
 _CHUNK_CHARS = 65_536
-_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
+_MAX_OPEN = 100  # containers and entries; broken feeds nest entries, hostile ones millions
+
+_XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+_ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_PARENTS_OF_ENTRIES = {
+    "url": frozenset({"urlset"}),
+    "sitemap": frozenset({"sitemapindex"}),
+    "item": frozenset({"channel", "RDF", "rss", "item"}),  # broken feeds leave items open
+    "entry": frozenset({"feed", "entry"}),
+}
 _SUMMARIES = frozenset({"description", "summary", "content", "encoded"})
-_READ = _SUMMARIES | {"loc", "link", "guid", "title"}
-_MARKUP = re.compile(r"<[^<>]{0,1000}>")
+_OF_ENTRIES = _SUMMARIES | {"loc", "link", "guid", "title"}
+_OF_CHANNELS = frozenset({"title", "description", "subtitle", "tagline"})
+_TEXTS = _SUMMARIES | _OF_CHANNELS
+_ATOM = frozenset({"feed", "entry"})
+_HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
+_ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
+_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+
+# fmt: off
+_INLINE = frozenset({
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "dfn", "em", "font", "i",
+    "ins", "kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "tt", "u", "var",
+})
+# fmt: on
+_HIDDEN = frozenset({"script", "style", "template", "noscript", "iframe"})
+_NOT_NAME = r"(?=[\s/>])"
+_REST_OF_TAG = r"""(?:[^>"']++|"[^"]*+"|'[^']*+'|["'])*+>?"""
+# What an HTML tokenizer takes for markup: "x < 5" has none. Each repetition is possessive, and
+# what is not closed reaches to the end, so that no text takes more than linear time.
+_MARKUP = re.compile(
+    rf"<(?P<hidden>{'|'.join(sorted(_HIDDEN))}){_NOT_NAME}{_REST_OF_TAG}"
+    rf".*?(?:</(?P=hidden){_NOT_NAME}{_REST_OF_TAG}|\Z)"
+    rf"|<!--.*?(?:-->|\Z)|</?(?P<name>[a-z][^\s/>]*+){_REST_OF_TAG}|<[!/?][^>]*+>?",
+    re.IGNORECASE | re.DOTALL,
+)
 # libxml2 lets these pass, and lxml then breaks off.
 _SURROGATE = re.compile(r"&#(?:[xX]0{0,20}[dD][89a-fA-F][0-9a-fA-F]{2}|0{0,20}5[5-7][0-9]{3});")
 
 
 @dataclass(slots=True)
 class Entry:
-    """What one entry of a feed says; ``url`` as it stands there."""
+    """What one entry of a feed says; its URLs are absolute and normalised.
+
+    ``fallback_url`` counts when there is no ``url``: that of a permanent guid,
+    of a link to another format than HTML, or of content that stands elsewhere.
+    """
 
     url: str = ""
-    permalink: str = ""
+    fallback_url: str = ""
     title: str = ""
     summary: str = ""
 
 
-def read_entries(xml: str, channel: Entry) -> Iterator[Entry]:
+class _Open(NamedTuple):
+    """An element that has begun and whose children matter. ``entry`` is what they belong to."""
+
+    namespace: str
+    name: str
+    base: str
+    entry: Entry
+
+
+def read_entries(xml: str, channel: Entry, url: str) -> Iterator[Entry]:
     """Yield the entries in order; what stands outside of them goes to ``channel``.
 
-    ``xml`` begins at the root. Never raises: XML that breaks off gives the
-    entries before the break, the last one if its URL is whole.
+    ``xml`` begins at the root; ``url`` is the document's own. Never raises: XML
+    that breaks off gives the entries before the break, the last one if its URL
+    is whole.
     """
-    reader = _Reader(channel)
+    reader = _Reader(channel, url)
     target: Any = reader  # lxml's stubs want all optional methods
     parser = etree.XMLParser(
         target=target,
@@ -73,16 +124,19 @@ def read_entries(xml: str, channel: Entry) -> Iterator[Entry]:
 
 
 class _Reader:
-    """Takes the parser's events; keeps the entry it is in, and one element's text."""
+    """Takes the parser's events; keeps the elements it is in, and one element's text."""
 
-    def __init__(self, channel: Entry) -> None:
+    def __init__(self, channel: Entry, url: str) -> None:
         self.left = MAX_ELEMENTS
         self._channel = channel
-        self._entry: Entry | None = None
+        self._url = url
+        self._open: list[_Open] = []
         self._done: list[Entry] = []
+        self._skipped = 0  # depth below an element whose content does not matter
         self._name = ""  # of the element whose text is being kept
         self._attributes: Mapping[str, str] = {}
         self._depth = 0  # below that element
+        self._hidden = 0  # the depth at which a script or style began, 0: none
         self._pieces: list[str] = []
         self._chars = 0
 
@@ -93,69 +147,150 @@ class _Reader:
 
     def break_off(self) -> None:
         """Nothing comes after this; an entry that has begun is as good as what is known of it."""
-        if self._entry is not None and self._entry.url:
-            self._done.append(self._entry)
-            self._entry = None
+        while self._open:
+            self._close(self._open.pop(), needs_url=True)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """An element begins."""
         self.left -= 1
-        name = tag.rpartition("}")[2]
         if self._name:
-            self._depth += 1
-            self._keep(" " if self._name in _SUMMARIES else "")
-        elif name in _ENTRIES:
-            self._entry = Entry()
-        elif name in _READ:
+            self._start_within(tag.rpartition("}")[2].lower())
+        elif self._skipped:
+            self._skipped += 1
+        else:
+            namespace, _, name = tag.rpartition("}")
+            self._start_child(namespace[1:], name, tag, attributes)
+
+    def _start_within(self, name: str) -> None:
+        self._depth += 1
+        if name in _HIDDEN and not self._hidden:
+            self._hidden = self._depth
+        if self._name in _TEXTS and name not in _INLINE:
+            self._keep(" ")
+
+    def _start_child(
+        self, namespace: str, name: str, tag: str, attributes: Mapping[str, str]
+    ) -> None:
+        parent = self._open[-1] if self._open else None
+        if parent is None:
+            self._begin(namespace, name, attributes, self._channel)
+        elif self._is_entry(name, namespace, parent) and len(self._open) < _MAX_OPEN:
+            self._begin(namespace, name, attributes, Entry())
+        elif name == "channel" and parent.name in ("rss", "RDF"):
+            self._begin(namespace, name, attributes, self._channel)
+        elif tag == _ENCODED or (
+            namespace == parent.namespace
+            and name in (_OF_CHANNELS if parent.entry is self._channel else _OF_ENTRIES)
+        ):
             self._name, self._attributes = name, attributes
-            self._depth, self._chars = 0, 0
+            self._depth, self._hidden, self._chars = 0, 0, 0
             self._pieces.clear()
+        else:
+            self._skipped = 1
+
+    def _is_entry(self, name: str, namespace: str, parent: _Open) -> bool:
+        return parent.name in _PARENTS_OF_ENTRIES.get(name, ()) and (
+            namespace == parent.namespace or parent.namespace == _RDF
+        )
+
+    def _begin(
+        self, namespace: str, name: str, attributes: Mapping[str, str], entry: Entry
+    ) -> None:
+        if self._open:
+            outer = self._open[-1]
+            if outer.entry is not self._channel:  # left open: the next entry ends it
+                self._close(outer, needs_url=True)
+                self._open[-1] = outer._replace(entry=self._channel)
+        base = self._base(attributes)
+        self._open.append(_Open(namespace, name, base, entry))
+
+    def _base(self, attributes: Mapping[str, str]) -> str:
+        base = self._open[-1].base if self._open else self._url
+        told = attributes.get(_XML_BASE)
+        return (normalise(told, base) if told else None) or base
 
     def data(self, text: str) -> None:
         """Text, or a piece of it; a link's is its own alone, not its children's."""
-        if self._name and (self._depth == 0 or self._name in _SUMMARIES or self._name == "title"):
+        if self._name and not self._hidden and (self._depth == 0 or self._name in _TEXTS):
             self._keep(text)
 
     def end(self, tag: str) -> None:
         """An element ends."""
-        if self._depth:
-            self._depth -= 1
-        elif self._name:
-            _read(
-                self._name,
-                "".join(self._pieces),
-                self._attributes,
-                self._channel if self._entry is None else self._entry,
-            )
-            self._name = ""
-        elif self._entry is not None and tag.rpartition("}")[2] in _ENTRIES:
-            self._done.append(self._entry)
-            self._entry = None
+        if self._name:
+            if self._depth:
+                if self._hidden == self._depth:
+                    self._hidden = 0
+                self._depth -= 1
+            else:
+                self._read()
+                self._name = ""
+        elif self._skipped:
+            self._skipped -= 1
+        elif self._open:
+            self._close(self._open.pop())
 
     def close(self) -> None:
         """The document ends."""
+
+    def _close(self, element: _Open, *, needs_url: bool = False) -> None:
+        entry = element.entry
+        if entry is not self._channel and (entry.url or not needs_url):
+            self._done.append(entry)
 
     def _keep(self, text: str) -> None:
         if text and self._chars < _KEPT_CHARS:
             self._pieces.append(text[:_KEPT_CHARS])
             self._chars += len(text)
 
+    def _read(self) -> None:
+        """Put what the element says where it belongs; the first of a kind counts."""
+        parent, name, attributes = self._open[-1], self._name, self._attributes
+        entry, text = parent.entry, "".join(self._pieces)
+        if name in ("loc", "link"):
+            self._read_link(entry, text.strip())
+        elif name == "guid":
+            if attributes.get("isPermaLink") != "false" and _ABSOLUTE.match(text.strip()):
+                entry.fallback_url = entry.fallback_url or self._resolved(text.strip())
+        elif name == "title":
+            entry.title = entry.title or self._text(text, parent)[:MAX_TITLE_CHARS]
+        elif name == "content" and "src" in attributes:
+            entry.fallback_url = entry.fallback_url or self._resolved(attributes["src"])
+        else:
+            entry.summary = entry.summary or self._text(text, parent)
 
-def _read(name: str, text: str, attributes: Mapping[str, str], into: Entry) -> None:
-    stripped = text.strip()
-    if name == "loc" or (name == "link" and stripped):
-        into.url = into.url or stripped
-    elif name == "link" and attributes.get("rel", "alternate") == "alternate":
-        into.url = into.url or attributes.get("href", "")
-    elif name == "guid" and attributes.get("isPermaLink") != "false":
-        into.permalink = stripped
-    elif name == "title":
-        into.title = into.title or _plain(text)[:MAX_TITLE_CHARS]
-    elif name in _SUMMARIES:
-        into.summary = into.summary or _plain(text)
+    def _read_link(self, entry: Entry, text: str) -> None:
+        if text:
+            entry.url = entry.url or self._resolved(text)
+        elif self._attributes.get("rel", "alternate").strip().lower() in _ALTERNATE:
+            url = self._resolved(self._attributes.get("href", ""))
+            if self._attributes.get("type", "").partition(";")[0].strip().lower() in _HTML_TYPES:
+                entry.url = entry.url or url
+            else:
+                entry.fallback_url = entry.fallback_url or url
+
+    def _resolved(self, href: str) -> str:
+        return normalise(href, self._base(self._attributes)) or "" if href else ""
+
+    def _text(self, text: str, parent: _Open) -> str:
+        """Return a title or summary as a reader sees it."""
+        if parent.name in _ATOM:
+            kind = self._attributes.get("type", "text").partition(";")[0].strip().lower()
+            is_xml = kind.endswith("xml") or kind == "xhtml"
+            # Atom 0.3 has a mode besides: what is not escaped is XML.
+            if self._attributes.get("mode") == "base64" or (
+                kind not in ("text", "html") and not kind.startswith("text/") and not is_xml
+            ):
+                return ""
+            if kind not in ("html", "text/html") or self._attributes.get("mode") == "xml":
+                return " ".join(text[: 2 * SUMMARY_CHARS].split())[:SUMMARY_CHARS]
+        return _plain(text)
 
 
-def _plain(markup: str) -> str:
-    """Return the text of an entry's title or summary, which may be escaped HTML."""
-    text = _MARKUP.sub(" ", unescape(markup[: 2 * SUMMARY_CHARS]))
+def _plain(html: str) -> str:
+    """Return the text of HTML that was escaped."""
+    text = unescape(_MARKUP.sub(_instead_of_tag, html[: 2 * SUMMARY_CHARS]))
     return " ".join(text.split())[:SUMMARY_CHARS]
+
+
+def _instead_of_tag(markup: re.Match[str]) -> str:
+    return "" if (markup["name"] or "").lower() in _INLINE else " "

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from focused.web.decode import content_type_of, decode
 from focused.web.feed_entries import Entry, read_entries
 from focused.web.page import Fetched, Link, Page
+from focused.web.robots_tags import read_tags
 from focused.web.url import normalise
 
 MAX_FEED_LINKS = 50_000  # as many as a sitemap may have
@@ -36,24 +37,26 @@ def is_feed(fetched: Fetched) -> bool:
     return _kind(fetched, _unpack(fetched.body, _START_BYTES)) is not None
 
 
-def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS) -> Page | None:
+def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "") -> Page | None:
     """Return a sitemap (XML or text, gzipped or not), RSS or Atom feed as a page.
 
     None when it is nothing of the kind. Never raises: a feed that breaks off
     gives the entries before the break. A sitemap has links and no text.
+    ``robot`` is the product token that X-Robots-Tag may speak to.
     """
     kind = _kind(fetched, _unpack(fetched.body, _START_BYTES))
     if kind is None:
         return None
     text = decode(_unpack(fetched.body, MAX_FEED_BYTES), fetched.headers)[0]
     if kind == "text":
-        lines = (Entry(line.strip()) for line in text.split("\n"))
-        return _page(fetched.url, kind, Entry(), lines, max_links)
+        lines = (Entry(normalise(line.strip()) or "") for line in text.split("\n"))
+        return _page(fetched, kind, Entry(), lines, max_links, robot)
     channel = Entry()
     root = _ROOT.match(text)
     # What declares entities stands before the root, and is not read.
-    entries = read_entries(text[root.start("root") :] if root else text, channel)
-    return _page(fetched.url, kind, channel, entries, max_links)
+    xml = text[root.start("root") :] if root else text
+    entries = read_entries(xml, channel, fetched.url)
+    return _page(fetched, kind, channel, entries, max_links, robot)
 
 
 def _unpack(body: bytes, max_bytes: int) -> bytes:
@@ -79,17 +82,22 @@ def _kind(fetched: Fetched, start: bytes) -> str | None:
     return "text" if lines and all(map(_URL_LINE.fullmatch, lines)) else None
 
 
-def _page(url: str, kind: str, channel: Entry, entries: Iterator[Entry], max_links: int) -> Page:
+def _page(
+    fetched: Fetched,
+    kind: str,
+    channel: Entry,
+    entries: Iterator[Entry],
+    max_links: int,
+    robot: str,
+) -> Page:
     found: dict[str, Entry] = {}
-    own_url = normalise(url)
+    own_url = normalise(fetched.url)
     cut = 0
     for entry in entries:
+        target = entry.url or entry.fallback_url
         if len(found) >= max_links:
-            cut += bool(entry.url or entry.permalink)
-            continue
-        href = entry.url or entry.permalink
-        target = normalise(href, url) if href else None
-        if target is not None and target != own_url:
+            cut += bool(target)
+        elif target and target != own_url:
             found.setdefault(target, entry)
     last = max(1, len(found) - 1)
     links = tuple(
@@ -99,8 +107,18 @@ def _page(url: str, kind: str, channel: Entry, entries: Iterator[Entry], max_lin
     says = [channel.title, channel.summary]
     says += [text for entry in found.values() for text in (entry.title, entry.summary)]
     text = " ".join(" ".join(says).split())[:_MAX_TEXT_CHARS]
-    title, description = channel.title, channel.summary
-    return Page(url, title, description=description, text=text, links=links, links_cut=cut)
+    tags = read_tags(fetched.headers.get("x-robots-tag", ""), (), robot)
+    return Page(
+        url=fetched.url,
+        title=channel.title,
+        description=channel.summary,
+        text=text,
+        links=links,
+        links_cut=cut,
+        noindex=tags.noindex,
+        nofollow=tags.nofollow,
+        unavailable_after=tags.unavailable_after,
+    )
 
 
 def _words(summary: str) -> str:

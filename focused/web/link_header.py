@@ -1,6 +1,7 @@
 """Headers that lead to other pages: Link (RFC 8288) and Refresh.
 
-Of Link headers the canonical link (RFC 6596) is read. Meta elements with ``http-equiv=refresh`` have the same value as the Refresh header.
+Of Link headers the canonical link (RFC 6596) is read. Meta elements with
+``http-equiv=refresh`` have the same value as the Refresh header.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def parse_page(
     body = fetched.body[:MAX_PARSED_BYTES]
     if not body.strip():
         return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty")
-    if is_feed(fetched) and (feed := parse_feed(fetched)) is not None and feed.links:
+    if is_feed(fetched) and (feed := parse_feed(fetched, robot=robot)) and feed.links:
         return feed
     seen_type = sniff_type(body)
     if not seen_type.startswith("text/") and not seen_type.endswith("xml"):

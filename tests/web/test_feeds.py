@@ -259,3 +259,269 @@ def test_the_elements_of_a_summary_are_parted_and_are_no_links() -> None:
         "<div><p>one</p><p>two</p><link href='/2'/></div></content></entry></feed>"
     )
     assert [(link.url[-2:], link.context) for link in page.links] == [("/1", "one two")]
+
+
+# What belongs to an entry
+
+
+ATOM_NS = "xmlns='http://www.w3.org/2005/Atom'"
+
+
+def rss(item: str, attributes: str = "") -> str:
+    return f"<rss version='2.0' {attributes}><channel><title>News</title>{item}</channel></rss>"
+
+
+def atom(entry: str, attributes: str = "") -> str:
+    return f"<feed {ATOM_NS} {attributes}><title>News</title>{entry}</feed>"
+
+
+def sitemap(url: str) -> str:
+    return (
+        "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
+        " xmlns:image='http://www.google.com/schemas/sitemap-image/1.1'"
+        " xmlns:video='http://www.google.com/schemas/sitemap-video/1.1'"
+        " xmlns:news='http://www.google.com/schemas/sitemap-news/0.9'"
+        f" xmlns:xhtml='http://www.w3.org/1999/xhtml'>{url}</urlset>"
+    )
+
+
+OWN = "<title>Own</title><link>http://a.com/own</link>"
+OTHER = "<title>Other</title><link>http://a.com/other</link><url>http://a.com/x.png</url>"
+MODULES = (
+    "xmlns:media='http://search.yahoo.com/mrss/' xmlns:dc='http://purl.org/dc/elements/1.1/'"
+    " xmlns:atom='http://www.w3.org/2005/Atom'"
+    " xmlns:content='http://purl.org/rss/1.0/modules/content/'"
+)
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        rss(f"<item><image>{OTHER}</image>{OWN}</item>"),
+        rss(f"<image>{OTHER}</image><textInput>{OTHER}</textInput><item>{OWN}</item>"),
+        rss(f"<item><source url='http://a.com/other'>Other</source>{OWN}</item>"),
+        rss(f"<item><enclosure url='http://a.com/x.mp3' type='audio/mpeg'/>{OWN}</item>"),
+        rss(
+            f"<item><media:title>Other</media:title><dc:title>Other</dc:title>{OWN}</item>", MODULES
+        ),
+        rss(f"<item><media:group><title>Other</title></media:group>{OWN}</item>", MODULES),
+        rss(f"<item><atom:link rel='self' href='http://a.com/self'/>{OWN}</item>", MODULES),
+        rss(f"<item><guid>http://a.com/guid</guid>{OWN}</item>"),
+        rss(f"<item><comments>http://a.com/other</comments>{OWN}</item>"),
+        rss(f"<item>{OWN}</item>", "xmlns='http://backend.userland.com/rss2'"),
+        f"<rss version='0.91'><channel><item>{OWN}</item></channel></rss>",
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"
+        " xmlns='http://my.netscape.com/rdf/simple/0.9/'>"
+        f"<channel>{OTHER}</channel><image>{OTHER}</image><item>{OWN}</item></rdf:RDF>",
+    ],
+)
+def test_an_rss_item_is_what_its_own_elements_say(xml: str) -> None:
+    assert [(link.url, link.anchor) for link in feed(xml).links] == [("http://a.com/own", "Own")]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<source><title>Other</title><link href='http://a.com/other'/></source>{}",
+        "<author><name>A</name><uri>http://a.com/other</uri></author>{}",
+        "<link rel='self' href='http://a.com/other'/>{}",
+        "<link rel='enclosure' href='http://a.com/other'/>{}",
+        "<link rel='alternate' type='application/json' href='http://a.com/other'/>{}",
+        "<content src='http://a.com/other' type='text/html'/>{}",
+        "<x:title xmlns:x='http://a.com/x'>Other</x:title>{}",
+    ],
+)
+def test_an_atom_entry_is_what_its_own_elements_say(entry: str) -> None:
+    own = "<title>Own</title><link rel='alternate' type='text/html' href='http://a.com/own'/>"
+    (link,) = feed(atom(f"<entry>{entry.format(own)}</entry>")).links
+    assert (link.url, link.anchor) == ("http://a.com/own", "Own")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<link type='application/pdf' href='http://a.com/own'/>",
+        "<content src='http://a.com/own' type='text/html'/>",
+        "<link rel=' Alternate' href='http://a.com/own'/>",
+        "<link rel='http://www.iana.org/assignments/relation/alternate' href='http://a.com/own'/>",
+    ],
+)
+def test_an_atom_entry_without_a_plain_link_leads_where_its_content_is(entry: str) -> None:
+    assert urls(feed(atom(f"<entry>{entry}</entry>"))) == ["http://a.com/own"]
+
+
+def test_atom_0_3_is_read() -> None:
+    page = feed(
+        "<feed version='0.3' xmlns='http://purl.org/atom/ns#'>"
+        "<title>T</title><tagline>Of it</tagline>"
+        "<entry><title mode='escaped' type='text/html'>&lt;i&gt;One&lt;/i&gt; &amp;amp; two</title>"
+        "<link rel='alternate' href='http://a.com/1'/></entry></feed>"
+    )
+    assert [(link.url, link.anchor) for link in page.links] == [("http://a.com/1", "One & two")]
+    assert (page.title, page.description) == ("T", "Of it")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<image:image><image:loc>http://a.com/x.png</image:loc></image:image>",
+        "<image:image><loc>http://a.com/x.png</loc></image:image>",
+        "<xhtml:link rel='alternate' hreflang='de' href='http://a.com/de'/>",
+        "<video:video><video:content_loc>http://a.com/x.mp4</video:content_loc></video:video>",
+        "<news:news><news:title>Other</news:title></news:news>",
+        "<lastmod>2024-01-01</lastmod>",
+    ],
+)
+def test_what_extends_a_sitemap_is_not_its_url(before: str) -> None:
+    page = feed(sitemap(f"<url>{before}<loc>http://a.com/own</loc></url>"))
+    assert urls(page) == ["http://a.com/own"]
+
+
+def test_an_item_that_is_not_closed_ends_where_the_next_begins() -> None:
+    page = feed(rss("<item><link>http://a.com/1</link><item><link>http://a.com/2</link></item>"))
+    assert urls(page) == ["http://a.com/1", "http://a.com/2"]
+
+
+@pytest.mark.parametrize("guid", ["42", "tag:a.com:42", "a.com/42"])
+def test_a_guid_that_is_no_url_is_no_link(guid: str) -> None:
+    assert urls(feed(rss(f"<item><title>x</title><guid>{guid}</guid></item>"))) == []
+
+
+# Relative URLs
+
+
+def test_links_are_relative_to_the_nearest_xml_base() -> None:
+    page = feed(
+        atom(
+            "<entry><link href='1'/></entry>"
+            "<entry xml:base='sub/'><link href='2'/></entry>"
+            "<entry xml:base='sub/'><link xml:base='/top/' href='3'/></entry>"
+            "<entry xml:base='mailto:x'><link href='4'/></entry>",
+            "xml:base='http://b.com/x/'",
+        )
+    )
+    assert urls(page) == [
+        "http://b.com/x/1",
+        "http://b.com/x/sub/2",
+        "http://b.com/top/3",
+        "http://b.com/x/4",
+    ]
+
+
+def test_an_xml_base_of_rss_and_of_sitemaps_counts_too() -> None:
+    page = feed(rss("<item xml:base='y/'><link>z</link></item>", "xml:base='http://b.com/x/'"))
+    assert urls(page) == ["http://b.com/x/y/z"]
+    assert urls(feed(rss("<item><link>z</link></item>"))) == ["https://example.org/z"]
+
+
+# Titles and summaries
+
+
+@pytest.mark.parametrize(
+    ("escaped", "text"),
+    [
+        ("if x &lt; 5 and y &gt; 3", "if x < 5 and y > 3"),
+        ("if x &amp;lt; 5 and y &amp;gt; 3", "if x < 5 and y > 3"),
+        ("<![CDATA[if x < 5 and y > 3]]>", "if x < 5 and y > 3"),
+        ("&lt;3 &lt;- &lt;= &lt;&lt;", "<3 <- <= <<"),
+        ("<![CDATA[<p>One<p>two]]>", "One two"),
+        ("<![CDATA[<b>J</b>ohn<br/>Doe]]>", "John Doe"),
+        ("<![CDATA[<a title='x > y' href=\"z\">One</a>]]>", "One"),
+        ("<![CDATA[<p>One<script>if (a < b) bad()</script > two]]>", "One two"),
+        ("<![CDATA[One<STYLE type=x>p { color: red }</STYLE>]]>", "One"),
+        ("<![CDATA[One<script>never closed]]>", "One"),
+        ("<![CDATA[One<!-- <p>no --> two<!doctype x>]]>", "One two"),
+        ("<![CDATA[<scripts>One</scripts>]]>", "One"),
+        ("One &amp;amp; only", "One & only"),
+        ("<p>One</p><script>bad()</script><style>p{}</style><p>t<b>w</b>o</p>", "One two"),
+    ],
+)
+def test_an_rss_text_is_what_a_reader_of_its_html_sees(escaped: str, text: str) -> None:
+    (link,) = feed(
+        rss(
+            f"<item><link>/1</link><title>{escaped}</title><description>{escaped}</description></item>"
+        )
+    ).links
+    assert (link.anchor, link.context) == (text, text)
+
+
+def test_encoded_content_is_a_summary_by_its_namespace() -> None:
+    item = "<item><link>/1</link>{}<content:encoded>&lt;p&gt;All of it</content:encoded></item>"
+    assert feed(rss(item.format(""), MODULES)).links[0].context == "All of it"
+    described = item.format("<description>Short</description>")
+    assert feed(rss(described, MODULES)).links[0].context == "Short"
+
+
+@pytest.mark.parametrize(
+    ("element", "text"),
+    [
+        ("<title>if a&lt;b and c&gt;d</title>", "if a<b and c>d"),
+        (
+            "<title type='text'>The &lt;b&gt; element &amp;amp; others</title>",
+            "The <b> element &amp; others",
+        ),
+        (
+            "<title type='html'>The &lt;b&gt;bold&lt;/b&gt; &amp;amp; others</title>",
+            "The bold & others",
+        ),
+        ("<title type='html'>The &amp;lt;b&gt; element</title>", "The <b> element"),
+        (
+            "<title type='xhtml'><x:div xmlns:x='http://www.w3.org/1999/xhtml'>A<x:b>b</x:b>"
+            " &lt;b&gt;</x:div></title>",
+            "Ab <b>",
+        ),
+        ("<title type='TEXT/HTML; charset=utf-8'>&lt;b&gt;bold</title>", "bold"),
+    ],
+)
+def test_an_atom_title_is_text_html_or_xhtml_as_it_says(element: str, text: str) -> None:
+    (link,) = feed(atom(f"<entry><link href='/1'/>{element}</entry>")).links
+    assert link.anchor == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<content type='html'>&lt;p>One&lt;script>no()&lt;/script>&lt;/p></content>", "One"),
+        ("<content type='xhtml'><p>One</p><script>no()</script><p>two</p></content>", "One two"),
+        ("<content type='image/png'>aGVsbG8=</content>", ""),
+        ("<content type='application/xml'><p>One</p><x>two</x></content>", "One two"),
+        ("<content type='text/plain'>&lt;b&gt;</content>", "<b>"),
+        ("<summary>Short</summary><content>Long</content>", "Short"),
+    ],
+)
+def test_an_atom_summary_is_read_by_its_type(content: str, text: str) -> None:
+    (link,) = feed(atom(f"<entry><link href='/1'/>{content}</entry>")).links
+    assert link.context == text
+
+
+def test_the_subtitle_of_an_atom_feed_is_its_description() -> None:
+    subtitle = "<subtitle type='html'>All &lt;i&gt;of&lt;/i&gt; it</subtitle>"
+    page = feed(atom(f"{subtitle}<entry><link href='/1'/></entry>"))
+    assert (page.title, page.description) == ("News", "All of it")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "&lt;a ",
+        "&lt;a '",
+        '&lt;script&gt;"',
+        "&lt;!--",
+        "&lt;script&gt;&lt;/scrip",
+        "<![CDATA[<]]>",
+    ],
+)
+def test_markup_made_to_hurt_is_read_like_any_other(piece: str) -> None:
+    item = f"<item><link>/1</link><description>{piece * 500}</description></item>"
+    page = parse_feed(response(rss(item * 20)))
+    assert page is not None
+
+
+def test_what_a_feeds_header_asks_of_robots_is_heard() -> None:
+    headers = {
+        "content-type": "text/xml",
+        "x-robots-tag": "otherbot: nofollow, focusedbot: noindex",
+    }
+    page = parse_page(Fetched(URL, 200, headers, RSS.encode()), robot="FocusedBot")
+    assert isinstance(page, Page)
+    assert (page.noindex, page.nofollow) == (True, False)
