@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.opening import opened_session
 from focused.labelling.serving import serve
 from focused.labelling.terminal import Terminal
@@ -27,7 +28,8 @@ def run_labelling(
     with opened_session(where, labels, _progress) as session:
         click.echo(f"Labels go to {session.subject.labels}", err=True)
         if terminal:
-            Terminal(session, clock=time.time).run()
+            with BoundedReader() as reader:
+                Terminal(session, clock=time.time, reader=reader).run()
         else:
             serve(
                 session,

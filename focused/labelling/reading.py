@@ -1,16 +1,20 @@
-"""A page for people to look at: its readable text, and the original made harmless.
+"""The two views of a crawled page that people look at: its main text, and its sanitised HTML.
 
-The original is shown in a frame that may do nothing: the answer's headers forbid scripts,
-forms and all requests. What would ask for something in ways that no header
-reaches (links, prefetching, refreshing) is taken out besides.
+``nh3`` keeps an allowlist of elements that hold text and drops all others. No attribute that can
+hold a URL, a style or a script is kept, and no element whose content is not ordinary HTML (SVG,
+MathML, raw text), so the result means the same to every HTML parser.
+
+Both functions take time that grows with the square of the input for some input;
+:class:`focused.labelling.bounded_reading.BoundedReader` runs them with a deadline.
 """
 
 from __future__ import annotations
 
+import html
 import re
 
+import nh3
 from resiliparse.extract.html2text import extract_plain_text
-from selectolax.lexbor import LexborHTMLParser
 
 from focused.web.decode import MAX_PARSED_BYTES, decode, tame
 from focused.web.page import Fetched
@@ -18,42 +22,64 @@ from focused.web.page import Fetched
 MAX_TEXT_CHARS = 20_000
 """Nobody reads more to say yes or no."""
 
-_ACTIVE = (
-    "script, link, meta, base, iframe, frame, frameset, object, embed, applet, portal, "
-    "fencedframe, audio, video, source, track, template"
+MAX_ORIGINAL_CHARS = 2_000_000
+"""Of sanitised HTML. Escaping makes some input five times as long."""
+
+ORIGINAL_STYLE = (
+    "html{background:#fff;color:#222;font:16px/1.5 system-ui,sans-serif}"
+    "body{margin:1rem;overflow-wrap:anywhere}pre{white-space:pre-wrap}"
+    "table{border-collapse:collapse}td,th{padding:.1em .5em;text-align:start;vertical-align:top}"
 )
-_ASKING = (
-    "action", "background", "data", "formaction", "href", "ping", "poster", "src", "srcset",
-    "srcdoc", "xlink:href",
-)  # fmt: skip
-_STYLE = (
-    "<style>html{background:#fff;color:#222;font:16px/1.5 system-ui,sans-serif}"
-    "body{margin:1rem;overflow-wrap:anywhere}pre{overflow:auto}img{display:none}</style>"
+"""The only style sheet of an original. Its policy allows it by this text's hash."""
+
+# fmt: off
+_ELEMENTS = {
+    "abbr", "address", "article", "aside", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite",
+    "code", "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure",
+    "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "i", "ins", "kbd",
+    "li", "main", "mark", "nav", "ol", "p", "pre", "q", "rp", "rt", "ruby", "s", "samp", "section",
+    "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th",
+    "thead", "time", "tr", "u", "ul", "var", "wbr",
+}
+_DROPPED_WITH_CONTENT = {
+    "applet", "audio", "canvas", "datalist", "embed", "iframe", "noembed", "noframes", "noscript",
+    "object", "script", "select", "style", "svg", "template", "textarea", "title", "video",
+}
+# fmt: on
+_CLEANER = nh3.Cleaner(
+    tags=_ELEMENTS,
+    clean_content_tags=_DROPPED_WITH_CONTENT,
+    attributes={
+        "*": {"dir", "lang"},
+        "td": {"colspan", "rowspan"},
+        "th": {"colspan", "rowspan"},
+    },
+    url_schemes=set(),
+    link_rel=None,
 )
 
 
 def readable_text(fetched: Fetched) -> str:
     """The main text, paragraphs kept, at most :data:`MAX_TEXT_CHARS`; empty when there is none."""
-    html = _html(fetched)
-    text = extract_plain_text(html, main_content=True, alt_texts=False)
+    markup = _html(fetched)
+    text = extract_plain_text(markup, main_content=True, alt_texts=False)
     if len(text) < 200:  # the heuristic found no article: everything that is visible
-        text = extract_plain_text(html, main_content=False, alt_texts=False)
-    text = re.sub(r"[^\S\n]*\n(?:[^\S\n]*\n)+", "\n\n", text).strip()
+        text = extract_plain_text(markup, main_content=False, alt_texts=False)
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    text = re.sub(r"\n{3,}", "\n\n", text).strip()
     return text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]} …"
 
 
-def harmless_original(fetched: Fetched) -> bytes:
-    """The page's own HTML in UTF-8, without what runs, loads or leads anywhere."""
-    tree = LexborHTMLParser(_html(fetched))
-    for node in tree.css(_ACTIVE):
-        node.decompose()
-    for node in tree.css("*"):
-        for name in node.attributes:
-            if name.lower() in _ASKING or name.lower().startswith("on"):
-                del node.attrs[name]
-    return f"<!doctype html><meta charset=utf-8>{_STYLE}{tree.html or ''}".encode(
-        "utf-8", "replace"
-    )
+def sanitised_html(fetched: Fetched) -> str:
+    """The page's own HTML, without what runs, loads or links; for :func:`original_document`."""
+    return _CLEANER.clean(_html(fetched))[:MAX_ORIGINAL_CHARS]
+
+
+def original_document(sanitised: str, problem: str = "") -> bytes:
+    """The document that shows ``sanitised`` HTML, with ``problem`` above it."""
+    told = f"<p role=alert><strong>{html.escape(problem)}</strong></p>" if problem else ""
+    head = f"<!doctype html><meta charset=utf-8><title>Original</title><style>{ORIGINAL_STYLE}"
+    return f"{head}</style><body>{told}{sanitised}".encode("utf-8", "replace")
 
 
 def _html(fetched: Fetched) -> str:

@@ -4,18 +4,23 @@ Who may speak to it: who has the token. It stands behind ``#`` in the address th
 terminal shows, so that no server, log or referrer ever sees it; the page keeps it for its
 own window and sends it as a header with each request. There is no cookie, so nothing that
 another site makes a browser send is believed. Requests by another host name are refused
-(a name that was rebound to this machine), and the answers' headers let nothing but this
+(a name that was rebound to this machine), and so are those that a browser says come from
+another site. The answers' headers let nothing but this
 page's own script run.
 
-A page that was crawled is shown under an address that tells nothing else, in a frame that
-may run, send and load nothing.
+A page that was crawled is shown under an address that tells nothing else, in a frame: sanitised
+(:mod:`focused.labelling.reading`), and under a policy that forbids it to run, load, send and
+navigate.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import hashlib
 import hmac
 import ipaddress
+import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
@@ -23,8 +28,9 @@ from typing import Any
 
 from aiohttp import web
 
-from focused.errors import LabelError
-from focused.labelling.reading import harmless_original, readable_text
+from focused.errors import FocusedError, LabelError
+from focused.labelling.bounded_reading import BoundedReader, Prepared
+from focused.labelling.reading import ORIGINAL_STYLE, original_document
 from focused.labelling.session import Session, Shown
 from focused.labelling.views import label_view, page_view, session_view, standing_view
 
@@ -38,9 +44,24 @@ _FILES = {
     "/label.js": ("label.js", "text/javascript"),
     "/label.css": ("label.css", "text/css"),
 }
+_NO_FEATURE = ", ".join(
+    f"{name}=()"
+    for name in (
+        "accelerometer", "autoplay",
+        "browsing-topics", "camera", "clipboard-read", "clipboard-write",
+        "display-capture", "encrypted-media", "fullscreen", "gamepad", "geolocation", "gyroscope",
+        "hid", "identity-credentials-get", "idle-detection",
+        "keyboard-map", "local-fonts", "magnetometer", "microphone", "midi", "otp-credentials",
+        "payment", "picture-in-picture", "private-state-token-issuance",
+        "publickey-credentials-create", "publickey-credentials-get",
+        "screen-wake-lock", "serial", "storage-access", "usb", "window-management",
+        "xr-spatial-tracking",
+    )
+)  # fmt: skip
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": _NO_FEATURE,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -49,10 +70,13 @@ _HEADERS = {
 }
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_STYLE_HASH = base64.b64encode(hashlib.sha256(ORIGINAL_STYLE.encode()).digest()).decode()
 _ORIGINAL_POLICY = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    f"sandbox; default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'; webrtc 'block'"
 )
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -62,12 +86,16 @@ Clock = Callable[[], float]
 class LabelServer:
     """Answers for one :class:`Session`. ``token`` is what the page must present.
 
-    ``clock`` gives seconds since the epoch. ``host`` is the address it is served at.
+    ``clock`` gives seconds since the epoch. ``host`` is the address it is served at. The caller
+    closes ``reader``.
     """
 
-    def __init__(self, session: Session, clock: Clock, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, session: Session, reader: BoundedReader, clock: Clock, host: str = "127.0.0.1"
+    ) -> None:
         self.token = secrets.token_urlsafe(32)
         self._session = session
+        self._reader = reader
         self._clock = clock
         self._host = host
         self._used_at = clock()
@@ -91,15 +119,19 @@ class LabelServer:
             response = await handler(request)
         except web.HTTPException as error:
             response = web.json_response({"error": error.text}, status=error.status)
+        except (FocusedError, OSError) as error:
+            response = web.json_response({"error": str(error)}, status=500)
         for name, value in _HEADERS.items():
             response.headers[name] = value
         response.headers.setdefault("Content-Security-Policy", _PAGE_POLICY)
         return response
 
     def _check(self, request: web.Request) -> None:
-        """Refuse other names of this host, and the API without the token."""
+        """Refuse other names of this host, other sites, and the API without the token."""
         if not self._is_our_name(request.host):
             raise web.HTTPForbidden(text=f"{request.host} is no name of this page")
+        if request.path not in _FILES and _is_from_another_site(request):
+            raise web.HTTPForbidden(text="Another site asks for this.")
         if not request.path.startswith("/api/"):
             return
         given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
@@ -123,7 +155,7 @@ class LabelServer:
         return True
 
     async def _state(self, request: web.Request) -> web.Response:
-        return web.json_response(self._view())
+        return web.json_response(await self._view())
 
     async def _label(self, request: web.Request) -> web.Response:
         said = await _json(request)
@@ -136,14 +168,14 @@ class LabelServer:
             self._session.answer(url, verdict, category, self._clock())
         except LabelError as error:
             raise web.HTTPConflict(text=str(error)) from error
-        return web.json_response(self._view())
+        return web.json_response(await self._view())
 
     async def _undo(self, request: web.Request) -> web.Response:
         try:
             self._session.undo(self._clock())
         except LabelError as error:
             raise web.HTTPConflict(text=str(error)) from error
-        return web.json_response(self._view())
+        return web.json_response(await self._view())
 
     async def _original(self, request: web.Request) -> web.Response:
         """The crawled page of a key; the key is the token of this one page."""
@@ -152,9 +184,10 @@ class LabelServer:
             request.match_info["key"].encode("utf-8", "replace"), self._key_of(shown).encode()
         ):
             raise web.HTTPNotFound(text="This page is not the one that is shown.")
-        fetched = self._session.crawled.response(shown.page)
+        crawled = self._session.crawled
+        found = await asyncio.to_thread(self._reader.original, crawled, shown.page)
         return web.Response(
-            body=harmless_original(fetched) if fetched else b"",
+            body=original_document(found.content, found.problem),
             content_type="text/html",
             charset="utf-8",
             headers={"Content-Security-Policy": _ORIGINAL_POLICY},
@@ -163,20 +196,25 @@ class LabelServer:
     def _key_of(self, shown: Shown) -> str:
         return hmac.new(self._key, shown.page.url.encode(), hashlib.sha256).hexdigest()
 
-    def _view(self) -> Mapping[str, Any]:
+    async def _view(self) -> Mapping[str, Any]:
         shown, last = self._session.current(), self._session.last
         view: dict[str, Any] = session_view(self._session.subject)
         view["page"] = None
-        if shown is not None:
-            fetched = self._session.crawled.response(shown.page)
-            view["page"] = page_view(
-                shown,
-                text=readable_text(fetched) if fetched else "",
-                original=f"/original/{self._key_of(shown)}",
-            )
         view["last"] = label_view(last) if last else None
         view["standing"] = standing_view(self._session.standing())
+        if shown is not None:
+            crawled = self._session.crawled
+            text: Prepared = await asyncio.to_thread(self._reader.text, crawled, shown.page)
+            view["page"] = page_view(shown, text, original=f"/original/{self._key_of(shown)}")
         return view
+
+
+def _is_from_another_site(request: web.Request) -> bool:
+    """Whether the browser says so; other clients need the token all the same."""
+    origin = request.headers.get("Origin")
+    if origin is not None and origin.partition("://")[2] != request.host:
+        return True
+    return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
 async def _file(request: web.Request) -> web.Response:
@@ -190,7 +228,8 @@ async def _json(request: web.Request) -> dict[str, Any]:
         raise web.HTTPUnsupportedMediaType(text="Send JSON.")
     try:
         value = await request.json()
-    except (ValueError, RecursionError) as error:
+        json.dumps(value, ensure_ascii=False).encode()  # refuses half a surrogate pair
+    except (ValueError, LookupError, RecursionError) as error:
         raise web.HTTPBadRequest(text="This is no JSON.") from error
     if not isinstance(value, dict):
         raise web.HTTPBadRequest(text="Send a JSON object.")

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from focused.archive import WARC_FILE
 from focused.errors import FocusedError, LabelError
+from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.crawled import CrawledPages, read_crawled
 from focused.labelling.pool import TeachingPool, teaching_pool
 from focused.labelling.server import Clock, LabelServer
@@ -35,8 +36,9 @@ def serve(
     ``ready`` is called with the address, token included, once it is served. Port 0 takes a
     free one. Raises :class:`LabelError` when the port is taken.
     """
-    server = LabelServer(session, clock, host)
-    asyncio.run(_serve(server, session, ready, host, port))
+    with BoundedReader() as reader:
+        server = LabelServer(session, reader, clock, host)
+        asyncio.run(_serve(server, session, ready, host, port))
 
 
 async def _serve(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from focused.errors import LabelError
-from focused.labelling.reading import readable_text
+from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.session import Session, Shown
 from focused.labelling.views import REASONS
 from focused.labels.estimate import share_words
@@ -27,9 +27,11 @@ class Terminal:
         session: Session,
         *,
         clock: Callable[[], float],
+        reader: BoundedReader,
         read_key: Callable[[], str] = click.getchar,
     ) -> None:
         self._session = session
+        self._reader = reader
         self._clock = clock
         self._read_key = read_key
         self._screen = 0
@@ -38,8 +40,8 @@ class Terminal:
     def run(self) -> None:
         """Show page after page until ``q``, Ctrl-C, the end of input, or of the pages."""
         while (shown := self._session.current()) is not None:
-            fetched = self._session.crawled.response(shown.page)
-            screens = _screens(readable_text(fetched) if fetched else "")
+            text = self._reader.text(self._session.crawled, shown.page)
+            screens = _screens("\n\n".join(filter(None, (text.problem, text.content))))
             self._screen = 0
             while self._session.current() == shown:
                 self._print(shown, screens)
@@ -88,7 +90,7 @@ class Terminal:
             f"{standing.skipped} skipped  |  precision {share_words(standing.precision)}  |  "
             f"harvest {share_words(standing.harvest)}"
         )
-        click.secho(self._told, dim=True)
+        click.secho(_clean(self._told), dim=True)
         click.secho(_clean(shown.page.title or shown.page.url), bold=True)
         click.echo(_clean(shown.page.url))
         click.secho(_reason(shown), dim=True)
@@ -113,7 +115,7 @@ def _reason(shown: Shown) -> str:
 def _told(label: Label) -> str:
     said = f"{label.verdict}, {label.category}" if label.category else label.verdict
     model = "" if label.relevance is None else f" The classifier gave it {label.relevance:.2f}."
-    return _clean(f"You said {said}: {label.title or label.url}.{model}")
+    return f"You said {said}: {label.title or label.url}.{model}"
 
 
 def _screens(text: str) -> list[str]:

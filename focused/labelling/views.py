@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from focused.labelling.bounded_reading import Prepared
 from focused.labelling.session import Shown, Standing
 from focused.labelling.subject import Subject
 from focused.labels.estimate import Share
@@ -29,14 +30,15 @@ def session_view(subject: Subject) -> dict[str, Any]:
     }
 
 
-def page_view(shown: Shown, *, text: str, original: str) -> dict[str, Any]:
+def page_view(shown: Shown, text: Prepared, *, original: str) -> dict[str, Any]:
     """A page to be labelled; of one that is the judge's, nothing that would sway the answer."""
     hidden = shown.role == "judge"
     return {
         "url": shown.page.url,
         "host": shown.page.host,
         "title": shown.page.title,
-        "text": text,
+        "text": text.content,
+        "problem": text.problem,
         "original": original,
         "role": shown.role,
         "reason": REASONS[shown.reason],

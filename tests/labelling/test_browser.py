@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from focused.labelling import server
+from focused.labelling.bounded_reading import BoundedReader, Prepared
 from focused.labels.label_file import LabelFile, read_labels
 from focused.labels.roles import judges_lot
 from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
@@ -271,26 +272,30 @@ def hostile_crawl(folder: Path, elsewhere: Outside) -> None:
     write_crawl(folder, pages=12, bodies={url: html})
 
 
-@pytest.mark.parametrize("made_harmless", [True, False])
+@pytest.mark.parametrize("sanitised", [True, False])
 def test_a_hostile_page_runs_nothing_asks_for_nothing_and_reaches_nothing(
     window: Any,
     elsewhere: Outside,
     tmp_path: Path,
     labels: Path,
-    made_harmless: bool,
+    sanitised: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without being made harmless it is the frame and its headers alone that hold."""
+    """Without sanitising it is the frame and its headers alone that hold."""
     hostile_crawl(tmp_path, elsewhere)
-    if not made_harmless:
-        monkeypatch.setattr(server, "harmless_original", lambda fetched: fetched.body)
+    if not sanitised:
+        raw = Prepared(HOSTILE.replace("OUT", elsewhere.origin))
+        monkeypatch.setattr(BoundedReader, "original", lambda *_: raw)
     with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
         visit(window, at.address)
         assert "bad.example" in text(window, "url")
         window.switch_to.frame("original")
         until(window, lambda: "Whales." in window.page_source)
-        window.find_element("id", "leave").click()
-        window.find_element("id", "send").click()
+        pressable = window.find_elements("css selector", "a, button, input, form, iframe")
+        assert bool(pressable) is not sanitised
+        if not sanitised:
+            window.find_element("id", "leave").click()
+            window.find_element("id", "send").click()
         window.switch_to.default_content()
         press(window, "n")
         assert window.current_url == f"{at.origin}/"

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from focused.errors import StateError
+from focused.labelling.bounded_reading import BoundedReader, Prepared
+from focused.labelling.crawled import CrawledPage, CrawledPages
 from focused.labelling.server import IDLE_S, TOKEN_HEADER
-from focused.labels.label_file import read_labels
-from tests.support.label_pages import Served
-from tests.support.labelled_crawls import CATEGORIES
+from focused.labelling.session import Session
+from focused.labels.label_file import LabelFile, read_labels
+from tests.support.label_pages import Served, served
+from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 
 class Answer:
@@ -125,6 +132,8 @@ def test_this_machines_own_names_are_served(page: Served, host: str) -> None:
         (b'{"url": "https://h0.example/0", "verdict": "yes", "category": 1}', 400),
         (b'{"url": "https://h0.example/0", "verdict": "yes", "category": "Top/X"}', 409),
         (b'{"url": "https://elsewhere.example/", "verdict": "yes"}', 409),
+        (b'{"url": "\\ud800", "verdict": "yes"}', 400),
+        (b'{"url": "https://h0.example/0", "verdict": "yes", "category": "\\ud800"}', 400),
         (b"\xff", 400),
         (b" " * 20_000, 413),
         (b"[" * 10_000, 400),
@@ -145,6 +154,102 @@ def test_a_form_of_another_site_is_no_label(page: Served, labels: Path) -> None:
     assert read_labels(labels) == ()
 
 
+def test_a_body_in_an_unknown_charset_is_refused(page: Served) -> None:
+    kind = "application/json; charset=none-such"
+    answer = ask(page, "/api/label", b"{}", Content_Type=kind)
+    assert (answer.status, answer.json["error"]) == (400, "This is no JSON.")
+
+
+def test_a_huge_body_is_refused_before_it_is_read(page: Served) -> None:
+    with socket.create_connection(page.origin.removeprefix("http://").split(":"), 10) as raw:
+        raw.sendall(
+            b"POST /api/label HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            + f"{TOKEN_HEADER}: {page.token}\r\nContent-Length: 9000000000\r\n\r\n".encode()
+            + b" " * 20_000
+        )
+        assert raw.recv(12) == b"HTTP/1.1 413"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:1"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+)
+def test_what_another_origin_makes_a_browser_send_is_refused_even_with_the_token(
+    page: Served, labels: Path, sent: dict[str, str]
+) -> None:
+    shown = ask(page, "/api/state").json["page"]
+    said = {"url": shown["url"], "verdict": "yes"}
+    assert ask(page, "/api/label", said, **sent).status == 403
+    assert ask(page, shown["original"], token="", **sent).status == 403
+    assert read_labels(labels) == ()
+
+
+def test_the_pages_own_requests_are_of_its_origin(page: Served) -> None:
+    own = {"Origin": page.origin, "Sec_Fetch_Site": "same-origin"}
+    assert ask(page, "/api/state", **own).status == 200
+    assert ask(page, "/", Sec_Fetch_Site="none").status == 200
+    assert ask(page, "/", Sec_Fetch_Site="cross-site").status == 200  # the address, as a link
+
+
+def test_a_label_that_cannot_be_written_is_told(
+    page: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StateError("the pages that were labelled cannot be kept: No space left on device")
+
+    shown = ask(page, "/api/state").json["page"]
+    monkeypatch.setattr(Session, "answer", full)
+    answer = ask(page, "/api/label", {"url": shown["url"], "verdict": "yes"})
+    assert answer.status == 500
+    assert "No space left" in answer.json["error"]
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
+    tmp_path: Path, labels: Path
+) -> None:
+    """Preparing waits until a second request was answered."""
+    asked, answered = threading.Event(), threading.Event()
+
+    class Slow(BoundedReader):
+        def text(self, crawled: CrawledPages, page: CrawledPage) -> Prepared:
+            asked.set()
+            assert answered.wait(30)
+            return Prepared("Krill.")
+
+    write_crawl(tmp_path, pages=4)
+    with (
+        LabelFile(labels) as file,
+        served(session(tmp_path, file), Slow()) as at,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        waiting = pool.submit(ask, at, "/api/state")
+        assert asked.wait(30)
+        assert ask(at, "/label.js").status == 200
+        answered.set()
+        assert waiting.result().json["page"]["text"] == "Krill."
+
+
+def test_what_could_not_be_prepared_is_told(tmp_path: Path, labels: Path) -> None:
+    class Failing(BoundedReader):
+        def text(self, crawled: CrawledPages, page: CrawledPage) -> Prepared:
+            return Prepared("", "Too <slow>.")
+
+        original = text
+
+    write_crawl(tmp_path, pages=4)
+    with LabelFile(labels) as file, served(session(tmp_path, file), Failing()) as at:
+        shown = ask(at, "/api/state").json["page"]
+        assert shown["problem"] == "Too <slow>."
+        assert b"Too &lt;slow&gt;." in ask(at, shown["original"]).body
+
+
 def test_only_the_pages_own_script_may_run(page: Served) -> None:
     policy = ask(page, "/").headers["Content-Security-Policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -161,6 +266,8 @@ def test_the_original_may_run_send_and_load_nothing(page: Served) -> None:
     rules = answer.headers["Content-Security-Policy"].split("; ")
     assert "sandbox" in rules
     assert "default-src 'none'" in rules
+    assert "frame-ancestors 'self'" in rules
+    assert "unsafe-inline" not in answer.headers["Content-Security-Policy"]
     assert not any(rule.startswith(("script-src", "img-src", "connect-src")) for rule in rules)
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
 
@@ -178,4 +285,6 @@ def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
         assert headers["Cache-Control"] == "no-store"
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["X-DNS-Prefetch-Control"] == "off"
+        assert "camera=()" in headers["Permissions-Policy"]
         assert "default-src 'none'" in headers["Content-Security-Policy"]

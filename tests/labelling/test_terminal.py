@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import LabelError
+from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.terminal import Terminal
 from focused.labels.label_file import LabelFile
 from focused.labels.roles import judges_lot
@@ -30,7 +31,9 @@ def play(folder: Path, file: LabelFile, keys: str | list[str]) -> None:
         except StopIteration:
             raise EOFError from None
 
-    Terminal(session(folder, file), clock=lambda: 7.0, read_key=read_key).run()
+    with BoundedReader() as reader:
+        asked = session(folder, file)
+        Terminal(asked, clock=lambda: 7.0, reader=reader, read_key=read_key).run()
 
 
 def test_keys_label_undo_and_categorise(tmp_path: Path, file: LabelFile) -> None:
@@ -57,9 +60,11 @@ def test_without_a_terminal_it_says_so(tmp_path: Path, file: LabelFile) -> None:
     def no_terminal() -> str:
         raise OSError(6, "No such device or address")
 
-    asked = Terminal(session(tmp_path, file), clock=lambda: 7.0, read_key=no_terminal)
-    with pytest.raises(LabelError, match="no terminal"):
-        asked.run()
+    with BoundedReader() as reader:
+        asked = session(tmp_path, file)
+        terminal = Terminal(asked, clock=lambda: 7.0, reader=reader, read_key=no_terminal)
+        with pytest.raises(LabelError, match="no terminal"):
+            terminal.run()
 
 
 @pytest.mark.parametrize("end", ["q", "\x03", "\x04", ""])
@@ -107,13 +112,14 @@ def test_long_pages_are_turned_over_and_back(
     assert [line.split()[1] for line in shown] == ["1", "2", "3", "4", "3"]
 
 
+@pytest.mark.parametrize("keys", ["yq", "yuq"])
 def test_a_page_cannot_steer_the_terminal(
-    tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str], keys: str
 ) -> None:
     url = next(u for u in (f"https://b.example/{n}" for n in range(9_999)) if judges_lot(u) < 1e-3)
     html = "<title>\x1b]0;taken\x07</title><p>\x1b[2J\x9b31m whales \u202e sdrawkcab</p>"
     write_crawl(tmp_path, pages=3, bodies={url: html})
-    play(tmp_path, file, "yq")
+    play(tmp_path, file, keys)
     out = capsys.readouterr().out.replace("\x1b[2J\x1b[1;1H", "")
     assert "whales" in out
     assert "\x1b]" not in out

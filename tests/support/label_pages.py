@@ -7,14 +7,16 @@ import importlib.util
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 from aiohttp import web
 
+from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.server import LabelServer
 from focused.labelling.session import Session
 
@@ -47,10 +49,11 @@ class Served:
 
 
 @contextmanager
-def served(session: Session) -> Iterator[Served]:
+def served(session: Session, reader: BoundedReader | None = None) -> Iterator[Served]:
     """Serve ``session`` at a free port until the block is left."""
     clock = Clock()
-    server = LabelServer(session, clock)
+    reader = reader or BoundedReader()
+    server = LabelServer(session, reader, clock)
     loop = asyncio.new_event_loop()
     runner = web.AppRunner(server.application(), access_log=None)
 
@@ -69,6 +72,7 @@ def served(session: Session) -> Iterator[Served]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
+        reader.close()
 
 
 @dataclass
@@ -126,8 +130,10 @@ def tools() -> tuple[str, str]:
 
 
 @contextmanager
-def chromium(start: Callable[[], tuple[str, str]] = tools, *, dark: bool = False) -> Iterator:  # type: ignore[type-arg]
-    """A headless Chromium, driven by Selenium; nothing is downloaded."""
+def chromium(
+    start: Callable[[], tuple[str, str]] = tools, *, dark: bool = False, more: Sequence[str] = ()
+) -> Iterator[Any]:
+    """A headless Chromium, driven by Selenium; nothing is downloaded. ``more`` are arguments."""
     browser, driver = start()
     from selenium import webdriver
 
@@ -140,6 +146,7 @@ def chromium(start: Callable[[], tuple[str, str]] = tools, *, dark: bool = False
         f"--window-size={WINDOW[0]},{WINDOW[1]}",
         "--hide-scrollbars",
         *(["--blink-settings=preferredColorScheme=0"] if dark else []),
+        *more,
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

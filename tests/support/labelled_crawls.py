@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -47,10 +48,12 @@ def write_crawl(
         good = seq % 2 == 0
         relevance = (0.6 + 0.4 * (seq % 7) / 7) if good else 0.5 * (seq % 5) / 5
         fetched = Fetched(url, 200, {"content-type": "text/html"}, html.encode())
+        found = re.search("<title>(.+?)</title>", html)
+        title = found[1] if found else f"Page {seq}"
         archive.append(
             PageRow(
                 seq, url, host_of(url), "fetched", 0.5, {}, 1, None, "", 1.0, 2.0, "bfs",
-                status=200, title=f"Page {seq}", relevance=relevance, on_topic=relevance >= 0.5,
+                status=200, title=title, relevance=relevance, on_topic=relevance >= 0.5,
                 warc_offset=archive.append_response(response_record(fetched)),
             )
         )  # fmt: skip

@@ -28,7 +28,8 @@
         options.body = JSON.stringify(body);
       }
       const answer = await fetch(path, options);
-      const told = await answer.json();
+      const told = await answer.json().catch(
+        () => ({ error: `The server failed (status ${answer.status}): see the terminal it runs in.` }));
       if (answer.status === 403) {
         tell("This window has no valid address", `${told.error} Open the address that the terminal shows.`);
       } else if (!answer.ok) {
@@ -81,17 +82,20 @@
   function showPage(page) {
     element("title").textContent = page.title || page.url;
     element("url").textContent = page.url;
-    element("url").href = page.url;
+    if (/^https?:/.test(page.url)) element("url").href = page.url;
+    else element("url").removeAttribute("href");
     element("reason").textContent = page.relevance === null
       ? `${page.reason} · the classifier's word is hidden until you answer`
       : `${page.reason} · relevance ${page.relevance.toFixed(2)}, score before the fetch ${page.score.toFixed(2)}`;
     const text = element("text");
-    text.replaceChildren(...page.text.split(/\n{2,}/).map((part) => {
+    const parts = [page.problem, ...page.text.split(/\n{2,}/)].filter(Boolean);
+    if (!parts.length) parts.push("This page has no text.");
+    text.replaceChildren(...parts.map((part) => {
       const paragraph = document.createElement("p");
       paragraph.textContent = part;
       return paragraph;
     }));
-    if (!page.text) text.textContent = "This page has no text.";
+    if (page.problem) text.firstChild.className = "problem";
     text.scrollTop = 0;
     const old = element("original");
     const fresh = old.cloneNode(false);  // a new frame: the window's history stays one entry long

@@ -1,0 +1,132 @@
+"""What people see of a page, and what its preparation may cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from focused.labelling.bounded_reading import BoundedReader
+from focused.labelling.crawled import CrawledPage, CrawledPages
+from focused.labelling.reading import (
+    MAX_ORIGINAL_CHARS,
+    MAX_TEXT_CHARS,
+    readable_text,
+    sanitised_html,
+)
+from focused.web.page import Fetched
+from tests.support.hostile_originals import VECTORS, hostile_page
+
+SLOW = b"Whales come first. " + b"<rt>x" * 400_000
+"""The text extractor and the sanitiser each take minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies(CrawledPages):
+    """A crawl whose records are given, and that counts who reads them."""
+
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def response(self, page: CrawledPage) -> Fetched | None:
+        self.asked.append(page.url)
+        body = self.bodies.get(page.url)
+        return None if body is None else html(body)
+
+
+def html(body: bytes | str) -> Fetched:
+    body = body if isinstance(body, bytes) else body.encode()
+    return Fetched("https://h.example/", 200, {"content-type": "text/html"}, body)
+
+
+def bodies(**named: bytes) -> Bodies:
+    return Bodies(Path(), {}, 0, named)
+
+
+def page(name: str) -> CrawledPage:
+    return CrawledPage(name, "h.example", "T", 0.5, 0.5, True, 0, 1.0)
+
+
+@pytest.fixture
+def reader() -> Iterator[BoundedReader]:
+    with BoundedReader() as opened:
+        yield opened
+
+
+def cpu_s(body: str) -> float:
+    fetched = html(body)
+    start = time.process_time()
+    readable_text(fetched)
+    return time.process_time() - start
+
+
+def test_text_with_long_runs_of_blanks_takes_time_in_proportion() -> None:
+    """Eight times the blanks cost a quadratic function 64 times as much."""
+    pre = "<pre>x{}y</pre>"
+    short, long = (min(cpu_s(pre.format(" " * n)) for _ in range(3)) for n in (20_000, 160_000))
+    assert long < 30 * max(short, 0.001)
+
+
+def test_paragraphs_are_kept_and_blank_lines_collapsed() -> None:
+    text = readable_text(html("<pre>one  \n   \n\t\n\n two \nthree</pre>"))
+    assert [line.strip() for line in text.split("\n")] == ["one", "", "two", "three"]
+
+
+def test_long_text_is_cut() -> None:
+    assert len(readable_text(html("<p>" + "whale " * 10_000))) <= MAX_TEXT_CHARS + 2
+
+
+def test_an_original_keeps_structure_and_text() -> None:
+    kept = '<h1>Whales</h1><ul><li>blue</li></ul><table><tbody><tr><td colspan="2">x</td></tr>'
+    assert sanitised_html(html(kept)).startswith(kept)
+
+
+def test_an_original_has_no_attribute_that_could_hold_a_url_style_or_script() -> None:
+    found = sanitised_html(html("<p style='x' id=a class=b onclick=c title=d lang=de>t</p>"))
+    assert found == '<p lang="de">t</p>'
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_sanitising_what_was_sanitised_changes_nothing(vector: str) -> None:
+    """Output that another parse would read differently is how mutation attacks work."""
+    once = sanitised_html(html(hostile_page(vector, "twice")))
+    assert sanitised_html(html(once)) == once
+
+
+def test_a_sanitised_original_is_bounded() -> None:
+    assert len(sanitised_html(html("<" * 1_900_000))) <= MAX_ORIGINAL_CHARS
+
+
+@pytest.mark.timeout(60)
+def test_a_page_that_takes_too_long_is_shown_from_its_beginning_and_says_so() -> None:
+    with BoundedReader(deadline_s=0.5) as reader:
+        crawled = bodies(slow=SLOW, good=b"<p>Krill.</p>")
+        for prepared in (
+            reader.text(crawled, page("slow")),
+            reader.original(crawled, page("slow")),
+        ):
+            assert "could not be prepared within 0.5 s" in prepared.problem
+        assert reader.text(crawled, page("good")).content == "Krill."
+
+
+def test_a_page_is_prepared_once(reader: BoundedReader) -> None:
+    crawled = bodies(good=b"<p>Krill.</p>")
+    first = reader.text(crawled, page("good"))
+    assert reader.text(crawled, page("good")) is first
+    assert crawled.asked == ["good"]
+
+
+def test_a_record_that_cannot_be_read_is_a_problem_and_no_error(reader: BoundedReader) -> None:
+    assert "cannot be read" in reader.text(bodies(), page("gone")).problem
+    assert "cannot be read" in reader.original(bodies(), page("gone")).problem
+
+
+def test_after_it_is_closed_no_process_is_left(reader: BoundedReader) -> None:
+    reader.text(bodies(good=b"<p>Krill.</p>"), page("good"))
+    process = reader._process
+    assert process is not None and process.poll() is None
+    reader.close()
+    assert process.poll() is not None
