@@ -23,6 +23,7 @@ from tests.support.label_pages import chromium, served  # noqa: E402 -- likewise
 FOLDER = ROOT / "docs" / "images"
 ANSWERS = 90
 ENOUGH_WORDS = 3
+PHONE = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
 
 
 def main() -> None:
@@ -46,6 +47,9 @@ def main() -> None:
             with chromium(dark=True) as window:
                 _open(window, at.address)
                 _picture(window, 5)
+                window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+                _answer(window, words)
+                _picture(window, 6)
 
 
 def _open(window: Any, address: str) -> None:

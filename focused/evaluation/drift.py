@@ -13,12 +13,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from focused.labels.estimate import Share, Stratum, share_of, total_share
+from focused.labels.estimate import MIN_ANSWERS, Share, Stratum, share_of, total_share
 from focused.labels.label import Label
 from focused.labels.roles import judging, role_of
-
-FEW_LABELS = 10
-"""With fewer labels than this nothing is warned of: their interval would hold anything."""
 
 _CHANCE = 0.05
 
@@ -90,7 +87,7 @@ def _half(part: pd.DataFrame) -> tuple[int, int]:
 def _warnings(
     by_verdict: float, harvest: Share | None, halves: Sequence[tuple[int, int]]
 ) -> Iterable[str]:
-    if harvest is not None and harvest.drawn >= FEW_LABELS:
+    if harvest is not None and harvest.drawn >= MIN_ANSWERS:
         if by_verdict > harvest.high:
             yield (
                 f"the classifier calls {by_verdict:.0%} of the pages on topic, people at most "
@@ -102,7 +99,7 @@ def _warnings(
                 f"{harvest.low:.0%}: it misses pages of the topic"
             )
     (early, early_of), (late, late_of) = halves
-    if early_of + late_of < FEW_LABELS or not early_of or not late_of:
+    if early_of + late_of < MIN_ANSWERS or not early_of or not late_of:
         return
     from scipy.stats import fisher_exact  # slow to import, and seldom asked
 

@@ -127,9 +127,10 @@ def _drift_figures(drift: Drift | None) -> list[tuple[str, str]]:
         return []
     if not drift.labelled:
         return [("harvest by people", f"not known; {drift.set_aside:,} pages wait: focused label")]
-    told = [("harvest by people", drift.harvest), ("classifier's precision", drift.precision)]
+    called_on_topic = sum(labelled for _, labelled in drift.halves)
     return [
-        *((f"{name}, 95%", share_words(share)) for name, share in told),
+        ("harvest by people, 95%", share_words(drift.harvest, drift.labelled)),
+        ("classifier's precision, 95%", share_words(drift.precision, called_on_topic)),
         ("  labelled of those set aside", f"{drift.labelled:,} of {drift.set_aside:,}"),
     ]
 

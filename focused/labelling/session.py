@@ -39,7 +39,8 @@ class Standing:
 
     ``precision`` is the share of good pages among those that the crawl calls on topic,
     ``harvest`` among all it fetched, repeated pages counted as not good. Both stand on the
-    judge's labels alone, and are None until there are any.
+    judge's labels alone, and are None until there are any. ``precision_answers`` and
+    ``harvest_answers`` count those labels; skipped pages are no answers.
     """
 
     yes: int
@@ -49,6 +50,8 @@ class Standing:
     precision: Share | None
     harvest: Share | None
     pages: int
+    precision_answers: int
+    harvest_answers: int
 
 
 class Session:
@@ -147,6 +150,8 @@ class Session:
             precision=share_of(on),
             harvest=total_share([on, off], none_good=self._crawled.duplicates),
             pages=len(self._crawled.pages) + self._crawled.duplicates,
+            precision_answers=on.drawn,
+            harvest_answers=on.drawn + off.drawn,
         )
 
     def renew(self, crawled: CrawledPages, pool: TeachingPool) -> None:

@@ -87,8 +87,9 @@ class Terminal:
         click.clear()
         click.echo(
             f"{self._session.subject.name}: {standing.yes} yes, {standing.no} no, "
-            f"{standing.skipped} skipped  |  precision {share_words(standing.precision)}  |  "
-            f"harvest {share_words(standing.harvest)}"
+            f"{standing.skipped} skipped  |  "
+            f"precision {share_words(standing.precision, standing.precision_answers)}  |  "
+            f"harvest {share_words(standing.harvest, standing.harvest_answers)}"
         )
         click.secho(_clean(self._told), dim=True)
         click.secho(_clean(shown.page.title or shown.page.url), bold=True)

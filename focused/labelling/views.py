@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from focused.labelling.bounded_reading import Prepared
 from focused.labelling.session import Shown, Standing
 from focused.labelling.subject import Subject
-from focused.labels.estimate import Share
+from focused.labels.estimate import Share, missing_answers
 from focused.labels.label import Label, Reason
 
 REASONS: Mapping[Reason, str] = {
@@ -66,12 +67,13 @@ def standing_view(standing: Standing) -> dict[str, Any]:
         "skipped": standing.skipped,
         "judged": standing.judged,
         "pages": standing.pages,
-        "precision": _share_view(standing.precision),
-        "harvest": _share_view(standing.harvest),
+        **_share_view("precision", standing.precision, standing.precision_answers),
+        **_share_view("harvest", standing.harvest, standing.harvest_answers),
     }
 
 
-def _share_view(share: Share | None) -> dict[str, Any] | None:
-    if share is None:
-        return None
-    return {"value": share.value, "low": share.low, "high": share.high, "drawn": share.drawn}
+def _share_view(name: str, share: Share | None, answers: int) -> dict[str, Any]:
+    """The share, or else why it is withheld."""
+    missing = missing_answers(share, answers)
+    shown = None if missing or share is None else dataclasses.asdict(share)
+    return {name: shown, f"{name}_missing": missing}

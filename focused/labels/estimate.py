@@ -19,6 +19,9 @@ from scipy.special import betaincinv
 
 _CONFIDENCE = 0.95
 
+MIN_ANSWERS = 10
+"""A share that stands on fewer labels is not shown, and causes no warning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
@@ -69,8 +72,19 @@ def total_share(strata: Sequence[Stratum], none_good: int = 0) -> Share | None:
     return Share(part * value, part * low, part * high, sum(one.drawn for one in filled))
 
 
-def share_words(share: Share | None) -> str:
-    """A share as percents, such as ``84% (76 to 90)``."""
-    if share is None:
-        return "not known yet"
+def missing_answers(share: Share | None, answers: int) -> str:
+    """Why ``share`` is withheld, ``answers`` being the labels it stands on; empty when it is not.
+
+    An interval of fewer than :data:`MIN_ANSWERS` holds almost anything and misleads.
+    """
+    if answers < MIN_ANSWERS:
+        return f"too few answers: {answers} of {MIN_ANSWERS}"
+    return "too few answers: all on one of the classifier's two verdicts" if share is None else ""
+
+
+def share_words(share: Share | None, answers: int) -> str:
+    """A share as percents, such as ``84% (76 to 90)``, or why it is withheld."""
+    missing = missing_answers(share, answers)
+    if missing or share is None:
+        return missing
     return f"{100 * share.value:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"

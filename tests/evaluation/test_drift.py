@@ -7,9 +7,11 @@ import random
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from focused.evaluation.drift import Drift, drift_of
 from focused.evaluation.report import report_data
+from focused.evaluation.report_print import print_report
 from focused.labels.label import Label
 from focused.labels.label_file import LabelFile
 from focused.labels.roles import judges_lot, role_of
@@ -130,3 +132,23 @@ def test_the_report_of_a_crawl_reads_its_topics_labels(tmp_path: Path):
     report = report_data(write_crawl(tmp_path / "crawl", rows, settings=settings))
     assert report["drift"]["labelled"] > 10
     assert json.dumps(report["drift"], allow_nan=False)
+
+
+@pytest.mark.parametrize("answers", [8, 40])
+def test_the_printed_report_withholds_shares_of_fewer_than_ten_answers(
+    tmp_path: Path, answers: int
+):
+    rows = crawl(400)
+    path = tmp_path / "whales.labels.jsonl"
+    with LabelFile(path) as file:
+        for label in labelled(rows, lambda row: row["on_topic"], most=answers):
+            file.append(label)
+    settings = {"topic": {"name": "whales", "training": {"labels": str(path)}}}
+    folder = write_crawl(tmp_path / "crawl", rows, settings=settings)
+    console = Console(record=True, width=120)
+    print_report(folder, console)
+    lines = console.export_text().splitlines()
+    shares = [line for line in lines if "harvest by people" in line or "precision, 95%" in line]
+    assert len(shares) == 2
+    assert all(("too few answers: " in line) is (answers < 10) for line in shares)
+    assert all(("% (" in line) is (answers >= 10) for line in shares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from focused.labelling import server
 from focused.labelling.bounded_reading import BoundedReader, Prepared
+from focused.labelling.subject import Category
 from focused.labels.label_file import LabelFile, read_labels
 from focused.labels.roles import judges_lot
 from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
@@ -215,6 +217,101 @@ def test_a_narrow_window_has_no_sideways_scrolling(window: Any, page: Served) ->
         window.set_window_size(size["width"], size["height"])
 
 
+@pytest.fixture
+def crowded(tmp_path: Path, labels: Path) -> Iterator[Served]:
+    """A label page with nine categories, and a first page with a long address and wide content."""
+    names = ("Parallel_Computing", "Message_Passing_Interface", "Beowulf", *"ABCDEF")
+    categories = tuple(Category(f"Top/Computers/{name}", n < 5) for n, name in enumerate(names))
+    urls = (f"https://long.example/{'path/' * 20}{n}?{'q' * 80}={n}" for n in range(10_000))
+    url = next(url for url in urls if judges_lot(url) < 0.001)
+    wide = f"<p>{'krill ' * 2_000}</p><pre>{'x' * 900}</pre><table>{'<td>cell</td>' * 60}</table>"
+    write_crawl(tmp_path, pages=12, bodies={url: f"<title>{'Whale' * 30}</title>{wide}"})
+    with LabelFile(labels) as file, served(session(tmp_path, file, categories)) as at:
+        yield at
+
+
+@contextmanager
+def screen(window: Any, width: int, height: int) -> Iterator[None]:
+    """A screen of that size: a headless window cannot be made as narrow as a phone."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 960}
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield
+    finally:
+        window.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+_COVERED = """
+const one = arguments[0];
+const isTall = one.getBoundingClientRect().height > innerHeight / 4;
+one.scrollIntoView({block: isTall ? "start" : "center"});
+const box = one.getBoundingClientRect();
+const y = isTall ? box.top + 20 : (box.top + box.bottom) / 2;
+const isAt = (x) => one.contains(document.elementFromPoint(x, y));
+const fits = box.left >= 0 && box.right <= innerWidth && box.width > 0 && box.height >= 24;
+return !(fits && isAt(box.left + 3) && isAt((box.left + box.right) / 2) && isAt(box.right - 3));
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "height"), [(360, 640), (600, 900), (740, 360), (960, 700), (1400, 900)]
+)
+def test_on_every_screen_each_control_can_be_seen_and_pressed(
+    window: Any, crowded: Served, labels: Path, width: int, height: int
+) -> None:
+    with screen(window, width, height):
+        visit(window, crowded.address)
+        assert window.execute_script("return innerWidth") == width
+        press(window, "s")
+        click(window, "undo")  # the long page again
+        for name in ("text", "original"):
+            switch = window.find_element("id", f"show-{name}")
+            if width <= 960:
+                switch.click()
+            shown = window.find_element("id", "text" if name == "text" else "original")
+            assert not window.execute_script(_COVERED, shown)
+        found = window.find_elements("css selector", "button, #url")
+        controls = [one for one in found if one.is_displayed()]
+        assert len(controls) == 4 + 9 + 1 + (2 if width <= 960 else 0)
+        assert [one.text for one in controls if window.execute_script(_COVERED, one)] == []
+        boxes = [one.rect for one in window.find_elements("css selector", "footer button")]
+        assert not any(overlap(one, other) for n, one in enumerate(boxes) for other in boxes[:n])
+        for scroller in ("document.documentElement", "document.getElementById('scroll')"):
+            wider = f"return {scroller}.scrollWidth - {scroller}.clientWidth"
+            assert window.execute_script(wider) <= 0
+        click(window, "yes")
+    assert read_labels(labels)[-1].verdict == "yes"
+
+
+def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+    return (
+        one["x"] < other["x"] + other["width"]
+        and other["x"] < one["x"] + one["width"]
+        and one["y"] < other["y"] + other["height"]
+        and other["y"] < one["y"] + one["height"]
+    )
+
+
+def test_on_a_phone_a_third_of_the_screen_is_left_for_the_page(
+    window: Any, crowded: Served
+) -> None:
+    with screen(window, 360, 640):
+        visit(window, crowded.address)
+        press(window, "s")
+        above = window.find_element("tag name", "footer").rect["y"]
+        assert above >= 640 / 3
+        top = window.find_element("id", "reason").rect["y"]
+        assert 0 <= top < above / 4  # the question is scrolled away, the next page is in sight
+
+
+def test_a_new_page_and_the_last_answer_are_announced_to_screen_readers(
+    window: Any, page: Served
+) -> None:
+    visit(window, page.address)
+    live = window.find_elements("css selector", "[aria-live=polite]")
+    assert {one.get_attribute("id") for one in live} == {"title", "last"}
+
+
 def test_everything_that_can_be_pressed_has_a_name_and_can_be_reached_by_tab(
     window: Any, page: Served
 ) -> None:
@@ -226,9 +323,12 @@ def test_everything_that_can_be_pressed_has_a_name_and_can_be_reached_by_tab(
     wanted = {
         one.get_attribute("id") or one.text
         for one in window.find_elements("css selector", "button")
+        if one.is_displayed()
     }
     assert all(
-        one.accessible_name for one in window.find_elements("css selector", "button, a, iframe")
+        one.accessible_name
+        for one in window.find_elements("css selector", "button, a, iframe")
+        if one.is_displayed()
     )
     reached = set()
     for _ in range(25):

@@ -77,6 +77,21 @@ def test_of_a_random_page_nothing_is_told_that_would_sway_until_it_is_labelled(
     assert told["page"]["relevance"] is not None
 
 
+def test_shares_of_fewer_than_ten_answers_are_withheld(tmp_path: Path, labels: Path) -> None:
+    write_crawl(tmp_path, pages=150)
+    with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
+        seen = []
+        told = ask(at, "/api/state").json
+        for _ in range(45):
+            seen.append(told["standing"])
+            told = ask(at, "/api/label", {"url": told["page"]["url"], "verdict": "yes"}).json
+    assert seen[0]["precision_missing"] == "too few answers: 0 of 10"
+    assert all(one["harvest"] is None for one in seen if one["judged"] < 10)
+    assert seen[-1]["judged"] > 10
+    assert seen[-1]["harvest"]["value"] == 1.0
+    assert seen[-1]["harvest_missing"] == ""
+
+
 @pytest.mark.parametrize("token", ["", "wrong", "ü", "x" * 5_000])
 @pytest.mark.parametrize("path", ["/api/state", "/api/label", "/api/undo"])
 def test_without_the_token_nothing_is_told_or_kept(

@@ -96,6 +96,16 @@ def test_the_classifiers_word_on_a_random_page_comes_after_the_label(
     assert "The classifier gave it 0." in after
 
 
+def test_shares_of_fewer_than_ten_answers_are_withheld(
+    tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_crawl(tmp_path, pages=24)
+    play(tmp_path, file, "yyyyq")
+    out = capsys.readouterr().out
+    assert "harvest too few answers: 2 of 10" in out
+    assert "%" not in out
+
+
 def test_long_pages_are_turned_over_and_back(
     tmp_path: Path,
     file: LabelFile,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from focused.labels.estimate import Stratum, share_of, total_share
+from focused.labels.estimate import Stratum, share_of, share_words, total_share
 
 
 def strata() -> st.SearchStrategy[Stratum]:
@@ -81,3 +81,22 @@ def test_the_interval_of_the_harvest_holds_the_truth_about_as_often_as_it_says(
         assert share is not None
         held += share.low <= truth <= share.high
     assert 0.90 <= held / 400 <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (0, "too few answers: 0 of 10"),
+        (3, "too few answers: 3 of 10"),
+        (9, "too few answers: 9 of 10"),
+        (10, "0% (0 to 22)"),
+    ],
+)
+def test_a_share_of_fewer_than_ten_answers_is_withheld(answers: int, words: str) -> None:
+    share = share_of(Stratum(pages=100, drawn=answers, good=0))
+    assert share_words(share, answers) == words
+
+
+def test_a_share_without_answers_in_one_stratum_says_what_is_missing() -> None:
+    share = total_share([Stratum(10, 12, 5), Stratum(9, 0, 0)])
+    assert share_words(share, 12) == "too few answers: all on one of the classifier's two verdicts"

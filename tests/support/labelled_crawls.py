@@ -72,10 +72,12 @@ def subject(folder: Path, categories: tuple[Category, ...] = CATEGORIES) -> Subj
     return Subject("whales", "Whales & <others>.", folder, labels, None, "", categories, 0)
 
 
-def session(folder: Path, file: LabelFile) -> Session:
+def session(
+    folder: Path, file: LabelFile, categories: tuple[Category, ...] = CATEGORIES
+) -> Session:
     """A session on the crawl in ``folder``, keeping no pages."""
     crawled = read_crawled(folder)
-    return Session(subject(folder), crawled, teaching_pool(crawled, None), file, None)
+    return Session(subject(folder, categories), crawled, teaching_pool(crawled, None), file, None)
 
 
 def choice(pool: Pool, relevance: list[float], threshold: float = 0.5, good: int = 0) -> Choice:

@@ -75,11 +75,11 @@
     }
     element("asked").hidden = false;
     element("message").hidden = true;
-    if (told.page.url !== before) showPage(told.page);
+    if (told.page.url !== before) showPage(told.page, before === null);
     setButtons();
   }
 
-  function showPage(page) {
+  function showPage(page, isFirst) {
     element("title").textContent = page.title || page.url;
     element("url").textContent = page.url;
     if (/^https?:/.test(page.url)) element("url").href = page.url;
@@ -97,10 +97,21 @@
     }));
     if (page.problem) text.firstChild.className = "problem";
     text.scrollTop = 0;
+    // A narrow window scrolls as a whole: the first page shows the question, the next their title.
+    element("scroll").scrollTop = isFirst ? 0 : element("main").offsetTop;
+    view("text");
     const old = element("original");
     const fresh = old.cloneNode(false);  // a new frame: the window's history stays one entry long
     fresh.src = page.original;
     old.replaceWith(fresh);
+  }
+
+  // In a narrow window one of the two is seen at a time.
+  function view(name) {
+    element("views").dataset.shown = name;
+    for (const one of ["text", "original"]) {
+      element(`show-${one}`).setAttribute("aria-pressed", String(one === name));
+    }
   }
 
   function showStanding(standing) {
@@ -111,7 +122,7 @@
       const percent = (value) => `${Math.round(100 * value)}%`;
       element(name).textContent = share
         ? `${percent(share.value)}, 95% sure: ${percent(share.low)} to ${percent(share.high)}`
-        : "needs more answers";
+        : standing[`${name}_missing`];
       const bar = element(`${name}-bar`);
       bar.hidden = !share;
       if (share) {
@@ -187,6 +198,9 @@
     element(verdict).addEventListener("click", () => say(verdict));
   }
   element("undo").addEventListener("click", undo);
+  for (const name of ["text", "original"]) {
+    element(`show-${name}`).addEventListener("click", () => view(name));
+  }
 
   // A click into the original would take the keys with it; who gets there by Tab stays.
   window.addEventListener("blur", () => {
