@@ -72,7 +72,9 @@ def test_an_uncompressed_file_is_read_on_behind_damage_too(tmp_path: Path) -> No
     assert damages(found) == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x1f\x8b\x08", gzip.compress(b"hello", mtime=0)])
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"\x1f\x8b\x08", gzip.compress(b"hello", mtime=0)]
+)
 def test_files_that_are_no_warc_have_no_records(tmp_path: Path, content: bytes) -> None:
     assert urls(read(tmp_path, content)) == []
 
