@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 from focused.crawl import Settled
 from focused.errors import FocusedError
 from focused.recorded.labels import LABELS_FILE, read_labels
-from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.session import session_if_any
 from focused.scrapy_addon.settling import SETTLED
 
 _OF_NO_USE = frozenset(
@@ -56,8 +56,8 @@ class TopicSpider(Spider):
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
         """Give each harvested page to the pipelines."""
-        settled = response.meta[SETTLED]
-        if self.wants(settled):
+        settled = response.meta.get(SETTLED)  # a Scrapy command that borrows the spider has none
+        if settled is not None and self.wants(settled):
             yield {
                 "url": response.url,
                 "title": settled.page.title,
@@ -67,7 +67,9 @@ class TopicSpider(Spider):
 
     def closed(self, reason: str) -> None:
         """Print what came of it; a recorded web's labels are the judge, only now."""
-        session = session_of(self.crawler)
+        session = session_if_any(self.crawler)
+        if session is None:
+            return
         folder = session.topic.output.folder
         if not session.was_opened:
             if not session.trouble:

@@ -89,6 +89,9 @@ class FocusedAddon:
         """Put everything in place; a mistake of the user's ends here with plain words."""
         for name, default in DEFAULTS.items():
             settings.setdefault(name, default, priority="default")
+        if not _is_crawl(self._crawler):
+            _only_replay(settings)
+            return
         # A spider's own argument (-a topic=...) names the topic, too.
         topic_file = getattr(self._crawler.spider, "topic_file", None)
         if topic_file:
@@ -136,6 +139,26 @@ class FocusedAddon:
         )
         attach(self._crawler, session)
         return topic
+
+
+def _is_crawl(crawler: Crawler) -> bool:
+    """Whether the spider itself runs, and not a Scrapy command that borrows it.
+
+    ``scrapy shell`` makes a crawler and never starts its spider; ``fetch``, ``view``, ``parse``
+    and ``check`` put a ``start`` of their own in place of the spider's; ``bench`` brings a spider.
+    """
+    spider = crawler.spider
+    if spider is None:
+        return False
+    return not type(spider).start.__module__.startswith("scrapy.commands.")
+
+
+def _only_replay(settings: Settings) -> None:
+    """Leave Scrapy as it is, but send no request to the live Web where a replay was asked for."""
+    try:
+        install_replay(settings)
+    except FocusedError as error:
+        _stop(error)
 
 
 def _readers(settings: BaseSettings) -> int | None:

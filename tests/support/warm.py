@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
@@ -34,7 +34,18 @@ def start_warm(
     arguments = [*command(topic, address, **settings)[2:], *arguments]
     said = topic.parent / "said"
     limits = {resource.RLIMIT_FSIZE: largest_file_bytes, resource.RLIMIT_NOFILE: most_files_open}
-    process = _server().Process(target=_scrapy, args=(arguments, said, limits))
+    return start_scrapy(arguments, said, limits=limits)
+
+
+def start_scrapy(
+    arguments: Sequence[str],
+    said: Path,
+    *,
+    folder: Path = ROOT,
+    limits: Mapping[int, int | None] | None = None,
+) -> BaseProcess:
+    """Start ``scrapy`` (``arguments`` from its name on) in a folder; ``said`` gets what it says."""
+    process = _server().Process(target=_scrapy, args=(arguments, said, limits or {}, folder))
     process.start()
     return process
 
@@ -62,7 +73,9 @@ def _server() -> ForkServerContext:
     return context
 
 
-def _scrapy(arguments: list[str], said: Path, limits: dict[int, int | None]) -> None:
+def _scrapy(
+    arguments: list[str], said: Path, limits: Mapping[int, int | None], folder: Path
+) -> None:
     from scrapy.cmdline import execute
 
     file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -71,6 +84,6 @@ def _scrapy(arguments: list[str], said: Path, limits: dict[int, int | None]) -> 
     for kind, limit in limits.items():
         if limit is not None:
             resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
-    os.chdir(ROOT)
+    os.chdir(folder)
     sys.argv = arguments
     execute()
