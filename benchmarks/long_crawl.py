@@ -78,8 +78,9 @@ class LongCrawl:
     def _ask(self) -> Wait | Done:
         while len(self._under_way) < self._concurrency:
             step = self._meter.spent(partial(self._crawl.next, self.now))
-            if not isinstance(step, Fetch):
+            if isinstance(step, Wait | Done):
                 return step
+            assert isinstance(step, Fetch), "no driver's own requests are queued here"
             elapsed_s = self._latency_s(step.url)
             outcome = self._web.answer(step.url, self.now, elapsed_s)
             if isinstance(outcome, Fetched):

@@ -17,6 +17,6 @@ returns; a link's score was predicted before its page was seen.
 """
 
 from focused.crawl.crawl import Crawl
-from focused.crawl.steps import Done, Fetch, Purpose, Settled, Step, Wait
+from focused.crawl.steps import Done, Fetch, Purpose, Refused, Settled, Step, Wait
 
-__all__ = ["Crawl", "Done", "Fetch", "Purpose", "Settled", "Step", "Wait"]
+__all__ = ["Crawl", "Done", "Fetch", "Purpose", "Refused", "Settled", "Step", "Wait"]

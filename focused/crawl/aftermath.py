@@ -38,6 +38,12 @@ class Aftermath:
         self._queue_freed(now)
         self._steer(settled, now)
 
+    def of_refusal(self, settled: Settled, now: float) -> None:
+        """A link that waited was taken out of its queue and settled without a fetch."""
+        self._care.mirrors.failed(settled.link.url)
+        self._queue_freed(now)
+        self._steer(settled, now)
+
     def of_page(
         self, offer: Offer, outcome: Outcome, settled: Settled, pace: HostPace, now: float
     ) -> None:
@@ -48,7 +54,7 @@ class Aftermath:
             self._care.mirrors.failed(offer.link.url)
         self._traps.settled(offer.link, outcome, settled)
         offer.host.asked += 1
-        if settled.outcome != "redirected":
+        if settled.outcome != "redirected" and settled.duplicate_of != offer.link.url:
             offer.host.barren = barren_after(offer.host.barren, settled.brought)
         self._frontier.settle(offer, pace, now)
         self._queue_freed(now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from focused.archive import Archive
 from focused.crawl.admission import Admission
@@ -22,7 +22,7 @@ from focused.crawl.robots_errands import RobotsErrands
 from focused.crawl.running_time import RunningTime
 from focused.crawl.settling import Settling
 from focused.crawl.stages import Stage, Stages
-from focused.crawl.steps import Fetch, Purpose, ScoredLink, Settled, Step, Wait
+from focused.crawl.steps import Fetch, Purpose, Refused, ScoredLink, Settled, Step, Wait
 from focused.crawl.tenure import Tenure
 from focused.crawl.traps import Traps
 from focused.crawl.visits import Visits
@@ -146,7 +146,34 @@ class Crawl:
         ``key`` tells apart requests that share a URL; ``found`` is the link's
         own prediction on ``parent``'s page.
         """
-        return self._discovery.offer(url, score, now, key, parent, found, payload)
+        is_new = self._discovery.offer(url, score, now, key, parent, found, payload)
+        if payload is not None:
+            self._care.link_came(host_of(url), now)
+        return is_new
+
+    def refuses(self, url: str, parent: Settled | None) -> str | None:
+        """Why :meth:`offer_link` would refuse a URL, None when it would not; a refusal counts."""
+        return self._discovery.refuses(url, parent)
+
+    def refuse_suspended(self, concerns: Callable[[str], bool], now: float) -> Sequence[Refused]:
+        """Settle the driver's own requests that would wait hours for a host that only fails.
+
+        Those at hosts that were suspended since the last call, where ``concerns`` says so
+        of their payload.
+        """
+        refused = [
+            Refused(link, trouble)
+            for name, trouble in self._care.take_newly_suspended().items()
+            for link in self.frontier.waiting(self.frontier.hosts.get(name))
+            if link.payload is not None and concerns(link.payload)
+        ]
+        for each in refused:
+            self.frontier.drop(each.link, now)
+            settled = self._settling.exclude(each.link, each.failure, now, has_row=True)
+            self._aftermath.of_refusal(settled, now)
+        if refused:
+            self._commit(now)
+        return refused
 
     def next(self, now: float) -> Step:
         """Say what to do now: fetch, wait, or stop."""
@@ -155,7 +182,7 @@ class Crawl:
             self._tenure.begin(self.counters.settled, now)
         with self._stages(Stage.CHOOSING):
             step = self._next(now)
-        if isinstance(step, Fetch) or step == Wait(now):
+        if isinstance(step, Fetch | Refused) or step == Wait(now):
             # After a kill it must be known who was asked, and when, and which links were refused.
             self._commit_frontier()
         return step
@@ -173,9 +200,9 @@ class Crawl:
                 return self._ending.no_link_left()
             if isinstance(offer, NotYet):
                 return self._ending.wait(offer.until, now)
-            fetch = self._fetch(offer, now)
-            if fetch is not None:
-                return fetch
+            step = self._fetch(offer, now)
+            if step is not None:
+                return step
         return Wait(now)
 
     def reader(self) -> Reader:
@@ -188,6 +215,10 @@ class Crawl:
         if lease is None or lease.purpose is not Purpose.PAGE or not isinstance(outcome, Fetched):
             return False
         return self._intake.refusal(lease.offer.link, outcome) is None
+
+    def is_page(self, fetched: Fetched) -> bool:
+        """Whether an answer that is not of the frontier could be read for a page."""
+        return self._intake.refusal(None, fetched) is None
 
     def settle(
         self,
@@ -269,8 +300,11 @@ class Crawl:
         """Force what is committed to the disk; the driver calls it about once a second."""
         self._store.sync()
 
-    def _fetch(self, offer: Offer, now: float) -> Fetch | None:
-        """Lease what the offer needs first; None when its link was settled without a fetch."""
+    def _fetch(self, offer: Offer, now: float) -> Fetch | Refused | None:
+        """Lease what the offer needs first.
+
+        None when its link was settled without a fetch, Refused when the driver has to hear of it.
+        """
         link, host = offer.link, offer.host
         refusal = self._care.refusal(host, link) or self.traps.at_its_turn(link)
         if refusal is None and self._care.must_ask_robots(host, link.url, now):
@@ -283,7 +317,7 @@ class Crawl:
         excluded = self._settling.exclude(link, refusal, now, has_row=has_row)
         self._aftermath.of_exclusion(offer, excluded, now)
         self._keep_counters(now)
-        return None
+        return None if link.payload is None else Refused(link, refusal)
 
     def _settle_page(
         self, offer: Offer, outcome: Outcome, now: float, reading: Reading | Failed | None

@@ -156,6 +156,10 @@ class Discovery:
             return False
         return abs(self._ordering(found.worth, self._frontier.found) - before.priority) <= MOVED
 
+    def refuses(self, url: str, parent: Settled | None) -> str | None:
+        """Why a URL that was found on ``parent``'s page may not be queued; None when it may be."""
+        return self._admission.refuses(url, _depth_under(parent))
+
     def offer(
         self,
         url: str,
@@ -167,7 +171,7 @@ class Discovery:
         payload: str | None,
     ) -> bool:
         """Queue what a driver offers; see :meth:`focused.crawl.Crawl.offer_link`."""
-        depth = 0 if parent is None else parent.link.depth + 1
+        depth = _depth_under(parent)
         if self._admission.refuses(url, depth) is not None:
             return False
         link = QueuedLink(
@@ -193,17 +197,22 @@ class Discovery:
         priority = self._ordering(worth, self._frontier.found)
         return self._frontier.push(replace(link, priority=priority), now)
 
-    def follow(self, link: QueuedLink, now: float) -> None:
-        """Queue what a redirect led to; one that waits gains what the redirecting link told."""
-        if self._admission.refuses(link.url, link.depth) is not None:
-            return
+    def follow(self, link: QueuedLink, now: float) -> str | None:
+        """Queue what a redirect led to; one that waits gains what the redirecting link told.
+
+        Return why it may not be queued, else None.
+        """
+        refusal = self._admission.refuses(link.url, link.depth)
+        if refusal is not None:
+            return refusal
         joined = self._joined(link)
         if joined is None:
             self.push(link, now)
-            return
+            return None
         again, worth = joined
         priority = self._ordering(worth, self._frontier.found)
         self._frontier.push(replace(again, priority=priority), now, joined=True)
+        return None
 
     def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
         """The link with its own evidence and that of the one that waits, and its worth."""
@@ -228,6 +237,10 @@ class Discovery:
             trail=kept.trail,
         )
         return told, again.worth
+
+
+def _depth_under(parent: Settled | None) -> int:
+    return 0 if parent is None else parent.link.depth + 1
 
 
 def _as_it_waits(link: Link, before: QueuedLink) -> ScoredLink:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from focused.crawl.counters import Counters
@@ -62,6 +62,8 @@ class HostCare:
         self.mirrors = Mirrors(tables, frontier.known_among, under_way)
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
         self._missed: set[str] = set()
+        self._suspended: dict[str, FailureKind] = {}
+        self._newly_suspended: dict[str, FailureKind] = {}
 
     def must_ask_robots(self, host: Host, url: str, now: float) -> bool:
         """Whether robots.txt has to be fetched before ``url``."""
@@ -94,6 +96,21 @@ class HostCare:
         if self._limits.reached(host):
             return "host or address budget spent"
         return "directory budget spent" if self._directories.spent(url) else None
+
+    def take_newly_suspended(self) -> Mapping[str, FailureKind]:
+        """The hosts that were suspended or given up since the last call, and why."""
+        taken, self._newly_suspended = self._newly_suspended, {}
+        return taken
+
+    def link_came(self, name: str, now: float) -> None:
+        """A driver's own request was queued: its host may be suspended already."""
+        trouble = self._suspended.get(name)
+        if trouble is None:
+            return
+        if self._hosts.get(name).pace.due_at > now:
+            self._newly_suspended[name] = trouble
+        else:
+            del self._suspended[name]
 
     def is_open(self, name: str) -> bool:
         """Whether :meth:`closed` says nothing of any link to that host."""
@@ -133,7 +150,7 @@ class HostCare:
         if isinstance(outcome, Failed) and RULES[outcome.kind].host_trouble:
             trouble = self._own_trouble(host, outcome)
             return self._after_trouble(host, trouble, now, _TROUBLES_UNTIL_SET_ASIDE)
-        self._missed.discard(host.name)
+        self._answers(host)
         return after_answer(host.pace, now, self._delay_s(host), self._rest_s(outcome))
 
     def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
@@ -157,7 +174,7 @@ class HostCare:
             host.pace = self._after_silence(host, url, self._own_trouble(host, outcome), now)
             self._robots.outlast(host, url, host.pace.due_at, now)
             return
-        self._missed.discard(host.name)
+        self._answers(host)
         rules = self._robots.learn(host, url, outcome, now)
         pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
         pace = after_answer(pace, now, self._delay_s(host), self._rest_s(outcome))
@@ -202,13 +219,22 @@ class HostCare:
             if host.name in self._missed:
                 return self._give_up(host, failed.kind, now)
             self._missed.add(host.name)
+            self._suspend(host, failed.kind)
             again_at = now + min(_NO_HOST_AGAIN_S, politeness.set_aside_s)
             return replace(pace, due_at=max(pace.due_at, again_at))
         if pace.failures < at_most:
             return pace
         if politeness.set_aside_s == 0 or pace.times_aside >= _TIMES_ASIDE:
             return self._give_up(host, failed.kind, now)
+        self._suspend(host, failed.kind)
         return set_aside(pace, now, politeness.set_aside_s)
+
+    def _answers(self, host: Host) -> None:
+        self._missed.discard(host.name)
+        self._suspended.pop(host.name, None)
+
+    def _suspend(self, host: Host, trouble: FailureKind) -> None:
+        self._suspended[host.name] = self._newly_suspended[host.name] = trouble
 
     def _give_up(self, host: Host, trouble: FailureKind, now: float) -> HostPace:
         self._given_up.add(host.name, trouble)

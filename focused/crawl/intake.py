@@ -65,8 +65,11 @@ class Intake:
             )
         return self._reader
 
-    def refusal(self, link: QueuedLink, fetched: Fetched) -> Failed | None:
-        """Why what ``link`` brought is not read at all; None: it is."""
+    def refusal(self, link: QueuedLink | None, fetched: Fetched) -> Failed | None:
+        """Why what ``link`` brought is not read at all; None: it is.
+
+        Without a ``link`` it is not of the frontier, and no seed's feed.
+        """
         scope = self._scope
         if len(fetched.body) > scope.max_page_bytes:
             return Failed(fetched.url, FailureKind.TOO_LARGE, fetched.status)
@@ -75,7 +78,7 @@ class Intake:
         if (
             media_type
             and media_type not in scope.content_types
-            and not is_seeds_feed(link, fetched)
+            and (link is None or not is_seeds_feed(link, fetched))
         ):
             return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, media_type)
         return None

@@ -179,11 +179,14 @@ class Settling:
         self._counters.redirected += 1
         target = self._dropped.of_target(outcome.target, link.url)
         self._rows.redirected(link, outcome.status, target, now)
-        self._follow(link, target, now)
-        return Settled(link, "redirected")
+        refusal = self._follow(link, target, now)
+        return Settled(link, "redirected", target_refused=refusal or "")
 
-    def _follow(self, link: QueuedLink, target: str, now: float) -> None:
-        """Queue where a redirect points, with what was known of the link that led to it."""
+    def _follow(self, link: QueuedLink, target: str, now: float) -> str | None:
+        """Queue where a redirect points, with what was known of the link that led to it.
+
+        Return why it is not queued, None when it is, or was.
+        """
         key = link_key(target)
         if link.payload is not None:
             # A spider's own request keeps its callback along the way.
@@ -203,7 +206,7 @@ class Settling:
             payload=link.payload,
             trail=link.trail,
         )
-        self._discovery.follow(moved, now)
+        return self._discovery.follow(moved, now)
 
     def _failed(self, link: QueuedLink, failed: Failed, now: float) -> Settled:
         if RULES[failed.kind].again and link.tries + 1 < self._topic.politeness.max_tries:

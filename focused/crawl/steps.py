@@ -10,7 +10,7 @@ import msgspec
 
 from focused.frontier.queued import QueuedLink
 from focused.learning.documents import HashedPage
-from focused.web.page import Judgement, Link, Page
+from focused.web.page import FailureKind, Judgement, Link, Page
 
 
 class Purpose(StrEnum):
@@ -28,6 +28,17 @@ class Fetch:
     url: str
     purpose: Purpose
     link: QueuedLink
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A driver's own request is settled without a fetch: the driver tells whoever made it.
+
+    ``failure`` is why: of the host, where that was given up or is suspended.
+    """
+
+    link: QueuedLink
+    failure: FailureKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class Done:
     reason: str
 
 
-Step = Fetch | Wait | Done
+Step = Fetch | Refused | Wait | Done
 
 
 class ScoredLink(msgspec.Struct, frozen=True, gc=False):
@@ -74,12 +85,14 @@ class Settled:
     A page that is ``left_out`` asked not to be indexed: it guides the crawl and is no harvest.
     ``duplicate_of`` is the page that it repeats, itself no copy; ``same_as`` the first one, copy or
     not, that it repeats word for word. ``words`` are the page's, where they were hashed.
+    ``target_refused`` is why the target of a redirect was not queued.
     """
 
     link: QueuedLink
     outcome: str
     failure: str = ""
     will_retry: bool = False
+    target_refused: str = ""
     page: Page | None = None
     judgement: Judgement | None = None
     duplicate_of: str | None = None

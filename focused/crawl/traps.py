@@ -136,6 +136,8 @@ class Traps:
         if settled.outcome != "fetched":
             return None
         self._take(settled, settled.page)
+        if settled.duplicate_of == link.url:  # it was asked for again, and has not changed
+            return None
         if settled.duplicate_of is not None:
             idle = self._slots.why(link.url)
             if idle is not None and idle.startswith(KIND):

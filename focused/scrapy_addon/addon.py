@@ -33,7 +33,7 @@ from focused.scrapy_addon.relevance import RelevanceMiddleware
 from focused.scrapy_addon.replay import install_replay
 from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
-from focused.scrapy_addon.session import Session, attach
+from focused.scrapy_addon.session import Session, a_crawl_is_open, attach
 from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.scrapy_addon.settling_downloader import SettlingDownloader
 from focused.scrapy_addon.state_folder import open_state
@@ -286,6 +286,11 @@ def _interruptible() -> Iterator[None]:
 
 
 def _stop(error: FocusedError) -> NoReturn:
-    """End the process with the message alone: Scrapy would print a traceback."""
+    """End the process with the message alone: Scrapy would print a traceback.
+
+    Where another crawl runs in the process it goes on, and this one ends as Scrapy ends it.
+    """
     _say(str(error))
+    if a_crawl_is_open():
+        raise error
     raise SystemExit(2) from None

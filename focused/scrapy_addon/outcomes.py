@@ -24,6 +24,7 @@ from service_identity import VerificationError
 from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
+from focused.crawl.failures import RULES
 from focused.scrapy_addon.names import PrivateAddressError, is_missing, looked_up_by_us
 from focused.web.page import Failed, FailureKind, Outcome
 from focused.web.response import outcome_of
@@ -44,6 +45,22 @@ class UndecodableError(Exception):
 
 class TurnMissed(IgnoreRequest):
     """A fetch of the frontier that may not leave now, and goes back there."""
+
+
+_ERRORS: dict[FailureKind, type[Exception]] = {
+    FailureKind.DNS: CannotResolveHostError,
+    FailureKind.NO_HOST: CannotResolveHostError,
+    FailureKind.PRIVATE_ADDRESS: PrivateAddressError,
+    FailureKind.CONNECT: DownloadConnectionRefusedError,
+    FailureKind.TIMEOUT: DownloadTimeoutError,
+    FailureKind.RESET: DownloadFailedError,
+    FailureKind.TLS: DownloadFailedError,
+}
+
+
+def error_of(url: str, kind: FailureKind) -> Exception:
+    """What the errback of a request that was not sent gets: as Scrapy raises it where it can."""
+    return _ERRORS.get(kind, IgnoreRequest)(f"{url} was not asked for: {RULES[kind].meaning}")
 
 
 SENT_AT = "focused_sent_at"

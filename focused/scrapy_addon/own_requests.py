@@ -1,33 +1,38 @@
 """Requests that a spider makes itself: in through the frontier, out with their callbacks.
 
 A spider's request becomes a frontier row whose payload is the request in
-Scrapy's own serialised form; what cannot be serialised (a callback that is no
-method of the spider) is kept in memory and does not outlive the process.
+Scrapy's own serialised form. Callbacks that are no methods of the spider are
+kept in memory, and such a request does not outlive the process.
 """
 
 from __future__ import annotations
 
-import json
 import logging
+from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import scrapy
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.request import fingerprint, request_from_dict
 
-from focused.crawl.steps import ScoredLink, Settled
+from focused.crawl.steps import Settled
+from focused.errors import ConfigurationError
 from focused.frontier.queued import QueuedLink, link_key
 from focused.scrapy_addon.session import Session
-from focused.web.page import Failed, FailureKind
+from focused.scrapy_addon.stored_values import from_text, imported_class, to_text
 from focused.web.url import normalise
 
 logger = logging.getLogger(__name__)
 
 FOUND_ON = "focused_found_on"
 FOUND_AS = "focused_found_as"
-_MEMORY = "memory:"
-_BYTES = "focused.bytes"
-_PER_DOWNLOAD = frozenset({"download_slot", "download_latency", "depth"})
+_IN_MEMORY = "in_memory"
+"""Name of a stored value: in which process's memory the callbacks are, and their number there."""
+
+_PER_DOWNLOAD = frozenset({"download_slot", "download_latency"})
+Callbacks = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 
 class OwnRequests:
@@ -35,46 +40,74 @@ class OwnRequests:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._in_memory: dict[str, Request] = {}
+        self._process = uuid4().hex
+        self._in_memory: list[Callbacks] = []
+        self._numbers: dict[tuple[int, int], int] = {}
         self._unfiltered = 0
+        self.any_made = False
         self.spider: scrapy.Spider | None = None
 
     def take_in(self, request: Request) -> bool:
-        """Queue the request; False when the URL-seen test knows it or the scope refuses it."""
-        now = self._session.now()
+        """Queue the request; False when the URL-seen test knows it.
+
+        Raises IgnoreRequest when it may not be asked for, and UnstorableValueError when it
+        cannot be stored.
+        """
+        self.any_made = True
         crawl = self._session.crawl
         url = normalise(request.url)
         if url is None:
-            return False
-        lease = request.meta.get("focused_lease")
-        if isinstance(lease, int) and crawl.is_open(lease):
-            # A middleware answered a leased request with another one.
-            self._session.settle(lease, Failed(url, FailureKind.DROPPED, detail="replaced"))
+            raise IgnoreRequest(f"{request.url[:200]}: no http or https URL that can be crawled")
         parent: Settled | None = request.meta.get(FOUND_ON)
-        found: ScoredLink | None = request.meta.get(FOUND_AS)
+        refusal = crawl.refuses(url, parent)
+        if refusal is not None:
+            raise IgnoreRequest(f"{url} may not be asked for: {refusal}")
         return crawl.offer_link(
             url,
             _score_without_a_link(parent),
-            now,
+            self._session.now(),
             key=self._key(request, url),
             parent=parent,
-            found=found,
+            found=request.meta.get(FOUND_AS),
             payload=self._payload(request),
         )
 
-    def restore(self, link: QueuedLink) -> Request:
-        """Make the spider's request again, for the URL that the link has by now."""
-        payload = link.payload or ""
-        if payload.startswith(_MEMORY):
-            request = self._in_memory.get(payload)
-            if request is None:
-                # Queued by a process that is gone, with a callback that died with it.
-                request = Request(link.url)
-        else:
-            request = request_from_dict(
-                json.loads(payload, object_hook=_with_bytes), spider=self.spider
-            )
-        return request.replace(url=link.url, dont_filter=True)
+    def restore(self, link: QueuedLink) -> Request | None:
+        """Make the spider's request again, for the URL that the link has by now.
+
+        None when its callbacks were in the memory of a process that is gone. Raises
+        ConfigurationError when spider or project lack what it needs.
+        """
+        self.any_made = True
+        try:
+            values = from_text(link.payload or "{}")
+            in_memory = values.pop(_IN_MEMORY, None)
+            if "_class" in values:
+                values["_class"] = _request_class(values["_class"])
+            request = request_from_dict(values, spider=self.spider).replace(url=link.url)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"the request for {link.url} was stored by another spider, or by an earlier state "
+                f"of this one: {error}. Give the spider what it needs, or choose another folder"
+            ) from error
+        if in_memory is None:
+            return request
+        process, number = in_memory
+        if process != self._process:
+            return None
+        request.callback, request.errback = self._in_memory[number]
+        return request
+
+    def has_errback(self, payload: str) -> bool:
+        """Whether the request that is stored so has an errback."""
+        try:
+            values = from_text(payload)
+        except ValueError:  # restoring it will tell what is wrong
+            return True
+        process, number = values.get(_IN_MEMORY) or ("", 0)
+        if process == self._process:
+            return self._in_memory[number][1] is not None
+        return values.get("errback") is not None
 
     def _key(self, request: Request, url: str) -> bytes:
         if request.dont_filter:
@@ -85,19 +118,34 @@ class OwnRequests:
         return link_key(f"{url} {fingerprint(request).hex()}")
 
     def _payload(self, request: Request) -> str:
-        kept = request.replace(meta=_own_meta(request.meta))
         try:
-            return json.dumps(_plain(kept.to_dict(spider=self.spider)))
-        except (TypeError, ValueError):
-            name = f"{_MEMORY}{len(self._in_memory)}:{id(kept)}"
-            if not self._in_memory:
-                logger.warning(
-                    "%s cannot be serialised (is its callback a method of the spider?): it is "
-                    "kept in memory and lost if the crawl is stopped",
-                    request,
-                )
-            self._in_memory[name] = kept
-            return name
+            values = request.to_dict(spider=self.spider)
+        except ValueError:  # a callback is no method of the spider
+            values = request.replace(callback=None, errback=None).to_dict()
+            values[_IN_MEMORY] = [self._process, self._keep_in_memory(request)]
+        values["meta"] = _own_meta(request.meta)
+        return to_text(values)
+
+    def _keep_in_memory(self, request: Request) -> int:
+        if not self._in_memory:
+            logger.warning(
+                "%s has a callback that is no method of the spider: such requests work, but are "
+                "kept in memory and lost if the crawl is stopped",
+                request,
+            )
+        names = (id(request.callback), id(request.errback))
+        number = self._numbers.setdefault(names, len(self._in_memory))
+        if number == len(self._in_memory):
+            self._in_memory.append((request.callback, request.errback))
+        return number
+
+
+def _request_class(path: str) -> str:
+    """The path of a class of requests; raises ValueError for any other, and imports nothing."""
+    module, _, name = path.rpartition(".")
+    if not issubclass(imported_class(f"{module}:{name}"), Request):
+        raise ValueError(f"{path} is no class of requests")
+    return path
 
 
 def _score_without_a_link(parent: Settled | None) -> float:
@@ -113,22 +161,3 @@ def _own_meta(meta: dict[str, Any]) -> dict[str, Any]:
         for key, value in meta.items()
         if not str(key).startswith("focused") and key not in _PER_DOWNLOAD
     }
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no bytes: they travel as ``{"bytes": latin-1 text}``, keys as text."""
-    if isinstance(value, bytes):
-        return {_BYTES: value.decode("latin-1")}
-    if isinstance(value, dict):
-        return {_text(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _text(key: Any) -> Any:
-    return key.decode("latin-1") if isinstance(key, bytes) else key
-
-
-def _with_bytes(value: dict[str, Any]) -> Any:
-    return value[_BYTES].encode("latin-1") if value.keys() == {_BYTES} else value

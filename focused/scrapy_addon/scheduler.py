@@ -7,21 +7,29 @@ no host may be asked yet, the engine is woken at the moment the next one may.
 from __future__ import annotations
 
 import gc
+import logging
 import time
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import overridden_settings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from focused.crawl import Crawl, Done, Fetch, Purpose, Wait
+from focused.crawl import Crawl, Done, Fetch, Purpose, Refused, Wait
+from focused.scrapy_addon.outcomes import error_of
 from focused.scrapy_addon.own_requests import OwnRequests
 from focused.scrapy_addon.robots_request import robots_request
 from focused.scrapy_addon.session import Session, session_of
+from focused.scrapy_addon.stored_values import UnstorableValueError
+from focused.web.page import Failed, FailureKind
+
+logger = logging.getLogger(__name__)
 
 LEASE = "focused_lease"
 LEASED_URL = "focused_leased_url"
@@ -31,6 +39,10 @@ STRAIGHT = "focused_straight"
 """Key of a request's meta: it has nothing of a spider's own."""
 
 PURPOSE = "focused_purpose"
+
+REFUSED = "focused_refused"
+"""Key of a request's meta: the exception that it ends with instead of being sent."""
+
 HANDLED = "focused_handled"
 _TEND_EVERY_S = 1.0
 _MOST_S_A_TURN = 0.01
@@ -47,6 +59,7 @@ class FocusedScheduler(BaseScheduler):
         self._crawler = crawler
         self._session = session
         self._own = OwnRequests(session)
+        self._refused: deque[Request] = deque()
         self._wake: CallLaterResult | None = None
         self._wake_at = float("inf")
         self._tended_at = 0.0
@@ -82,19 +95,52 @@ class FocusedScheduler(BaseScheduler):
         """Keep everything; the same command goes on from here."""
         self._cancel_wake()
         session = self._session
-        session.done_because = session.done_because or reason
+        if not session.trouble:
+            session.done_because = self._why_ended(reason)
         self._crawler.stats.set_value("focused/done_because", session.done_because)
         session.close()
 
+    def _why_ended(self, reason: str) -> str:
+        """Scrapy's reason; where that is that nothing was left to do, the crawl knows why."""
+        session = self._session
+        if reason != "finished" or not session.is_open:
+            return reason
+        try:
+            step = session.crawl.next(session.now())
+        except Exception:  # an error of the state: closing it tells
+            return reason
+        return step.reason if isinstance(step, Done) else reason
+
     def has_pending_requests(self) -> bool:
         """Whether the crawl has work left, be it not due yet."""
-        return not self._session.crawl.is_over(self._session.now())
+        return bool(self._refused) or not self._session.crawl.is_over(self._session.now())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take in a request of the spider or a middleware; False when it is a duplicate."""
+        """Take in a request of the spider or a middleware.
+
+        False when it is a duplicate, or is refused and nobody waits to hear of it.
+        """
         if request.meta.get(HANDLED):
             return True
-        return self._own.take_in(request)
+        try:
+            return self._own.take_in(request)
+        except IgnoreRequest as error:
+            return self._refuse(request, error)
+        except UnstorableValueError as error:
+            logger.error(
+                "%s cannot be stored, and is not asked for: %s. meta and cb_kwargs take plain "
+                "data: text, numbers, collections, dates, items, dataclasses",
+                request,
+                error,
+            )
+            return self._refuse(request, error)
+
+    def _refuse(self, request: Request, error: Exception) -> bool:
+        """End the request with the error, in its errback; False where it has none."""
+        if request.errback is None:
+            return False
+        self._refused.append(request.replace(meta={**request.meta, REFUSED: error}))
+        return True
 
     def next_request(self) -> Request | None:
         """Return the request for the best link whose host may be asked now."""
@@ -112,17 +158,33 @@ class FocusedScheduler(BaseScheduler):
         if now - self._tended_at >= _TEND_EVERY_S:
             self._tended_at = now
             self._session.tend(now)
-        step = self._session.crawl.next(now)
-        self._session.waiting.note(step)
-        if isinstance(step, Fetch):
-            return self._request(step)
-        if isinstance(step, Done):
-            self._session.done_because = step.reason
-        elif isinstance(step, Wait) and step.until is not None:
-            self._wake_engine_at(step.until, now)
-        return None
+        crawl = self._session.crawl
+        if self._own.any_made or not self._session.follow_links:
+            for refused in crawl.refuse_suspended(self._own.has_errback, now):
+                self._tell(refused)
+        while not self._refused:
+            step = crawl.next(now)
+            self._session.waiting.note(step)
+            if isinstance(step, Refused):
+                self._tell(step)
+            elif isinstance(step, Fetch):
+                request = self._request(step)
+                if request is not None:
+                    return request
+            else:
+                if isinstance(step, Wait) and step.until is not None:
+                    self._wake_engine_at(step.until, now)
+                return None
+        return self._refused.popleft()
+
+    def _tell(self, refused: Refused) -> None:
+        """Whoever made the request hears in its errback that it was refused."""
+        request = self._own.restore(refused.link)
+        if request is not None:
+            self._refuse(request, error_of(refused.link.url, refused.failure))
 
     def _request(self, fetch: Fetch) -> Request | None:
+        """The request for a fetch; None where the spider's own is lost, and is settled."""
         meta: dict[str, Any] = {LEASE: fetch.lease, PURPOSE: fetch.purpose}
         if fetch.purpose is Purpose.ROBOTS:
             request = robots_request(fetch.url, {**meta, STRAIGHT: True})
@@ -130,7 +192,17 @@ class FocusedScheduler(BaseScheduler):
             meta[STRAIGHT] = True
             request = Request(fetch.url, meta=meta, dont_filter=True)
         else:
-            request = self._own.restore(fetch.link)
+            restored = self._own.restore(fetch.link)
+            if restored is None:
+                logger.warning(
+                    "%s is not asked for: its callback, no method of the spider, was lost when the "
+                    "crawl was stopped",
+                    fetch.url,
+                )
+                lost = Failed(fetch.url, FailureKind.DROPPED, detail="its callback is lost")
+                self._session.settle(fetch.lease, lost)
+                return None
+            request = restored
             request.meta.update(meta)
         request.meta[LEASED_URL] = request.url
         return request

@@ -119,6 +119,18 @@ class Session:
         """Read an answer's page where and when it costs least; None: settling reads it."""
         if not isinstance(outcome, Fetched) or not self.crawl.may_read(lease, outcome):
             return None
+        return await self._read(outcome)
+
+    async def read_only(self, outcome: Outcome) -> Reading | None:
+        """Read and judge a page that is not of the frontier; None where there is none."""
+        if not self.is_open or not isinstance(outcome, Fetched) or not self.crawl.is_page(outcome):
+            return None
+        reading = await self._read(outcome)
+        if reading is None and self.is_open:
+            reading = self.crawl.reader().read(outcome)
+        return reading if isinstance(reading, Reading) else None
+
+    async def _read(self, outcome: Fetched) -> Reading | Failed | None:
         if not on_asyncio():  # what reads ahead speaks in asyncio's streams and futures
             return None
         reading = await self._readers.ahead(outcome)
@@ -243,6 +255,11 @@ def attach(crawler: Crawler, session: Session) -> None:
 def session_if_any(crawler: Crawler) -> Session | None:
     """Return the crawler's session; None without the add-on."""
     return _SESSIONS.get(crawler)
+
+
+def a_crawl_is_open() -> bool:
+    """Whether a crawl runs in this process."""
+    return any(session.is_open for session in _SESSIONS.values())
 
 
 def session_of(crawler: Crawler) -> Session:

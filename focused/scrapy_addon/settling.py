@@ -16,10 +16,14 @@ from focused.scrapy_addon.outcomes import (
     outcome_of_exception,
     outcome_of_response,
 )
-from focused.scrapy_addon.scheduler import HANDLED, LEASE
+from focused.scrapy_addon.scheduler import HANDLED, LEASE, REFUSED, STRAIGHT
 from focused.scrapy_addon.session import Session, session_of
+from focused.web.page import Failed, FailureKind, Redirected
 
 SETTLED = "focused_settled"
+RELEVANCE = "focused_relevance"
+"""Key of a response's meta: how relevant its page is, in [0, 1]; missing where it is not judged."""
+
 LEFT_OUT = "focused_left_out"
 """Key of a response's meta: its page asks not to be indexed, and is left out as it asks."""
 
@@ -35,6 +39,12 @@ class SettlingMiddleware:
         """Build on the crawler's session."""
         return cls(session_of(crawler))
 
+    async def process_request(self, request: Request) -> None:
+        """End a request that was refused: all middlewares and the errback hear of it."""
+        refused = request.meta.pop(REFUSED, None)
+        if refused is not None:
+            raise refused
+
     async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Settle with what came; pass on what the spider should see."""
         lease = request.meta.get(LEASE)
@@ -44,16 +54,24 @@ class SettlingMiddleware:
         settled = await self._session.take_in(lease, outcome)
         if settled is None:
             raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
+        is_own = STRAIGHT not in request.meta
+        if isinstance(outcome, Redirected) and is_own:
+            if settled.target_refused:
+                raise IgnoreRequest(f"may not follow to {outcome.target}: {settled.target_refused}")
+            if settled.outcome != "redirected":
+                raise IgnoreRequest(f"too many redirects, the last to {outcome.target}")
         if settled.will_retry or settled.outcome == "redirected":
             # It comes back through the frontier; returning a request ends this one
             # without troubling the spider's errback.
             return request.replace(meta={**request.meta, HANDLED: True})
-        if settled.duplicate_of is not None:
+        if settled.duplicate_of is not None and not (is_own and request.dont_filter):
             raise IgnoreRequest(f"the same content as {settled.duplicate_of}")
-        if self._session.follow_links and settled.page is None:
+        if self._session.follow_links and settled.page is None and not is_own:
             raise IgnoreRequest(f"no page: {settled.failure}")
         request.meta[SETTLED] = settled
         request.meta[LEFT_OUT] = settled.left_out
+        if settled.judgement is not None:
+            request.meta[RELEVANCE] = settled.judgement.relevance
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
@@ -77,3 +95,10 @@ class SettlingMiddleware:
         if request.errback is None:
             raise IgnoreRequest(str(exception)) from exception
         return None
+
+    def replaced(self, request: Request) -> None:
+        """Settle a request that a middleware answered with another one."""
+        lease = request.meta.get(LEASE)
+        if lease is not None and self._session.is_leased(lease):
+            dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
+            self._session.settle(lease, dropped)

@@ -8,21 +8,32 @@ would be leased for ever.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.core.downloader import Downloader
+from scrapy.http import Request
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
-from focused.scrapy_addon.settling import SettlingMiddleware
+from focused.crawl import Purpose
+from focused.scrapy_addon.outcomes import outcome_of_response
+from focused.scrapy_addon.relevance import (
+    CallbackPages,
+    JudgedPage,
+    pages_of_running_callback,
+)
+from focused.scrapy_addon.scheduler import PURPOSE, is_leased
+from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.settling import LEFT_OUT, RELEVANCE, SETTLED, SettlingMiddleware
 from focused.scrapy_addon.straight_way import StraightWay, straight_way_for
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Request, Response
+    from scrapy.http import Response
 
 
 class SettlingDownloader(Downloader):
@@ -30,6 +41,7 @@ class SettlingDownloader(Downloader):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        self._session = session_of(crawler)
         self._settling = SettlingMiddleware.from_crawler(crawler)
         self._looked = False
         self._straight: StraightWay | None = None
@@ -38,19 +50,53 @@ class SettlingDownloader(Downloader):
         """Download through all middlewares, as Scrapy's own does, in one task instead of three."""
         # At once: the engine counts what is under way before it asks for more.
         self.active.add(request)
+        told: Coroutine[Any, Any, Response | Request] = self._told(request)
+        pages = pages_of_running_callback()
+        if pages is not None and not is_leased(request, self._session.crawl):
+            told = self._judged(request, told, pages)
+        fetched: Deferred[Any]
         if is_asyncio_available():
-            return Deferred.fromFuture(asyncio.ensure_future(self._told(request)))
-        return Deferred.fromCoroutine(self._told(request))
+            fetched = Deferred.fromFuture(asyncio.ensure_future(told))
+        else:
+            fetched = Deferred.fromCoroutine(told)
+        return fetched.addBoth(self._ended, request)
+
+    def _ended(self, result: Any, request: Request) -> Any:
+        """Not before the engine goes on with the result: in between the crawl would look idle."""
+        self.active.remove(request)
+        return result
+
+    async def _judged(
+        self,
+        request: Request,
+        told: Coroutine[Any, Any, Response | Request],
+        pages: CallbackPages,
+    ) -> Response | Request:
+        """What a callback downloads itself: if it is a page, its items get its relevance."""
+        for key in (SETTLED, LEFT_OUT, RELEVANCE):  # of a meta that was taken over
+            request.meta.pop(key, None)
+        came = await told
+        if isinstance(came, Request) or request.meta.get(PURPOSE) is Purpose.ROBOTS:
+            return came
+        now = self._session.now()
+        read = await self._session.read_only(outcome_of_response(request, came, now))
+        if read is not None:
+            relevance, noindex = read.judgement.relevance, self._session.topic.politeness.noindex
+            left_out = noindex == "leave-out" and read.page.left_out_at(now)
+            request.meta[RELEVANCE] = relevance
+            request.meta[LEFT_OUT] = left_out
+            pages.add((request.url, came.url), JudgedPage(relevance, left_out))
+        return came
 
     async def _told(self, request: Request) -> Response | Request:
         try:
-            try:
-                straight = self._straight_way()
-                if straight is not None and straight.takes(request):
-                    return await straight.fetch(request)
-                return await self.middleware.download_async(self._enqueue_request, request)
-            finally:
-                self.active.remove(request)
+            straight = self._straight_way()
+            if straight is not None and straight.takes(request):
+                return await straight.fetch(request)
+            came = await self.middleware.download_async(self._enqueue_request, request)
+            if isinstance(came, Request):
+                self._settling.replaced(request)
+            return came
         except Exception as error:
             instead = await self._settling.process_exception(request, error)
             if instead is None:

@@ -151,8 +151,9 @@ class _Driver:
         """Send what may be sent now."""
         while len(self._under_way) < self._concurrency:
             step = self._crawl.next(self.now)
-            if not isinstance(step, Fetch):
+            if isinstance(step, Wait | Done):
                 return step
+            assert isinstance(step, Fetch), "no driver's own requests are queued here"
             self._send(step)
         return Wait(None)
 
