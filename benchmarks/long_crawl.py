@@ -104,7 +104,9 @@ def main(arguments: Sequence[str]) -> None:
     """Crawl; print a line a window, keep JSON of all so far, and tell what follows."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
-    output = replace(topic.output, folder=options.folder, warc=options.warc, parquet=False)
+    output = replace(
+        topic.output, folder=options.folder, warc="full" if options.warc else "off", parquet=False
+    )
     politeness = replace(topic.politeness, concurrency=options.concurrency)
     topic = replace(topic, output=output, politeness=politeness)
     guide = guide_for(topic, web=options.web, replay=None, say=print)

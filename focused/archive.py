@@ -1,14 +1,12 @@
 """What was harvested: pages, judgements and the link graph, durable page by page.
 
 Rows live in the crawl's own store and become true in the same transaction
-that settles their link; the WARC is appended before it, and cut back to the
-last recorded length when a crash left more. :mod:`focused.archive_parquet`
-makes Parquet files from the rows.
+that settles their link; WARC records (:mod:`focused.archive_warc`) are appended
+before it. :mod:`focused.archive_parquet` makes Parquet files from the rows.
 """
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -17,15 +15,17 @@ from typing import Any
 
 import msgspec
 
+from focused.archive_warc import WarcFiles, warc_files
 from focused.frontier.rows import pack, unpack
 from focused.frontier.store import StateStore
 from focused.frontier.tables import Tables
 from focused.recorded.warc_records import StoredRecord, read_responses
-from focused.web.page import Fetched, Page
+from focused.web.page import Fetched, Outcome, Page
 from focused.web.parse import parse_page
+from focused.web.warc import Capture, CaptureWriter
 
-WARC_FILE = "pages.warc.gz"
 _LENGTH = struct.Struct(">I")
+_WITH_PAGE = range(200, 300)
 
 
 class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -58,6 +58,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     duplicate_kind: str | None = None
     judge: str = ""
     points_to: str | None = None
+    warc_file: str | None = None
 
 
 PAGE_COLUMNS = PageRow.__struct_fields__
@@ -81,50 +82,76 @@ LINK_COLUMNS = ("source", *LinkRow.__struct_fields__)
 class Archive:
     """Append-only rows over a :class:`StateStore`; the caller commits."""
 
-    def __init__(self, store: StateStore, folder: Path, *, warc: bool, links: bool = True) -> None:
+    def __init__(
+        self, store: StateStore, *, warc: WarcFiles | None = None, links: bool = True
+    ) -> None:
         """``links`` False keeps no link rows: they are most of what a crawl writes."""
         self.keeps_links = links
         self._tables = store.tables
-        self._folder = folder
-        self._warc = _open_warc(folder, store.tables) if warc else None
-        self._warc_bytes = 0 if self._warc is None else self._warc.tell()
-        store.before_sync(self._force)
+        self._warc = warc
+        if warc is not None:
+            store.before_sync(warc.force)
 
     def __len__(self) -> int:
         return self._tables.count("pages")
 
     @property
-    def keeps_responses(self) -> bool:
-        """Whether there is a WARC."""
-        return self._warc is not None
+    def capture_writer(self) -> CaptureWriter | None:
+        """Makes the WARC records of fetched pages; None when there is no WARC."""
+        return None if self._warc is None else self._warc.writer
 
-    def append_response(self, record: bytes | None) -> int | None:
-        """Write a response's record to the WARC; return its offset, None without either."""
-        if self._warc is None or record is None:
+    def capture(self, outcome: Outcome, now: float) -> Capture | None:
+        """Make the WARC records of what came of a request that brought no page.
+
+        None when nothing came, or the WARC holds the responses of pages alone.
+        """
+        exchange = outcome.exchange
+        if self._warc is None or not self._warc.is_full or exchange is None:
             return None
-        offset = self._warc_bytes
-        self._warc.write(record)
-        self._warc.flush()
-        self._warc_bytes += len(record)
-        self._tables.put_meta("warc_length", self._warc_bytes)
-        return offset
+        body = outcome.body if isinstance(outcome, Fetched) else b""
+        return self._warc.writer.capture_exchange(outcome.url, exchange, body, now, outcome.address)
 
-    def append(self, row: PageRow, links: Sequence[LinkRow] = ()) -> None:
-        """Record what became of one URL, and the links found there."""
+    def record(self, outcome: Outcome, now: float) -> None:
+        """Write to the WARC what came of a request that has no row of its own."""
+        capture = self.capture(outcome, now)
+        if self._warc is not None and capture is not None:
+            self._warc.append(capture, {})
+
+    def append(
+        self, row: PageRow, links: Sequence[LinkRow] = (), capture: Capture | None = None
+    ) -> None:
+        """Record what became of one URL: its row, the links found there, its WARC records."""
+        if self._warc is not None and capture is not None:
+            place = self._warc.append(capture, _about(row))
+            row = msgspec.structs.replace(row, warc_file=place.file, warc_offset=place.offset)
         key = row.seq.to_bytes(8, "big")
         self._tables.put("pages", key, pack(row))
         if links and self.keeps_links:
             self._tables.put("page_links", key, _packed_links(row.url, links))
 
-    def _force(self) -> None:
-        if self._warc is not None and not self._warc.closed:
-            os.fsync(self._warc.fileno())
-
     def close(self) -> None:
         """Force the WARC to the disk, and close it."""
         if self._warc is not None:
-            self._force()
             self._warc.close()
+
+
+def _about(row: PageRow) -> Mapping[str, str]:
+    """What a ``metadata`` record says of the response: how it was found, and judged."""
+    about = {
+        "via": row.parent or "",
+        "fetchTimeMs": str(round(row.elapsed_s * 1000)) if row.elapsed_s else "",
+        "outcome": row.failure or row.outcome,
+        "depth": str(row.depth),
+        "score": f"{row.score:.6g}",
+    }
+    if row.relevance is not None:
+        about["relevance"] = f"{row.relevance:.6g}"
+        about["on-topic"] = "yes" if row.on_topic else "no"
+        about["model"] = row.judge
+        about["language"] = row.language
+    if row.duplicate_of is not None:
+        about["duplicate-of"] = row.duplicate_of
+    return about
 
 
 def page_rows(tables: Tables) -> Iterator[dict[str, Any]]:
@@ -175,11 +202,12 @@ def _lz4() -> Any:
 def harvested_pages(tables: Tables, folder: Path) -> dict[str, Page]:
     """Parse the crawl's WARC: pages by URL, and by the URLs that redirected to them."""
     pages: dict[str, Page] = {}
-    for record in read_responses(folder / WARC_FILE):
-        if isinstance(record, StoredRecord):
-            page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
-            if isinstance(page, Page):
-                pages[record.url] = page
+    for path in warc_files(folder):
+        for record in read_responses(path):
+            if isinstance(record, StoredRecord) and record.status in _WITH_PAGE:
+                page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
+                if isinstance(page, Page):
+                    pages[record.url] = page
     came_from = {row["url"]: row["parent"] for row in page_rows(tables)}
     for url, page in list(pages.items()):
         alias = came_from.get(url)
@@ -187,13 +215,3 @@ def harvested_pages(tables: Tables, folder: Path) -> dict[str, Page]:
             pages[alias] = page
             alias = came_from.get(alias)
     return pages
-
-
-def _open_warc(folder: Path, tables: Tables) -> Any:
-    path = folder / WARC_FILE
-    recorded = int(tables.get_meta("warc_length") or 0)
-    file = path.open("ab")
-    if file.tell() > recorded:
-        file.truncate(recorded)
-        file.seek(0, os.SEEK_END)
-    return file

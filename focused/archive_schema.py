@@ -37,7 +37,8 @@ PAGES_SCHEMA = pa.schema(
         ("elapsed_s", pa.float64()),
         ("policy", pa.string()),  # the ordering policy that chose it
         ("judge", pa.string()),  # the topic model's name: the beginning of its file's SHA-256
-        ("warc_offset", pa.int64()),  # of the response record, or null
+        ("warc_offset", pa.int64()),  # of the response or revisit record in warc_file, or null
+        ("warc_file", pa.string()),
     ]
 )
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
 """What may weigh a topic classifier's words; the first is the default."""
@@ -19,6 +19,13 @@ FOCUS = ("soft", "hard")
 
 MAX_SAMPLES = 10_000
 """At most so many good samples are learned from, and as many others, by default."""
+
+WarcRecords = Literal["full", "responses", "off"]
+WARC_RECORDS: tuple[WarcRecords, ...] = ("full", "responses", "off")
+"""What the WARC holds; the first is the default."""
+
+MAX_WARC_BYTES = 1_000_000_000
+"""A WARC file that has so many bytes is followed by another, by default."""
 
 NOINDEX = ("leave-out", "keep")
 """What becomes of pages that ask not to be indexed; the first is the default."""
@@ -165,10 +172,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the harvest goes."""
+    """Where the harvest goes.
+
+    ``warc`` is one of :data:`WARC_RECORDS`; a WARC file that has ``max_warc_bytes``
+    is followed by another.
+    """
 
     folder: Path
-    warc: bool = True
+    warc: WarcRecords = "full"
+    max_warc_bytes: int = MAX_WARC_BYTES
     parquet: bool = True
 
 

@@ -15,7 +15,9 @@ from focused.topic import (
     ESTIMATORS,
     FOCUS,
     MAX_SAMPLES,
+    MAX_WARC_BYTES,
     NOINDEX,
+    WARC_RECORDS,
     Budget,
     Output,
     Politeness,
@@ -23,6 +25,7 @@ from focused.topic import (
     Seeds,
     Topic,
     Training,
+    WarcRecords,
 )
 from focused.topic_table import Problems, Table
 
@@ -306,9 +309,18 @@ def _output(section: Table, folder: Path, name: str) -> Output:
         section.wrong("folder", f"{path}: is a file; name a folder")
     return Output(
         folder=path,
-        warc=section.flag("warc", True),
+        warc=_warc(section),
+        max_warc_bytes=section.whole("max_warc_bytes", MAX_WARC_BYTES, at_least=1),
         parquet=section.flag("parquet", True),
     )
+
+
+def _warc(section: Table) -> WarcRecords:
+    # true and false were the only values once.
+    value = section.values.get("warc", True)
+    if isinstance(value, bool):
+        return "full" if value else "off"
+    return section.one_of("warc", WARC_RECORDS)
 
 
 def _beside(folder: Path, named: str) -> Path:

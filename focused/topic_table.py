@@ -12,8 +12,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import ada_url
+
+_Choice = TypeVar("_Choice", bound=str)
 
 _TYPE_WORDS = {
     bool: "true or false",
@@ -78,11 +81,12 @@ class Table:
         value = self._typed(key, str, default)
         return value.strip() if isinstance(value, str) else default
 
-    def one_of(self, key: str, choices: Sequence[str]) -> str:
+    def one_of(self, key: str, choices: Sequence[_Choice]) -> _Choice:
         """One of ``choices``, the first of them when absent."""
         value = self.text(key, choices[0])
-        if value in choices:
-            return value
+        for choice in choices:
+            if value == choice:
+                return choice
         close = difflib.get_close_matches(value, choices, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
         self.wrong(key, f'"{value}" is unknown; {hint}')

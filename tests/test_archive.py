@@ -21,9 +21,9 @@ from focused.archive import (
 )
 from focused.archive_parquet import export
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.archive_warc import WarcFiles
 from focused.frontier.store import StateStore
 from focused.web.page import Fetched
-from focused.web.warc import response_record
 
 
 def row(seq: int, **fields) -> PageRow:
@@ -46,7 +46,7 @@ class Opened:
     folder: Path
 
     def archive(self, **options) -> Archive:
-        return Archive(self.store, self.folder, warc=False, **options)
+        return Archive(self.store, **options)
 
 
 @pytest.fixture
@@ -114,11 +114,12 @@ def test_what_rows_speak_of_is_on_the_disk_before_they_are(
 ) -> None:
     forced: list[str] = []
     store = StateStore.open(tmp_path / "state", {})
-    archive = Archive(store, tmp_path, warc=True)
+    archive = Archive(store, warc=WarcFiles(tmp_path, store.tables))
     monkeypatch.setattr(
         os, "fsync", lambda fd: forced.append(Path(os.readlink(f"/proc/self/fd/{fd}")).name)
     )
-    archive.append_response(response_record(Fetched("http://a.test/", 200, {}, b"whales")))
+    fetched = Fetched("http://a.test/", 200, {}, b"whales")
+    archive.append(row(0), capture=archive.capture_writer.capture(fetched))
     store.commit()
     assert forced == []
     store.close()

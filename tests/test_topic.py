@@ -69,7 +69,7 @@ def test_the_smallest_topic_file_leaves_all_else_to_defaults(folder: Path) -> No
     assert topic.scope == Scope()
     assert topic.budget == Budget()
     assert topic.politeness == Politeness(user_agent="Bot/1 (+https://bot.example/about)")
-    assert (topic.output.warc, topic.output.parquet) == (True, True)
+    assert (topic.output.warc, topic.output.parquet) == ("full", True)
 
 
 def test_paths_are_relative_to_the_topic_file(folder: Path) -> None:
@@ -165,7 +165,7 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
     )
     assert topic.budget == Budget(pages=10, hours=0.5, bytes=99)
     assert topic.output.folder == folder / "out"
-    assert (topic.output.warc, topic.output.parquet) == (False, False)
+    assert (topic.output.warc, topic.output.parquet) == ("off", False)
 
 
 def test_sitemaps_of_robots_txt_are_seeds_when_the_topic_says_so(folder: Path) -> None:
@@ -273,7 +273,8 @@ def test_all_problems_are_told_at_once(folder: Path) -> None:
         ("[budget]\nhours = nan", "budget.hours: must be more than 0, not nan"),
         ("[budget]\nbytes = -5", "budget.bytes: must be 1 or more, not -5"),
         ('[budget]\npages = "9"', 'budget.pages: must be a whole number, not "9"'),
-        ('[output]\nwarc = "yes"', 'output.warc: must be true or false, not "yes"'),
+        ('[output]\nwarc = "fool"', 'output.warc: "fool" is unknown; did you mean full?'),
+        ("[output]\nwarc = 1", "output.warc: must be a text in quotes, not 1"),
         ("[output]\nfolder = 1", "output.folder: must be a text in quotes, not 1"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from focused.archive import Archive
+from focused.archive_warc import WarcFiles, about_crawl
 from focused.crawl.admission import Admission
 from focused.crawl.aftermath import Aftermath
 from focused.crawl.apprenticeship import Apprenticeship
@@ -74,7 +75,7 @@ class Crawl:
             limits=host_limits(topic.scope),
             address_delay_of=topic.politeness.delay_of,
         )
-        self.archive = Archive(store, topic.output.folder, warc=topic.output.warc, links=keep_links)
+        self.archive = Archive(store, warc=_warc_files(topic, policy, store), links=keep_links)
         self._store = store
         self._stages = stages or Stages()
         self._leases = Leases()
@@ -87,7 +88,12 @@ class Crawl:
         admission = Admission(topic.scope, self.counters, self._care, self.traps, nofollow=nofollow)
         self._discovery = Discovery(admission, policy.scorer, policy.ordering, self.frontier)
         self._intake = Intake(
-            topic, office, policy.scorer, self._stages, parse, records=self.archive.keeps_responses
+            topic,
+            office,
+            policy.scorer,
+            self._stages,
+            parse,
+            capture_writer=lambda: self.archive.capture_writer,
         )
         self._settling = Settling(
             topic,
@@ -109,7 +115,12 @@ class Crawl:
         self._tenure = Tenure(office, self._apprenticeship, tables)
         self.visits = Visits(self.frontier.hosts, self._care, self._leases)
         self.robots = RobotsErrands(
-            self.frontier, self._care, self._leases, self.visits, self._queue_sitemap
+            self.frontier,
+            self._care,
+            self._leases,
+            self.visits,
+            self._queue_sitemap,
+            self.archive.record,
         )
         self._running = RunningTime(self.counters)
         self._ending = Ending(
@@ -348,3 +359,16 @@ class Crawl:
         with self._stages(Stage.COMMITTING):
             self.frontier.save()
             self._store.commit()
+
+
+def _warc_files(topic: Topic, policy: Policy, store: StateStore) -> WarcFiles | None:
+    output = topic.output
+    if output.warc == "off":
+        return None
+    return WarcFiles(
+        output.folder,
+        store.tables,
+        output.warc,
+        about_crawl(topic, policy.name),
+        max_bytes=output.max_warc_bytes,
+    )

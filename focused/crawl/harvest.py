@@ -9,14 +9,15 @@ from focused.crawl.copies import Looked
 from focused.crawl.steps import ScoredLink
 from focused.learning.documents import HashedPage
 from focused.web.page import Judgement, Page
+from focused.web.warc import Capture
 
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
     """A page parsed, judged and looked up; ``left_out`` tells that it asks not to be indexed.
 
-    ``content`` is None for a ``feed``; ``depth`` is that of the page's links. ``record`` is the
-    answer as it goes into the WARC, where there is one.
+    ``content`` is None for a ``feed``; ``depth`` is that of the page's links. ``record`` has the
+    WARC records of the response, where there is a WARC.
     """
 
     page: Page
@@ -27,7 +28,7 @@ class Harvest:
     left_out: bool
     scored: Mapping[str, ScoredLink]
     words: HashedPage | None
-    record: bytes | None
+    record: Capture | None
 
     @property
     def duplicate_of(self) -> str | None:
@@ -46,7 +47,7 @@ class Harvest:
         return self.judgement.on_topic and not apart
 
     @property
-    def kept_record(self) -> bytes | None:
+    def kept_record(self) -> Capture | None:
         """What goes into the WARC."""
         return None if self.left_out else self.record
 

@@ -6,6 +6,7 @@ another has followed since.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +21,7 @@ from focused.web.feeds import is_feed
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.parse import parse_page
 from focused.web.robots import product_token
+from focused.web.warc import CaptureWriter
 
 MAX_NESTED_FEEDS = 5  # an index, its sitemaps, and the redirects to them
 
@@ -35,10 +37,14 @@ class Intake:
         stages: Stages,
         parse: Parse | None,
         *,
-        records: bool,
+        capture_writer: Callable[[], CaptureWriter | None],
     ) -> None:
-        """``parse`` stands in for the parser, unless None. ``records``: there is a WARC."""
+        """``parse`` stands in for the parser, unless None.
+
+        ``capture_writer`` gives what makes the WARC records now; None: there is no WARC.
+        """
         self._scope = topic.scope
+        self._keeps_noindex = topic.politeness.noindex == "keep"
         self._office = office
         self._stages = stages
         self._parse = parse or partial(
@@ -47,23 +53,27 @@ class Intake:
             robot=product_token(topic.politeness.user_agent),
         )
         self._takes_told = isinstance(scorer, TakesTold)
-        self._records = records
+        self._capture_writer = capture_writer
         self._reader: Reader | None = None
 
     def reader(self) -> Reader:
         """Read pages as this crawl does, by the judge that is in office now."""
-        office = self._office
-        if self._reader is None or self._reader.judge is not office.judge_now:
-            self._reader = Reader(
+        office, reader, writer = self._office, self._reader, self._capture_writer()
+        if (
+            reader is None
+            or reader.judge is not office.judge_now
+            or reader.capture_writer != writer
+        ):
+            self._reader = reader = Reader(
                 self._scope,
                 office.judge_now,
                 office.name,
                 self._parse,
                 self._stages.clock,
                 takes_told=self._takes_told,
-                records=self._records,
+                capture_writer=writer,
             )
-        return self._reader
+        return reader
 
     def refusal(self, link: QueuedLink | None, fetched: Fetched) -> Failed | None:
         """Why what ``link`` brought is not read at all; None: it is.
@@ -72,7 +82,7 @@ class Intake:
         """
         scope = self._scope
         if len(fetched.body) > scope.max_page_bytes:
-            return Failed(fetched.url, FailureKind.TOO_LARGE, fetched.status)
+            return fetched.failed(FailureKind.TOO_LARGE)
         media_type = content_type_of(fetched.headers)
         # Feeds and sitemaps are welcome as seeds, and as what those point to.
         if (
@@ -80,7 +90,7 @@ class Intake:
             and media_type not in scope.content_types
             and (link is None or not is_seeds_feed(link, fetched))
         ):
-            return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, media_type)
+            return fetched.failed(FailureKind.WRONG_TYPE, media_type)
         return None
 
     def read(
@@ -97,12 +107,17 @@ class Intake:
         if read is None:
             read = self.reader().read(fetched)
         if isinstance(read, Failed):
-            return read
+            # What broke our own code may ask not to be archived.
+            if read.kind is FailureKind.UNDIGESTED:
+                return read
+            return fetched.failed(read.kind, read.detail)
         for stage, seconds in read.seconds.items():
             self._stages.add(stage, seconds)
         language = read.page.language
         if self._scope.languages and language and language not in self._scope.languages:
-            return Failed(fetched.url, FailureKind.WRONG_LANGUAGE, fetched.status, language)
+            failed = fetched.failed(FailureKind.WRONG_LANGUAGE, language)
+            left_out = read.page.left_out_at(fetched.came_at) and not self._keeps_noindex
+            return replace(failed, exchange=None) if left_out else failed
         return read
 
     def _in_office(self, reading: Reading) -> Reading:

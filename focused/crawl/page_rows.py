@@ -12,7 +12,7 @@ from focused.crawl.policy import Policy
 from focused.frontier.queued import QueuedLink
 from focused.learning.judge_in_office import JudgeInOffice
 from focused.web.decode import content_type_of
-from focused.web.page import Failed, Fetched
+from focused.web.page import Failed, Fetched, Redirected
 
 _MAX_TITLE_CHARS = 300
 
@@ -50,17 +50,18 @@ class PageRows:
             points_to=None if page.canonical == link.url else page.canonical,
             training=training,
             elapsed_s=fetched.elapsed_s,
-            warc_offset=self._archive.append_response(harvest.kept_record),
         )
         links = link_rows(page, harvest.scored) if self._archive.keeps_links else ()
-        self._archive.append(row, links)
+        self._archive.append(row, links, harvest.kept_record)
 
-    def redirected(self, link: QueuedLink, status: int, target: str, now: float) -> None:
+    def redirected(
+        self, link: QueuedLink, outcome: Redirected, target: str, now: float, *, in_warc: bool
+    ) -> None:
         """The link leads on to ``target``."""
-        row = self._row(link, now, outcome="redirected", status=status, points_to=target)
-        self._archive.append(row)
+        row = self._row(link, now, outcome="redirected", status=outcome.status, points_to=target)
+        self._archive.append(row, (), self._archive.capture(outcome, now) if in_warc else None)
 
-    def failed(self, link: QueuedLink, failed: Failed, now: float) -> None:
+    def failed(self, link: QueuedLink, failed: Failed, now: float, *, in_warc: bool) -> None:
         """The link gave no page, and is not tried again."""
         row = self._row(
             link,
@@ -70,7 +71,11 @@ class PageRows:
             failure=str(failed.kind),
             elapsed_s=failed.elapsed_s,
         )
-        self._archive.append(row)
+        self._archive.append(row, (), self._archive.capture(failed, now) if in_warc else None)
+
+    def retried(self, failed: Failed, now: float) -> None:
+        """Keep the response to a request that is tried again; it has no row."""
+        self._archive.record(failed, now)
 
     def _row(self, link: QueuedLink, now: float, *, outcome: str, **fields: Any) -> PageRow:
         seq = self._counters.settled

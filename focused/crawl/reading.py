@@ -18,7 +18,7 @@ from focused.web.fingerprint import content_fingerprint
 from focused.web.page import Failed, Fetched, Judgement, Page
 from focused.web.parameters import DroppedParameters
 from focused.web.shingles import Hashes, shingles
-from focused.web.warc import response_record
+from focused.web.warc import Capture, CaptureWriter
 
 MAX_SHINGLES = 1_152
 """A sketch's, and as many as a host's boilerplate may take out of it."""
@@ -33,8 +33,8 @@ class Reading:
     ``judge`` names who judged. ``content`` is its fingerprint; ``shingles`` has shape (n,), the
     smallest :data:`MAX_SHINGLES` of its text, ascending, or None where near-duplicates are not
     looked for. ``words`` are the page's, hashed, where the judge takes them so; ``told`` is what
-    its links say by themselves, where the scorer makes use of it. ``record`` is the answer as it
-    goes into the WARC, where there is one. ``seconds`` tells by stage what reading took.
+    its links say by themselves, where the scorer makes use of it. ``record`` has the WARC records
+    of the response, where there is a WARC. ``seconds`` tells by stage what reading took.
     """
 
     page: Page
@@ -44,7 +44,7 @@ class Reading:
     shingles: Hashes | None
     words: HashedPage | None = None
     told: ToldByLinks | None = None
-    record: bytes | None = None
+    record: Capture | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
@@ -60,17 +60,19 @@ class Reader:
         clock: Clock = stands_still,
         *,
         takes_told: bool = False,
-        records: bool = False,
+        capture_writer: CaptureWriter | None = None,
     ) -> None:
         """``judge_name`` tells the judge from others of the same crawl.
 
-        ``takes_told``: the links' texts are to be read, too. ``records``: there is a WARC.
+        ``takes_told``: the links' texts are to be read, too. ``capture_writer`` makes the WARC
+        records; None: there is no WARC.
         """
         self._clock = clock
         self.judge = judge
         self._judge_words = judge.judge_words if isinstance(judge, JudgesWords) else None
         self._judge_name = judge_name
         self._parse = parse
+        self.capture_writer = capture_writer
         self._near = scope.near_duplicates
         self._dropped = DroppedParameters(scope.drop_parameters, scope.keep_parameters)
         self._steps: Sequence[tuple[Stage, Callable[[_Unread], object]]] = (
@@ -78,7 +80,7 @@ class Reader:
             (Stage.JUDGING, self._judge_page),
             (Stage.LIKENESS, self._tell_apart),
             *([(Stage.SCORING, self._ask_links)] if takes_told else ()),
-            *([(Stage.ARCHIVING, self._record)] if records else ()),
+            *([(Stage.ARCHIVING, self._record)] if capture_writer else ()),
         )
 
     def read(self, fetched: Fetched) -> Reading | Failed:
@@ -131,7 +133,8 @@ class Reader:
         unread.told = told_by(self.judge, unread.page.links)
 
     def _record(self, unread: _Unread) -> None:
-        unread.record = response_record(unread.fetched)
+        if self.capture_writer is not None:
+            unread.record = self.capture_writer.capture(unread.fetched)
 
     def _reading(self, unread: _Unread) -> Reading:
         return Reading(
@@ -156,7 +159,7 @@ class _Unread:
     shingles: Hashes | None = None
     words: HashedPage | None = None
     told: ToldByLinks | None = None
-    record: bytes | None = None
+    record: Capture | None = None
     failed: Failed | None = None
     is_broken = False
 

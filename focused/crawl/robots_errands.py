@@ -29,13 +29,19 @@ class RobotsErrands:
         leases: Leases,
         visits: Visits,
         queue_sitemap: Callable[[str, float], None],
+        record: Callable[[Outcome, float], None],
     ) -> None:
-        """``queue_sitemap`` takes the URL of a sitemap that a robots.txt names, and now."""
+        """``queue_sitemap`` takes the URL of a sitemap that a robots.txt names, and now.
+
+        ``record`` archives what came.
+        """
         self._frontier = frontier
         self._care = care
         self._leases = leases
         self._visits = visits
         self._queue_sitemap = queue_sitemap
+        self.record = record
+        """Archives what came of a request for robots.txt, or of one that leads to it."""
         self._redirected: list[Lease] = []
 
     @property
@@ -61,6 +67,7 @@ class RobotsErrands:
     def settle(self, lease: Lease, outcome: Outcome, now: float) -> None:
         """Take in what the crawl's own request brought."""
         host = lease.offer.host
+        self.record(outcome, now)
         self._care.answered(lease.url, outcome)
         if lease.visit is not None:
             # What robots.txt itself brought is noted below, for the host that it is of.
@@ -98,6 +105,7 @@ class RobotsErrands:
     def learn(self, url: str, outcome: Outcome, now: float) -> None:
         """Take in a robots.txt that a driver fetched for a URL not of the frontier."""
         host = self._frontier.hosts.get(host_of(url))
+        self.record(outcome, now)
         self._care.note_robots(host, url, outcome, now)
         self._queue_sitemaps(host, url, now)
         self._frontier.hosts.refresh(host, now)

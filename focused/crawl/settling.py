@@ -31,6 +31,8 @@ from focused.web.page import (
     Redirected,
 )
 from focused.web.parameters import DroppedParameters
+from focused.web.robots import product_token
+from focused.web.robots_tags import HEADER_SEPARATOR, read_tags
 from focused.web.url import host_of
 
 MAX_PAGE_REDIRECTS = 10
@@ -173,12 +175,17 @@ class Settling:
     def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> Settled:
         if link.hops >= MAX_PAGE_REDIRECTS:
             failed = Failed(
-                link.url, FailureKind.BAD_REDIRECT, outcome.status, "too many redirects"
+                link.url,
+                FailureKind.BAD_REDIRECT,
+                outcome.status,
+                "too many redirects",
+                exchange=outcome.exchange,
             )
             return self._give_up(link, failed, now)
         self._counters.redirected += 1
         target = self._dropped.of_target(outcome.target, link.url)
-        self._rows.redirected(link, outcome.status, target, now)
+        in_warc = self._may_be_archived(outcome, now)
+        self._rows.redirected(link, outcome, target, now, in_warc=in_warc)
         refusal = self._follow(link, target, now)
         return Settled(link, "redirected", target_refused=refusal or "")
 
@@ -211,6 +218,8 @@ class Settling:
     def _failed(self, link: QueuedLink, failed: Failed, now: float) -> Settled:
         if RULES[failed.kind].again and link.tries + 1 < self._topic.politeness.max_tries:
             self._counters.retries += 1
+            if self._may_be_archived(failed, now):
+                self._rows.retried(failed, now)
             return Settled(link, "failed", failure=failed.kind, will_retry=True)
         if failed.kind is FailureKind.ROBOTS:
             self._counters.robots_excluded += 1
@@ -218,5 +227,15 @@ class Settling:
 
     def _give_up(self, link: QueuedLink, failed: Failed, now: float) -> Settled:
         self._counters.count_failure(failed.kind)
-        self._rows.failed(link, failed, now)
+        self._rows.failed(link, failed, now, in_warc=self._may_be_archived(failed, now))
         return Settled(link, "failed", failure=failed.kind)
+
+    def _may_be_archived(self, outcome: Redirected | Failed, now: float) -> bool:
+        """Whether the WARC may hold the response; False where its X-Robots-Tag asks otherwise."""
+        exchange = outcome.exchange
+        if exchange is None or self._topic.politeness.noindex == "keep":
+            return exchange is not None
+        asked = HEADER_SEPARATOR.join(exchange.response_values("x-robots-tag"))
+        tags = read_tags(asked, (), product_token(self._topic.politeness.user_agent))
+        ends_at = tags.unavailable_after
+        return not tags.noindex and (ends_at is None or now < ends_at)

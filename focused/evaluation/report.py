@@ -22,6 +22,7 @@ from focused.evaluation.trap_lines import TrapLine, trap_lines
 from focused.labels.label import Label
 from focused.labels.label_file import read_labels
 from focused.policies.probabilities import predicts_probabilities
+from focused.web.page import OUTSIDE_A_WEB
 from focused.whole_file import write_whole
 
 Labels = Mapping[str, Collection[str]]
@@ -43,11 +44,12 @@ class BestPage:
 class CrawlReport:
     """What came of one crawl. Rates are in [0, 1], None where nothing tells.
 
-    ``fetched`` and all that is harvest leave training samples out, which
-    ``training`` counts. ``by_labels`` is the judge's view, there when labels
-    were given. ``noindex`` pages were fetched and left out as they ask,
-    ``nofollow`` links not followed, ``links_cut`` those past the most that are
-    taken of a page; each link counts as often as it was met.
+    ``fetched`` and all that is harvest leave training samples out, which ``training`` counts.
+    ``outside_web`` counts links to hosts that the recorded web does not have, where one was
+    crawled; they are no ``failures``. ``by_labels`` is the judge's view, there when labels were
+    given. ``noindex`` pages were fetched and left out as they ask, ``nofollow`` links not followed,
+    ``links_cut`` those past the most that are taken of a page; each link counts as often as it was
+    met.
     ``long_delays_s`` are crawl-delays above an hour of hosts that have links left.
     ``mirrors`` are sites with the preferred site of the same pages.
     ``reliability`` holds scores against what came; None where no page had one,
@@ -67,6 +69,7 @@ class CrawlReport:
     training: int
     redirected: int
     failures: Mapping[str, int]
+    outside_web: int
     hosts: int
     duplicates: int
     near_duplicates: int
@@ -124,7 +127,7 @@ def make_report(
     pages = crawl.pages
     counted = metrics.harvest_pages(pages)
     on_topic = counted["on_topic"].to_numpy(dtype=bool)
-    failures = _failures(crawl)
+    failures, outside_web = _failures(crawl)
     duration_s = _duration_s(crawl)
     return CrawlReport(
         folder=str(crawl.path),
@@ -137,6 +140,7 @@ def make_report(
         training=int((pages["training"] & (pages["outcome"] == "fetched")).sum()),
         redirected=int((pages["outcome"] == "redirected").sum()),
         failures={kind: count for kind, count in failures.items() if kind != "robots"},
+        outside_web=outside_web,
         hosts=int(counted["host"].nunique()),
         duplicates=metrics.duplicates(pages),
         near_duplicates=metrics.duplicates(pages, kind="near"),
@@ -235,18 +239,22 @@ def _thinned(on_topic: NDArray[np.bool_]) -> list[tuple[int, float, float]]:
     return [(int(i) + 1, round(float(so_far[i]), 4), round(float(last[i]), 4)) for i in places]
 
 
-def _failures(crawl: CrawlFolder) -> dict[str, int]:
+def _failures(crawl: CrawlFolder) -> tuple[dict[str, int], int]:
     """URLs that gave no page by kind, most frequent first: as counted, or as the rows have it.
 
-    Links that no request was made for are counted without a row each; the
-    counts of a crawl that was killed are missing or behind its rows.
+    And how many links lead out of the recorded web, where one was crawled. Links that no request
+    was made for are counted without a row each; the counts of a crawl that was killed are missing
+    or behind its rows.
     """
     rows = metrics.failures_by_kind(crawl.pages)
     found = crawl.stats.get("failures")
     counted = found.items() if isinstance(found, dict) else ()
     told = {kind: count for kind, count in counted if isinstance(count, int)}
     both = {kind: max(rows.get(kind, 0), told.get(kind, 0)) for kind in [*rows, *told]}
-    return dict(sorted(both.items(), key=lambda each: -each[1]))
+    outside = 0
+    if crawl.settings.get("replay"):
+        outside = max(both.pop(OUTSIDE_A_WEB, 0), _total(crawl, "outside_web") or 0)
+    return dict(sorted(both.items(), key=lambda each: -each[1])), outside
 
 
 def _mirrors(crawl: CrawlFolder) -> dict[str, str]:

@@ -166,6 +166,11 @@ def _plain_figures(report: CrawlReport) -> list[tuple[str, str]]:
         *([("links cut off long pages", f"{report.links_cut:,}")] if report.links_cut else []),
         ("links out of scope", f"{report.out_of_scope:,}"),
         *((f"  {plain(reason)}", f"{n:,}") for reason, n in report.out_of_scope_by.items()),
+        *(
+            [("outside the recorded web", f"{report.outside_web:,} links")]
+            if report.outside_web
+            else []
+        ),
         ("errors", f"{sum(report.failures.values()):,}"),
         *((f"  {plain(kind)}", f"{count:,}") for kind, count in report.failures.items()),
     ]

@@ -20,6 +20,7 @@ TABLES = (
     "sketches", "shingles", "host_shingles", "mirrors",
     "canonicals", "canonical_hosts",
     "trap_places", "trap_closed", "trap_texts", "trap_slots", "trap_frames", "trap_lines",
+    "payloads",
 )  # fmt: skip
 """Tables of rows."""
 SETS = ("queue", "seen")

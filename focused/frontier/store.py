@@ -24,7 +24,7 @@ from focused.frontier.journal import Journal
 from focused.frontier.soundness import Soundness
 from focused.frontier.tables import Tables
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 # Of journal. More: fewer writes in all, longer pauses, more of memory until then.
 _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10

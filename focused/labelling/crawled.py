@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from fastwarc.warc import ArchiveIterator
 
-from focused.archive import WARC_FILE, page_rows
+from focused.archive import page_rows
+from focused.archive_warc import WARC_FILE, WarcPlace
 from focused.errors import StateError
 from focused.frontier.store import StateStore
-from focused.recorded.warc_records import stored_record
+from focused.recorded.warc_records import read_response
 from focused.web.page import Fetched
 
 _COLUMNS = [
     "url", "host", "title", "outcome", "score", "relevance", "on_topic", "training",
-    "duplicate_of", "warc_offset", "fetched_at",
+    "duplicate_of", "warc_offset", "warc_file", "fetched_at",
 ]  # fmt: skip
 
 
@@ -28,7 +28,7 @@ class CrawledPage:
     """A page that was fetched and judged, and repeats no other.
 
     ``score`` was predicted before the fetch, ``relevance`` judged after it, both in [0, 1].
-    ``offset`` is where its record begins in the crawl's WARC.
+    ``place`` is where its record begins in the crawl's WARC.
     """
 
     url: str
@@ -37,7 +37,7 @@ class CrawledPage:
     score: float
     relevance: float
     on_topic: bool
-    offset: int
+    place: WarcPlace
     fetched_at: float
 
 
@@ -51,13 +51,7 @@ class CrawledPages:
 
     def response(self, page: CrawledPage) -> Fetched | None:
         """What the server sent; None when the record cannot be read."""
-        try:
-            with (self.folder / WARC_FILE).open("rb") as file:
-                file.seek(page.offset)
-                record = next(iter(ArchiveIterator(file, auto_decode="all")), None)
-                stored = None if record is None else stored_record(record)
-        except (OSError, ValueError, EOFError):
-            return None
+        stored = read_response(self.folder / page.place.file, page.place.offset)
         if stored is None or stored.url != page.url:
             return None
         return Fetched(stored.url, stored.status, stored.headers, stored.body)
@@ -74,7 +68,7 @@ def read_crawled(folder: Path) -> CrawledPages:
     if not (folder / WARC_FILE).is_file():
         raise StateError(
             f"{folder}: holds no {WARC_FILE}; it is no crawl's folder, or its topic says "
-            "warc = false: there is nothing to show"
+            'warc = "off": there is nothing to show'
         )
     pages, duplicates = {}, 0
     for row in _rows(folder):
@@ -90,7 +84,7 @@ def read_crawled(folder: Path) -> CrawledPages:
                 score=row["score"],
                 relevance=row["relevance"],
                 on_topic=bool(row["on_topic"]),
-                offset=row["warc_offset"],
+                place=WarcPlace(row["warc_file"], row["warc_offset"]),
                 fetched_at=row["fetched_at"],
             )
     return CrawledPages(folder, pages, duplicates)

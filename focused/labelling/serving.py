@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 from aiohttp import web
 
-from focused.archive import WARC_FILE
+from focused.archive_warc import warc_files
 from focused.errors import FocusedError, LabelError
 from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.crawled import CrawledPages, read_crawled
@@ -81,19 +82,23 @@ def _keeping_up(session: Session) -> Callable[[web.Application], AsyncIterator[N
 
 
 async def _keep_up(session: Session) -> None:
-    warc = session.crawled.folder / WARC_FILE
-    size = warc.stat().st_size
+    folder = session.crawled.folder
+    size = _warc_bytes(folder)
     while True:
         await asyncio.sleep(LOOK_AGAIN_S)
         # A crawl's folder that cannot be read now may be at the next look.
         with contextlib.suppress(FocusedError, OSError):
             # Of a crawl that has ended nothing is opened: it may be about to be resumed.
-            if warc.stat().st_size == size:
+            if _warc_bytes(folder) == size:
                 continue
             found = await asyncio.to_thread(_grown, session)
             if found is not None:
-                size = warc.stat().st_size
+                size = _warc_bytes(folder)
                 session.renew(*found)
+
+
+def _warc_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in warc_files(folder))
 
 
 def _grown(session: Session) -> tuple[CrawledPages, TeachingPool] | None:

@@ -25,11 +25,11 @@ from fastwarc.warc import ArchiveIterator
 from focused.errors import RecordedWebError
 from focused.recorded.addresses import find_key, url_key
 from focused.recorded.labels import LABELS_FILE, read_labels, write_labels
-from focused.recorded.warc_records import EPOCH, stored_record, warcinfo_record
+from focused.recorded.warc_records import EPOCH, stored_record
 from focused.recorded.web_index import Place, WebIndex, load_index, write_index
 from focused.web.page import Fetched
 from focused.web.url import host_of
-from focused.web.warc import response_record
+from focused.web.warc import named_id, response_record, warc_date, warcinfo_record
 from focused.whole_file import write_json
 
 WEB_FILE = "web.json"
@@ -131,8 +131,9 @@ class RecordedWeb:
             return None
         place = self._places[found]
         try:
-            record = next(iter(ArchiveIterator(io.BytesIO(self._read(place)), auto_decode="all")))
-            stored = stored_record(record)
+            member = io.BytesIO(self._read(place))
+            record = next(iter(ArchiveIterator(member, auto_decode="transfer")))
+            stored = stored_record(record, self.folder / place.file)
         except (OSError, ValueError, StopIteration) as error:
             raise self._moved(found, place) from error
         if stored is None or (stored.url != found and find_key(stored.url, {found}) is None):
@@ -189,7 +190,8 @@ class RecordedWebWriter:
         shutil.rmtree(self._part, ignore_errors=True)
         self._part.mkdir()
         self._warc = (self._part / WARC_FILE).open("wb")
-        self._warc.write(warcinfo_record({"software": builder, "isPartOf": name}, EPOCH))
+        about = {"software": builder, "isPartOf": name}
+        self._warc.write(warcinfo_record(named_id(repr(about)), WARC_FILE, warc_date(0.0), about))
 
     def add(
         self,

@@ -2,14 +2,14 @@
 
 Every record we write is a gzip member of its own (WARC 1.1, annex D), so it
 can be read alone from its offset; :mod:`focused.web.warc` writes them. Bodies
-are handed out decoded: ``Content-Encoding`` and ``Transfer-Encoding`` of
-foreign records are undone, and ``Content-Length`` is that of the decoded body.
+are handed out decoded: ``Content-Encoding`` and ``Transfer-Encoding`` are
+undone, and ``Content-Length`` is that of the decoded body. A ``revisit``
+record of ours is handed out with the payload of the record it refers to.
 """
 
 from __future__ import annotations
 
 import io
-import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from fastwarc.stream_io import GzipWriter
+from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
+
+from focused.web.warc import PAYLOAD_DIGEST, REFERS_TO_FILE, REFERS_TO_OFFSET, Original
 
 GZIP_MAGIC = b"\x1f\x8b\x08"
 WARC_MAGIC = b"WARC/1."
@@ -30,6 +32,9 @@ _READING_ERRORS = (OSError, ValueError, EOFError)
 _HEAD_BYTES = 512  # of a gzip member: more than its own header and a record's first line
 _CHUNK_BYTES = 1 << 16
 _TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+# zlib's window sizes: gzip; deflate with zlib's head, as the RFC has it, and without.
+_WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
+_STREAMS = {"br": BrotliReader, "zstd": ZstdReader}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +57,12 @@ class Damage:
     reason: str
 
 
-def warcinfo_record(fields: Mapping[str, str], recorded_at: datetime) -> bytes:
-    """The gzip member of a ``warcinfo`` record, which opens a file."""
-    record = WarcRecord()
-    record_id = uuid.uuid5(uuid.NAMESPACE_OID, repr(sorted(fields.items())))
-    record.init_headers(WarcRecordType.warcinfo, record_urn=f"uuid:{record_id}".encode())
-    record.record_date = recorded_at
-    record.headers["Content-Type"] = "application/warc-fields"
-    record.set_bytes_content("".join(f"{k}: {v}\r\n" for k, v in fields.items()).encode())
-    buffer = io.BytesIO()
-    with GzipWriter(buffer) as writer:
-        record.write(writer)
-        writer.finish()
-        return buffer.getvalue()
-
-
 def read_responses(path: Path) -> Iterator[StoredRecord | Damage]:
     """All HTTP responses of a WARC file, gzipped or not, in their order.
 
     Damage is yielded, not raised: reading goes on at the next place where a
-    record begins. Other record types are passed over.
+    record begins. Records of other types are skipped, and so are ``revisit``
+    records that don't tell the file and offset of what they refer to.
     """
     with path.open("rb") as file:
         starts = _gzip_starts if _is_gzip(file) else _plain_starts
@@ -82,7 +73,7 @@ def read_responses(path: Path) -> Iterator[StoredRecord | Damage]:
             last = _Last(position)
             reason = ""
             try:
-                yield from _read_on(file, position, last)
+                yield from _read_on(file, path, position, last)
             except _READING_ERRORS as error:
                 reason = str(error)
             # The iterator may also end without a word, as if the file did.
@@ -102,12 +93,46 @@ class _Last:
     damaged: bool = False
 
 
-def _read_on(file: BinaryIO, start: int, last: _Last) -> Iterator[StoredRecord | Damage]:
+def read_response(path: Path, offset: int) -> StoredRecord | None:
+    """The response whose record begins at ``offset``; None when there is no readable one."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            record = next(iter(ArchiveIterator(file, auto_decode="transfer")), None)
+            return None if record is None else stored_record(record, path)
+    except _READING_ERRORS:
+        return None
+
+
+def read_original(path: Path, offset: int) -> tuple[Original, str] | None:
+    """The record that begins at ``offset``, for a ``revisit`` record, and its payload's digest.
+
+    None when there is no readable response.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            record = next(iter(ArchiveIterator(file, parse_http=False)), None)
+            if record is None or record.record_type != WarcRecordType.response:
+                return None
+            fields = {name: record.headers.get(name) or "" for name in _ORIGINAL_FIELDS}
+    except _READING_ERRORS:
+        return None
+    record_id, url, date, digest = fields.values()
+    return Original(record_id.strip("<>"), url, date, path.name, offset), digest
+
+
+_ORIGINAL_FIELDS = ("WARC-Record-ID", "WARC-Target-URI", "WARC-Date", PAYLOAD_DIGEST)
+
+
+def _read_on(
+    file: BinaryIO, path: Path, start: int, last: _Last
+) -> Iterator[StoredRecord | Damage]:
     file.seek(start)
-    for record in ArchiveIterator(file, auto_decode="all"):
+    for record in ArchiveIterator(file, auto_decode="transfer"):
         last.offset = record.stream_pos
         last.damaged = False
-        found = _stored_or_damage(record)
+        found = _stored_or_damage(record, path)
         last.damaged = isinstance(found, Damage)
         if found is not None:
             yield found
@@ -169,47 +194,105 @@ def _places(file: BinaryIO, magic: bytes, position: int) -> Iterator[int]:
         position += len(chunk) - len(magic) + 1
 
 
-def _stored_or_damage(record: WarcRecord) -> StoredRecord | Damage | None:
+def _stored_or_damage(record: WarcRecord, path: Path) -> StoredRecord | Damage | None:
     try:
         # Of a record cut inside its header the iterator gives what there is.
-        if "Content-Length" not in record.headers:
+        if not (record.headers.get("Content-Length") or "").strip().isdecimal():
             raise ValueError("the record's header ends early")
-        return stored_record(record)
+        stored = stored_record(record, path)
+        if stored is None and record.content_length and not record.reader.read(1):
+            raise ValueError("the record ends early")
+        return stored
     except _READING_ERRORS as error:
         return Damage(record.stream_pos, str(error))
 
 
-def stored_record(record: WarcRecord) -> StoredRecord | None:
+def stored_record(record: WarcRecord, path: Path) -> StoredRecord | None:
     """The record as data; None when it isn't an HTTP response over http(s).
 
-    ``record`` must have been read with ``auto_decode="all"``. Raises ValueError
-    or OSError when it is cut short, damaged or too large.
+    ``record`` must have been read with ``auto_decode="transfer"`` from the
+    file ``path``. Raises ValueError or OSError when it is cut short, damaged
+    or too large, or refers to a record that cannot be read.
     """
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
-    is_response = record.record_type == WarcRecordType.response and record.is_http
+    is_revisit = record.record_type == WarcRecordType.revisit
+    if is_revisit and REFERS_TO_OFFSET not in record.headers:
+        return None
+    is_response = (is_revisit or record.record_type == WarcRecordType.response) and record.is_http
     if not is_response or not url.lower().startswith(("http://", "https://")):
         return None
     offset = record.stream_pos
     status = record.http_headers.status_code
-    body = record.reader.read(MAX_BODY_BYTES + 1)
-    if len(body) > MAX_BODY_BYTES:
-        raise ValueError(f"a body of more than {MAX_BODY_BYTES // 10**6} MB")
     if status is None:
         raise ValueError("no HTTP status line")
     headers: dict[str, str] = {}
     for name, value in record.http_headers.to_tuples():
         key = name.lower()
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
-    if _is_cut_short(record, headers, body):
-        raise ValueError("the record ends early")
+    if is_revisit:
+        body = _body_referred_to(record, path)
+    else:
+        body = record.reader.read(MAX_BODY_BYTES + 1)
+        if _is_cut_short(record, headers, body):
+            raise ValueError("the record ends early")
+        body = _decoded(body, headers.get("content-encoding", ""))
     for name in _TRANSFER_HEADERS:
         headers.pop(name, None)
     headers["content-length"] = str(len(body))
     return StoredRecord(url, status, headers, body, record.record_date, offset)
 
 
+def _body_referred_to(record: WarcRecord, path: Path) -> bytes:
+    """The decoded payload of the record that a ``revisit`` record refers to."""
+    name = Path(record.headers.get(REFERS_TO_FILE) or path.name).name
+    offset = record.headers[REFERS_TO_OFFSET]
+    digest = record.headers.get(PAYLOAD_DIGEST)
+    if offset.isdecimal():
+        # A file of its own may have been renamed.
+        for file in dict.fromkeys((path.with_name(name), path)):
+            found = read_original(file, int(offset))
+            if found is not None and found[1] == digest:
+                original = read_response(file, int(offset))
+                if original is not None:
+                    return original.body
+    raise ValueError(f"the record at byte {offset} of {name} that it refers to cannot be read")
+
+
+def _decoded(body: bytes, codings: str) -> bytes:
+    """``body`` without its content codings. Raises ValueError or OSError."""
+    for coding in reversed(codings.lower().split(",")):
+        name = coding.strip()
+        if name in _WINDOWS:
+            body = _inflated(body, _WINDOWS[name])
+        elif name in _STREAMS:
+            body = _STREAMS[name](io.BytesIO(body)).read(MAX_BODY_BYTES + 1)
+        elif name not in ("", "identity"):
+            raise ValueError(f"the content coding {name[:40]!r} is unknown")
+        if len(body) > MAX_BODY_BYTES:
+            raise ValueError(f"a body of more than {MAX_BODY_BYTES // 10**6} MB")
+    return body
+
+
+def _inflated(packed: bytes, windows: Iterable[int]) -> bytes:
+    """Return what can be unpacked, as browsers do: what ends early or in noise is kept."""
+    if not packed:
+        return b""
+    for window in windows:
+        text, rest = bytearray(), packed
+        try:
+            while rest and len(text) <= MAX_BODY_BYTES:
+                stream = zlib.decompressobj(window)
+                text += stream.decompress(rest, MAX_BODY_BYTES + 1 - len(text))
+                rest = stream.unused_data
+        except zlib.error:
+            if not text:
+                continue
+        return bytes(text)
+    raise ValueError("its body is not packed as its Content-Encoding says")
+
+
 def _is_cut_short(record: WarcRecord, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether fewer bytes came than announced (only known for plain bodies)."""
-    if "content-encoding" in headers or "transfer-encoding" in headers:
+    """Whether fewer bytes came than announced (not known for a body in chunks)."""
+    if "transfer-encoding" in headers:
         return False
     return len(body) < record.content_length

@@ -21,7 +21,13 @@ from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint, w
 from twisted.web.client import HTTPConnectionPool
 
 from focused.scrapy_addon.idle_connections import IdleConnections, Line, most_idle
-from focused.scrapy_addon.outcomes import CHECKED_ADDRESS, TooLargeError, UndecodableError
+from focused.scrapy_addon.outcomes import (
+    CHECKED_ADDRESS,
+    EXCHANGE,
+    TooLargeError,
+    UndecodableError,
+    keep_exchange,
+)
 from focused.scrapy_addon.plain_answers import OddAnswer, PlainLine
 from focused.scrapy_addon.robots_request import (
     ACCEPTED_CODINGS,
@@ -88,6 +94,7 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
         self._reactor = reactor
         session = session_if_any(crawler)
+        self._keeps_exchanges = session is not None and session.topic.output.warc != "off"
         # A replayed web has one address for all hosts; so may a project without the add-on.
         shared = session and session.topic.politeness.per_address and not session.replayed
         self._idle = IdleConnections(
@@ -105,7 +112,14 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         address, host = request.meta.get(CHECKED_ADDRESS), urlsplit(request.url).hostname
         if address and host:
             self._idle.leaves_for(host, address)
-        return await super().download_request(request)
+        return await self._downloaded(request)
+
+    async def _downloaded(self, request: Request) -> Response:
+        request.meta.pop(EXCHANGE, None)
+        response = await super().download_request(request)
+        if self._keeps_exchanges:
+            keep_exchange(request, response)
+        return response
 
     def idle_line(self, scheme: str, netloc: str, address: str) -> PlainLine | None:
         """One to the host of a URL, where one idles, for one request."""
@@ -132,7 +146,7 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         """The response to a request that was sent, and is answered otherwise than plainly."""
         self._idle.next_is(odd)
         try:
-            return await super().download_request(request)
+            return await self._downloaded(request)
         finally:  # where it failed before it asked, nobody else may get the answer
             self._idle.next_is(None)
 

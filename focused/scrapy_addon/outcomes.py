@@ -19,16 +19,17 @@ from scrapy.exceptions import (
     ResponseDataLossError,
     UnsupportedURLSchemeError,
 )
-from scrapy.http import Request, Response
+from scrapy.http import Headers, Request, Response
 from service_identity import VerificationError
 from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
 from focused.crawl.failures import RULES
 from focused.scrapy_addon.names import PrivateAddressError, is_missing, looked_up_by_us
-from focused.web.page import Failed, FailureKind, Outcome
+from focused.web.page import Exchange, Failed, FailureKind, Fetched, Outcome
 from focused.web.response import outcome_of
 from focused.web.robots_tags import HEADER_SEPARATOR
+from focused.web.warc import http_head, status_line
 
 
 class RobotsDenied(IgnoreRequest):
@@ -69,6 +70,9 @@ SENT_AT = "focused_sent_at"
 LOOKED_UP = "focused_looked_up"
 """Key of a request's meta: our own names were asked for its host, and knew it."""
 
+EXCHANGE = "focused_exchange"
+"""Key of a request's meta: the exchange as it was on the wire, where there is a WARC."""
+
 CHECKED_ADDRESS = "focused_checked_address"
 """Key of a request's meta: the address whose turn it is, the only one that it may leave for."""
 
@@ -89,12 +93,48 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
 )
 
 
+def keep_exchange(request: Request, response: Response) -> None:
+    """Keep what was sent and received, before a middleware changes it, for the archive."""
+    request.meta[EXCHANGE] = Exchange(
+        _request_head(request),
+        http_head(status_line(response.status), _pairs(response.headers)),
+        response.body,
+        "length" if "download_stopped" in response.flags else "",
+    )
+
+
+def _request_head(request: Request) -> bytes:
+    _, _, netloc, path = [*request.url.partition("#")[0].split("/", 3), ""][:4]
+    host = netloc.rpartition("@")[2]
+    headers = [("Host", host)] if "Host" not in request.headers else []
+    return http_head(f"{request.method} /{path} HTTP/1.1", [*headers, *_pairs(request.headers)])
+
+
+def _pairs(headers: Headers) -> list[tuple[str, str]]:
+    return [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, values in headers.items()
+        for value in values
+    ]
+
+
+def with_exchange(request: Request, outcome: Outcome) -> Outcome:
+    """The outcome with what was kept for the archive, which is forgotten by the request."""
+    exchange: Exchange | None = request.meta.pop(EXCHANGE, None)
+    if exchange is None:
+        return outcome
+    if isinstance(outcome, Fetched) and exchange.body == outcome.body:
+        exchange = replace(exchange, body=None)
+    return replace(outcome, exchange=exchange)
+
+
 def outcome_of_response(request: Request, response: Response, now: float) -> Outcome:
     """The outcome behind a response; ``now`` dates an HTTP-date in Retry-After."""
     headers = joined_headers({name.lower(): values for name, values in response.headers.items()})
     outcome = outcome_of(
         response.status, headers, request.url, response.body, _elapsed_s(request, now), now
     )
+    outcome = with_exchange(request, outcome)
     # A proxy's address is not the host's.
     if response.ip_address is None or request.meta.get("proxy"):
         return outcome
@@ -133,7 +173,9 @@ async def outcome_of_exception(request: Request, exception: BaseException) -> Fa
     if kind is FailureKind.DNS and await _no_such_host(request, exception):
         kind = FailureKind.NO_HOST
     detail = f"{type(exception).__name__}: {exception}"[:_MAX_DETAIL_CHARS]
-    return Failed(request.url, kind, detail=detail)
+    # A response that came, and could not be unpacked or was refused by a middleware.
+    exchange = request.meta.pop(EXCHANGE, None)
+    return Failed(request.url, kind, detail=detail, exchange=exchange)
 
 
 async def _no_such_host(request: Request, exception: BaseException) -> bool:

@@ -34,11 +34,15 @@ _MOST_DIGITS = 18
 
 @dataclass(slots=True)
 class PlainAnswer:
-    """One answer; ``headers`` by their lower-case names, in the order they came in."""
+    """One answer; ``headers`` by their lower-case names, in the order they came in.
+
+    ``head`` is its first line and headers as they came.
+    """
 
     status: int
     headers: dict[bytes, list[bytes]]
     body: bytes = b""
+    head: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -192,7 +196,8 @@ def _read(data: bytes) -> _Head | None:
         return None
     closes = b"close" in b",".join(headers.get(b"connection", ())).lower()
     kept = {name: headers[name] for name in headers if name not in _OF_THE_CONNECTION}
-    answer = PlainAnswer(status, {b"content-length": [b"%d" % int(length)], **kept})
+    fields = {b"content-length": [b"%d" % int(length)], **kept}
+    answer = PlainAnswer(status, fields, head=found[0])
     return _Head(answer, found.end(), int(length), closes)
 
 

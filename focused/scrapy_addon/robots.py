@@ -91,5 +91,6 @@ class RobotsMiddleware:
             outcome = outcome_of_response(request, response, self._session.now())
             if not isinstance(outcome, Redirected):
                 return outcome
+            self._session.crawl.robots.record(outcome, self._session.now())
             url = outcome.target
         return Failed(url, FailureKind.BAD_REDIRECT, detail="too many redirects")

@@ -27,7 +27,8 @@ from focused.scrapy_addon.reading_workers import ReadingWorkers, on_asyncio
 from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Topic, describe, on_a_recorded_web
-from focused.web.page import Failed, Fetched, Outcome
+from focused.web.page import OUTSIDE_A_WEB, Failed, Fetched, Outcome
+from focused.web.warc import CaptureWriter
 from focused.whole_file import write_json
 
 _MIRRORS_TOLD = 100
@@ -82,6 +83,7 @@ class Session:
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
+        self._capture_writer: CaptureWriter | None = None
         self._was_opened = False
         self._stop: Callable[[], object] = lambda: None
         self.wake: Callable[[], object] = lambda: None  # look for work again
@@ -165,6 +167,11 @@ class Session:
         The scheduler calls it about once a second.
         """
         self.crawl.sync()
+        writer = self.crawl.archive.capture_writer
+        if self._capture_writer is not None and writer != self._capture_writer:
+            # The next WARC file: those who make records have to name its warcinfo record.
+            self._readers.judge_changed()
+        self._capture_writer = writer
         self._readers.look()
         follower = self._guide.watch.replaced() if self._guide.watch else None
         if follower is not None:
@@ -229,8 +236,12 @@ class Session:
         crawl.close(self.now())
         counters = crawl.counters.to_state()
         counters.pop("recent")
+        failures = dict(crawl.counters.failures)
+        outside = {"outside_web": failures.pop(OUTSIDE_A_WEB, 0)} if self.replayed else {}
         stats = {
             **counters,
+            "failures": failures,
+            **outside,
             "elapsed_s": counters["active_s"],
             "frontier": left,
             "traps": crawl.traps.tally.as_json(),

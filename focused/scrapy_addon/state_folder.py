@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from focused.archive import WARC_FILE
+from focused.archive_warc import WARC_FILE
 from focused.errors import FocusedError, StateError
 from focused.frontier.store import StateStore
 from focused.topic import Topic

@@ -27,11 +27,13 @@ from focused.scrapy_addon.deadlines import Deadlines
 from focused.scrapy_addon.downloading import DecodingMiddleware
 from focused.scrapy_addon.outcomes import (
     CHECKED_ADDRESS,
+    EXCHANGE,
     LOOKED_UP,
     SENT_AT,
     TurnMissed,
     joined_headers,
     outcome_of_response,
+    with_exchange,
 )
 from focused.scrapy_addon.plain_answers import OddAnswer, PlainAnswer, PlainLine
 from focused.scrapy_addon.robots_request import robots_request
@@ -39,7 +41,7 @@ from focused.scrapy_addon.scheduler import HANDLED, LEASE, PURPOSE, STRAIGHT, is
 from focused.scrapy_addon.session import session_of
 from focused.scrapy_addon.settling import LEFT_OUT, SETTLED
 from focused.scrapy_addon.who_has_a_say import Handlers, handlers_alone, hear_of_pages
-from focused.web.page import Outcome
+from focused.web.page import Exchange, Outcome
 from focused.web.response import outcome_of
 from focused.web.robots_file import MAX_ROBOTS_BYTES
 
@@ -68,6 +70,7 @@ class StraightWay:
         settings = self._crawler.settings
         self._most_bytes = settings.getint("DOWNLOAD_MAXSIZE")
         self._timeout_s = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._keeps_exchanges = self._session.topic.output.warc != "off"
         self._deadlines = Deadlines()
         self._loop = asyncio.get_running_loop()
         setters = (of_type.get(DefaultHeadersMiddleware), self._decoding)
@@ -148,7 +151,7 @@ class StraightWay:
         elapsed_s = max(0.0, now - meta[SENT_AT])
         headers = joined_headers(came.headers)
         outcome = outcome_of(came.status, headers, request.url, came.body, elapsed_s, now)
-        return replace(outcome, address=meta[CHECKED_ADDRESS])
+        return replace(with_exchange(request, outcome), address=meta[CHECKED_ADDRESS])
 
     async def _ask(self, request: Request) -> PlainAnswer | Response:
         """What the host answers; raises what Twisted or Scrapy raise where it does not."""
@@ -170,6 +173,8 @@ class StraightWay:
         most_bytes = MAX_ROBOTS_BYTES if is_robots else self._most_bytes
         came = await self._answer(line, asked, most_bytes, url, late_at)
         if isinstance(came, PlainAnswer):
+            if self._keeps_exchanges:
+                meta[EXCHANGE] = Exchange(asked, came.head, came.body)
             return came
         meta["download_timeout"] = max(0.001, late_at - self._loop.time())
         response = await handler.read_on(came, request)

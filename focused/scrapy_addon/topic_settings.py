@@ -63,7 +63,7 @@ def samples_of(topic: Topic) -> Topic:
             private_addresses=topic.scope.private_addresses,
         ),
         budget=Budget(),
-        output=replace(topic.output, warc=True, parquet=False),
+        output=replace(topic.output, warc="responses", parquet=False),
     )
 
 

@@ -8,7 +8,7 @@ three things and stay three fields.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import msgspec
@@ -176,6 +176,33 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
+OUTSIDE_A_WEB = FailureKind.NO_HOST
+"""In a crawl of a recorded web: the host is not in that web, which is no error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its response as they were sent, for the archive.
+
+    Heads are the first line and the headers, up to and including the empty
+    line. ``body`` is the response's: transfer coding removed, content coding
+    as received; None when it equals the body of the outcome. ``truncated``
+    is why the body ends early, in WARC's words (``length``, ``time``,
+    ``disconnect``, ``unspecified``); ``""`` when it is whole.
+    """
+
+    request_head: bytes
+    response_head: bytes
+    body: bytes | None = None
+    truncated: str = ""
+
+    def response_values(self, name: str) -> list[str]:
+        """Return the values of the response's headers of that lower-case name, in order."""
+        lines = self.response_head.decode("latin-1").split("\r\n")[1:]
+        fields = (line.partition(":") for line in lines)
+        return [value.strip() for key, _, value in fields if key.lower() == name]
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """A response with a body that may be a page (status 2xx).
@@ -183,6 +210,7 @@ class Fetched:
     ``headers`` has lower-case names; ``elapsed_s`` is the time from request
     to last byte; ``address`` is the IP address that answered, ``""`` when it
     is not known. ``came_at`` is when it came, in seconds since the epoch.
+    ``exchange`` is what was sent; None when the client did not keep it.
     """
 
     url: str
@@ -192,13 +220,21 @@ class Fetched:
     elapsed_s: float = 0.0
     address: str = ""
     came_at: float = 0.0
+    exchange: Exchange | None = field(default=None, compare=False, repr=False)
+
+    def failed(self, kind: FailureKind, detail: str = "") -> Failed:
+        """Return the failure that this response is; it keeps what was sent."""
+        exchange = self.exchange
+        if exchange is not None and exchange.body is None:
+            exchange = replace(exchange, body=self.body)
+        return Failed(self.url, kind, self.status, detail, exchange=exchange)
 
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
     """The server points elsewhere; ``target`` is absolute and normalised.
 
-    ``retry_after_s`` is what it asked for, if it did.
+    ``retry_after_s`` is what it asked for, if it did. ``exchange`` as in :class:`Fetched`.
     """
 
     url: str
@@ -207,11 +243,15 @@ class Redirected:
     elapsed_s: float = 0.0
     address: str = ""
     retry_after_s: float | None = None
+    exchange: Exchange | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No page came. ``retry_after_s`` is what the server asked for, if it did."""
+    """No page came. ``retry_after_s`` is what the server asked for, if it did.
+
+    ``exchange`` is what was sent, where there was a response.
+    """
 
     url: str
     kind: FailureKind
@@ -220,6 +260,7 @@ class Failed:
     retry_after_s: float | None = None
     elapsed_s: float = 0.0
     address: str = ""
+    exchange: Exchange | None = field(default=None, compare=False, repr=False)
 
 
 Outcome = Fetched | Redirected | Failed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.archive import WARC_FILE
+from focused.archive_warc import WARC_FILE
 from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import FailureKind
 from tests.support.simulated import failed, moved, page, site, topic

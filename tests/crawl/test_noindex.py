@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from focused.recorded.warc_records import read_response
 from tests.support.simulated import START, page, politely, raw, site, topic
 
 A = "http://a.test/"
@@ -34,7 +35,9 @@ def test_it_is_not_in_the_warc(simulate, tmp_path):
     web = site(asking(A, link="/b"), page(A + "b", text=WHALE))
     done = simulate(topic(tmp_path, A), web).run()
     assert done.rows[A]["warc_offset"] is None
-    assert done.rows[A + "b"]["warc_offset"] == 0
+    kept = done.rows[A + "b"]
+    stored = read_response(done.topic.output.folder / kept["warc_file"], kept["warc_offset"])
+    assert stored.url == A + "b"
 
 
 def test_a_copy_that_may_be_indexed_is_harvested(simulate, tmp_path):

@@ -16,7 +16,8 @@ import pytest
 from long_web import LongWeb
 from selectolax.lexbor import LexborHTMLParser
 
-from focused.archive import WARC_FILE, Archive, link_rows
+from focused.archive import Archive, link_rows
+from focused.archive_warc import WARC_FILE
 from focused.frontier.journal import Journal
 from focused.frontier.tables import Tables
 from focused.learning import word_hashes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import uuid
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -11,17 +13,19 @@ import numpy as np
 import pytest
 from msgspec import msgpack
 
+from focused.archive_warc import WarcFiles
 from focused.crawl.reading import Reader, Reading
 from focused.crawl.reading_process import LENGTH, question, reading_in, serve
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
 from focused.web.parse import parse_page
-from focused.web.warc import response_record
+from focused.web.warc import CaptureWriter
 from tests.learning.made_up import trained
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import Simulation, page, raw, site, topic
 
 A = "http://a.test/"
+WRITER = CaptureWriter("urn:uuid:8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11", requests=True)
 WEB = site(
     page(A, "/whales", "/trade", "/copy", "/picture"),
     page(A + "whales", "/more"),
@@ -36,7 +40,12 @@ def reader(judge_name: str = "", **scope: bool) -> Reader:
     return Reader(Scope(**scope), WhaleJudge(), judge_name, parse_page)
 
 
-def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(tmp_path: Path) -> None:
+def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Records are as long as the random names in them pack.
+    named_alike = partial(WarcFiles, new_id=lambda: uuid.UUID(int=1))
+    monkeypatch.setattr("focused.crawl.crawl.WarcFiles", named_alike)
     here = Simulation(topic(tmp_path / "here", A), WEB).run()
     ahead = Simulation(topic(tmp_path / "ahead", A), WEB, reads_ahead=True).run()
     assert ahead.asked == here.asked
@@ -133,14 +142,14 @@ def test_no_page_is_no_reading() -> None:
 
 def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
     judge = trained(tmp_path).classifier
-    reader = Reader(Scope(), judge, "judge", parse_page, takes_told=True, records=True)
+    reader = Reader(Scope(), judge, "judge", parse_page, takes_told=True, capture_writer=WRITER)
     text = "Brie is a soft cheese \u2013 na\u00efve " * 9
     answer = page(A, "/brie", "http://b.test/tulip?x=1", text=text)
     here, there = reader.read(answer), _elsewhere(reader, answer)
     assert isinstance(here, Reading)
     assert here.words is not None
     assert here.told is not None
-    assert here.record == response_record(answer)
+    assert here.record == WRITER.capture(answer)
     assert msgpack.encode(there, enc_hook=_plain) == msgpack.encode(here, enc_hook=_plain)
 
 

@@ -71,6 +71,23 @@ def test_failures_are_those_counted_where_not_each_has_a_row(tmp_path: Path) -> 
     assert list(found.items()) == [("timeout", 40), ("directory-budget", 7), ("gone", 2)]
 
 
+@pytest.mark.parametrize("replay", ["127.0.0.1:8100", None])
+def test_links_out_of_a_recorded_web_are_no_errors(tmp_path: Path, replay: str | None) -> None:
+    rows = [good_page(A), failed(B, "no-such-host"), failed(C, "timeout")]
+    settings = {**SETTINGS, "replay": replay}
+    folder = write_crawl(tmp_path / "crawl", rows, settings=settings, stats={"outside_web": 7})
+    data = report_data(folder)
+    shown = figures(printed(folder))
+    if replay is None:
+        assert data["failures"] == {"no-such-host": 1, "timeout": 1}
+        assert data["outside_web"] == 0
+        assert "outside the recorded web" not in shown
+    else:
+        assert (data["failures"], data["outside_web"]) == ({"timeout": 1}, 7)
+        assert shown["outside the recorded web"] == ["7 links"]
+        assert shown["errors"] == ["1"]
+
+
 def test_links_out_of_scope_are_told_by_their_reasons(tmp_path: Path) -> None:
     counted = {"too deep": 2, "private address": 1_500, "odd": "x"}
     stats = {"out_of_scope": counted}

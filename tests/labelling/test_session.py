@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from focused.archive_warc import WarcPlace
 from focused.errors import LabelError, StateError
 from focused.labelling.crawled import read_crawled
 from focused.labelling.pool import candidates, judges_queue, teaching_pool
@@ -171,7 +172,7 @@ def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None
 
     write_crawl(tmp_path, pages=3)
     store = StateStore.open(tmp_path / "state", {})
-    archive = Archive(store, tmp_path, warc=True)
+    archive = Archive(store)
     base = PageRow(
         3, "u", "h", "fetched", 0.5, {}, 1, None, "", 1.0, 2.0, "bfs", relevance=0.5, warc_offset=0
     )  # fmt: skip
@@ -206,7 +207,10 @@ def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(
 def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     write_crawl(tmp_path, pages=10)
     crawled = read_crawled(tmp_path)
-    broken = {url: replace(page, offset=page.offset + 3) for url, page in crawled.pages.items()}
+    broken = {
+        url: replace(page, place=WarcPlace(page.place.file, page.place.offset + 3))
+        for url, page in crawled.pages.items()
+    }
     assert teaching_pool(replace(crawled, pages=broken), None).pages == ()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastwarc.warc import ArchiveIterator
 
 from tests.support.crawling import Finished, write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
@@ -64,3 +66,58 @@ def test_the_items_of_a_harvest_are_the_same_on_both_ways(tmp_path: Path) -> Non
         told = [json.loads(line) for line in feed.read_text().splitlines()]
         items.append(sorted((item["title"], item["relevance"]) for item in told))
     assert items[0] == items[1] != []
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param({}, id="straight"),
+        pytest.param(
+            {"DOWNLOADER_MIDDLEWARES": json.dumps({f"{ONLOOKERS}.Middleware": 500})}, id="long"
+        ),
+    ],
+)
+def test_the_warc_has_what_was_sent_and_what_came(tmp_path: Path, setting: dict[str, str]) -> None:
+    packed = gzip.compress(html("a whale", "/gone", "/moved"), mtime=0)
+    coded = {"Content-Encoding": "gzip", "Content-Type": "text/html", "X-Odd": "Kept  as sent"}
+    site: Mapping[str, Any] = {
+        "/": (200, packed, coded),
+        "/moved": (302, b"over there", {"Location": "/there"}),
+        "/there": (200, html("another whale"), {}),
+        "/gone": (404, b"<p>no such whale", {}),
+        "/robots.txt": (200, b"User-agent: *\nDisallow: /secret\n", {}),
+    }
+    with (
+        serve_hosts(lambda _: {HOST: pages(site)}) as hosts,
+        serve_names({HOST: at("127.0.0.41")}) as names,
+    ):
+        topic = write_topic(tmp_path, hosts.url(HOST), scope=PRIVATE_ALLOWED)
+        done = crawl_warm(
+            topic,
+            "",
+            FOCUSED_DNS_SERVERS=names.address,
+            ONLOOKER_FILE=tmp_path / "heard.txt",
+            **setting,
+        )
+        root = hosts.url(HOST)
+    assert done.status == 0, done.said
+    kinds: dict[str, dict[str, tuple[bytes, str | None]]] = {}
+    for path in done.folder.glob("*.warc.gz"):
+        with path.open("rb") as file:
+            for each in ArchiveIterator(file, parse_http=False):
+                assert each.verify_block_digest()
+                url = each.headers.get("WARC-Target-URI") or ""
+                kept = each.reader.read(), each.headers.get("WARC-IP-Address")
+                kinds.setdefault(each.headers["WARC-Type"], {})[url.removeprefix(root)] = kept
+    responses, requests = kinds["response"], kinds["request"]
+    assert set(responses) == set(requests) == {"", "robots.txt", "moved", "there", "gone"}
+    head, body = responses[""][0].split(b"\r\n\r\n", 1)
+    assert body == packed
+    assert b"\r\nContent-Encoding: gzip" in head
+    assert responses["gone"][0].endswith(b"\r\n\r\n<p>no such whale")
+    assert responses["moved"][0].endswith(b"\r\n\r\nover there")
+    assert {address for _, address in responses.values()} == {"127.0.0.41"}
+    asked = requests[""][0]
+    assert asked.startswith(b"GET / HTTP/1.1\r\nHost: a.test:")
+    assert b"\r\nUser-Agent: FocusedTest" in asked
+    assert b"\r\nAccept-Encoding: gzip" in asked

@@ -179,6 +179,9 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
         "pdf": "wrong-type",
         "": "no-such-host",
     }
+    stats = json.loads((done.folder / "stats.json").read_text())
+    assert stats["outside_web"] == 1
+    assert "no-such-host" not in stats["failures"]
     assert done.pages.loc["http://a.test/latin", "on_topic"]
     assert done.pages.loc["http://a.test/copy", "duplicate_of"] == "http://a.test/"
     assert done.pages.loc["http://a.test/trained", "training"]

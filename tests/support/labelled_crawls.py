@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from focused.archive import Archive, PageRow
+from focused.archive_warc import WarcFiles
 from focused.frontier.store import StateStore
 from focused.labelling.choice import Choice, Pool
 from focused.labelling.crawled import read_crawled
@@ -18,7 +19,6 @@ from focused.labelling.subject import Category, Subject
 from focused.labels.label_file import LabelFile
 from focused.web.page import Fetched
 from focused.web.url import host_of
-from focused.web.warc import response_record
 
 CATEGORIES = (Category("Top/Animals/Whales", True), Category("Top/Other/Ships_and_Boats", False))
 
@@ -43,7 +43,7 @@ def write_crawl(
     """
     documents = {url_of(n): body(n, n % 2 == 0) for n in range(first, first + pages)}
     store = StateStore.open(folder / "state", {})
-    archive = Archive(store, folder, warc=True)
+    archive = Archive(store, warc=WarcFiles(folder, store.tables, "responses"))
     for seq, (url, html) in enumerate({**documents, **(bodies or {})}.items(), start=first):
         good = seq % 2 == 0
         relevance = (0.6 + 0.4 * (seq % 7) / 7) if good else 0.5 * (seq % 5) / 5
@@ -54,8 +54,8 @@ def write_crawl(
             PageRow(
                 seq, url, host_of(url), "fetched", 0.5, {}, 1, None, "", 1.0, 2.0, "bfs",
                 status=200, title=title, relevance=relevance, on_topic=relevance >= 0.5,
-                warc_offset=archive.append_response(response_record(fetched)),
-            )
+            ),
+            capture=archive.capture_writer.capture(fetched),
         )  # fmt: skip
     archive.close()
     store.close()

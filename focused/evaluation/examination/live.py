@@ -137,7 +137,7 @@ def crawled_topic(trial: Trial, desk: Desk, terms: Terms, folder: Path) -> Topic
         politeness=replace(topic.politeness, delay_s=delay_s),
         # Training pages are fetched, too, and are spent from a crawl's own budget.
         budget=Budget(pages=trial.budget + desk.samples),
-        output=Output(folder=(folder / "crawl").absolute(), warc=False, parquet=True),
+        output=Output(folder=(folder / "crawl").absolute(), warc="off", parquet=True),
     )
 
 

@@ -101,7 +101,7 @@ def simulate(
 
 
 def _cheaply(topic: Topic, folder: Path) -> Topic:
-    output = replace(topic.output, folder=folder, warc=False, parquet=False)
+    output = replace(topic.output, folder=folder, warc="off", parquet=False)
     return replace(on_a_recorded_web(topic), output=output)
 
 
