@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from focused.archive import Archive
@@ -36,6 +37,8 @@ from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.parameters import parameters_in
 from focused.web.url import host_of, normalise, robots_url
+
+logger = logging.getLogger(__name__)
 
 # Links settled without a fetch (robots, full hosts) in one call of next(): a bound on its time.
 _EXCLUSIONS_PER_CALL = 200
@@ -79,6 +82,7 @@ class Crawl:
         self._store = store
         self._stages = stages or Stages()
         self._leases = Leases()
+        self._being_parsed: set[int] = set()
         self._care = HostCare(topic, self.counters, tables, self.frontier, self._leases.has_url)
         self.mirrors = self._care.mirrors.pairs
         self.traps = Traps(
@@ -231,6 +235,14 @@ class Crawl:
         """Whether an answer that is not of the frontier could be read for a page."""
         return self._intake.refusal(None, fetched) is None
 
+    def begin_parsing(self, lease_id: int) -> None:
+        """The lease's page may take long to parse: if the process dies meanwhile, it was a try."""
+        lease = self._leases.of(lease_id)
+        if lease is not None and lease_id not in self._being_parsed:
+            self._being_parsed.add(lease_id)
+            self.frontier.keep_tries(lease.offer, lease.offer.link.tries + 1)
+            self._commit_frontier()
+
     def settle(
         self,
         lease_id: int,
@@ -243,6 +255,7 @@ class Crawl:
         ``reading`` is what :meth:`reader` made of the outcome; None: it is read here.
         """
         lease = self._leases.close(lease_id)
+        self._being_parsed.discard(lease_id)
         if lease.purpose is Purpose.ROBOTS:
             self.robots.settle(lease, outcome, now)
             self._commit(now)
@@ -264,6 +277,9 @@ class Crawl:
         lease = self._leases.close(lease_id)
         if lease.visit is not None:
             self.visits.leave(lease.visit, None, now)
+        if lease_id in self._being_parsed:
+            self._being_parsed.discard(lease_id)
+            self.frontier.keep_tries(lease.offer, lease.offer.link.tries)
         self.frontier.put_back(lease.offer, lease.offer.host.pace, now)
 
     def learn_robots(self, url: str, outcome: Outcome, now: float) -> None:
@@ -318,13 +334,17 @@ class Crawl:
         """
         link, host = offer.link, offer.host
         refusal = self._care.refusal(host, link) or self.traps.at_its_turn(link)
+        if refusal is None and link.tries >= self.topic.politeness.max_tries:
+            # Links that fail leave the queue before: crawls died while this one's page was parsed.
+            logger.error("%s is given up: crawls ended while its page was parsed", link.url)
+            refusal = FailureKind.UNDIGESTED
         if refusal is None and self._care.must_ask_robots(host, link.url, now):
             return self._leases.open(Lease(offer, Purpose.ROBOTS, robots_url(link.url)))
         # A driver's own request is refused by the driver, which tells whoever waits for it.
         if refusal is None and (link.payload or self._care.robots_allow(host, link.url)):
             return self._leases.open(Lease(offer, Purpose.PAGE, link.url))
         refusal = refusal or FailureKind.ROBOTS
-        has_row = self._care.has_row(host, refusal)
+        has_row = refusal is FailureKind.UNDIGESTED or self._care.has_row(host, refusal)
         excluded = self._settling.exclude(link, refusal, now, has_row=has_row)
         self._aftermath.of_exclusion(offer, excluded, now)
         self._keep_counters(now)

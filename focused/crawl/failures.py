@@ -87,6 +87,8 @@ RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.ALIAS: _not_asked("its page came [under another URL](duplicates.md#aliases)"),
     FailureKind.TRAP: _not_asked("leads into a [trap](traps.md)"),
     FailureKind.DROPPED: _this_url_only("by a middleware"),
+    FailureKind.PARSE_TIMEOUT: _this_url_only("parsing exceeded `FOCUSED_PARSE_TIMEOUT_S`"),
+    FailureKind.PARSE_MEMORY: _this_url_only("parsing exceeded `FOCUSED_PARSE_MEMORY_MB`"),
     FailureKind.UNDIGESTED: _this_url_only("our own fault; see `crawl.log`"),
     FailureKind.OTHER: FailureRule(
         again=True, host=HostEffect.GOES_ON, meaning="anything else; see `crawl.log`"

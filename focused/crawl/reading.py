@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from focused.crawl.stages import Clock, Stage, stands_still
 from focused.learning.documents import HashedPage, hashed
 from focused.learning.protocols import JudgesWords, TopicJudge
@@ -23,7 +26,22 @@ from focused.web.warc import Capture, CaptureWriter
 MAX_SHINGLES = 1_152
 """A sketch's, and as many as a host's boilerplate may take out of it."""
 
+UNJUDGED = "\0unjudged"
+"""Stands for the judge's name in a reading that nobody has judged yet."""
+
 Parse = Callable[[Fetched], Page | Failed]
+
+
+class _NoJudge:
+    """Replaces a judge that cannot be sent to another process."""
+
+    threshold = 1.0
+
+    def judge(self, page: Page) -> Judgement:
+        return Judgement(0.0, on_topic=False, known=False)
+
+    def verdicts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros(len(texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,8 @@ class Reader:
         records; None: there is no WARC.
         """
         self._clock = clock
+        self._scope = scope
+        self._records = records
         self.judge = judge
         self._judge_words = judge.judge_words if isinstance(judge, JudgesWords) else None
         self._judge_name = judge_name
@@ -81,6 +101,12 @@ class Reader:
             (Stage.LIKENESS, self._tell_apart),
             *([(Stage.SCORING, self._ask_links)] if takes_told else ()),
             *([(Stage.ARCHIVING, self._record)] if capture_writer else ()),
+        )
+
+    def without_judge(self) -> Reader:
+        """A reader that leaves judging to whoever takes its readings, marked :data:`UNJUDGED`."""
+        return Reader(
+            self._scope, _NoJudge(), UNJUDGED, self._parse, self._clock, records=self._records
         )
 
     def read(self, fetched: Fetched) -> Reading | Failed:

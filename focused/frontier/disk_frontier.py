@@ -157,6 +157,12 @@ class DiskFrontier:
         """The link was not asked for; it stays as it is."""
         self._release(offer, pace, now, still_queued=True)
 
+    def keep_tries(self, offer: Offer, tries: int) -> None:
+        """The offered link has had so many tries, should the process die before it is settled."""
+        priority = priority_of(offer.place)
+        tried = replace(offer.link, tries=tries, priority=priority)
+        self._links.rewrite(offer.host, offer.place, tried)
+
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back as ``link``."""
         at = self._links.rewrite(offer.host, offer.place, link)

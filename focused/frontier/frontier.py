@@ -170,6 +170,9 @@ class Frontier(Protocol):
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link was not asked for; it stays as it is."""
 
+    def keep_tries(self, offer: Offer, tries: int) -> None:
+        """The offered link has had so many tries, should the process die before it is settled."""
+
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back as ``link``, whose priority is another."""
 

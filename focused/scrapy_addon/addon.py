@@ -8,6 +8,7 @@ line win over what it sets, except those that politeness rests on.
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
+from focused.crawl.reading_process import ParsingLimits
 from focused.errors import ConfigurationError, FocusedError
 from focused.policies import policy_named
 from focused.scrapy_addon.connections import ConnectionsMiddleware
@@ -54,6 +56,8 @@ DEFAULTS: dict[str, Any] = {
     "FOCUSED_FOLDER": None,  # overrides output.folder
     "FOCUSED_SAMPLES": False,  # True: the crawl fetches training samples, without scope or budget
     "FOCUSED_READERS": None,  # processes that read pages; None: as it pays, 0: none
+    "FOCUSED_PARSE_TIMEOUT_S": 10.0,  # CPU time that one page may take to parse
+    "FOCUSED_PARSE_MEMORY_MB": 1_000.0,  # memory that one page may take to parse
     "FOCUSED_PROGRESS_S": 5.0,  # seconds between progress lines; 0: none
     "FOCUSED_LOG_LEVEL": "INFO",  # of crawl.log
     "FOCUSED_LOG_TO_FOLDER": False,  # True: the log is crawl.log in output.folder
@@ -67,6 +71,9 @@ _REPLACED_DOWNLOADER_MIDDLEWARES = (
     "scrapy.downloadermiddlewares.retry.RetryMiddleware",
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware",
 )
+
+_ELAPSED_PER_CPU = 6
+"""A page may take so many times its CPU time by the clock: the machine may be busy."""
 
 _EXTENSIONS_BY_SWITCH = {
     "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
@@ -136,6 +143,7 @@ class FocusedAddon:
             follow_links=follow_links,
             replayed=replayed,
             readers=_readers(settings),
+            parsing_limits=_parsing_limits(settings),
         )
         attach(self._crawler, session)
         return topic
@@ -175,6 +183,22 @@ def _readers(settings: BaseSettings) -> int | None:
             "left out, processes read pages as it pays"
         )
     return readers
+
+
+def _parsing_limits(settings: BaseSettings) -> ParsingLimits:
+    cpu_s = _positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
+    memory_mb = _positive(settings, "FOCUSED_PARSE_MEMORY_MB")
+    return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)
+
+
+def _positive(settings: BaseSettings, name: str) -> float:
+    try:
+        value = settings.getfloat(name)
+    except (TypeError, ValueError):
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number above 0")
+    return value
 
 
 def _install(settings: Settings) -> None:

@@ -1,8 +1,10 @@
 """Pages read in processes of their own, when that pays: the reactor has other things to do.
 
-None is begun before the crawl's own process has much to do, or a page comes that would block it
-for long. A page that they have no time for is read by the crawl itself, so that no core idles
-while another is late. One that brings its process down is a failed page.
+None is begun before the crawl's own process has much to do, or a page comes that might block it
+for long (:func:`focused.web.parse.may_take_long`): such a page is read nowhere else, because only
+another process can be stopped. A small page that they have no time for is read by the crawl
+itself, so that no core idles while another is late. A page that ends its process, or exceeds its
+time or memory, is a failed page, and another process takes the place of the one that ended.
 """
 
 from __future__ import annotations
@@ -17,17 +19,29 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from focused.crawl import reading_process
 from focused.crawl.reading import Reader, Reading
-from focused.crawl.reading_process import LENGTH, ReadingError, question, reading_in
+from focused.crawl.reading_process import (
+    LENGTH,
+    OUT_OF_MEMORY,
+    OUT_OF_TIME,
+    ParsingLimits,
+    ReadingError,
+    question,
+    reading_in,
+)
 from focused.web.page import Failed, FailureKind, Fetched
+from focused.web.parse import may_take_long
 
 BUSY_SHARE = 0.6
 """Of a core's time; from there on the crawl's process is relieved of reading."""
 
-LONG_BYTES = 150_000
-"""A page of more takes some 10 ms to read, and a hostile one a hundred times that."""
+TICK_S = 1.0
+_START_TICKS = 60
+_SLOW_TICKS = 2
+_MOST_FAILED_STARTS = 3
 
 AHEAD = 32
 """Pages that wait for one process: with fewer it idles while the crawl settles those of a turn."""
@@ -60,6 +74,20 @@ def _wall_and_cpu() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
+class _LostError(Exception):
+    """A page was not read. ``kind`` and ``detail`` say why, if the page itself was the reason."""
+
+    def __init__(self, kind: FailureKind | None = None, detail: str = "") -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+
+
+class _Asked(NamedTuple):
+    answer: asyncio.Future[bytes]
+    may_take_long: bool
+
+
 class _Worker:
     """A process, the socket to it, and the pages that wait for its answers."""
 
@@ -68,16 +96,24 @@ class _Worker:
         process: subprocess.Popen[bytes],
         stream: asyncio.StreamReader,
         out: asyncio.StreamWriter,
+        limits: ParsingLimits,
     ) -> None:
-        self.process = process
+        self.is_ready = False
+        """Whether it has loaded its reader."""
+        self.is_gone = False
+        self._process = process
         self._stream = stream
         self._out = out
-        self._asked: deque[asyncio.Future[bytes]] = deque()
+        self._limits = limits
+        self._asked: deque[_Asked] = deque()
         self._to_ask: list[bytes] = []
+        self._ticks = 0
+        self._is_late = False
         self._hearing = asyncio.ensure_future(self._hear())
+        self._ticking = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     @classmethod
-    async def begun(cls, reader: bytes) -> _Worker:
+    async def begun(cls, reader: bytes, limits: ParsingLimits) -> _Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             process = subprocess.Popen(
@@ -89,19 +125,24 @@ class _Worker:
             )
         stream, out = await asyncio.open_connection(sock=ours, limit=_ANSWERS_BYTES)
         out.writelines((LENGTH.pack(len(reader)), reader))
-        return cls(process, stream, out)
+        return cls(process, stream, out, limits)
 
     @property
     def waiting(self) -> int:
         """How many pages it has."""
         return len(self._asked)
 
-    async def read(self, fetched: Fetched) -> Reading | Failed:
-        """Raises OSError when the process is gone."""
+    @property
+    def is_slow(self) -> bool:
+        """Whether it has been reading one page for seconds."""
+        return self.is_ready and self._ticks >= _SLOW_TICKS
+
+    async def read(self, fetched: Fetched, *, is_long: bool) -> Reading | Failed:
+        """Raises _LostError when the process is gone, or keeps a page waiting that is not long."""
         asked = question(fetched)
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
-        self._asked.append(answer)
+        self._asked.append(_Asked(answer, is_long))
         if not self._to_ask:
             loop.call_soon(self._ask)
         self._to_ask += (LENGTH.pack(len(asked)), asked)
@@ -110,9 +151,10 @@ class _Worker:
     def _ask(self) -> None:
         """Send the questions of a turn together: each sending wakes the other process."""
         asked, self._to_ask = self._to_ask, []
-        self._out.writelines(asked)
-        if self._hearing.done():
-            self._lost()
+        if self.is_gone:
+            self._give_back()
+        else:
+            self._out.writelines(asked)
 
     async def _hear(self) -> None:
         """Hand out answers, which come in the order of the questions.
@@ -120,27 +162,67 @@ class _Worker:
         As many as there are: were each waited for by who asked, each would take the reactor a turn.
         """
         try:
+            await self._stream.readexactly(LENGTH.size)
+            self.is_ready, self._ticks = True, 0
             while True:
                 length = LENGTH.unpack(await self._stream.readexactly(LENGTH.size))[0]
                 answer = await self._stream.readexactly(length)
-                asked = self._asked.popleft()
+                asked = self._asked.popleft().answer
+                self._ticks = 0
                 if not asked.done():
                     asked.set_result(answer)
         except (OSError, asyncio.IncompleteReadError):
-            self._lost()
+            self._end()
+            self._give_back(self._reason() if self.is_ready else _LostError())
 
-    def _lost(self) -> None:
+    def _tick(self) -> None:
+        """Count seconds of one page, and kill a process that its own timers did not end.
+
+        Ticks are counted, and not the clock read: while the crawl itself is suspended, no page
+        becomes late.
+        """
+        self._ticking = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        if self.is_ready and not self._asked:
+            return
+        self._ticks += 1
+        page_ticks = self._limits.elapsed_s / TICK_S + _SLOW_TICKS
+        if self._ticks > (page_ticks if self.is_ready else _START_TICKS):
+            self._is_late = True
+            self._process.kill()
+        elif self.is_slow:
+            for asked in self._asked:
+                if not asked.may_take_long and not asked.answer.done():
+                    asked.answer.set_exception(_LostError())
+
+    def _reason(self) -> _LostError:
+        """Why the process ended over its page."""
+        status, limits = self._process.returncode, self._limits
+        if self._is_late or status in OUT_OF_TIME:
+            told = f"{limits.cpu_s:g} s of CPU time, or {limits.elapsed_s:g} s by the clock"
+            return _LostError(FailureKind.PARSE_TIMEOUT, f"parsing took more than {told}")
+        if status == OUT_OF_MEMORY:
+            told = f"parsing took more than {limits.memory_mb:g} MB"
+            return _LostError(FailureKind.PARSE_MEMORY, told)
+        return _LostError(FailureKind.UNDIGESTED, f"the process that read it died: {status}")
+
+    def _give_back(self, of_first: _LostError | None = None) -> None:
         while self._asked:
-            asked = self._asked.popleft()
+            asked = self._asked.popleft().answer
             if not asked.done():
-                asked.set_exception(ConnectionError("the process is gone"))
+                asked.set_exception(of_first or _LostError())
+            of_first = None
 
     def end(self) -> None:
         self._hearing.cancel()
-        self._lost()
+        self._end()
+        self._give_back()
+
+    def _end(self) -> None:
+        self.is_gone = True
+        self._ticking.cancel()
         self._out.close()
-        self.process.kill()
-        self.process.wait()
+        self._process.kill()
+        self._process.wait()
 
 
 class ReadingWorkers:
@@ -152,19 +234,26 @@ class ReadingWorkers:
         reader: Callable[[], Reader],
         clocks: Callable[[], tuple[float, float]] = _wall_and_cpu,
         *,
+        limits: ParsingLimits | None = None,
         is_idle: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``most`` processes from the first page on, 0 for none; None: as it pays.
+        """``most`` processes from the first page on; None: as it pays.
 
-        ``clocks`` tell seconds gone by, and seconds of CPU of this process; ``is_idle``, whether
-        this process has no page to settle or to read.
+        With 0 there is one, which begins when the first page comes that may take long.
+        ``clocks`` tell seconds gone by, and seconds of CPU of this process; ``limits`` are those
+        of one page; ``is_idle``, whether this process has no page to settle or to read.
         """
-        self._at_once = most is not None
-        self._relieve = cores() > 1
-        self._most = workers_for(cores()) if most is None else most
+        self._at_once = bool(most)
+        self._relieve = most is None and cores() > 1
+        self._most = (workers_for(cores()) if most is None else most) or 1
+        self._limits = limits or ParsingLimits()
         self._reader = reader
+        self._judges = True
+        """Whether the processes judge the pages that they read."""
         self._workers: list[_Worker] = []
         self._beginning: asyncio.Future[None] | None = None
+        self._failed_starts = 0
+        self._is_closed = False
         self._clocks = clocks
         self._is_idle = is_idle
         self._looked_at = clocks()
@@ -189,69 +278,101 @@ class ReadingWorkers:
 
     async def ahead(self, fetched: Fetched) -> Reading | Failed | None:
         """What an answer's page holds; None: it is for the crawl itself to read."""
-        is_long = len(fetched.body) >= LONG_BYTES
-        if is_long or self._at_once:
-            await self._begin()
-        worker = min(self._workers, key=lambda each: each.waiting, default=None)
-        if worker is None or not (is_long or self._has_time(worker)):
-            return None
-        try:
-            reading = await worker.read(fetched)
-        except OSError:
-            return self._lost(worker, fetched)
-        except ReadingError as error:
-            logger.error("%s could not be read: %s", fetched.url, error)
-            return Failed(fetched.url, FailureKind.UNDIGESTED, fetched.status, str(error)[:200])
-        self.read += 1
-        if isinstance(reading, Reading):
-            self.seconds += sum(reading.seconds.values())
-        return reading
+        is_long = may_take_long(fetched)
+        while not self._is_closed:
+            if is_long or self._at_once:
+                await self._begin()
+            worker = self._least_busy()
+            if worker is None and is_long and not self._is_closed:
+                return _undigested(fetched, "no process could be started to read it")
+            if worker is None or not (is_long or self._has_time(worker)):
+                return None
+            try:
+                reading = await worker.read(fetched, is_long=is_long)
+            except _LostError as lost:
+                if lost.kind is not None:
+                    logger.warning("%s was not read: %s", fetched.url, lost.detail)
+                    return Failed(fetched.url, lost.kind, fetched.status, lost.detail)
+                if not is_long:
+                    return None
+            except ReadingError as error:
+                logger.error("%s could not be read: %s", fetched.url, error)
+                return _undigested(fetched, str(error)[:200])
+            else:
+                self._failed_starts = 0
+                self.read += 1
+                if isinstance(reading, Reading):
+                    self.seconds += sum(reading.seconds.values())
+                return reading
+        return None
+
+    def _least_busy(self) -> _Worker | None:
+        """The process for the next page; those that ended are forgotten."""
+        gone = [worker for worker in self._workers if worker.is_gone]
+        if gone:
+            self._workers = [worker for worker in self._workers if not worker.is_gone]
+            self._failed_starts += sum(not worker.is_ready for worker in gone)
+        return min(self._workers, key=lambda each: (each.is_slow, each.waiting), default=None)
 
     def _has_time(self, worker: _Worker) -> bool:
         # On one core it would take the time from the crawl itself.
-        if not (self._relieve or self._at_once):
+        if not (self._relieve or self._at_once) or not self._judges or worker.is_slow:
             return False
         return worker.waiting < ENOUGH or (worker.waiting < AHEAD and not self._is_idle())
 
     def close(self) -> None:
-        """End all processes; what they were reading is for the crawl to read."""
+        """End all processes for good; what they were reading is given up by who waits for it."""
+        self._is_closed = True
+        self.judge_changed()
+
+    def judge_changed(self) -> None:
+        """Another judge took office: who judges by the old one ends, others begin when it pays."""
+        self._beginning = None
         for worker in self._workers:
             worker.end()
         self._workers.clear()
 
-    def judge_changed(self) -> None:
-        """Another judge took office: who judges by the old one ends, others begin when it pays."""
-        self.close()
-        self._beginning = None
-
     def _begin(self) -> asyncio.Future[None]:
-        """Begin all, once; those that were lost are not made up for."""
-        if self._beginning is None:
-            self._beginning = asyncio.ensure_future(self._begun())
-        return self._beginning
+        """Begin all processes; once they began, those that take the place of lost ones."""
+        self._least_busy()
+        begun = self._beginning
+        if begun is None or (begun.done() and len(self._workers) < self._most):
+            begun = self._beginning = asyncio.ensure_future(self._begun())
+        return begun
 
     async def _begun(self) -> None:
-        if not self._most:
+        if self._is_closed or self._failed_starts >= _MOST_FAILED_STARTS:
             return
-        try:
-            reader = pickle.dumps(self._reader())
-        except Exception as error:  # whatever a judge of the user's own may raise
-            logger.warning("pages are read in the crawl's own process: %r", error)
-            return
-        for _ in range(self._most):
-            self._workers.append(await _Worker.begun(reader))
-        self.most_at_once = len(self._workers)
-        logger.info("%d processes read pages from now on", len(self._workers))
+        reader = self._pickled_reader()
+        while len(self._workers) < self._most:
+            try:
+                worker = await _Worker.begun(reader, self._limits)
+            except OSError as error:
+                logger.error("no process could be started to read pages: %s", error)
+                return
+            if self._beginning is not asyncio.current_task():  # closed, or another judge judges
+                worker.end()
+                return
+            self._workers.append(worker)
+        if len(self._workers) > self.most_at_once:
+            self.most_at_once = len(self._workers)
+            logger.info("%d processes read pages from now on", self.most_at_once)
 
-    def _lost(self, worker: _Worker, fetched: Fetched) -> Failed | None:
-        """The first page to hear of it is the one that the process died over: it is given up."""
-        if worker not in self._workers:
-            return None
-        self._workers.remove(worker)
-        worker.end()
-        logger.error("a process ended over %s: %s", fetched.url, worker.process.returncode)
-        detail = "the process that read it died"
-        return Failed(fetched.url, FailureKind.UNDIGESTED, fetched.status, detail)
+    def _pickled_reader(self) -> bytes:
+        reader = self._reader()
+        try:
+            pickled = pickle.dumps((reader, self._limits))
+        except Exception as error:  # whatever a judge of the user's own may raise
+            if self._judges:
+                logger.warning("pages are judged in the crawl's own process: %r", error)
+            self._judges = False
+            return pickle.dumps((reader.without_judge(), self._limits))
+        self._judges = True
+        return pickled
+
+
+def _undigested(fetched: Fetched, detail: str) -> Failed:
+    return Failed(fetched.url, FailureKind.UNDIGESTED, fetched.status, detail)
 
 
 def on_asyncio() -> bool:

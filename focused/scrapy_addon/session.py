@@ -16,6 +16,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from focused.crawl import Crawl, Settled
 from focused.crawl.reading import Reading
+from focused.crawl.reading_process import ParsingLimits
 from focused.crawl.waiting import hosts_resting, long_delays_s
 from focused.errors import ConfigurationError
 from focused.learning.protocols import LinkScorer, TopicJudge
@@ -28,6 +29,7 @@ from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Topic, describe, on_a_recorded_web
 from focused.web.page import OUTSIDE_A_WEB, Failed, Fetched, Outcome
+from focused.web.parse import may_take_long
 from focused.web.warc import CaptureWriter
 from focused.whole_file import write_json
 
@@ -62,8 +64,9 @@ class Session:
         follow_links: bool,
         replayed: bool,
         readers: int | None = None,
+        parsing_limits: ParsingLimits | None = None,
     ) -> None:
-        """``readers`` as for :class:`ReadingWorkers`.
+        """``readers`` and ``parsing_limits`` as for :class:`ReadingWorkers`.
 
         Raises ConfigurationError for a policy that is unknown or cannot be live.
         """
@@ -78,7 +81,10 @@ class Session:
         self.profile = Profile()
         self._turns = PageTurns(lambda: self.crawl.reader())
         self._readers = ReadingWorkers(
-            readers, lambda: self.crawl.reader(), is_idle=lambda: self._turns.is_idle
+            readers,
+            lambda: self.crawl.reader(),
+            limits=parsing_limits,
+            is_idle=lambda: self._turns.is_idle,
         )
         self._guide = guide
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
@@ -121,6 +127,8 @@ class Session:
         """Read an answer's page where and when it costs least; None: settling reads it."""
         if not isinstance(outcome, Fetched) or not self.crawl.may_read(lease, outcome):
             return None
+        if may_take_long(outcome):
+            self.crawl.begin_parsing(lease)
         return await self._read(outcome)
 
     async def read_only(self, outcome: Outcome) -> Reading | None:

@@ -146,7 +146,8 @@ class FailureKind(StrEnum):
 
     ``NO_HOST``: the name service says that there is no such name; ``DNS``:
     the name service gave no answer; ``PRIVATE_ADDRESS``: it, or the URL,
-    names an address that is no public server's.
+    names an address that is no public server's. ``PARSE_TIMEOUT``,
+    ``PARSE_MEMORY``: parsing the page exceeded the time or memory limit.
     """
 
     DNS = "dns"
@@ -172,6 +173,8 @@ class FailureKind(StrEnum):
     ALIAS = "alias"
     TRAP = "trap"
     DROPPED = "dropped"
+    PARSE_TIMEOUT = "parse-timeout"
+    PARSE_MEMORY = "parse-memory"
     UNDIGESTED = "undigested"
     OTHER = "other"
 

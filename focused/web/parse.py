@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from resiliparse.parse.lang import detect_fast
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from focused.web.decode import (
     MAX_PARSED_BYTES,
@@ -33,6 +33,10 @@ from focused.web.url import resolver
 from focused.web.walk import RawLink, Walk
 
 DEFAULT_MAX_LINKS = 5_000
+
+MAX_QUICK_BYTES = 150_000
+MAX_QUICK_TAGS = 5_000
+_GZIP = b"\x1f\x8b"
 
 Resolve = Callable[[str], str | None]
 
@@ -76,6 +80,17 @@ def parse_page(
     return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links")
 
 
+def may_take_long(fetched: Fetched) -> bool:
+    """Whether parsing could take long enough to need a process that can be stopped.
+
+    So can pages of many bytes or tags, and a gzipped feed, which may unpack to megabytes.
+    """
+    body = fetched.body
+    if len(body) > MAX_QUICK_BYTES or body.startswith(_GZIP):
+        return True
+    return body.count(b"<") > MAX_QUICK_TAGS
+
+
 def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
     text = " ".join(text.split())
     tags = read_tags(fetched.headers.get("x-robots-tag", ""), (), robot)
@@ -94,7 +109,10 @@ def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
 
 def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot: str) -> Page:
     # As with scripts on: <noscript> in <head> then cannot end the head.
-    tree = LexborHTMLParser(tame(html), scripting=True)
+    try:
+        tree = LexborHTMLParser(tame(html), scripting=True)
+    except SelectolaxError as error:  # Lexbor fails over no markup, only for want of memory
+        raise MemoryError("no memory to parse the page") from error
     walk = Walk(tree.root, robot)
     base = resolver(fetched.url, charset)(walk.base) if walk.base else None
     resolve = resolver(base or fetched.url, charset)

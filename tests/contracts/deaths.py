@@ -53,6 +53,15 @@ def test_what_was_under_way_is_queued_again(life: Life) -> None:
     assert take(frontier, 1.0).link.url == "http://a/2"
 
 
+def test_tries_of_a_link_under_way_are_counted_though_it_was_never_settled(life: Life) -> None:
+    frontier = life.begin()
+    frontier.push(link("http://a/1"), 0)
+    frontier.keep_tries(take(frontier), 2)
+    life.commit()
+    life.crash()
+    assert take(life.begin(), 10).link == replace(link("http://a/1"), tries=2)
+
+
 def test_a_settled_link_never_comes_again(life: Life) -> None:
     frontier = life.begin()
     frontier.push(link("http://a/1"), 0)

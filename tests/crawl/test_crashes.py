@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from focused.archive_warc import WARC_FILE
+from focused.crawl import Done, Wait
 from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import FailureKind
-from tests.support.simulated import failed, moved, page, site, topic
+from tests.support.simulated import Simulation, failed, moved, page, politely, site, topic
 
 A = "http://a.test/"
 
@@ -47,6 +48,50 @@ def test_a_crash_at_a_commit_loses_nothing_but_the_answer_it_would_have_kept(
     assert {record.url: record.offset for record in records} == {
         url: row["warc_offset"] for url, row in crawl.rows.items() if row["warc_offset"] is not None
     }
+
+
+def crash_over(crawl: Simulation, url: str) -> bool:
+    """Let the crawl's process die while it parses the page; False when it is not asked for."""
+    for _ in range(100):
+        step = crawl.crawl.next(crawl.now)
+        if isinstance(step, Done):
+            return False
+        if isinstance(step, Wait):
+            crawl.now = step.until
+        elif step.url == url:
+            crawl.crawl.begin_parsing(step.lease)
+            crawl.store.abandon()
+            crawl.crawl.archive.close()
+            crawl.crawl = crawl._open()
+            return True
+        else:
+            nothing = failed(step.url, FailureKind.GONE)
+            crawl.crawl.settle(step.lease, crawl.web.get(step.url, nothing), crawl.now)
+    raise AssertionError("the crawl does not end")
+
+
+def test_a_page_that_crawls_die_over_is_given_up_after_as_many_tries(simulate, tmp_path):
+    three_pages = site(page(A, "/1", "/2", "/3"), *(page(f"{A}{n}") for n in (1, 2, 3)))
+    crawl = simulate(politely(topic(tmp_path, A), max_tries=2), three_pages)
+    assert [crash_over(crawl, A + "2") for _ in range(3)] == [True, True, False]
+    assert crawl.rows[A + "2"]["failure"] == "undigested"
+    assert crawl.rows[A + "3"]["outcome"] == "fetched"
+
+
+def test_a_page_that_a_crawl_died_over_once_is_asked_for_again(simulate, tmp_path):
+    crawl = simulate(topic(tmp_path, A), web())
+    assert crash_over(crawl, A + "2")
+    assert crawl.run().rows[A + "2"]["outcome"] == "fetched"
+
+
+def test_a_crawl_that_is_stopped_while_it_parses_a_page_used_no_try(simulate, tmp_path):
+    two_pages = site(page(A, "/1"), page(A + "1"))
+    crawl = simulate(politely(topic(tmp_path, A), max_tries=1), two_pages).run(pages=1)
+    step = crawl.crawl.next(crawl.now + 10)
+    assert step.url == A + "1"
+    crawl.crawl.begin_parsing(step.lease)
+    crawl.restart().run()
+    assert crawl.rows[A + "1"]["outcome"] == "fetched"
 
 
 def test_half_a_record_at_the_end_of_the_warc_is_cut_off(simulate, tmp_path):

@@ -156,11 +156,12 @@ def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
 def _elsewhere(reader: Reader, answer: Fetched) -> Reading | Failed:
     """By messages, as they go to the process and back."""
     asked, told = BytesIO(), BytesIO()
-    for message in (pickle.dumps(reader), question(answer)):
+    for message in (pickle.dumps((reader, None)), question(answer)):
         asked.write(LENGTH.pack(len(message)) + message)
     asked.seek(0)
     serve(asked, told)
-    return reading_in(told.getvalue()[LENGTH.size :])
+    ready_and_length = 2 * LENGTH.size
+    return reading_in(told.getvalue()[ready_and_length:])
 
 
 def _plain(array: object) -> object:

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from focused.crawl.reading import Reader, Reading
+from focused.crawl.reading import UNJUDGED, Reader, Reading
+from focused.crawl.reading_process import ParsingLimits
 from focused.scrapy_addon import reading_workers
 from focused.scrapy_addon.reading_workers import (
     AHEAD,
     ENOUGH,
-    LONG_BYTES,
     ReadingWorkers,
     workers_for,
 )
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
-from focused.web.parse import parse_page
+from focused.web.parse import MAX_QUICK_BYTES, parse_page
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import page
 
@@ -38,7 +38,23 @@ class Moody(WhaleJudge):
             os.kill(os.getpid(), signal.SIGKILL)
         if "riddle" in page.text:
             raise ValueError("no idea")
+        if "spin" in page.text:
+            while True:
+                pass
+        if "doze" in page.text:
+            time.sleep(60)
+        if "stop" in page.text:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if "hoard" in page.text:
+            bytearray(2_000_000_000)
         return super().judge(page)
+
+
+class Unloadable(WhaleJudge):
+    """Ends the process that it is sent to."""
+
+    def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
+        return os._exit, (3,)
 
 
 class Unsendable(WhaleJudge):
@@ -54,7 +70,7 @@ def asked(
     most: int | None,
     ask: Callable[[ReadingWorkers], Awaitable[Any]],
     judge: WhaleJudge | None = None,
-    **given: Callable[[], bool],
+    **given: Any,
 ) -> Any:
     async def run() -> Any:
         workers = ReadingWorkers(most, reader(judge or Moody()), **given)
@@ -100,7 +116,102 @@ def test_only_the_page_that_ends_its_process_is_given_up() -> None:
     one, poison, two, three = asked(1, ask)
     assert isinstance(one, Reading)
     assert isinstance(poison, Failed) and poison.kind is FailureKind.UNDIGESTED
-    assert (two, three) == (None, None), "these are for the crawl to read"
+    assert two is None, "it is for the crawl to read"
+    assert isinstance(three, Reading), "another process has begun"
+
+
+def padded(text: str) -> Fetched:
+    """A page that is read in another process or not at all."""
+    return page(A, text=f"{text} " + "whales " * (MAX_QUICK_BYTES // 6))
+
+
+QUICKLY = ParsingLimits(cpu_s=0.5)
+
+
+@pytest.mark.parametrize(
+    ("most", "text", "kind", "detail"),
+    [
+        (1, "spin", FailureKind.PARSE_TIMEOUT, "more than 0.5 s of CPU time"),
+        (0, "spin", FailureKind.PARSE_TIMEOUT, ""),
+        (None, "spin", FailureKind.PARSE_TIMEOUT, ""),
+        (1, "hoard", FailureKind.PARSE_MEMORY, "more than 1000 MB"),
+    ],
+)
+def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(
+    most: int | None, text: str, kind: FailureKind, detail: str
+) -> None:
+    async def ask(workers: ReadingWorkers) -> tuple[object, object]:
+        return await workers.ahead(padded(text)), await workers.ahead(padded("next"))
+
+    failed, after = asked(most, ask, limits=QUICKLY)
+    assert isinstance(failed, Failed) and failed.kind is kind
+    assert detail in failed.detail
+    assert isinstance(after, Reading)
+
+
+def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
+    limits = ParsingLimits(elapsed_s=0.5)
+    dozed = asked(1, lambda workers: workers.ahead(padded("doze")), limits=limits)
+    assert isinstance(dozed, Failed) and dozed.kind is FailureKind.PARSE_TIMEOUT
+    assert "0.5 s by the clock" in dozed.detail
+
+
+def test_a_process_that_its_own_timers_cannot_end_is_killed(monkeypatch: Any) -> None:
+    monkeypatch.setattr(reading_workers, "TICK_S", 0.5)
+    limits = ParsingLimits(elapsed_s=2.0)
+    stopped = asked(1, lambda workers: workers.ahead(padded("stop")), limits=limits)
+    assert isinstance(stopped, Failed) and stopped.kind is FailureKind.PARSE_TIMEOUT
+
+
+def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_process() -> None:
+    async def ask(workers: ReadingWorkers) -> list[object]:
+        return await asyncio.gather(*map(workers.ahead, map(padded, ("one", "spin", "two", "3"))))
+
+    one, spin, *others = asked(1, ask, limits=QUICKLY)
+    assert isinstance(spin, Failed) and spin.kind is FailureKind.PARSE_TIMEOUT
+    assert all(isinstance(each, Reading) for each in (one, *others))
+
+
+def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) -> None:
+    monkeypatch.setattr(reading_workers, "TICK_S", 0.2)
+
+    async def ask(workers: ReadingWorkers) -> tuple[bool, object]:
+        await workers.ahead(page(A))
+        slow = asyncio.ensure_future(workers.ahead(padded("spin")))
+        await asyncio.sleep(0)
+        small = await workers.ahead(page(A, text="small"))
+        is_first = not slow.done()
+        slow.cancel()
+        return is_first, small
+
+    assert asked(1, ask, limits=ParsingLimits(cpu_s=30.0)) == (True, None)
+
+
+def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
+    async def ask(workers: ReadingWorkers) -> tuple[object, Any]:
+        return await workers.ahead(page(A)), await workers.ahead(padded("long"))
+
+    small, long = asked(1, ask, Unloadable())
+    assert small is None, "it is for the crawl to read"
+    assert long.kind is FailureKind.UNDIGESTED
+    assert "no process could be started" in long.detail
+
+
+def test_a_long_page_is_parsed_elsewhere_though_its_judge_cannot_be_sent() -> None:
+    found = asked(1, lambda workers: workers.ahead(padded("of whales")), Unsendable())
+    assert isinstance(found, Reading)
+    assert found.judge == UNJUDGED
+    assert "of whales" in found.page.text
+
+
+def test_what_waits_when_the_crawl_ends_is_given_up() -> None:
+    async def ask(workers: ReadingWorkers) -> object:
+        asking = asyncio.ensure_future(workers.ahead(padded("doze")))
+        await workers.ahead(page(A))
+        workers.close()
+        return await asking
+
+    assert asked(2, ask) is None
 
 
 def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
@@ -170,8 +281,7 @@ def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core(
     monkeypatch: Any,
 ) -> None:
     monkeypatch.setattr(reading_workers, "cores", lambda: 1)
-    long = page(A, text="whales " * LONG_BYTES)
-    assert isinstance(asked(None, lambda workers: workers.ahead(long)), Reading)
+    assert isinstance(asked(None, lambda workers: workers.ahead(padded("long"))), Reading)
 
 
 def test_a_judge_that_cannot_be_sent_judges_in_the_crawl() -> None:

@@ -108,6 +108,9 @@ class PlainFrontier:
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         self._release(offer.host, pace, now)
 
+    def keep_tries(self, offer: Offer, tries: int) -> None:
+        self._write(replace(offer.link, tries=tries, priority=priority_of(offer.place)))
+
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         self._write(link)
         self._release(offer.host, offer.host.pace, now)
