@@ -76,6 +76,20 @@ PAGES: Mapping[str, tuple[Callable[[], bytes], str]] = {
     "nested `div`, 2,000,000 deep": (filled(b"<div>"), "text/html"),
     "links in links": (filled(b"<object><a href=x>y"), "text/html"),
     "misnested": (filled(b"<b><p></b></p>"), "text/html"),
+    "`option`s in a `select`": (filled(b"<option href=x>y", b"<select>"), "text/html"),
+    "closed `option`s in a `select`": (filled(b"<option>x</option>", b"<select>"), "text/html"),
+    "nested `rt` without `ruby`": (filled(b"<rt>x"), "text/html"),
+    "nested `dt` and `li`": (filled(b"<dt><li>x"), "text/html"),
+    "nested `optgroup`": (filled(b"<optgroup>x"), "text/html"),
+    "misnested formatting": (filled(b"<b><i><u><a href=x><p>"), "text/html"),
+    "1,000 open `font`s, then paragraphs": (
+        filled(b"<p>x", b"".join(b"<font a%d>" % n for n in range(1_000))),
+        "text/html",
+    ),
+    "tags of 6,000 attributes": (
+        filled(b"<p " + b" ".join(b"a%d" % n for n in range(6_000)) + b">x"),
+        "text/html",
+    ),
     "attributes without end": (filled(b" a=b", b"<a href=x"), "text/html"),
     "URLs of 100 kB": (
         lambda: b"".join(b"<a href='/%s'>x</a>" % (b"%d" % n * 20_000) for n in range(20)),

@@ -17,7 +17,7 @@ from focused.web.charset import detect, encoding_in_content_type, encoding_in_do
 
 MAX_PARSED_BYTES = 2_000_000
 MAX_DEPTH = 1_000
-MAX_TAG_CHARS = 50_000
+MAX_TAG_CHARS = 20_000
 
 _BOMS = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -120,18 +120,35 @@ def _as_utf8(body: bytes) -> str | None:
 # Elements that the parser closes by itself, or that never hold anything.
 # fmt: off
 _UNCOUNTED = frozenset({
-    "a", "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head",
-    "hr", "html", "img", "input", "li", "link", "meta", "nobr", "optgroup", "option", "p", "param",
-    "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+    "a", "area", "base", "body", "br", "caption", "col", "colgroup", "embed", "head", "hr",
+    "html", "img", "input", "link", "meta", "p", "param", "source", "tbody", "td",
+    "tfoot", "th", "thead", "tr", "track", "wbr",
+})
+# What the parser opens again in each block after one that left it open; without "a", a link.
+_FORMATTING = frozenset({
+    "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 })
 # fmt: on
+_RUBY = frozenset({"rb", "rp", "rt", "rtc"})
+_ITEMS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its like, and the other not
+_OPTIONS = frozenset({"optgroup", "option"})
+# Letters in both cases are faster here than re.IGNORECASE.
+_FORMATTING_TAG = re.compile(
+    "<(/?)(?=[bcefinstuBCEFINSTU])(?:{})[\\s/>]".format(
+        "|".join("".join(f"[{c}{c.upper()}]" for c in name) for name in sorted(_FORMATTING))
+    )
+)
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
 _ANY_TAG = re.compile(r"<[a-zA-Z][^>]*+>?")
 _SELF_CLOSED = re.compile(
     r"<(a|div|iframe|p|script|span|style|textarea|title|td|th|li|i|b|em)\b([^<>]*)/>",
     re.IGNORECASE,
 )
+_MIN_SUSPICIOUS_TAGS = 1_000
 _SUSPICIOUS_TAGS = 10_000
+_MAX_OPEN_FORMATTING = 10
+_MAX_REPEATED_FORMATTING = 100_000
+_MAX_OPTIONS = 1_000
 
 
 def tame(html: str) -> str:
@@ -140,32 +157,64 @@ def tame(html: str) -> str:
     HTML's rules make a parser walk the stack of open elements at each tag,
     and a tag's attributes at each attribute. Only documents that are large
     enough to hurt are looked at: in them, start tags nested deeper than 1,000
-    are dropped (their text stays), and so are tags of 50,000 characters.
+    are dropped (their text stays), and so are tags of 20,000 characters, tags
+    of ruby annotations, of options after the first 1,000, of formatting
+    within formatting, which the parser repeats in each block, and of items of
+    definition lists directly in those of other lists, and the reverse.
     """
     half = MAX_TAG_CHARS // 2
     if any(html.find(">", i, i + half) < 0 for i in range(0, len(html) - half, half)):
         html = _ANY_TAG.sub(lambda tag: tag[0] if len(tag[0]) <= MAX_TAG_CHARS else "", html)
-    if html.count("<") < _SUSPICIOUS_TAGS:
+    tags = html.count("<")
+    if tags < _MIN_SUSPICIOUS_TAGS:
         return html
+    if tags < _SUSPICIOUS_TAGS and not _leaves_formatting_open(html):
+        return html
+    max_formatting = min(_MAX_OPEN_FORMATTING, _MAX_REPEATED_FORMATTING // tags)
     is_open: Counter[str] = Counter()
-    depth = 0
+    depth = formatting = options = 0
+    item = ""
 
     def keep(tag: re.Match[str]) -> str:
-        nonlocal depth
+        nonlocal depth, formatting, options, item
         name = tag[2].lower()
         if name in _UNCOUNTED:
             return tag[0]
+        if name in _OPTIONS:
+            options += not tag[1]
+            return tag[0] if options <= _MAX_OPTIONS else "\n"
+        if name in _RUBY:
+            return ""
+        if name in _ITEMS:
+            if item not in ("", _ITEMS[name]):
+                return "\n"
+            item = _ITEMS[name]
+            return tag[0]
+        item = ""
+        formats = name in _FORMATTING
         if not tag[1]:
-            if depth >= MAX_DEPTH:
+            if depth >= MAX_DEPTH or (formats and formatting >= max_formatting):
                 return ""
             is_open[name] += 1
             depth += 1
+            formatting += formats
         elif is_open[name]:
             is_open[name] -= 1
             depth -= 1
+            formatting -= formats
         return tag[0]
 
     return _TAG.sub(keep, html)
+
+
+def _leaves_formatting_open(html: str) -> bool:
+    """Whether so much formatting is open at once that the parser might repeat it many times."""
+    is_open = 0
+    for closes in _FORMATTING_TAG.findall(html):
+        is_open = max(0, is_open - 1) if closes else is_open + 1
+        if is_open > _MAX_OPEN_FORMATTING:
+            return True
+    return False
 
 
 def close_empty_elements(xhtml: str) -> str:

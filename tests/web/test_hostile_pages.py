@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 
 import pytest
 
 from focused.web.page import Failed, Fetched, Page
-from focused.web.parse import parse_page
+from focused.web.parse import MAX_QUICK_BYTES, MAX_QUICK_TAGS, may_take_long, parse_page
 
 URL = "https://example.org/docs/page.html"
 LINEAR_TIMES = 2.5  # eight times the bytes take so many times eight at most; quadratic is eight
@@ -27,6 +28,15 @@ SHAPES: dict[str, tuple[bytes, bytes, bytes]] = {
     "divs with links": (b"<div><a href=x>y</a>", b"", b""),
     "links in links": (b"<object><a href=x>y", b"", b""),
     "inline": (b"<b><i>", b"", b"<a href=x>y</a>"),
+    "options": (b"<option href=x>y", b"<select>", b""),
+    "closed options": (b"<option>y</option>", b"<select>", b""),
+    "optgroups": (b"<optgroup>y", b"", b""),
+    "items of two kinds": (b"<dt><li>y", b"", b""),
+    "ruby annotations": (b"<rt>y", b"", b""),
+    "ruby parentheses": (b"<rp>y", b"", b""),
+    "formatting": (b"<b><i><u><a href=x><p>", b"", b"text"),
+    "open formatting": (b"<p>y", b"".join(b"<font a%d>" % n for n in range(990)), b""),
+    "attributes of many tags": (b"<p %s>y" % b" ".join(b"a%d" % n for n in range(3_000)), b"", b""),
     "tables": (b"<table><tr><td>x", b"", b""),
     "misnested": (b"<b><p></b></p>", b"", b""),
     "one attribute": (b"x", b"<a href='", b"'>text</a>"),
@@ -79,6 +89,44 @@ def test_time_grows_with_bytes(shape: str, content_type: str) -> None:
     piece, before, after = SHAPES[shape]
     small, large = (filled(piece, size, before, after) for size in (100_000, 800_000))
     assert _is_linear(small, large, content_type)
+
+
+def test_formatting_left_open_is_not_repeated_in_each_block_of_a_small_page() -> None:
+    body = "".join(f"<font a{n}>" for n in range(700)) + "<p>whale" * 700
+    open_formatting = min(_timed(body) for _ in range(3))
+    closed = min(_timed(body.replace("<font", "</font")) for _ in range(3))
+    assert open_formatting < 20 * closed + 0.01  # without a bound 490,000 elements are made
+
+
+def _timed(body: str) -> float:
+    return _cpu_s(body.encode(), "text/html")
+
+
+def test_what_is_dropped_of_many_options_is_no_text() -> None:
+    page = read(b"<select>" + b"<option>whale</option>" * 12_000 + b"</select><p>after")
+    assert isinstance(page, Page)
+    assert page.text.split() == ["whale"] * 12_000 + ["after"]
+
+
+def test_ruby_annotations_of_a_long_page_are_read() -> None:
+    page = read("<ruby>鯨<rp>(</rp><rt>くじら</rt><rp>)</rp></ruby> ".encode() * 2_000)
+    assert isinstance(page, Page)
+    assert page.text.split() == ["鯨(くじら)"] * 2_000
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<p>whales</p>" * 100, False),
+        (b"<p>" * (MAX_QUICK_TAGS + 1), True),
+        (b"whales" * MAX_QUICK_BYTES, True),
+        (gzip.compress(b"<urlset></urlset>"), True),
+    ],
+)
+def test_pages_of_many_bytes_or_tags_and_gzipped_ones_may_take_long(
+    body: bytes, expected: bool
+) -> None:
+    assert may_take_long(Fetched(URL, 200, {}, body)) is expected
 
 
 def test_an_attribute_of_ten_megabytes_is_no_link() -> None:
