@@ -10,6 +10,7 @@ ends it after the time, in the middle of the parser's own code too.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import resource
@@ -30,6 +31,8 @@ from focused.web.page import Failed, Fetched
 
 LENGTH = struct.Struct(">I")
 """What comes before each message: its length in bytes."""
+
+_PR_SET_PDEATHSIG = 1
 
 _A_READING, _A_FAILURE, _AN_ERROR = b"R", b"F", b"E"
 
@@ -141,8 +144,15 @@ def serve(asked: BinaryIO, told: BinaryIO) -> None:
         told.flush()
 
 
+def _end_with_parent() -> None:
+    """Be killed when the parent dies, in the middle of a page too; on Linux."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main() -> None:
     """Serve the parent that handed over a socket."""
+    _end_with_parent()
     # Ctrl-C is for the parent, which may still want its pages read.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for expired in (signal.SIGPROF, signal.SIGALRM):

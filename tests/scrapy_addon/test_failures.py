@@ -65,7 +65,10 @@ STATUSES = {
     503: FailureKind.SERVER_ERROR,
     999: FailureKind.OTHER,
 }
-OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "undigested"}
+OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "undigested"} | {
+    "parse-timeout",
+    "parse-memory",
+}
 UNASKED = {
     FailureKind.ALIAS,
     FailureKind.ROBOTS,
