@@ -13,6 +13,7 @@ import msgspec
 
 from focused.errors import StateError
 from focused.frontier import journal
+from focused.frontier.checksums import seed_of, with_checksum, without_checksum
 
 TABLES = (
     "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
@@ -73,7 +74,8 @@ def claim(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> N
     """Write ``identity`` into a new environment; of one that is there, :func:`check` it."""
     if _identity(env) is None and not env.stat()["entries"]:
         with env.begin(write=True, db=env.open_db(_META)) as txn:
-            txn.put(_IDENTITY, msgspec.json.encode(identity))
+            raw = msgspec.json.encode(identity)
+            txn.put(_IDENTITY, with_checksum(seed_of("meta"), _IDENTITY, raw))
     check(env, folder, identity)
 
 
@@ -96,8 +98,12 @@ def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
     except lmdb.NotFoundError:
         return None
     with env.begin(db=meta) as txn:
-        raw = txn.get(_IDENTITY)
-    return None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
+        stored = txn.get(_IDENTITY)
+    if stored is None:
+        return None
+    # Before format 10 rows had no checksum: such a state is refused by the format that it names.
+    raw = without_checksum(seed_of("meta"), _IDENTITY, stored) or stored
+    return msgspec.json.decode(raw, type=dict[str, Any])
 
 
 def tables_file(folder: Path) -> Path:
@@ -114,8 +120,9 @@ def must_hold_state(folder: Path) -> None:
 def damaged(folder: Path, error: Exception) -> StateError:
     """The error that tells that the files cannot be read."""
     return StateError(
-        f"{folder} is damaged or not ours: {error}. Move it away to start afresh; "
-        "the WARC and Parquet files beside it stay readable."
+        f"{folder} is damaged or not ours: {error}. `focused crawl --check {folder.parent}` lists "
+        "what is damaged. Restore the folder from a copy, or move it away to start afresh; the "
+        "WARC and Parquet files beside it stay readable."
     )
 
 

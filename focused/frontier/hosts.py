@@ -199,13 +199,19 @@ class HostTable:
             host = Host(name.decode(), int.from_bytes(prefix, "big"))
             self._by_name[host.name] = by_prefix[prefix] = host
         for prefix, row in self._tables.scan("hosts"):
-            host = by_prefix[prefix]
+            host = self._of_prefix(by_prefix, prefix, "hosts")
             self.stands_at(host, restore(host, row))
         for prefix, place in self._tables.firsts("queue"):
-            host = by_prefix[prefix]
+            host = self._of_prefix(by_prefix, prefix, "queue")
             self._set_best(host, place)
             self.turns.place(host, float("-inf"))
         self._changed.clear()
+
+    def _of_prefix(self, hosts: Mapping[bytes, Host], prefix: bytes, table: str) -> Host:
+        host = hosts.get(prefix)
+        if host is None:
+            raise self._tables.damaged(table, f"host number {prefix.hex()} has no name")
+        return host
 
 
 def _comes_before(place: bytes, host: Host) -> bool:

@@ -57,7 +57,9 @@ class Sources:
         source = self._read.get(number)
         if source is None:
             raw = self._tables.get("sources", number.to_bytes(4, "big"))
-            parent, found_at = (None, 0.0) if raw is None else unpack(raw)
+            if raw is None:
+                raise self._tables.damaged("sources", f"source number {number} has no row")
+            parent, found_at = unpack(raw)
             source = self._read[number] = (parent, found_at)
             if len(self._read) > _REMEMBERED:
                 self._read.popitem(last=False)

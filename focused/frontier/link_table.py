@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from focused.errors import StateError
 from focused.frontier.host import Host
 from focused.frontier.link_rows import Sources, from_row, to_row
 from focused.frontier.places import NUMBER_BYTES, number_bytes, place_of
@@ -89,7 +90,7 @@ class LinkTable:
         """The link at a place of the host's queue."""
         row = self._tables.get("links", at[-NUMBER_BYTES:])
         if row is None:
-            raise AssertionError(f"a link in the queue of host {host.name} has no row")
+            raise self._without_row(host)
         return from_row(row, host.name, self._sources)
 
     def ranked(self, host: Host, ranks: range) -> tuple[Sequence[bytes], Sequence[QueuedLink]]:
@@ -97,8 +98,13 @@ class LinkTable:
         of_ranks = islice(self._tables.members("queue", host.prefix), ranks.start, ranks.stop)
         places = [at for at in of_ranks if at != host.leased]
         rows = dict(self._tables.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
+        if len(rows) < len(places):
+            raise self._without_row(host)
         links = [from_row(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
         return places, links
+
+    def _without_row(self, host: Host) -> StateError:
+        return self._tables.damaged("links", f"a link in the queue of host {host.name} has no row")
 
     def places(self, host: Host) -> Iterator[bytes]:
         """Yield the places of the host's queue, best first; do not write meanwhile."""

@@ -1,4 +1,4 @@
-"""Whether a state can still be believed: one write that failed, and nothing more is written."""
+"""Refuse further writes to a state after a failed write, or after a damaged row was read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import lmdb
 
 from focused.errors import StateError
+from focused.frontier import environment
 
 # A disk that took a part of what was written is an lmdb.Error without a name of its own.
 DISK_ERRORS = (lmdb.Error, OSError)
@@ -34,6 +35,11 @@ class Soundness:
         """Raise StateError when something could not be written before."""
         if not self.holds:
             raise StateError(f"{self._folder}: writing failed before; start the command again")
+
+    def damaged(self, reason: str) -> StateError:
+        """The error that tells that what was read is damaged; from here on nothing is written."""
+        self.holds = False
+        return environment.damaged(self._folder, ValueError(reason))
 
     def lost(self, error: Exception) -> StateError:
         """The error that tells that something could not be written; from here on nothing is."""

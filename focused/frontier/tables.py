@@ -1,6 +1,7 @@
 """Tables and sets of the crawl's state, read and written in one open transaction.
 
 What is written is noted as steps, by which :meth:`Tables.redo` can do it again.
+Each row is stored with a checksum, which is verified whenever the row is read.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 import lmdb
 import msgspec
 
+from focused.errors import StateError
 from focused.frontier import environment
+from focused.frontier.checksums import seed_of, with_checksum, without_checksum
 from focused.frontier.environment import SETS, TABLES
 from focused.frontier.journal import Step
 from focused.frontier.soundness import DISK_ERRORS, Soundness
@@ -19,13 +22,15 @@ from focused.frontier.soundness import DISK_ERRORS, Soundness
 _PUT, _DELETE, _ADD, _DISCARD = range(4)
 _NAMES = (*TABLES, *SETS)
 _NUMBER = {name: number for number, name in enumerate(_NAMES)}
+_SEED = {name: seed_of(name) for name in _NAMES}
 
 
 class Tables:
     """Named tables of byte keys and values, and sets of byte members by key; all in order.
 
     Not thread-safe: one owner, the crawl. What becomes of the transaction is for the
-    :class:`focused.frontier.store.StateStore` to say.
+    :class:`focused.frontier.store.StateStore` to say. Every method that reads raises
+    StateError when a row is damaged; from then on nothing is written any more.
     """
 
     def __init__(
@@ -43,13 +48,19 @@ class Tables:
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """Return the value, or None."""
-        value: bytes | None = self._txn.get(key, db=self._dbs[table])
-        return value
+        try:
+            stored = self._txn.get(key, db=self._dbs[table])
+        except lmdb.Error as error:
+            raise self.damaged(table, str(error)) from error
+        return None if stored is None else self._verified(table, key, stored)
 
     def get_many(self, table: str, keys: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
         """Return the rows that are there, in one go: a quarter of the time of one by one."""
-        rows: Sequence[tuple[bytes, bytes]] = self._cursor(table).getmulti(keys)
-        return rows
+        try:
+            rows = self._cursor(table).getmulti(keys)
+        except lmdb.Error as error:
+            raise self.damaged(table, str(error)) from error
+        return [(key, self._verified(table, key, stored)) for key, stored in rows]
 
     def put(self, table: str, key: bytes, value: bytes, *, last: bool = False) -> None:
         """Write or replace a row; ``last`` tells that no key of the table is as large or larger.
@@ -58,7 +69,8 @@ class Tables:
         Raises StateError when the disk is full.
         """
         try:
-            written = self._txn.put(key, value, append=last, db=self._dbs[table])
+            stored = with_checksum(_SEED[table], key, value)
+            written = self._txn.put(key, stored, append=last, db=self._dbs[table])
         except DISK_ERRORS as error:
             raise self._soundness.lost(error) from error
         if not written:
@@ -72,7 +84,7 @@ class Tables:
         if not rows:
             return
         try:
-            _, written = self._cursor(table).putmulti(rows, append=last)
+            _, written = self._cursor(table).putmulti(_stored(table, rows), append=last)
         except DISK_ERRORS as error:
             raise self._soundness.lost(error) from error
         if written != len(rows):
@@ -92,23 +104,34 @@ class Tables:
         """Return the number of rows, or of members of all sets together."""
         return int(self._txn.stat(self._dbs[table])["entries"])
 
+    def damaged(self, table: str, reason: str) -> StateError:
+        """The error that tells that a table cannot be believed: nothing is written from here on."""
+        return self._soundness.damaged(f"table {table!r}: {reason}")
+
     def scan(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield the rows under ``prefix`` in key order; do not write meanwhile."""
-        with self._txn.cursor(db=self._dbs[table]) as cursor:
-            found = cursor.set_range(prefix) if prefix else cursor.first()
-            while found and cursor.key().startswith(prefix):
-                yield cursor.key(), cursor.value()
-                found = cursor.next()
+        try:
+            with self._txn.cursor(db=self._dbs[table]) as cursor:
+                found = cursor.set_range(prefix) if prefix else cursor.first()
+                while found and (key := cursor.key()).startswith(prefix):
+                    yield key, self._verified(table, key, cursor.value())
+                    found = cursor.next()
+        except lmdb.Error as error:
+            raise self.damaged(table, str(error)) from error
 
     def last_key(self, table: str) -> bytes | None:
         """Return the largest key, or None."""
         cursor = self._cursor(table)
-        return bytes(cursor.key()) if cursor.last() else None
+        if not cursor.last():
+            return None
+        key = bytes(cursor.key())
+        self._verified(table, key, cursor.value())
+        return key
 
     def add(self, sets: str, key: bytes, member: bytes) -> None:
         """Put a member into the set of that key. All of one table are of one length."""
         try:
-            self._txn.put(key, member, db=self._dbs[sets])
+            self._txn.put(key, with_checksum(_SEED[sets], key, member), db=self._dbs[sets])
         except DISK_ERRORS as error:
             raise self._soundness.lost(error) from error
         self._note(_ADD, sets, key, member)
@@ -118,7 +141,7 @@ class Tables:
         if not members:
             return
         try:
-            self._cursor(sets).putmulti(members)
+            self._cursor(sets).putmulti(_stored(sets, members))
         except DISK_ERRORS as error:
             raise self._soundness.lost(error) from error
         self._note_all(_ADD, sets, members)
@@ -126,7 +149,8 @@ class Tables:
     def discard(self, sets: str, key: bytes, member: bytes) -> bool:
         """Take a member out of the set of that key; False when it was not in."""
         try:
-            gone = bool(self._txn.delete(key, member, db=self._dbs[sets]))
+            stored = with_checksum(_SEED[sets], key, member)
+            gone = bool(self._txn.delete(key, stored, db=self._dbs[sets]))
         except DISK_ERRORS as error:
             raise self._soundness.lost(error) from error
         self._note(_DISCARD, sets, key, member)
@@ -137,16 +161,14 @@ class Tables:
         cursor = self._cursor(sets)
         if not cursor.set_key(key):
             return None, None
-        first = bytes(cursor.value())
-        return first, bytes(cursor.value()) if cursor.next_dup() else None
+        first = self._verified(sets, key, cursor.value())
+        if not cursor.next_dup():
+            return first, None
+        return first, self._verified(sets, key, cursor.value())
 
     def member_with(self, sets: str, key: bytes, prefix: bytes) -> bytes | None:
         """Return the first member that begins with ``prefix``, or None."""
-        cursor = self._cursor(sets)
-        if not cursor.set_range_dup(key, prefix):
-            return None
-        member = bytes(cursor.value())
-        return member if member.startswith(prefix) else None
+        return self.members_with(sets, [(key, prefix)])[0]
 
     def members_with(
         self, sets: str, wanted: Sequence[tuple[bytes, bytes]]
@@ -156,15 +178,19 @@ class Tables:
         reach, value = cursor.set_range_dup, cursor.value
         found: list[bytes | None] = []
         for key, prefix in wanted:
-            member = value() if reach(key, prefix) else b""
+            member = self._verified(sets, key, value()) if reach(key, prefix) else b""
             found.append(member if member.startswith(prefix) else None)
         return found
 
     def members(self, sets: str, key: bytes) -> Iterator[bytes]:
         """Yield the members of the set of that key in order; do not write meanwhile."""
-        with self._txn.cursor(db=self._dbs[sets]) as cursor:
-            if cursor.set_key(key):
-                yield from cursor.iternext_dup()
+        try:
+            with self._txn.cursor(db=self._dbs[sets]) as cursor:
+                if cursor.set_key(key):
+                    for stored in cursor.iternext_dup():
+                        yield self._verified(sets, key, stored)
+        except lmdb.Error as error:
+            raise self.damaged(sets, str(error)) from error
 
     def size_of(self, sets: str, key: bytes) -> int:
         """Return the number of members of the set of that key."""
@@ -175,7 +201,8 @@ class Tables:
         """Yield each set's key with its smallest member, in key order; do not write meanwhile."""
         with self._txn.cursor(db=self._dbs[sets]) as cursor:
             if cursor.first():
-                yield from cursor.iternext_nodup(keys=True, values=True)
+                for key, stored in cursor.iternext_nodup(keys=True, values=True):
+                    yield key, self._verified(sets, key, stored)
 
     def get_meta(self, key: str) -> Any:
         """Return a JSON value of the crawl's own bookkeeping, or None."""
@@ -188,12 +215,15 @@ class Tables:
 
     def redo(self, steps: Iterable[Step]) -> None:
         """Write again what was noted; it is not noted anew. Raises lmdb.Error."""
-        for operation, table, key, value in steps:
-            database = self._dbs[_NAMES[table]]
+        for operation, number, key, value in steps:
+            table = _NAMES[number]
+            stored = with_checksum(_SEED[table], key, value)
             if operation in (_PUT, _ADD):
-                self._txn.put(key, value, db=database)
+                self._txn.put(key, stored, db=self._dbs[table])
+            elif operation == _DISCARD:
+                self._txn.delete(key, stored, db=self._dbs[table])
             else:
-                self._txn.delete(key, value, db=database)
+                self._txn.delete(key, db=self._dbs[table])
 
     def renew(self) -> None:
         """Make true what was written, and begin the next transaction. Raises StateError."""
@@ -209,6 +239,12 @@ class Tables:
         self._cursors.clear()
         self._txn.abort()
 
+    def _verified(self, table: str, key: bytes, stored: bytes) -> bytes:
+        value = without_checksum(_SEED[table], key, stored)
+        if value is None:
+            raise self.damaged(table, f"the row of key {key.hex()} has a wrong checksum")
+        return value
+
     def _cursor(self, name: str) -> Any:
         cursor = self._cursors.get(name)
         if cursor is None:
@@ -223,3 +259,8 @@ class Tables:
         if self._noting:
             number = _NUMBER[table]
             self.steps += [(operation, number, key, value) for key, value in rows]
+
+
+def _stored(table: str, rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    seed = _SEED[table]
+    return [(key, with_checksum(seed, key, value)) for key, value in rows]
