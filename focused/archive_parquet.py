@@ -31,7 +31,10 @@ def _write_parquet(
     path: Path, schema: pa.Schema, names: Sequence[str], rows: Iterator[list[Any]]
 ) -> None:
     """Write rows whose values stand in the order of ``names``, a group of them at a time."""
-    with whole_file(path) as part, pq.ParquetWriter(part, schema) as writer:
+    with (
+        whole_file(path) as part,
+        pq.ParquetWriter(part, schema, write_page_checksum=True) as writer,
+    ):
         while group := list(islice(rows, _ROWS_PER_GROUP)):
             columns = dict(zip(names, zip(*group, strict=True), strict=True))
             arrays = [_array(columns[field.name], field.type) for field in schema]

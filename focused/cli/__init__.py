@@ -33,7 +33,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("topic", type=FILE)
+@click.argument("topic", type=ANY_PATH)
 @click.option("--web", type=FOLDER, help="Crawl this recorded web instead of the live one.")
 @click.option(
     "--policy", default="focused", show_default=True, help="focused, bfs, ...; see docs/compare.md."
@@ -42,10 +42,22 @@ def main() -> None:
 @click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
 @click.option("--folder", type=FOLDER, help="Override output.folder.")
 @click.option("--fresh", is_flag=True, help="Move an earlier crawl's folder away and start anew.")
-def crawl(topic: Path, fresh: bool, **options: Any) -> None:
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Read all of the crawl's folder, print what is damaged, change nothing. TOPIC may be the "
+    "folder.",
+)
+def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
     """Crawl the topic of a TOML file; the same command resumes a stopped crawl."""
-    from focused.cli.crawling import CrawlOptions, run_crawl
+    from focused.cli.crawling import CrawlOptions, folder_of, run_crawl
 
+    if check:
+        from focused.cli.checking import run_check
+
+        sys.exit(run_check(topic if topic.is_dir() else folder_of(topic, CrawlOptions(**options))))
+    if topic.is_dir():
+        raise click.BadParameter(f"{topic} is a folder: name a topic file.", param_hint="TOPIC")
     sys.exit(run_crawl(topic, CrawlOptions(**options), fresh=fresh))
 
 

@@ -45,6 +45,11 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         return int(not began or bool(session_of(crawler).trouble))
 
 
+def folder_of(topic_file: Path, options: CrawlOptions) -> Path:
+    """The folder that a crawl with these options has."""
+    return topic_of(project_settings(_given(topic_file, options))).output.folder
+
+
 def train_model(topic_file: Path, web: Path | None) -> None:
     """Train the topic's model anew and print its card's name."""
     topic = load_topic(topic_file)

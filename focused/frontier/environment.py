@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -26,8 +27,8 @@ TABLES = (
 """Tables of rows."""
 SETS = ("queue", "seen")
 """Tables of sets, whose members are of one length: they lie side by side, without heads."""
-_META, _IDENTITY = b"meta", b"identity"
-_MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
+_META, IDENTITY = b"meta", b"identity"
+MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
 
 
 def opened(folder: Path, *, durable: bool, read_only: bool = False) -> lmdb.Environment:
@@ -38,7 +39,7 @@ def opened(folder: Path, *, durable: bool, read_only: bool = False) -> lmdb.Envi
     try:
         env = lmdb.open(
             str(folder),
-            map_size=_MAP_SIZE_BYTES,
+            map_size=MAP_SIZE_BYTES,
             max_dbs=len(TABLES) + len(SETS),
             readonly=read_only,
             sync=durable,
@@ -75,13 +76,17 @@ def claim(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> N
     if _identity(env) is None and not env.stat()["entries"]:
         with env.begin(write=True, db=env.open_db(_META)) as txn:
             raw = msgspec.json.encode(identity)
-            txn.put(_IDENTITY, with_checksum(seed_of("meta"), _IDENTITY, raw))
+            txn.put(IDENTITY, with_checksum(seed_of("meta"), IDENTITY, raw))
     check(env, folder, identity)
 
 
 def check(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> None:
     """Raise StateError when the environment is not of ``identity``: nothing was changed then."""
-    found = _identity(env)
+    compare(_identity(env), folder, identity)
+
+
+def compare(found: Mapping[str, Any] | None, folder: Path, identity: Mapping[str, Any]) -> None:
+    """Raise StateError when the identity ``found`` in ``folder`` is not ``identity``."""
     if found is None:
         raise damaged(folder, ValueError("it holds another program's tables"))
     for key, value in identity.items():
@@ -98,11 +103,14 @@ def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
     except lmdb.NotFoundError:
         return None
     with env.begin(db=meta) as txn:
-        stored = txn.get(_IDENTITY)
-    if stored is None:
-        return None
+        stored = txn.get(IDENTITY)
+    return None if stored is None else read_identity(stored)
+
+
+def read_identity(stored: bytes) -> Mapping[str, Any]:
+    """The identity in its row. Raises msgspec.MsgspecError."""
     # Before format 10 rows had no checksum: such a state is refused by the format that it names.
-    raw = without_checksum(seed_of("meta"), _IDENTITY, stored) or stored
+    raw = without_checksum(seed_of("meta"), IDENTITY, stored) or stored
     return msgspec.json.decode(raw, type=dict[str, Any])
 
 
@@ -126,11 +134,32 @@ def damaged(folder: Path, error: Exception) -> StateError:
     )
 
 
+@contextmanager
+def kept_unlocked(folder: Path) -> Iterator[None]:
+    """No crawl begins on the folder in here; nothing is written. StateError: one runs."""
+    try:
+        lock = (folder / "lock").open(encoding="utf-8")
+    except FileNotFoundError:
+        yield
+        return
+    with lock:
+        _take_lock(lock, folder, fcntl.LOCK_SH)
+        yield
+
+
 def locked(folder: Path) -> TextIO:
     """Take the folder's lock, which the death of the process gives back; StateError: it is held."""
     lock = (folder / "lock").open("a+", encoding="utf-8")
+    _take_lock(lock, folder, fcntl.LOCK_EX)
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def _take_lock(lock: TextIO, folder: Path, kind: int) -> None:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except OSError as error:
         lock.seek(0)
         holder = lock.read().strip() or "unknown"
@@ -139,7 +168,3 @@ def locked(folder: Path) -> TextIO:
             f"{folder} is in use by another crawl (process {holder}). "
             "Stop it, or give this crawl another output.folder."
         ) from error
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock

@@ -19,7 +19,7 @@ import contextlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -54,8 +54,8 @@ class Journal:
         self._marked = True
         self.bytes = 0
 
-    def since(self, checkpoint: int) -> Iterator[Sequence[Step]]:
-        """Yield the batches that were committed after ``checkpoint``, oldest first.
+    def since(self, checkpoint: int) -> Sequence[Sequence[Step]]:
+        """The batches that were committed after ``checkpoint``, oldest first.
 
         Raises ValueError when the file is damaged, of another state, or gone. A last batch
         that is cut short is none of it: the process died while it wrote.
@@ -64,35 +64,7 @@ class Journal:
             self._path.unlink()  # an empty one would be believed the next time
             raise ValueError("its journal is gone")
         self._file.seek(0)
-        raw = self._file.read()
-        # Begun anew as the process died, or the power: the tables have all there was.
-        if len(raw) < _HEAD_BYTES or not raw.strip(b"\0"):
-            return
-        magic, boot, follows, _ = _HEAD.unpack_from(raw)
-        if magic != _MAGIC or not _is_sealed(raw[:_HEAD_BYTES]) or follows > checkpoint:
-            raise ValueError("its journal is damaged, or another state's")
-        if follows < checkpoint:
-            return
-        batches: list[Sequence[Step]] = []
-        trusted = 0
-        at = _HEAD_BYTES
-        while at + _BATCH_BYTES <= len(raw):
-            length, checksum = _BATCH.unpack_from(raw, at)
-            is_sealed = _is_sealed(raw[at : at + _BATCH_BYTES])
-            at += _BATCH_BYTES
-            body = raw[at : at + length]
-            is_short = is_sealed and len(body) < length
-            if is_short or not is_sealed or zlib.crc32(body) != checksum:
-                # Where the power failed any part of what was not synced may be missing.
-                if not is_short and boot == _this_boot():
-                    raise ValueError("its journal is damaged")
-                break
-            at += length
-            if length:
-                batches.append(_decode(body))
-            else:
-                trusted = len(batches)
-        yield from batches if boot == _this_boot() else batches[:trusted]
+        return batches_in(self._file.read(), checkpoint)
 
     def begin(self, checkpoint: int, tables_bytes: int) -> None:
         """Forget all batches: the tables, so long now, hold them as of ``checkpoint``.
@@ -137,6 +109,38 @@ class Journal:
                 self._file.seek(start)
                 self._file.truncate()
             raise
+
+
+def batches_in(raw: bytes, checkpoint: int) -> Sequence[Sequence[Step]]:
+    """The batches of a journal's content, as :meth:`Journal.since` tells. Raises ValueError."""
+    # Begun anew as the process died, or the power: the tables have all there was.
+    if len(raw) < _HEAD_BYTES or not raw.strip(b"\0"):
+        return ()
+    magic, boot, follows, _ = _HEAD.unpack_from(raw)
+    if magic != _MAGIC or not _is_sealed(raw[:_HEAD_BYTES]) or follows > checkpoint:
+        raise ValueError("its journal is damaged, or another state's")
+    if follows < checkpoint:
+        return ()
+    batches: list[Sequence[Step]] = []
+    trusted = 0
+    at = _HEAD_BYTES
+    while at + _BATCH_BYTES <= len(raw):
+        length, checksum = _BATCH.unpack_from(raw, at)
+        is_sealed = _is_sealed(raw[at : at + _BATCH_BYTES])
+        at += _BATCH_BYTES
+        body = raw[at : at + length]
+        is_short = is_sealed and len(body) < length
+        if is_short or not is_sealed or zlib.crc32(body) != checksum:
+            # Where the power failed any part of what was not synced may be missing.
+            if not is_short and boot == _this_boot():
+                raise ValueError("its journal is damaged")
+            break
+        at += length
+        if length:
+            batches.append(_decode(body))
+        else:
+            trusted = len(batches)
+    return batches if boot == _this_boot() else batches[:trusted]
 
 
 def tables_bytes(path: Path) -> int | None:

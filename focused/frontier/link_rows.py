@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from functools import cache
+from typing import Protocol
 
 from msgspec.structs import astuple
 from xxhash import xxh3_128_digest
@@ -118,7 +119,15 @@ def to_row(link: QueuedLink, sources: Sources) -> bytes:
     return b"".join((head, orders, evidence, path, anchored, tail))
 
 
-def from_row(row: bytes, host: str, sources: Sources, key: bytes | None = None) -> QueuedLink:
+class SourceReader(Protocol):
+    """Where :func:`from_row` looks up the page that links."""
+
+    def get(self, number: int) -> tuple[str | None, float]:
+        """The URL of the source of that number, and when it was read."""
+        ...
+
+
+def from_row(row: bytes, host: str, sources: SourceReader, key: bytes | None = None) -> QueuedLink:
     """Read a link of that host; ``key`` is the link's, where it is known."""
     flags, source, depth, tries, hops, trail, count, path_bytes, anchor_bytes = _HEAD.unpack_from(
         row

@@ -19,7 +19,7 @@ from focused.frontier.queued import QueuedLink
 from focused.frontier.recent_links import UNSEEN, RecentLinks, Seen
 from focused.frontier.tables import Tables
 
-_SEEN_BYTES = 10
+SEEN_BYTES = 10
 """Of a link's key, within its host: of 10^9 links of one host two are alike once in a million."""
 
 Rows = list[tuple[bytes, bytes]]
@@ -67,9 +67,9 @@ class LinkTable:
         return known + self._look_up(sought) if sought else known
 
     def _look_up(self, links: Sequence[tuple[Host, bytes]]) -> list[tuple[bytes, Seen]]:
-        wanted = [(host.prefix, key[:_SEEN_BYTES]) for host, key in links]
+        wanted = [(host.prefix, key[:SEEN_BYTES]) for host, key in links]
         members = self._tables.members_with("seen", wanted)
-        numbers = [member[_SEEN_BYTES:] for member in members if member is not None]
+        numbers = [member[SEEN_BYTES:] for member in members if member is not None]
         rows = dict(self._tables.get_many("links", numbers)) if numbers else {}
         found = []
         for (host, key), member in zip(links, members, strict=True):
@@ -79,7 +79,7 @@ class LinkTable:
         return found
 
     def _as_seen(self, member: bytes, rows: Mapping[bytes, bytes], host: Host, key: bytes) -> Seen:
-        number = member[_SEEN_BYTES:]
+        number = member[SEEN_BYTES:]
         row = rows.get(number)
         if row is None:
             return Seen(number)
@@ -124,7 +124,7 @@ class LinkTable:
         at = place_of(link.priority, number)
         self._new.append((number, to_row(link, self._sources)))
         self._taken.append((host.prefix, at))
-        self._seen.append((host.prefix, link.key[:_SEEN_BYTES] + number))
+        self._seen.append((host.prefix, link.key[:SEEN_BYTES] + number))
         self._touched.add(number)
         self._recent.put(host.prefix + link.key, Seen(at, link))
         self.found += 1
@@ -190,7 +190,7 @@ class LinkTable:
         if number is None or seen.link is not None:
             return False
         self._recent.forget(host.prefix + key)
-        return self._tables.discard("seen", host.prefix, key[:_SEEN_BYTES] + number)
+        return self._tables.discard("seen", host.prefix, key[:SEEN_BYTES] + number)
 
     def save(self) -> None:
         """Write what is kept in memory."""

@@ -20,7 +20,13 @@ class Soundness:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.holds = True
+        self._error: StateError | None = None
+        """Why nothing may be written any more."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether all could be read and written so far."""
+        return self._error is None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -32,22 +38,22 @@ class Soundness:
             raise self.lost(error) from error
 
     def check(self) -> None:
-        """Raise StateError when something could not be written before."""
-        if not self.holds:
-            raise StateError(f"{self._folder}: writing failed before; start the command again")
+        """Raise the first error again, which a caller may have taken for a single page's."""
+        if self._error is not None:
+            raise StateError(str(self._error)) from self._error
 
     def damaged(self, reason: str) -> StateError:
         """The error that tells that what was read is damaged; from here on nothing is written."""
-        self.holds = False
-        return environment.damaged(self._folder, ValueError(reason))
+        self._error = self._error or environment.damaged(self._folder, ValueError(reason))
+        return self._error
 
     def lost(self, error: Exception) -> StateError:
         """The error that tells that something could not be written; from here on nothing is."""
         if isinstance(error, lmdb.BadValsizeError):
             raise error  # it is the caller's: no key is so long
         # Tables and journal may differ now: only what is on the disk can be believed.
-        self.holds = False
-        return StateError(
+        self._error = self._error or StateError(
             f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
             "free some disk and start the same command again."
         )
+        return self._error

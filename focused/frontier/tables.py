@@ -261,6 +261,13 @@ class Tables:
             self.steps += [(operation, number, key, value) for key, value in rows]
 
 
+def puts_in(steps: Iterable[Step]) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield the rows that noted steps wrote: table, key and value."""
+    for operation, number, key, value in steps:
+        if operation == _PUT:
+            yield _NAMES[number], key, value
+
+
 def _stored(table: str, rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     seed = _SEED[table]
     return [(key, with_checksum(seed, key, value)) for key, value in rows]

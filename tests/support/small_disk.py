@@ -54,8 +54,12 @@ class SmallDisk:
     def crawl(self, topic: Path, address: str) -> Finished:
         """Run ``scrapy crawl topic`` to its end where the disk is."""
         done = self._run(command(topic, address))
-        here = Path(f"/proc/{self._holder.pid}/root{self._folder}")
-        return Finished(done.returncode, done.stdout, here)
+        return Finished(done.returncode, done.stdout, self.seen_from_here)
+
+    @property
+    def seen_from_here(self) -> Path:
+        """The disk's folder, for this process, which has another view of the file system."""
+        return Path(f"/proc/{self._holder.pid}/root{self._folder}")
 
     def _remount(self, how: str) -> None:
         done = self._run(["mount", "-o", f"remount,{how}", str(self._folder)])

@@ -1,0 +1,192 @@
+"""Reads all of a crawl's folder and reports what is damaged; nothing is written.
+
+The state first (:mod:`focused.frontier.state_check`), then what its archive rows speak of: the
+records of the WARC and the Parquet files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from focused.archive import PAGE_COLUMNS, WARC_FILE
+from focused.frontier.rows import unpack
+from focused.frontier.state_check import check_state
+
+Progress = Callable[[int, int], None]
+ShowProgress = Callable[[str], AbstractContextManager[Progress]]
+"""Takes what is read; gives what takes how much of it is done, and how much there is."""
+
+_CHUNK_BYTES = 1 << 16
+_TARGET = re.compile(rb"^WARC-Target-URI: *<?(.*?)>?\r\n", re.MULTILINE | re.IGNORECASE)
+_PARQUET = ("pages.parquet", "links.parquet")
+_JSON = ("settings.json", "stats.json", "report.json")
+
+
+@dataclass(slots=True)
+class FolderReport:
+    """How much was read, and what is ``damaged``, a line for each."""
+
+    rows: int = 0
+    tables: int = 0
+    records: int = 0
+    files: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+
+def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
+    """Check the crawl's folder. Raises StateError when it holds no state, or a crawl runs on it."""
+    report = FolderReport()
+    archive = _ArchiveRows()
+    with show("the state") as progress:
+        state = check_state(folder / "state", archive.take, progress)
+    report.rows, report.tables = sum(state.rows.values()), len(state.rows)
+    report.damaged += state.damaged
+    if not state.damaged:
+        report.damaged += [f"{folder / 'state'}: {reason}" for reason in archive.disagreements()]
+    if archive.warc_bytes or archive.offsets:
+        _check_warc(folder / WARC_FILE, archive, report, show)
+    _check_files(folder, report, show)
+    return report
+
+
+class _ArchiveRows:
+    """What the archive's rows say of each other and of the WARC."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[int, str] = {}
+        """URL by the offset of its record."""
+        self.warc_bytes = 0
+        self._pages: set[int] = set()
+        self._with_links: set[int] = set()
+        self._settled = 0
+        self._unreadable = 0
+
+    def take(self, table: str, key: bytes, value: bytes) -> None:
+        """Note a row of the state."""
+        if table == "pages":
+            self._pages.add(int.from_bytes(key, "big"))
+            try:
+                row = dict(zip(PAGE_COLUMNS, unpack(value), strict=True))
+            except (ValueError, TypeError, msgspec.MsgspecError):
+                self._unreadable += 1
+                return
+            self._unreadable += row["seq"] != int.from_bytes(key, "big")
+            if row["warc_offset"] is not None:
+                self.offsets[row["warc_offset"]] = row["url"]
+        elif table == "page_links":
+            self._with_links.add(int.from_bytes(key, "big"))
+        elif table == "meta" and key == b"warc_length":
+            self.warc_bytes = int(msgspec.json.decode(value))
+        elif table == "meta" and key == b"counters":
+            counters: Mapping[str, Any] = msgspec.json.decode(value)
+            self._settled = int(counters.get("settled", 0))
+
+    def disagreements(self) -> list[str]:
+        """Tell what does not fit together."""
+        last = max(self._pages, default=-1)
+        told = {
+            f"{self._unreadable:,} rows of pages cannot be read": self._unreadable,
+            f"{last + 1 - len(self._pages):,} rows of pages are missing": last
+            + 1
+            - len(self._pages),
+            f"{self._settled:,} pages were counted, {len(self._pages):,} have rows": self._settled
+            - len(self._pages),
+            f"{len(self._with_links - self._pages):,} pages with links have no row": len(
+                self._with_links - self._pages
+            ),
+        }
+        return [reason for reason, count in told.items() if count]
+
+
+def _check_warc(
+    path: Path, archive: _ArchiveRows, report: FolderReport, show: ShowProgress
+) -> None:
+    """Each record can be unpacked, and where a row says so there is one of its URL.
+
+    What a kill left behind the recorded length is cut off when the crawl goes on: no damage.
+    """
+    wanted, length = dict(archive.offsets), archive.warc_bytes
+    try:
+        found_bytes = path.stat().st_size
+        if found_bytes < length:
+            report.damaged.append(f"{path}: has {found_bytes:,} bytes of {length:,}")
+        with show(path.name) as progress, path.open("rb") as file:
+            at = 0
+            while at < min(length, found_bytes):
+                progress(at, length)
+                head, end = _read_member(file, at)
+                if end is None:
+                    report.damaged.append(f"{path}: the record at offset {at:,} is damaged")
+                    at = min((each for each in wanted if each > at), default=length)
+                    continue
+                report.records += 1
+                if at in wanted and _target(head) == wanted[at]:
+                    del wanted[at]
+                at = end
+    except OSError as error:
+        report.damaged.append(f"{path}: cannot be read: {error.strerror or error}")
+        return
+    for offset, url in wanted.items():
+        report.damaged.append(f"{path}: there is no record of {url} at offset {offset:,}")
+
+
+def _read_member(file: BinaryIO, at: int) -> tuple[bytes, int | None]:
+    """Unpack a gzip member, whose checksum zlib verifies: how it begins, and where it ends.
+
+    The end is None when it is damaged.
+    """
+    file.seek(at)
+    gzip = zlib.decompressobj(wbits=31)
+    head = b""
+    try:
+        while not gzip.eof:
+            packed = gzip.unconsumed_tail or file.read(_CHUNK_BYTES)
+            if not packed:
+                return head, None
+            unpacked = gzip.decompress(packed, _CHUNK_BYTES)
+            head = head or unpacked[:_CHUNK_BYTES]
+    except zlib.error:
+        return head, None
+    return head, file.tell() - len(gzip.unused_data)
+
+
+def _target(head: bytes) -> str | None:
+    found = _TARGET.search(head)
+    return None if found is None else found[1].decode("utf-8", "replace")
+
+
+def _check_files(folder: Path, report: FolderReport, show: ShowProgress) -> None:
+    import pyarrow as pa  # slow to import
+    import pyarrow.parquet as pq
+
+    for path in (folder / name for name in _PARQUET):
+        if not path.exists():
+            continue
+        report.files += 1
+        try:
+            with (
+                show(path.name) as progress,
+                pq.ParquetFile(path, page_checksum_verification=True) as file,
+            ):
+                groups = file.num_row_groups
+                for number in range(groups):
+                    file.read_row_group(number).validate(full=True)
+                    progress(number + 1, groups)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            report.damaged.append(f"{path}: cannot be read: {error}")
+    for path in (folder / name for name in _JSON):
+        if path.exists():
+            report.files += 1
+            try:
+                json.loads(path.read_bytes())
+            except (OSError, ValueError) as error:
+                report.damaged.append(f"{path}: cannot be read: {error}")

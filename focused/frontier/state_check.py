@@ -1,0 +1,239 @@
+"""Reads all of a state folder and reports what is damaged; nothing is written.
+
+Three questions in turn: do LMDB's pages hold together (:mod:`focused.frontier.lmdb_pages`), has
+each row its checksum, and do the tables agree with each other. LMDB itself is not used, for a
+damaged page may end the process that reads it by LMDB.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from xxhash import xxh3_64_intdigest
+
+from focused.errors import StateError
+from focused.frontier import environment
+from focused.frontier.checksums import seed_of, without_checksum
+from focused.frontier.environment import SETS
+from focused.frontier.journal import batches_in
+from focused.frontier.link_rows import from_row
+from focused.frontier.link_table import SEEN_BYTES
+from focused.frontier.lmdb_pages import LmdbPages, Rows
+from focused.frontier.places import NUMBER_BYTES
+from focused.frontier.store import FORMAT_VERSION
+from focused.frontier.tables import puts_in
+
+Take = Callable[[str, bytes, bytes], None]
+Progress = Callable[[int, int], None]
+
+# What a link's row cannot be read without comes before it.
+_FIRST = ("meta", "host_ids", "hosts", "sources", "queue", "seen", "leased", "robots", "links")
+_OF_FRONTIER = frozenset(_FIRST)
+_HOST_TABLES = frozenset({"hosts", "queue", "seen", "leased", "robots"})
+
+
+@dataclass(slots=True)
+class StateReport:
+    """What was read: rows by table, batches of the journal, and what is ``damaged``."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    batches: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+
+def check_state(
+    folder: Path, take: Take, progress: Progress = lambda done, whole: None
+) -> StateReport:
+    """Check the state in ``folder``; hand each sound row to ``take``: table, key and value.
+
+    The rows of the journal come last. ``progress`` takes pages done and pages in all.
+    Raises StateError when there is none, when it has another format, or when a crawl runs on it.
+    """
+    environment.must_hold_state(folder)
+    try:
+        with environment.kept_unlocked(folder):
+            return _StateCheck(folder, take).run(progress)
+    except OSError as error:
+        raise StateError(f"{folder} cannot be read: {error.strerror or error}") from error
+
+
+class _StateCheck:
+    def __init__(self, folder: Path, take: Take) -> None:
+        self._folder = folder
+        self._take = take
+        self._report = StateReport()
+        self._damaged_tables: set[str] = set()
+        self._meta: dict[str, Any] = {}
+        self._frontier = _FrontierRows()
+
+    def run(self, progress: Progress) -> StateReport:
+        report = self._report
+        pages = LmdbPages(environment.tables_file(self._folder), environment.MAP_SIZE_BYTES)
+        found = pages.read(SETS, self._rows, _FIRST, progress)
+        report.damaged += [f"{environment.tables_file(self._folder)}: {each}" for each in found]
+        self._damaged_tables |= {each.table for each in found}
+        if not report.rows and not report.damaged:
+            environment.compare(None, self._folder, {})
+        # Where rows are missing the tables cannot agree: that is told already.
+        if not any(not table or table in _OF_FRONTIER for table in self._damaged_tables):
+            for reason in self._frontier.disagreements(int(self._meta.get("found", 0))):
+                self._bad(reason)
+        self._check_journal()
+        return report
+
+    def _bad(self, reason: str) -> None:
+        self._report.damaged.append(f"{self._folder}: {reason}")
+
+    def _rows(self, table: str, rows: Rows) -> None:
+        seed = seed_of(table)
+        self._report.rows[table] += len(rows)
+        take_frontier = self._frontier.readers.get(table)
+        for key, stored in rows:
+            if table == "meta" and key == environment.IDENTITY:
+                self._check_identity(stored)
+            value = without_checksum(seed, key, stored)
+            if value is None:
+                self._damaged_tables.add(table)
+                self._bad(f"table {table!r}: the row of key {key.hex()} has a wrong checksum")
+                continue
+            if table == "meta":
+                self._meta[key.decode()] = msgspec.json.decode(value)
+            if table in _HOST_TABLES:
+                self._frontier.prefixes.add(key)
+            if take_frontier is not None:
+                take_frontier(key, value)
+            self._take(table, key, value)
+
+    def _check_identity(self, stored: bytes) -> None:
+        try:
+            found = environment.read_identity(stored)
+        except msgspec.MsgspecError:
+            return  # a wrong checksum, which is told
+        environment.compare(found, self._folder, {"format": FORMAT_VERSION})
+
+    def _check_journal(self) -> None:
+        path = self._folder / "journal"
+        checkpoint = int(self._meta.get("checkpoint", 0))
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            if checkpoint:
+                self._bad("its journal is gone")
+            return
+        try:
+            batches = batches_in(raw, checkpoint)
+        except (ValueError, msgspec.MsgspecError) as error:
+            self._bad(str(error))
+            return
+        self._report.batches = len(batches)
+        for batch in batches:
+            for table, key, value in puts_in(batch):
+                self._take(table, key, value)
+
+
+class _FrontierRows:
+    """Whether hosts, links, queue and seen links agree: by numbers and hashes, not by rows."""
+
+    def __init__(self) -> None:
+        self.readers: Mapping[str, Callable[[bytes, bytes], None]] = {
+            "host_ids": self._host,
+            "sources": self._source,
+            "queue": self._queued,
+            "seen": self._seen_link,
+            "links": self._link,
+            "leased": self._lease,
+        }
+        self.prefixes: set[bytes] = set()
+        """Of hosts, in whichever table."""
+        self._names: dict[int, str] = {}
+        self._sources: set[int] = set()
+        self._numbers, self._hosts = array("Q"), array("I")
+        self._seen, self._wanted = array("Q"), array("Q")
+        self._leased: list[int] = []
+        self._links = 0
+        self._without_place = 0
+        self._unreadable = 0
+        self._without_source = 0
+        self._by_number: tuple[array[int], array[int]] | None = None
+        self._largest = -1
+
+    def get(self, number: int) -> tuple[str | None, float]:
+        """A link's source, for :func:`from_row`: only whether there is one."""
+        self._without_source += number not in self._sources
+        return None, 0.0
+
+    def _host(self, key: bytes, value: bytes) -> None:
+        self._names[int.from_bytes(value, "big")] = key.decode()
+
+    def _source(self, key: bytes, value: bytes) -> None:
+        self._sources.add(int.from_bytes(key, "big"))
+
+    def _queued(self, key: bytes, value: bytes) -> None:
+        self._numbers.append(int.from_bytes(value[-NUMBER_BYTES:], "big"))
+        self._hosts.append(int.from_bytes(key, "big"))
+
+    def _seen_link(self, key: bytes, value: bytes) -> None:
+        self._seen.append(xxh3_64_intdigest(key + value))
+        self._largest = max(self._largest, int.from_bytes(value[-NUMBER_BYTES:], "big"))
+
+    def _lease(self, key: bytes, value: bytes) -> None:
+        self._leased.append(int.from_bytes(value[-NUMBER_BYTES:], "big"))
+
+    def _link(self, key: bytes, value: bytes) -> None:
+        """A link's row: its place in a queue, its name in the seen set and its source exist."""
+        self._links += 1
+        if self._by_number is None:
+            order = np.argsort(np.asarray(self._numbers))
+            self._by_number = (
+                array("Q", np.asarray(self._numbers)[order].tobytes()),
+                array("I", np.asarray(self._hosts)[order].tobytes()),
+            )
+        numbers, hosts = self._by_number
+        number = int.from_bytes(key, "big")
+        at = bisect_left(numbers, number)
+        host = hosts[at] if at < len(numbers) and numbers[at] == number else -1
+        if host not in self._names:
+            self._without_place += 1
+            return
+        try:
+            link = from_row(value, self._names[host], self)
+        except (ValueError, struct.error):
+            self._unreadable += 1
+            return
+        prefix = host.to_bytes(4, "big")
+        self._wanted.append(xxh3_64_intdigest(prefix + link.key[:SEEN_BYTES] + key))
+
+    def disagreements(self, found: int) -> Sequence[str]:
+        """Tell what does not fit together; ``found`` links came in, as the crawl counted."""
+        nameless = sum(int.from_bytes(prefix, "big") not in self._names for prefix in self.prefixes)
+        unseen = np.isin(np.asarray(self._wanted), np.asarray(self._seen), invert=True)
+        queued = np.unique(np.asarray(self._numbers))
+        rowless = len(queued) - self._links + self._without_place
+        told = {
+            "hosts have rows, but no name": nameless,
+            "numbers of hosts are missing": len(
+                set(range(max(self._names, default=-1) + 1)) - set(self._names)
+            ),
+            "links stand in two queues": len(self._numbers) - len(queued),
+            "queued links have no row": rowless,
+            "rows of links have no place in a queue": self._without_place,
+            "rows of links cannot be read": self._unreadable,
+            "queued links are not among the seen ones": int(unseen.sum()),
+            "queued links have a source without a row": self._without_source,
+            "links under way are not queued": int(
+                np.isin(np.array(self._leased, dtype=np.uint64), queued, invert=True).sum()
+            ),
+            "links were seen beyond those that were counted": max(
+                len(self._seen) - found, self._largest + 1 - found, 0
+            ),
+        }
+        return [f"{count:,} {what}" for what, count in told.items() if count]

@@ -1,0 +1,217 @@
+"""``focused crawl --check`` on the folder of a real crawl."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import lmdb
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from focused.archive import WARC_FILE
+from focused.cli import main
+from focused.frontier.environment import MAP_SIZE_BYTES, SETS, TABLES
+from focused.frontier.store import StateStore
+from tests.live.webs import HOSTS, SEED, pages_asked, wide_web
+from tests.support.crawling import write_topic
+from tests.support.recorded_web import served
+from tests.support.small_disk import SmallDisk
+from tests.support.warm import crawl_warm
+
+PAGES = 40
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    topic = write_topic(tmp_path_factory.mktemp("crawled"), SEED, budget=f"pages = {PAGES}")
+    with served(wide_web()) as site:
+        assert crawl_warm(topic, site.address).status == 0
+    return topic.parent
+
+
+@pytest.fixture
+def topic(crawled: Path, tmp_path: Path) -> Path:
+    shutil.copytree(crawled, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "whales.toml"
+
+
+@pytest.fixture
+def folder(topic: Path) -> Path:
+    return topic.parent / "out"
+
+
+def check(what: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["crawl", "--check", str(what), *options])
+
+
+def test_a_sound_crawl_is_told_to_be_sound_by_folder_and_by_topic(
+    topic: Path, folder: Path
+) -> None:
+    for what in (folder, topic):
+        checked = check(what)
+        assert checked.exit_code == 0, checked.output
+        assert f"{PAGES} records of the WARC and 5 files beside it" in checked.output
+        assert "no damage was found" in checked.output
+
+
+def test_a_check_changes_nothing(folder: Path) -> None:
+    def files() -> dict[str, tuple[bytes, int]]:
+        return {
+            str(path): (path.read_bytes(), path.stat().st_mtime_ns)
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+
+    before = files()
+    check(folder)
+    assert files() == before
+
+
+def test_a_crawl_that_was_killed_is_sound(folder: Path) -> None:
+    """Its last rows are in the journal; behind the WARC's end is what was being written."""
+    with (folder / WARC_FILE).open("ab") as warc:
+        warc.write(b"\x1f\x8b\x08 a record that was cut short")
+    assert check(folder).exit_code == 0
+
+
+def flip_in(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 8
+    path.write_bytes(data)
+
+
+def damage_the_state(folder: Path) -> str:
+    data = (folder / "state/data.mdb").read_bytes()
+    flip_in(folder / "state/data.mdb", data.index(b"h0.test"))
+    return "state"
+
+
+def damage_a_record(folder: Path) -> str:
+    flip_in(folder / WARC_FILE, (folder / WARC_FILE).stat().st_size // 2)
+    return WARC_FILE
+
+
+def cut_the_warc(folder: Path) -> str:
+    with (folder / WARC_FILE).open("r+b") as warc:
+        warc.truncate(5_000)
+    return WARC_FILE
+
+
+def remove_the_warc(folder: Path) -> str:
+    (folder / WARC_FILE).unlink()
+    return WARC_FILE
+
+
+def exchange_two_records(folder: Path) -> str:
+    """The rows' offsets point at records that are sound, but of other URLs."""
+    pages = pd.read_parquet(folder / "pages.parquet").dropna(subset=["warc_offset"])
+    first, second, third, *_ = sorted(map(int, pages["warc_offset"]))
+    whole = (folder / WARC_FILE).read_bytes()
+    (folder / WARC_FILE).write_bytes(
+        whole[:first] + whole[second:third] + whole[first:second] + whole[third:]
+    )
+    return "there is no record of http://h"
+
+
+def damage_the_parquet_file(folder: Path) -> str:
+    flip_in(folder / "pages.parquet", 3_000)
+    return "pages.parquet"
+
+
+def damage_the_statistics(folder: Path) -> str:
+    (folder / "stats.json").write_text('{"cut": ')
+    return "stats.json"
+
+
+def lose_a_row(folder: Path) -> str:
+    store = StateStore.reopen(folder / "state")
+    store.tables.delete("pages", (3).to_bytes(8, "big"))
+    store.close()
+    return "1 rows of pages are missing"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_the_state,
+        damage_a_record,
+        cut_the_warc,
+        remove_the_warc,
+        exchange_two_records,
+        damage_the_parquet_file,
+        damage_the_statistics,
+        lose_a_row,
+    ],
+)
+def test_damage_is_named_and_the_status_is_not_0(
+    folder: Path, damage: Callable[[Path], str]
+) -> None:
+    named = damage(folder)
+    checked = check(folder)
+    assert checked.exit_code == 1
+    assert named in checked.output
+    assert str(folder) in checked.output
+    assert "Restore" in checked.output
+    assert "Traceback" not in checked.output
+
+
+@SmallDisk.needed
+def test_a_folder_on_a_read_only_disk_can_be_checked(folder: Path, tmp_path: Path) -> None:
+    with SmallDisk(tmp_path / "disk", kib=5_000) as disk:
+        shutil.copytree(folder, disk.seen_from_here, dirs_exist_ok=True)
+        disk.make_read_only()
+        checked = check(disk.seen_from_here)
+    assert checked.exit_code == 0, checked.output
+    assert "no damage was found" in checked.output
+
+
+def test_a_crawl_that_runs_is_not_checked(folder: Path) -> None:
+    store = StateStore.reopen(folder / "state")
+    checked = check(folder)
+    store.close()
+    assert checked.exit_code == 2
+    assert "in use by another crawl" in checked.output
+
+
+def test_a_folder_without_a_crawl_is_told(tmp_path: Path) -> None:
+    checked = check(tmp_path)
+    assert checked.exit_code == 2
+    assert "there is no crawl's state" in checked.output
+
+
+def test_a_folder_is_no_topic(folder: Path) -> None:
+    crawled = CliRunner().invoke(main, ["crawl", str(folder)])
+    assert crawled.exit_code == 2
+    assert "name a topic file" in crawled.output
+
+
+@pytest.mark.parametrize("table", ["hosts", "host_ids", "links", "queue", "seen", "sources"])
+def test_a_crawl_never_goes_on_silently_from_a_damaged_row(
+    topic: Path, folder: Path, table: str
+) -> None:
+    _damage_all_rows_of(table, folder)
+    topic = write_topic(topic.parent, SEED)
+    with served(wide_web()) as site:
+        crawled = crawl_warm(topic, site.address)
+    assert crawled.status not in (0, None)
+    assert f"table '{table}'" in crawled.said
+    assert "Traceback" not in crawled.said
+    assert len(pages_asked(site)) <= HOSTS  # none was asked after the row was read
+    checked = check(folder)
+    assert checked.exit_code == 1
+    assert f"table '{table}'" in checked.output
+
+
+def _damage_all_rows_of(table: str, folder: Path) -> None:
+    state = folder / "state"
+    with lmdb.open(str(state), map_size=MAP_SIZE_BYTES, max_dbs=len(TABLES) + len(SETS)) as env:
+        database = env.open_db(table.encode(), create=False)
+        with env.begin(write=True, db=database) as txn:
+            rows = list(txn.cursor())
+            for key, _ in rows:
+                txn.delete(key)
+            for key, stored in rows:
+                txn.put(key, stored[:-1] + bytes([stored[-1] ^ 1]))
