@@ -63,6 +63,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 PAGE_COLUMNS = PageRow.__struct_fields__
 """Columns of :data:`focused.archive_schema.PAGES_SCHEMA`, in the order they are kept in."""
+_FETCHED_AT = PAGE_COLUMNS.index("fetched_at")
 
 
 class LinkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -94,6 +95,14 @@ class Archive:
 
     def __len__(self) -> int:
         return self._tables.count("pages")
+
+    @property
+    def last_at(self) -> float:
+        """When the last row was settled; 0.0 without one."""
+        key = self._tables.last_key("pages")
+        if key is None:
+            return 0.0
+        return float(unpack(self._tables.get("pages", key) or b"")[_FETCHED_AT])
 
     @property
     def capture_writer(self) -> CaptureWriter | None:

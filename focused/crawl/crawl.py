@@ -133,6 +133,12 @@ class Crawl:
         self._care.resume(self.frontier.interrupted)
 
     @property
+    def last_at(self) -> float:
+        """When the crawl asked for or settled something last, by its driver's clock; 0.0: never."""
+        asked_at = [at for _, at in self.frontier.interrupted]
+        return max(self.archive.last_at, *asked_at, 0.0)
+
+    @property
     def under_way(self) -> int:
         """How many leases are not settled."""
         return len(self._leases)

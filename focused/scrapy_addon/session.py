@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +20,7 @@ from focused.crawl.waiting import hosts_resting, long_delays_s
 from focused.errors import ConfigurationError
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
+from focused.scrapy_addon.crawl_clock import CrawlClock
 from focused.scrapy_addon.model_watch import ModelWatch
 from focused.scrapy_addon.page_turns import PageTurns
 from focused.scrapy_addon.profile import Profile
@@ -74,7 +74,7 @@ class Session:
         self.replayed = replayed
         self.policy = policy
         self.follow_links = follow_links
-        self.now: Callable[[], float] = time.time
+        self.now = CrawlClock()
         self.done_because = ""
         self.trouble = ""  # why the crawl did not end in order; fit for the terminal
         self.waiting = Waiting()
@@ -215,6 +215,7 @@ class Session:
             follow_links=self.follow_links,
             stages=self.profile.stages,
         )
+        self.now.go_on_from(self._crawl.last_at)
         self.profile.start(self._crawl.counters.fetched)
         described = {"topic": describe(self.topic), "policy": self.policy, **ran_with}
         write_json(folder / "settings.json", described)

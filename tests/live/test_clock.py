@@ -1,0 +1,91 @@
+"""The system's clock jumps: no crawl stalls for it, and no delay is cut short."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from focused.recorded.serve import Access
+from tests.live.webs import SEED, pages_asked, wide_web
+from tests.support.crawling import ROOT, Finished, command, write_topic
+from tests.support.recorded_web import Served, served
+
+HOUR_S = 3600
+DELAY_S = 0.3
+PAGES = 40
+# time.time is the system's clock: from the JUMP_AT-th second of the process on it is another.
+JUMPING = """
+import os, time
+began, wall, counted = time.time(), time.time, time.monotonic
+start = counted()
+before, after, at = (float(os.environ[name]) for name in ("BEFORE", "AFTER", "JUMP_AT"))
+time.time = lambda: wall() + (before if counted() - start < at else after)
+from scrapy.cmdline import execute
+execute()
+"""
+
+
+def crawl(
+    topic: Path, site: Served, *, before: float = 0, after: float = 0, jump_at: float = 0
+) -> Finished:
+    """Crawl to the end where the system's clock is wrong by ``before``, then by ``after``."""
+    told = {"BEFORE": str(before), "AFTER": str(after), "JUMP_AT": str(jump_at)}
+    done = subprocess.run(
+        [sys.executable, "-c", JUMPING, *command(topic, site.address)[3:]],
+        cwd=ROOT,
+        env=os.environ | told,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=100,
+        check=False,
+    )
+    return Finished(done.returncode, done.stdout, topic.parent / "out")
+
+
+def shortest_pause_s(asked: list[Access]) -> float:
+    by_host: dict[str, list[Access]] = {}
+    for access in asked:
+        by_host.setdefault(access.host, []).append(access)
+    return min(
+        later.start - earlier.end
+        for accesses in by_host.values()
+        for earlier, later in pairwise(sorted(accesses, key=lambda access: access.start))
+    )
+
+
+@pytest.mark.parametrize("jump_s", [-HOUR_S, 24 * HOUR_S])
+def test_a_clock_that_jumps_in_mid_crawl_changes_nothing(tmp_path: Path, jump_s: float) -> None:
+    topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, budget=f"pages = {PAGES}")
+    with served(wide_web()) as site:
+        ended = crawl(topic, site, after=jump_s, jump_at=3.0)
+        accesses = site.accesses
+    assert ended.status == 0, ended.said
+    assert len(ended.fetched()) == PAGES
+    assert shortest_pause_s(accesses) >= DELAY_S
+    stats = json.loads((ended.folder / "stats.json").read_text())
+    assert 0 < stats["elapsed_s"] < 100
+
+
+@pytest.mark.parametrize("jump_s", [-HOUR_S, 24 * HOUR_S])
+def test_a_clock_that_jumped_between_two_sessions_stalls_nothing(
+    tmp_path: Path, jump_s: float
+) -> None:
+    with served(wide_web()) as site:
+        topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, budget="pages = 10")
+        first = crawl(topic, site)
+        assert first.status == 0, first.said
+        topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, budget=f"pages = {PAGES}\nhours = 1")
+        ended = crawl(topic, site, before=jump_s, after=jump_s)
+        asked = pages_asked(site)
+        accesses = site.accesses
+    assert ended.status == 0, ended.said
+    assert len(ended.fetched()) == PAGES
+    assert len(asked) == len(set(asked))
+    assert shortest_pause_s(accesses) >= DELAY_S
