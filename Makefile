@@ -1,6 +1,7 @@
 # make crawl   sets everything up and runs a focused crawl to its end
 # make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    sets everything up and runs the tests
+# make test-all runs those that take minutes, too
 # make benchmark-harvest  the standing benchmark: policies on four webs and 28 topics
 # make benchmark-frontier  the frontier at up to ten million links, beside Scrapy's queues
 # make benchmark-crawl  pages a second and CPU a page, beside a stock Scrapy crawl; needs nginx
@@ -21,7 +22,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test check lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
+.PHONY: crawl test test-all check lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
 
 setup: $(READY)
 
@@ -61,6 +62,9 @@ fuzz: $(READY) web
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+test-all: $(READY)
+	$(BIN)/python -m pytest -m ""
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

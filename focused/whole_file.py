@@ -6,6 +6,7 @@ name in one step: a reader, also one after a crash, finds the old file or the ne
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Otherwise it is removed, and ``path`` is what it was. Raises OSError.
     """
+    _remove_left_behind(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
@@ -30,6 +32,25 @@ def whole_file(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Remove what processes that were killed had written of ``path``."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        pid = part.name.split(".")[-2]
+        if pid.isdecimal() and not _is_alive(int(pid)):
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass  # another user's
+    return True
 
 
 def write_whole(path: Path, content: bytes) -> Path:

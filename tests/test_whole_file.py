@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +56,34 @@ def test_json_keeps_its_letters(tmp_path: Path) -> None:
     path = write_json(tmp_path / "topic.json", {"name": "Walé"})
 
     assert path.read_text(encoding="utf-8") == '{\n "name": "Walé"\n}\n'
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+from focused.whole_file import whole_file
+with whole_file(Path(sys.argv[1])) as part:
+    part.write_bytes(bytes(1000))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "figures.[csv]"
+    path.write_text("old")
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)], check=False)
+    assert killed.returncode == -9
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 2
+    write_whole(path, b"new")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_another_writer_writes_at_the_same_time_stays(tmp_path: Path) -> None:
+    path = tmp_path / "figures.csv"
+    theirs = tmp_path / f".figures.csv.{os.getppid()}.part"
+    others = tmp_path / ".figures.csv.kept.part"
+    theirs.write_text("half of")
+    others.write_text("no number of a process")
+    write_whole(path, b"new")
+    assert theirs.exists() and others.exists()

@@ -88,7 +88,20 @@ def load_model(path: Path) -> TrainedModel:
     Raises :class:`ModelError` naming the file when it is missing, damaged,
     foreign, made to run code, or newer than this program.
     """
-    content = _plain_content(path)
+    return _model_in(_read(path), path)
+
+
+def load_named_model(path: Path) -> tuple[TrainedModel, str]:
+    """:func:`load_model`, with :func:`model_name` of the same bytes: the file may be replaced.
+
+    Raises :class:`ModelError`.
+    """
+    data = _read(path)
+    return _model_in(data, path), _name_of(data)
+
+
+def _model_in(data: bytes, path: Path) -> TrainedModel:
+    content = _plain_content(data, path)
     version = content.get("version")
     if content.get("format") != FORMAT or type(version) is not int:
         _refuse(path, "is no topic model of this program")
@@ -118,19 +131,26 @@ def model_name(path: Path) -> str:
 
     Raises OSError.
     """
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:_NAME_CHARS]
+    return _name_of(path.read_bytes())
 
 
-def _plain_content(path: Path) -> dict[str, Any]:
-    """The file's dict, if plain data is all it holds."""
+def _name_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_NAME_CHARS]
+
+
+def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_MODEL_BYTES:
             _refuse(path, f"is larger than {MAX_MODEL_BYTES:,} bytes")
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise ModelError(
             f"training.model: cannot read {path}: {error.strerror}; train the topic first"
         ) from error
+
+
+def _plain_content(data: bytes, path: Path) -> dict[str, Any]:
+    """The dict in a file's ``data``, if plain data is all it holds."""
     end, plain = 0, frozenset(_PLAIN_OPCODES.split())
     try:
         for opcode, _, position in pickletools.genops(data):

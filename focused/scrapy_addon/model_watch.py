@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from focused.errors import ModelError
-from focused.learning.model_store import load_model, model_name
+from focused.learning.model_store import load_named_model
 from focused.learning.protocols import TopicJudge
 
 logger = logging.getLogger(__name__)
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NamedJudge:
-    """A judge, and its file's name for it: see :func:`model_name`."""
+    """A judge, and its file's name for it: see :func:`focused.learning.model_store.model_name`."""
 
     judge: TopicJudge
     name: str
@@ -23,8 +23,8 @@ class NamedJudge:
 
 def named_judge(path: Path) -> NamedJudge:
     """Load a model file. Raises ModelError."""
-    judge = load_model(path).classifier
-    return NamedJudge(judge, model_name(path))
+    model, name = load_named_model(path)
+    return NamedJudge(model.classifier, name)
 
 
 class ModelWatch:

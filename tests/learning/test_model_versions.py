@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,37 @@ def test_one_process_at_a_time_trains_a_model(in_office):
 def test_models_side_by_side_may_be_trained_together(in_office):
     with alone_with(in_office), alone_with(in_office.with_name("garden.joblib")):
         pass
+
+
+def test_whenever_a_replacement_is_killed_a_whole_model_is_in_office(
+    in_office, models, tmp_path, monkeypatch
+):
+    """What lies in the folder before and after each step is what a kill would leave."""
+    left = tmp_path / "left"
+
+    def note() -> None:
+        number = len(list(left.iterdir())) if left.exists() else 0
+        shutil.copytree(in_office.parent, left / str(number), ignore=lambda *_: ["left"])
+
+    rename = Path.replace
+
+    def noted_rename(path: Path, target: Path) -> Path:
+        note()
+        renamed = rename(path, target)
+        note()
+        return renamed
+
+    old = in_office.read_bytes()
+    monkeypatch.setattr(Path, "replace", noted_rename)
+    replace_model(Made(models[1], frozenset({"https://b.example/"})), in_office)
+    monkeypatch.undo()
+    new = in_office.read_bytes()
+    found = []
+    for number in range(len(list(left.iterdir()))):
+        kept = left / str(number) / in_office.name
+        load_model(kept)
+        found.append(kept.read_bytes())
+        for version in earlier_versions(kept):
+            load_model(versions_folder(kept) / f"{version}.joblib")
+    assert set(found) == {old, new}
+    assert found == sorted(found, key=lambda data: data == new)

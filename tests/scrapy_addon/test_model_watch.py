@@ -1,0 +1,92 @@
+"""A model file that is replaced, cut or damaged while it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from focused.learning.model_store import load_model, save_model
+from focused.scrapy_addon.model_watch import ModelWatch, named_judge
+from tests.learning.made_up import page, trained
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two model files that judge differently."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, estimator in (("first", "naive-bayes"), ("second", "logistic-regression")):
+        made = trained(tmp_path_factory.mktemp(name), estimator=estimator)
+        save_model(made, folder / f"{name}.joblib")
+    return folder / "first.joblib", folder / "second.joblib"
+
+
+@pytest.fixture
+def model(models: tuple[Path, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copy(models[0], tmp_path / "model.joblib"))
+
+
+def replace(model: Path, content: bytes) -> None:
+    part = model.with_suffix(".part")
+    part.write_bytes(content)
+    part.replace(model)
+
+
+def relevance(path: Path) -> float:
+    return load_model(path).classifier.judge(page("cheese", 7)).relevance
+
+
+def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(
+    models: tuple[Path, Path], model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Path.read_bytes
+
+    def read_and_replace(path: Path) -> bytes:
+        content = read(path)
+        replace(model, read(models[1]))
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", read_and_replace)
+    found = named_judge(model)
+    monkeypatch.undo()
+    assert found.judge.judge(page("cheese", 7)).relevance == relevance(models[0])
+    assert hashlib.sha256(models[0].read_bytes()).hexdigest().startswith(found.name)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 0.999])
+def test_a_model_that_is_cut_short_changes_nothing_until_a_whole_one_is_there(
+    models: tuple[Path, Path], model: Path, part: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    watch, whole = ModelWatch(model), models[1].read_bytes()
+    with model.open("wb") as file:  # in place, as a copy over the network does
+        file.write(whole[: int(len(whole) * part)])
+        file.flush()
+        assert watch.replaced() is None
+        assert "goes on without it" in caplog.text
+        assert watch.replaced() is None  # told once
+        file.write(whole[int(len(whole) * part) :])
+    found = watch.replaced()
+    assert found is not None
+    assert found.judge.judge(page("cheese", 7)).relevance == relevance(models[1])
+
+
+def test_a_model_with_a_flipped_bit_changes_nothing(
+    models: tuple[Path, Path], model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    watch, damaged = ModelWatch(model), bytearray(models[1].read_bytes())
+    damaged[len(damaged) // 2] ^= 16
+    replace(model, bytes(damaged))
+    assert watch.replaced() is None
+    assert str(model) in caplog.text
+
+
+def test_a_model_that_is_gone_for_a_moment_changes_nothing(
+    models: tuple[Path, Path], model: Path
+) -> None:
+    watch = ModelWatch(model)
+    model.unlink()
+    assert watch.replaced() is None
+    replace(model, models[1].read_bytes())
+    assert watch.replaced() is not None
