@@ -141,7 +141,7 @@ class WarcFiles:
 
     @property
     def _file_name(self) -> str:
-        return _name_of(self._number)
+        return warc_file_name(self._number)
 
     def _write(self, members: bytes) -> None:
         if self._file is None:
@@ -179,7 +179,7 @@ class WarcFiles:
         if row is None:
             return None
         number, offset = unpack(row)
-        found = read_original(self._folder / _name_of(number), offset)
+        found = read_original(self._folder / warc_file_name(number), offset)
         if found is None or found[1] != digest_text(capture.digest):
             return None
         return found[0]
@@ -189,7 +189,8 @@ class WarcFiles:
             self._tables.put("payloads", capture.digest[:_KEY_BYTES], pack([self._number, offset]))
 
 
-def _name_of(number: int) -> str:
+def warc_file_name(number: int) -> str:
+    """Return the name of a crawl's WARC file by its number, from 1."""
     return WARC_FILE if number == 1 else f"pages-{number:05}.warc.gz"
 
 

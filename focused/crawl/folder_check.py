@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from focused.archive import PAGE_COLUMNS, WARC_FILE
+from focused.archive import PAGE_COLUMNS
+from focused.archive_warc import WARC_FILE, WarcPlace, warc_file_name, warc_files
 from focused.frontier.rows import unpack
 from focused.frontier.state_check import check_state
 
@@ -52,8 +53,8 @@ def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
     report.damaged += state.damaged
     if not state.damaged:
         report.damaged += [f"{folder / 'state'}: {reason}" for reason in archive.disagreements()]
-    if archive.warc_bytes or archive.offsets:
-        _check_warc(folder / WARC_FILE, archive, report, show)
+    for path in _warc_files(folder, archive):
+        _check_warc(path, archive, report, show)
     _check_files(folder, report, show)
     return report
 
@@ -62,9 +63,10 @@ class _ArchiveRows:
     """What the archive's rows say of each other and of the WARC."""
 
     def __init__(self) -> None:
-        self.offsets: dict[int, str] = {}
-        """URL by the offset of its record."""
-        self.warc_bytes = 0
+        self.places: dict[WarcPlace, str] = {}
+        """URL by where its record is."""
+        self.warc_end = WarcPlace(WARC_FILE, 0)
+        """Up to where the last file was written."""
         self._pages: set[int] = set()
         self._with_links: set[int] = set()
         self._settled = 0
@@ -81,11 +83,12 @@ class _ArchiveRows:
                 return
             self._unreadable += row["seq"] != int.from_bytes(key, "big")
             if row["warc_offset"] is not None:
-                self.offsets[row["warc_offset"]] = row["url"]
+                self.places[WarcPlace(row["warc_file"], row["warc_offset"])] = row["url"]
         elif table == "page_links":
             self._with_links.add(int.from_bytes(key, "big"))
-        elif table == "meta" and key == b"warc_length":
-            self.warc_bytes = int(msgspec.json.decode(value))
+        elif table == "meta" and key == b"warc":
+            number, length = msgspec.json.decode(value)
+            self.warc_end = WarcPlace(warc_file_name(int(number)), int(length))
         elif table == "meta" and key == b"counters":
             counters: Mapping[str, Any] = msgspec.json.decode(value)
             self._settled = int(counters.get("settled", 0))
@@ -107,6 +110,17 @@ class _ArchiveRows:
         return [reason for reason, count in told.items() if count]
 
 
+def _warc_files(folder: Path, archive: _ArchiveRows) -> list[Path]:
+    """The files that rows speak of, and those that are there, up to the one written last."""
+    named = {place.file for place in archive.places}
+    if archive.warc_end.offset:
+        named.add(archive.warc_end.file)
+    there = warc_files(folder)
+    last = next((at for at, path in enumerate(there) if path.name == archive.warc_end.file), -1)
+    kept = there[: last + 1]
+    return [*kept, *(folder / name for name in sorted(named) if folder / name not in kept)]
+
+
 def _check_warc(
     path: Path, archive: _ArchiveRows, report: FolderReport, show: ShowProgress
 ) -> None:
@@ -114,9 +128,11 @@ def _check_warc(
 
     What a kill left behind the recorded length is cut off when the crawl goes on: no damage.
     """
-    wanted, length = dict(archive.offsets), archive.warc_bytes
+    wanted = {place.offset: url for place, url in archive.places.items() if place.file == path.name}
     try:
         found_bytes = path.stat().st_size
+        is_last = path.name == archive.warc_end.file
+        length = archive.warc_end.offset if is_last else found_bytes
         if found_bytes < length:
             report.damaged.append(f"{path}: has {found_bytes:,} bytes of {length:,}")
         with show(path.name) as progress, path.open("rb") as file:

@@ -87,7 +87,6 @@ class Reader:
         """
         self._clock = clock
         self._scope = scope
-        self._records = records
         self.judge = judge
         self._judge_words = judge.judge_words if isinstance(judge, JudgesWords) else None
         self._judge_name = judge_name
@@ -106,7 +105,12 @@ class Reader:
     def without_judge(self) -> Reader:
         """A reader that leaves judging to whoever takes its readings, marked :data:`UNJUDGED`."""
         return Reader(
-            self._scope, _NoJudge(), UNJUDGED, self._parse, self._clock, records=self._records
+            self._scope,
+            _NoJudge(),
+            UNJUDGED,
+            self._parse,
+            self._clock,
+            capture_writer=self.capture_writer,
         )
 
     def read(self, fetched: Fetched) -> Reading | Failed:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Literal
 
+from focused.archive_warc import WarcPlace
 from focused.labelling import reading
 from focused.labelling.crawled import CrawledPage, CrawledPages
 from focused.web.page import Fetched
@@ -36,7 +37,7 @@ _MAX_ANSWER_BYTES = 4 * reading.MAX_ORIGINAL_CHARS + 1_000
 _CACHED = 8
 
 View = Literal["readable_text", "sanitised_html"]
-_Key = tuple[View, str, int]
+_Key = tuple[View, str, WarcPlace]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class BoundedReader:
         self.close()
 
     def _prepare(self, view: View, crawled: CrawledPages, page: CrawledPage) -> Prepared:
-        key = (view, page.url, page.offset)
+        key = (view, page.url, page.place)
         with self._lock:
             if key not in self._kept:
                 fetched = crawled.response(page)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from focused.archive_warc import WARC_FILE, WarcPlace
 from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.crawled import CrawledPage, CrawledPages
 from focused.labelling.reading import (
@@ -47,7 +48,7 @@ def bodies(**named: bytes) -> Bodies:
 
 
 def page(name: str) -> CrawledPage:
-    return CrawledPage(name, "h.example", "T", 0.5, 0.5, True, 0, 1.0)
+    return CrawledPage(name, "h.example", "T", 0.5, 0.5, True, WarcPlace(WARC_FILE, 0), 1.0)
 
 
 @pytest.fixture
