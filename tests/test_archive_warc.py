@@ -18,6 +18,7 @@ from warcio.checker import Checker
 
 from focused.archive import page_rows
 from focused.archive_warc import WARC_FILE, warc_files
+from focused.crawl.reading import Reader, Reading
 from focused.recorded.importing import import_warc
 from focused.recorded.store import RecordedWeb
 from focused.recorded.warc_records import StoredRecord, read_response, read_responses
@@ -332,6 +333,26 @@ def test_a_page_in_another_language_is_left_out_where_it_asks_for_it(crawled: Cr
     kept = {each.url for each in of_kind(out(done), "response")}
     assert done.rows[url]["failure"] == "wrong-language"
     assert (url in kept, A + "tiere" in kept) == (False, True)
+
+
+UNREAD = [FailureKind.UNDIGESTED, FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY]
+
+
+@pytest.mark.parametrize("kind", [*UNREAD, FailureKind.EMPTY])
+def test_a_page_that_could_not_be_parsed_may_ask_not_to_be_indexed_and_is_left_out(
+    crawled: Crawl, monkeypatch: pytest.MonkeyPatch, kind: FailureKind
+) -> None:
+    read = Reader.read
+
+    def fails(reader: Reader, fetched: Fetched) -> Reading | Failed:
+        is_whales = fetched.url == A + "whales"
+        return Failed(fetched.url, kind, 200) if is_whales else read(reader, fetched)
+
+    monkeypatch.setattr(Reader, "read", fails)
+    done = crawled()
+    kept = {each.url for each in of_kind(out(done), "response")}
+    assert done.rows[A + "whales"]["failure"] == kind
+    assert (A + "whales" in kept) == (kind not in UNREAD)
 
 
 def test_each_response_of_a_page_that_is_tried_again_is_kept(crawled: Crawl) -> None:

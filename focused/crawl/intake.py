@@ -23,6 +23,11 @@ from focused.web.parse import parse_page
 from focused.web.robots import product_token
 from focused.web.warc import CaptureWriter
 
+_NOT_PARSED = frozenset(
+    {FailureKind.UNDIGESTED, FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY}
+)
+"""Failures of pages that may ask not to be archived: nobody could read whether they do."""
+
 MAX_NESTED_FEEDS = 5  # an index, its sitemaps, and the redirects to them
 
 
@@ -107,8 +112,7 @@ class Intake:
         if read is None:
             read = self.reader().read(fetched)
         if isinstance(read, Failed):
-            # What broke our own code may ask not to be archived.
-            if read.kind is FailureKind.UNDIGESTED:
+            if read.kind in _NOT_PARSED:
                 return read
             return fetched.failed(read.kind, read.detail)
         for stage, seconds in read.seconds.items():
