@@ -2,6 +2,8 @@
 
 Rows are written and read a batch at a time, however many there are. Both ways
 keep every field of a link, so what is exported and imported is what was queued.
+Text in CSV cells is written so that no spreadsheet program runs it as a formula
+(:mod:`focused.spreadsheet`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import pyarrow.parquet as pq
 
 from focused.errors import ConfigurationError
 from focused.frontier.queued import QueuedLink, link_key
+from focused.spreadsheet import cell_of_text, text_of_cell
 from focused.web.url import host_of, normalise
 from focused.whole_file import whole_file
 
@@ -43,6 +46,7 @@ SCHEMA = pa.schema(
         ("key", pa.string()),  # of the URL-seen test, 32 hexadecimal digits
     ]
 )
+_TEXTS = [field.name for field in SCHEMA if field.type == pa.string()] + ["evidence"]
 _ROWS_A_BATCH = 10_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _Way = TypeVar("_Way")
@@ -164,7 +168,9 @@ def _write_csv(links: Iterable[QueuedLink], path: Path) -> int:
         table.writeheader()
         for link in links:
             cells = _cells(link)
-            table.writerow({**cells, "evidence": " ".join(map(repr, cells["evidence"]))})
+            cells["evidence"] = " ".join(map(repr, cells["evidence"]))
+            texts = {name: cell_of_text(cells[name]) for name in _TEXTS if cells[name]}
+            table.writerow({**cells, **texts})
             written += 1
     return written
 
@@ -209,6 +215,7 @@ def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | BadRow]]:
             cells: dict[str, Any] = {
                 name: cell for name, cell in zip(names, row, strict=True) if cell
             }
+            cells |= {name: text_of_cell(cells[name]) for name in _TEXTS if name in cells}
             if "evidence" in cells:
                 cells["evidence"] = cells["evidence"].split()
             yield where, cells

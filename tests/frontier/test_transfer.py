@@ -23,7 +23,9 @@ KINDS = ("csv", "parquet")
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 255)
-unicode = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+unicode = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.text(
+    st.sampled_from("=+-@';\t\r\n1"), max_size=20
+)
 some_text = st.none() | unicode.filter(bool)
 
 
@@ -89,6 +91,17 @@ def test_an_export_has_the_columns_that_are_documented(tmp_path):
     assert pq.read_schema(tmp_path / "a.parquet") == transfer.SCHEMA
     with (tmp_path / "a.csv").open(newline="") as file:
         assert next(csv.reader(file)) == transfer.SCHEMA.names
+
+
+@pytest.mark.parametrize("anchor", ['=HYPERLINK("http://x.test","y")', "+1", "-1", "@A1", "a;=1"])
+def test_an_anchor_in_a_csv_file_is_no_formula_and_is_read_back(tmp_path, anchor):
+    url = "http://a.test/"
+    link = QueuedLink(link_key(url), url, "a.test", 0.0, 0.5, anchor=anchor, found_at=NOW)
+    export_links([link], tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert not any(cell[:1] in "=+-@" for cell in row["anchor"].split(";"))
+    assert read(tmp_path / "a.csv") == [link]
 
 
 def test_a_list_of_urls_is_enough_and_the_score_gives_the_place(tmp_path):

@@ -21,6 +21,7 @@ from focused.evaluation.findings.runs import (
     curves_frame,
     runs_frame,
 )
+from focused.spreadsheet import cell_of_text
 from focused.whole_file import write_whole
 
 
@@ -95,12 +96,18 @@ def _contents(comparison: Comparison, findings: Findings) -> dict[str, bytes]:
     contents = {"report.html": report_html(comparison, findings, drawn).encode()}
     for name, frame in findings_frames(comparison, findings).items():
         if name != "curves":  # a hundred rows a run: fifty times its Parquet, and no one reads it
-            contents[f"{name}.csv"] = frame.to_csv(index=False).encode()
+            contents[f"{name}.csv"] = _csv(frame)
         contents[f"{name}.parquet"] = _parquet(frame)
     for name, figure in pictures.items():
         contents[f"{name}.svg"] = drawn[name].encode()
         contents[f"{name}.png"] = as_png(figure)
     return contents
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    # Names of topics, webs and seeds' files come from outside.
+    safe = frame.map(lambda value: cell_of_text(value) if isinstance(value, str) else value)
+    return safe.to_csv(index=False).encode()
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:

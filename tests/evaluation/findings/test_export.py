@@ -70,6 +70,13 @@ def test_the_folder_has_report_frames_and_pictures(tmp_path: Path) -> None:
     assert len(csv) == len(parquet) == 16
 
 
+def test_no_name_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
+    rows = [row | {"web": '=HYPERLINK("http://x.test")'} for row in two_topics("focused", "bfs")]
+    write_findings(document(rows), tmp_path)
+    webs = pd.read_csv(tmp_path / "runs.csv")["web"]
+    assert set(webs) == {'\'=HYPERLINK("http://x.test")'}
+
+
 def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the_page(
     tmp_path: Path,
 ) -> None:
