@@ -16,9 +16,31 @@ What goes wrong with a single page is no exception: it is a
 Every message says what is wrong, where (file, line, key, URL) and what to do.
 """
 
+_JOINERS = "\u200c\u200d"  # spell words in some scripts, and steer nothing
+
+
+def visible(text: str) -> str:
+    """Write out what could steer a terminal or reorder its text: an escape becomes ``\\x1b``.
+
+    For all text from outside that is printed: URLs, titles, anchors, file names, keys and
+    values of files, messages of other programs. Line breaks stay; controls, bidirectional
+    marks, lone surrogates and blanks that look like others are written as Python writes them.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char.isprintable() or char == "\n" or char in _JOINERS
+        else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
 
 class FocusedError(Exception):
     """Base of all errors that a user can mend; ``str()`` is fit for the terminal."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class ConfigurationError(FocusedError):

@@ -12,7 +12,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.crawl import Settled
-from focused.errors import FocusedError
+from focused.errors import FocusedError, visible
 from focused.recorded.labels import LABELS_FILE, read_labels
 from focused.scrapy_addon.session import session_if_any
 from focused.scrapy_addon.settling import SETTLED
@@ -74,7 +74,9 @@ class TopicSpider(Spider):
         if not session.was_opened:
             if not session.trouble:
                 why = folder / "crawl.log"
-                print(f"focused: the crawl could not begin; {why} tells why", file=sys.stderr)
+                print(
+                    visible(f"focused: the crawl could not begin; {why} tells why"), file=sys.stderr
+                )
             return
         if not session.topic.output.parquet:
             return

@@ -40,6 +40,7 @@ def main() -> None:
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
 @click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Override politeness.concurrency.")
 @click.option("--folder", type=FOLDER, help="Override output.folder.")
 @click.option("--fresh", is_flag=True, help="Move an earlier crawl's folder away and start anew.")
 @click.option(

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from focused.cli.output import echo
 from focused.cli.progress import RunsProgress, reading_progress
 from focused.directory.samples import samples_digest, training_samples
 from focused.errors import ConfigurationError
@@ -279,8 +279,8 @@ def _show(document: Mapping[str, Any], folder: Path) -> None:
         console.print()
     console.print(Text(plain(headline(findings))))
     report = write_findings(document, folder)[0]
-    click.echo(f"Report: {report}")
+    echo(f"Report: {report}")
 
 
 def _say(line: str) -> None:
-    click.echo(f"focused: {line}", err=True)
+    echo(f"focused: {line}", err=True)

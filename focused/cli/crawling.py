@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
+from focused.cli.output import echo
 from focused.errors import StateError
 from focused.frontier.store import StateStore
 from focused.recorded.serve_process import ReplayProcess
@@ -28,6 +27,7 @@ class CrawlOptions:
     policy: str = "focused"
     pages: int | None = None
     delay_s: float | None = None
+    concurrency: int | None = None
     folder: Path | None = None
 
 
@@ -36,7 +36,7 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     settings = project_settings(_given(topic_file, options))
     folder = topic_of(settings).output.folder
     if fresh and folder.exists():
-        click.echo(f"focused: the earlier crawl was moved to {move_away(folder)}", err=True)
+        echo(f"focused: the earlier crawl was moved to {move_away(folder)}", err=True)
     with ExitStack() as stack:
         if options.web is not None:
             replay = stack.enter_context(ReplayProcess(options.web))
@@ -53,7 +53,7 @@ def folder_of(topic_file: Path, options: CrawlOptions) -> Path:
 def train_model(topic_file: Path, web: Path | None) -> None:
     """Train the topic's model anew and print its card's name."""
     topic = load_topic(topic_file)
-    train_for(topic, web, replay=None, say=click.echo)
+    train_for(topic, web, replay=None, say=echo)
 
 
 def _given(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
@@ -63,6 +63,7 @@ def _given(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
         "FOCUSED_WEB": str(options.web) if options.web is not None else None,
         "FOCUSED_PAGES": options.pages,
         "FOCUSED_DELAY_S": options.delay_s,
+        "FOCUSED_CONCURRENCY": options.concurrency,
         "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
     }
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-import click
-
 from focused.cli.frontier_folder import Opened, opened
+from focused.cli.output import echo
 from focused.crawl.tending import Fate, Tending
 from focused.errors import ConfigurationError
 from focused.evaluation.wording import plain
@@ -32,12 +31,12 @@ class _Complaints:
     def tell(self, what: str) -> None:
         self.count += 1
         if self.count <= _MOST_TOLD:
-            click.echo(f"focused: {what}", err=True)
+            echo(f"focused: {what}", err=True)
 
     def status(self) -> int:
         """The exit status: 1 when there was something."""
         if self.count > _MOST_TOLD:
-            click.echo(f"focused: and {self.count - _MOST_TOLD:,} more", err=True)
+            echo(f"focused: and {self.count - _MOST_TOLD:,} more", err=True)
         return int(self.count > 0)
 
 
@@ -58,7 +57,7 @@ def add_urls(
             said = f"{plain(each.url)}: {each.fate} {each.particulars}".rstrip()
             may_be_again = each.fate in (Fate.SETTLED, Fate.GIVEN_UP)
             complaints.tell(f"{said}; --again queues it" if may_be_again else said)
-    click.echo(f"added {_links(added)}")
+    echo(f"added {_links(added)}")
     return complaints.status()
 
 
@@ -70,7 +69,7 @@ def drop_links(folder: Path, urls: tuple[str, ...], host: str | None, matching: 
         chosen = _chosen(crawl, urls, host, matching, complaints)
         dropped = _tending(crawl, time.time()).drop(chosen)
         left = len(crawl.frontier)
-    click.echo(f"dropped {_links(dropped)}; {left:,} are left")
+    echo(f"dropped {_links(dropped)}; {left:,} are left")
     return complaints.status()
 
 
@@ -94,7 +93,7 @@ def move_links(
         place = None if to is None else tending.priority(to)
         chosen = _chosen(crawl, urls, host, matching, complaints)
         moved = tending.move(chosen, lambda old: old + shift if place is None else place)
-    click.echo(f"moved {_links(moved)}")
+    echo(f"moved {_links(moved)}")
     return complaints.status()
 
 
@@ -102,7 +101,7 @@ def export_frontier(folder: Path, file: Path) -> None:
     """Write all queued links to a file."""
     with opened(folder) as crawl:
         written = export_links(_all_links(crawl), file)
-    click.echo(f"{file}: {_links(written)}")
+    echo(f"{file}: {_links(written)}")
 
 
 def import_frontier(folder: Path, file: Path) -> int:
@@ -116,12 +115,12 @@ def import_frontier(folder: Path, file: Path) -> int:
         _tell_if_scope_is_unknown(crawl, folder)
         rows = read_links(file, crawl.order.priority, now)
         done = _tending(crawl, now).take_in(rows, told)
-    click.echo(
+    echo(
         f"added {_links(done.added)}; {done.known:,} were known, "
         f"{done.refused.total():,} refused, {done.bad:,} no links"
     )
     for reason, count in done.refused.most_common():
-        click.echo(f"focused: {count:,} refused: {reason}", err=True)
+        echo(f"focused: {count:,} refused: {reason}", err=True)
     return max(complaints.status(), int(done.refused.total() > 0))
 
 
@@ -131,7 +130,7 @@ def _tending(crawl: Opened, now: float) -> Tending:
 
 def _tell_if_scope_is_unknown(crawl: Opened, folder: Path) -> None:
     if crawl.scope is None:
-        click.echo(
+        echo(
             f"focused: {folder}: there is no settings.json: nothing is held against the "
             "topic's scope",
             err=True,

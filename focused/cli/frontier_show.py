@@ -9,9 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import click
-
 from focused.cli.frontier_folder import Opened, viewed
+from focused.cli.output import echo
 from focused.evaluation.wording import duration, plain
 from focused.frontier.inspection import (
     LinkSeen,
@@ -52,19 +51,19 @@ def show_frontier(
         }
         if shown is not None:
             document["links"] = list(map(asdict, shown))
-        click.echo(json.dumps(document, indent=1))
+        echo(json.dumps(document, indent=1))
         return
     if late:
-        click.echo("a crawl runs here, or the folder cannot be written to: as it was seconds ago")
+        echo("a crawl runs here, or the folder cannot be written to: as it was seconds ago")
     for line in _headline(whole):
-        click.echo(line)
+        echo(line)
     for title, rows in tables.items():
         if rows:
             _print_hosts(title, rows)
     if asked and host is None:
-        click.echo("\nhosts being asked" if late else "\nhosts that were being asked when it ended")
+        echo("\nhosts being asked" if late else "\nhosts that were being asked when it ended")
         for each in asked:
-            click.echo(f"  {plain(each.name)}, asked {duration(each.for_s)} ago")
+            echo(f"  {plain(each.name)}, asked {duration(each.for_s)} ago")
     if shown:
         _print_links(shown)
 
@@ -109,11 +108,11 @@ def _headline(whole: Totals) -> Iterator[str]:
 
 
 def _print_hosts(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    click.echo(f"\n{title}\n{_COLUMNS}")
+    echo(f"\n{title}\n{_COLUMNS}")
     for row in rows:
         delay = duration(row["crawl_delay_s"]) if row["crawl_delay_s"] else "-"
         address = f" at {row['address']}" if row["address"] else ""
-        click.echo(
+        echo(
             f"{row['queued']:>9,} {_number(row['worth'], 8)} {_number(row['best'], 8)} "
             f"{_number(row['score'], 6)} {row['fetched']:>8,} {row['asked']:>8,} "
             f"{row['failures']:>8,} {row['times_aside']:>6,}  {_due(row):<14} {delay:<12} "
@@ -130,15 +129,15 @@ def _due(row: Mapping[str, Any]) -> str:
 
 
 def _print_links(links: Sequence[LinkSeen]) -> None:
-    click.echo(f"\nlinks, best first\n{'score':>6} {'priority':>8} {'depth':>6} {'tries':>6} URL")
+    echo(f"\nlinks, best first\n{'score':>6} {'priority':>8} {'depth':>6} {'tries':>6} URL")
     for link in links:
-        click.echo(
+        echo(
             f"{_number(link.score, 6)} {_number(link.priority, 8)} {link.depth:>6} "
             f"{link.tries:>6} {plain(link.url)}"
         )
         if link.parent is not None:
             anchor = plain(link.anchor, _MAX_ANCHOR_CHARS)
-            click.echo(f'{"":>30}"{anchor}" on {plain(link.parent)}')
+            echo(f'{"":>30}"{anchor}" on {plain(link.parent)}')
 
 
 def _number(value: float | None, width: int) -> str:

@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import numpy as np
 
-from focused.errors import LabelError, ModelError
+from focused.cli.output import echo
+from focused.errors import LabelError, ModelError, visible
 from focused.labels.label import Label
 from focused.labels.label_file import labels_of
 from focused.labels.roles import judging, teaching
@@ -66,7 +66,7 @@ def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
             f"give some: focused label {topic.output.folder}"
         )
     with alone_with(topic.training.model):
-        with sample_pages(topic, web, replay=None, say=click.echo) as fetch:
+        with sample_pages(topic, web, replay=None, say=echo) as fetch:
             candidate = _candidate(topic, labels, fetch)
         return _decide(topic, candidate, replace=replace)
 
@@ -78,7 +78,7 @@ def restore(topic_file: Path, number: int) -> int:
     with alone_with(model):
         kept = restore_version(model, number)
         keep_in_office(topic)
-    click.echo(f"{model}: version {number} is in office again; what it replaced is version {kept}")
+    echo(f"{model}: version {number} is in office again; what it replaced is version {kept}")
     return 0
 
 
@@ -86,12 +86,12 @@ def _candidate(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage) -> _Ca
     old = _in_office(topic.training.model)
     made = make_model(topic, fetch, now=time.time(), labels=labels)
     samples = made.model.report.samples
-    click.echo(
+    echo(
         f"trained on {samples.good} good and {samples.other} other samples, "
         f"{len(teaching(labels))} of them labelled by people"
     )
     for warning in made.model.report.warnings:
-        click.echo(f"warning: {warning}")
+        echo(f"warning: {warning}")
     held_out = _held_out(topic, labels, fetch, made)
     if old is None or not held_out.pages:
         return _Candidate(made, old, None)
@@ -105,7 +105,7 @@ def _in_office(path: Path) -> TrainedModel | None:
     try:
         return load_model(path) if path.exists() else None
     except ModelError as error:
-        click.echo(f"warning: {error}; there is nothing to compare the new model with")
+        echo(f"warning: {error}; there is nothing to compare the new model with")
         return None
 
 
@@ -125,7 +125,7 @@ def _held_out(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, made: M
         pages.append(page)
         truth.append(label.verdict == "yes")
     if known:
-        click.echo(
+        echo(
             f"{known} of the judge's {len(pages) + known} labelled pages are left out: "
             "the directory lists them, or a sample has the same text"
         )
@@ -136,25 +136,25 @@ def _decide(topic: Topic, candidate: _Candidate, *, replace: bool) -> int:
     path, old, made = topic.training.model, candidate.old, candidate.made
     if old is None:
         install(made, path)
-        click.echo(f"wrote {path} and its card beside it")
+        echo(f"wrote {path} and its card beside it")
         return 0
     if says_the_same(old, made.model):
         keep_in_office(topic)
-        click.echo(f"{path} stays: nothing that teaches has changed since it was made")
+        echo(f"{path} stays: nothing that teaches has changed since it was made")
         return 0
     words = word_changes(old, made.model)
     why = _why_the_old_stays(candidate.succession)
     if why and not replace:
         keep_in_office(topic)
-        click.echo(_told("The new model", made, candidate.succession, words))
-        click.echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
+        echo(_told("The new model", made, candidate.succession, words))
+        echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
         return STAYS
     number = replace_model(made, path)
     assert number is not None, "the old model was loaded"
     text = _told(f"Version {number + 1}", made, candidate.succession, words)
     changes = note_changes(path, text)
-    click.echo(text)
-    click.echo(
+    echo(text)
+    echo(
         f"\nwrote {path}, its card, and {changes.name}; the old model is version {number} in "
         f"{versions_folder(path)} (focused retrain {topic.path} --restore {number})"
     )
@@ -171,5 +171,5 @@ def _why_the_old_stays(found: Succession | None) -> str:
 
 def _told(title: str, made: Made, found: Succession | None, words: WordChanges) -> str:
     text = render_succession(title, made.model.report.trained_at, found, words)
-    # Words and categories of a model from elsewhere must not steer the terminal.
-    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+    # Words and categories of a model may be somebody else's.
+    return visible(text)

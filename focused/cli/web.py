@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from focused.cli.options import FILE, FOLDER
+from focused.cli.output import echo
 
 
 @click.group()
@@ -34,10 +35,10 @@ def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
 
     others = {"foldoc": build_foldoc, "wordnet": build_wordnet, "debian": build_debian_site}
     if kind == "docweb":
-        built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, click.echo)
+        built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, echo)
     else:
-        built = others[kind](folder or Path("webs") / kind, cache, click.echo)
-    click.echo(
+        built = others[kind](folder or Path("webs") / kind, cache, echo)
+    echo(
         f"{built.folder}: {built.pages:,} pages on {built.hosts:,} hosts, "
         f"{built.redirects:,} redirects, from {built.download_bytes / 1e6:.1f} MB of packages"
     )

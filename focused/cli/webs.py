@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from focused.cli.output import echo
 from focused.errors import ConfigurationError
+from focused.evaluation.wording import plain
 from focused.recorded.faults import FaultPlan, parse_fault
 from focused.recorded.importing import ImportedWeb, import_html, import_warc
 from focused.recorded.info import web_info
@@ -39,8 +41,8 @@ def import_sources(
 
 def show_web(folder: Path) -> None:
     """Print what a recorded web holds."""
-    info = web_info(folder, click.echo)
-    table = Table(title=info.name, title_justify="left", show_header=False)
+    info = web_info(folder, echo)
+    table = Table(title=Text(plain(info.name)), title_justify="left", show_header=False)
     rows = {
         "pages": info.pages,
         "redirects": info.redirects,
@@ -62,7 +64,7 @@ def show_web(folder: Path) -> None:
 def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
     table = Table(title=title, title_justify="left", show_header=False)
     for name, count in counts[:_MOST_SHOWN]:
-        table.add_row(name, f"{count:,}")
+        table.add_row(Text(plain(name)), f"{count:,}")
     if len(counts) > _MOST_SHOWN:
         rest = sum(count for _, count in counts[_MOST_SHOWN:])
         table.add_row(f"{len(counts) - _MOST_SHOWN} more", f"{rest:,}")
@@ -70,7 +72,7 @@ def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
 
 
 def _tell(imported: ImportedWeb) -> None:
-    click.echo(
+    echo(
         f"{imported.folder}: {imported.responses:,} responses; passed over: "
         f"{imported.skipped:,} that are no page, {imported.damaged:,} damaged, "
         f"{imported.duplicates:,} repeated; {imported.unknown_labels:,} labels of unknown URLs"
@@ -88,7 +90,7 @@ def serve_web(
     """Answer for all hosts of a recorded web until Ctrl-C."""
 
     def ready(port: int) -> None:
-        click.echo(
+        echo(
             f"serving {folder} on {host}:{port}; "
             f"crawl it with: scrapy crawl topic -a topic=FILE -s FOCUSED_REPLAY={host}:{port}"
         )

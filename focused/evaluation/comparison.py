@@ -98,7 +98,7 @@ def compare_reports(
     draw_harvest(
         {each.name: each.verdicts for each in contenders}, picture, title=", ".join(topics)
     )
-    console.print(Text(f"Curves: {picture}"), soft_wrap=True)
+    console.print(Text(plain(f"Curves: {picture}")), soft_wrap=True)
     return contenders
 
 

@@ -53,7 +53,7 @@ def print_report(
     report = make_report(crawl, labels, good)
     console.print(_figures(report))
     for warning in () if report.drift is None else report.drift.warnings:
-        console.print(Text(f"Warning: {warning}"), style="bold yellow", soft_wrap=True)
+        console.print(Text(plain(f"Warning: {warning}")), style="bold yellow", soft_wrap=True)
     _print_lists(report, console)
     try:
         write_report(report, folder / "report.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from focused.errors import visible
 from focused.evaluation.reliability import FEW, bin_edges, places
 from focused.evaluation.why import Explanation, Fate, Mention, Step
 from focused.evaluation.wording import odds, plain
@@ -138,4 +139,4 @@ def _plural(noun: str, count: int) -> str:
 
 def _say(console: Console, line: str, style: str = "") -> None:
     """One line as it is: no markup, no guessing at highlights, no wrapping of URLs."""
-    console.print(Text(line, style=style), soft_wrap=True)
+    console.print(Text(visible(line), style=style), soft_wrap=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from focused.errors import visible
+
 _NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -50,11 +52,11 @@ def duration(seconds: float) -> str:
 
 
 def plain(text: str, width: int = 0) -> str:
-    """Foreign text on one line: nothing in it can steer the terminal.
+    """Foreign text on one line: white space becomes a blank, controls :func:`visible`.
 
     ``width`` above 0 cuts it to that many characters.
     """
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = visible(" ".join(text.split()))
     return line if not width or len(line) <= width else line[: width - 1] + "…"
 
 

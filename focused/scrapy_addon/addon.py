@@ -21,7 +21,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from focused.crawl.reading_process import ParsingLimits
-from focused.errors import ConfigurationError, FocusedError
+from focused.errors import ConfigurationError, FocusedError, visible
 from focused.policies import policy_named
 from focused.scrapy_addon.connections import ConnectionsMiddleware
 from focused.scrapy_addon.downloading import BoundedDownloadHandler, DecodingMiddleware
@@ -53,6 +53,7 @@ DEFAULTS: dict[str, Any] = {
     "FOCUSED_WEB": None,  # a recorded web's folder, for training
     "FOCUSED_PAGES": None,  # overrides budget.pages
     "FOCUSED_DELAY_S": None,  # overrides politeness.delay_s
+    "FOCUSED_CONCURRENCY": None,  # overrides politeness.concurrency
     "FOCUSED_FOLDER": None,  # overrides output.folder
     "FOCUSED_SAMPLES": False,  # True: the crawl fetches training samples, without scope or budget
     "FOCUSED_READERS": None,  # processes that read pages; None: as it pays, 0: none
@@ -290,7 +291,7 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
 
 
 def _say(line: str) -> None:
-    print(f"focused: {line}", file=sys.stderr, flush=True)
+    print(f"focused: {visible(line)}", file=sys.stderr, flush=True)
 
 
 @contextmanager

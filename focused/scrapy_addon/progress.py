@@ -15,6 +15,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from focused.crawl import Crawl
+from focused.errors import visible
 from focused.scrapy_addon.session import Session, session_of
 from focused.topic import Budget
 
@@ -48,8 +49,9 @@ class ProgressExtension:
         crawl = self._session.crawl
         self._last_fetched = crawl.counters.fetched
         if crawl.counters.settled:
+            folder = visible(str(crawl.topic.output.folder))
             print(
-                f"focused: going on in {crawl.topic.output.folder}: {crawl.counters.fetched} pages "
+                f"focused: going on in {folder}: {crawl.counters.fetched} pages "
                 f"fetched before, {len(crawl.frontier)} links queued (--fresh starts anew)",
                 file=self._out,
             )

@@ -17,7 +17,7 @@ from focused.crawl import Crawl, Settled
 from focused.crawl.reading import Reading
 from focused.crawl.reading_process import ParsingLimits
 from focused.crawl.waiting import hosts_resting, long_delays_s
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, visible
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
 from focused.scrapy_addon.crawl_clock import CrawlClock
@@ -109,7 +109,7 @@ class Session:
 
     def _tell(self, trouble: str) -> None:
         self.trouble = trouble
-        print(f"focused: {trouble}", file=sys.stderr)
+        print(f"focused: {visible(trouble)}", file=sys.stderr)
 
     @property
     def crawl(self) -> Crawl:

@@ -15,8 +15,9 @@ from focused.topic_file import load_topic
 def topic_of(settings: BaseSettings) -> Topic:
     """Load the topic that ``FOCUSED_TOPIC`` names, with what other settings override.
 
-    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S`` and ``FOCUSED_FOLDER`` override
-    ``budget.pages``, ``politeness.delay_s`` and ``output.folder``. A policy
+    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S``, ``FOCUSED_CONCURRENCY`` and ``FOCUSED_FOLDER``
+    override ``budget.pages``, ``politeness.delay_s``, ``politeness.concurrency`` and
+    ``output.folder``. A policy
     other than ``focused`` gets a folder of its own, so that it can be
     compared.
     """
@@ -37,10 +38,15 @@ def topic_of(settings: BaseSettings) -> Topic:
         folder = Path(settings["FOCUSED_FOLDER"])
     topic = replace(topic, output=replace(topic.output, folder=folder))
     if settings.get("FOCUSED_PAGES") is not None:
-        topic = replace(topic, budget=replace(topic.budget, pages=_positive(settings)))
+        topic = replace(
+            topic, budget=replace(topic.budget, pages=_positive(settings, "FOCUSED_PAGES"))
+        )
     if settings.get("FOCUSED_DELAY_S") is not None:
         delay_s = _number(settings, "FOCUSED_DELAY_S")
         topic = replace(topic, politeness=replace(topic.politeness, delay_s=delay_s))
+    if settings.get("FOCUSED_CONCURRENCY") is not None:
+        concurrency = _positive(settings, "FOCUSED_CONCURRENCY")
+        topic = replace(topic, politeness=replace(topic.politeness, concurrency=concurrency))
     return samples_of(topic) if settings.getbool("FOCUSED_SAMPLES") else topic
 
 
@@ -67,11 +73,11 @@ def samples_of(topic: Topic) -> Topic:
     )
 
 
-def _positive(settings: BaseSettings) -> int:
-    pages = _number(settings, "FOCUSED_PAGES")
-    if pages < 1 or pages != int(pages):
-        raise ConfigurationError(f"FOCUSED_PAGES: {pages} is not a whole number from 1 on")
-    return int(pages)
+def _positive(settings: BaseSettings, name: str) -> int:
+    value = _number(settings, name)
+    if value < 1 or value != int(value):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1 on")
+    return int(value)
 
 
 def _number(settings: BaseSettings, name: str) -> float:

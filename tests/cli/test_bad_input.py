@@ -126,6 +126,37 @@ def test_an_unusable_seed_is_quoted(command, topic):
     command(topic).complains("seeds", "ftp://a.test/")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("delay_s = 0.0", 'delay_s = 0.0\n"\\u001b[2Jdelay" = 1'),
+        ('Top/Whales"]', 'Top/Whales"]\nestimator = "\\u001b]0;owned\\u0007"'),
+        ("'http://a.test/'", '"\\u001b[31mred"'),
+        ("directory.tsv", "\\u202egnp.txt"),
+    ],
+    ids=["key", "value", "seed", "file name"],
+)
+def test_nothing_in_a_topic_file_steers_the_terminal(command, topic, old, new):
+    rewrite(topic, old, new)
+    ran = command(topic)
+    ran.complains("\\u202e" if "202e" in new else "\\x1b")
+    assert not set(ran.said) & set("\x1b\x07\u202e")
+
+
+def test_nothing_in_labels_of_a_recorded_web_steers_the_terminal(tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "index.html").write_text("<title>Start</title><p>Text about whales.")
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("http://a.test/\t[link=file:///]Top\x1b[31m\n")
+    web = tmp_path / "web"
+    ran = focused(
+        "web", "import", pages, "--folder", web, "--base-url", "http://a.test/", "--labels", labels
+    )
+    assert ran.status == 0, ran.said
+    assert "[link=file:///]Top\\x1b[31m" in focused("web", "info", web).out
+
+
 def test_an_empty_directory_is_named(trainer, topic):
     directory = topic.with_name("directory.tsv")
     directory.write_text("category\turl\ttitle\tdescription\n")

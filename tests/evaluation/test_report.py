@@ -224,7 +224,7 @@ def test_scores_that_only_order_links_are_not_taken_for_probabilities(tmp_path: 
 
 def test_a_title_is_shown_as_it_is_and_cannot_steer_the_terminal(crawl: Path) -> None:
     text = printed(crawl)
-    assert "Best [bold] [31m" in text
+    assert r"Best [bold]\x1b[31m" in text
     assert "\x1b[31m" not in text
 
 

@@ -1,0 +1,33 @@
+"""Errors are printed on terminals, and quote what others wrote."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.errors import ConfigurationError, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("a\rb\x08c\x9b31m", r"a\rb\x08c\x9b31m"),
+        ("\u202etxt.exe\u2066\u200f", r"\u202etxt.exe\u2066\u200f"),
+        ("\udc9b", r"\udc9b"),
+        ("two\nlines, ελληνικά, فارسی می\u200cخواهم, 🐋", None),
+    ],
+)
+def test_controls_and_bidirectional_marks_are_written_out_and_letters_stay(text, shown):
+    assert visible(text) == (text if shown is None else shown)
+
+
+@given(st.text())
+def test_nothing_that_steers_a_terminal_is_left(text):
+    kept = visible(text).replace("\n", "").replace("\u200c", "").replace("\u200d", "")
+    assert kept.isprintable()
+
+
+def test_an_error_shows_the_controls_in_its_message():
+    assert str(ConfigurationError("key \x1b[2J: wrong")) == r"key \x1b[2J: wrong"
