@@ -45,8 +45,7 @@ crawl: $(READY) web
 compare: $(READY) web
 	@$(MAKE) --no-print-directory crawl POLICY=focused
 	@$(MAKE) --no-print-directory crawl POLICY=bfs
-	$(BIN)/focused report crawls/$(NAME) crawls/$(NAME)-bfs --plot crawls/$(NAME)-comparison.png \
-	  $(if $(WEB),--web $(WEB))
+	$(BIN)/focused report $(TOPIC) --policies focused,bfs $(if $(WEB),--web $(WEB))
 
 benchmark-harvest: $(READY)
 	$(BIN)/python benchmarks/harvest.py

@@ -170,6 +170,10 @@ class Budget:
     bytes: int | None = None
 
 
+CRAWLS = Path("crawls")
+"""Where crawls lie whose topic names no folder: relative to where the command runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """Where the harvest goes.
@@ -197,6 +201,11 @@ class Topic:
     description: str = ""
     scope: Scope = field(default_factory=Scope)
     budget: Budget = field(default_factory=Budget)
+
+    def crawl_folder(self, policy: str) -> Path:
+        """The folder of a crawl by ``policy``; by another than ``focused``, to compare, its own."""
+        folder = self.output.folder
+        return folder if policy == "focused" else folder.with_name(f"{folder.name}-{policy}")
 
 
 def on_a_recorded_web(topic: Topic) -> Topic:

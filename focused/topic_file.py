@@ -12,6 +12,7 @@ import ada_url
 
 from focused.errors import ConfigurationError
 from focused.topic import (
+    CRAWLS,
     ESTIMATORS,
     FOCUS,
     MAX_SAMPLES,
@@ -304,7 +305,8 @@ def _budget(section: Table) -> Budget:
 
 
 def _output(section: Table, folder: Path, name: str) -> Output:
-    path = _beside(folder, section.text("folder") or f"crawls/{name}")
+    named = section.text("folder")
+    path = _beside(folder, named) if named else CRAWLS / name
     if path.exists() and not path.is_dir():
         section.wrong("folder", f"{path}: is a file; name a folder")
     return Output(

@@ -88,7 +88,7 @@ class TopicSpider(Spider):
         web = self.settings["FOCUSED_WEB"]
         try:
             labels = read_labels(Path(web) / LABELS_FILE) if web else None
-            print_report(folder, Console(), labels or None)
+            print_report(folder, Console(), labels or None, out=folder)
         except FocusedError as error:
             if not session.trouble:  # else the reason was told: what is missing follows from it
                 print(f"focused: {error}", file=sys.stderr)

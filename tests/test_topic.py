@@ -77,7 +77,15 @@ def test_paths_are_relative_to_the_topic_file(folder: Path) -> None:
     assert topic.training.directory == (folder / "samples.tsv",)
     assert topic.training.model == folder / "databases.joblib"
     assert topic.training.labels == folder / "databases.labels.jsonl"
-    assert topic.output.folder == folder / "crawls" / "databases"
+
+
+def test_a_topic_without_a_folder_is_crawled_into_one_beside_where_the_command_runs(
+    folder: Path,
+) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    assert topic.output.folder == Path("crawls/databases")
+    assert topic.crawl_folder("focused") == Path("crawls/databases")
+    assert topic.crawl_folder("bfs") == Path("crawls/databases-bfs")
 
 
 def test_a_path_upwards_is_written_the_short_way(folder: Path) -> None:

@@ -63,20 +63,39 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
 
 
 @main.command()
-@click.argument("folders", type=FOLDER, nargs=-1, required=True)
+@click.argument("where", type=ANY_PATH, nargs=-1)
 @click.option("--web", type=FOLDER, help="A recorded web whose labels judge the harvest.")
+@click.option(
+    "--policies",
+    help="With a topic file: the policies whose crawls are compared, such as focused,bfs.",
+)
+@click.option("--out", type=FOLDER, help="Write report.json and pictures of one crawl there.")
 @click.option("--plot", type=FILE, help="Where the curves of several crawls are drawn.")
-def report(folders: tuple[Path, ...], web: Path | None, plot: Path | None) -> None:
-    """Print and draw again what a crawl brought; several crawls are compared."""
-    from focused.cli.reporting import show_reports
+def report(
+    where: tuple[Path, ...],
+    web: Path | None,
+    policies: str | None,
+    out: Path | None,
+    plot: Path | None,
+) -> None:
+    """Print what a crawl brought; several crawls are compared.
 
-    show_reports(folders, web, plot)
+    WHERE is a crawl's folder or a topic file. Without it: the crawl under crawls/, if there
+    is one alone.
+    """
+    from focused.cli.reporting import crawls_of, show_comparison, show_report
+
+    folders = crawls_of(where, policies)
+    if len(folders) == 1:
+        show_report(folders[0], web, out, plot)
+    else:
+        show_comparison(folders, web, out, plot)
 
 
 @main.command()
 @click.argument("url")
 @click.option(
-    "--folder", type=FOLDER, help="The crawl's folder; without it, the newest under crawls/."
+    "--folder", type=FOLDER, help="The crawl's folder; without it, the only one under crawls/."
 )
 def why(url: str, folder: Path | None) -> None:
     """Tell why a page was fetched: its way from a seed, score by score."""

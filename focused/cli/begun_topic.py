@@ -12,6 +12,7 @@ import click
 from focused.cli.crawling import move_away
 from focused.errors import ConfigurationError
 from focused.learning.keyword_judge import KeywordJudge
+from focused.topic import CRAWLS
 from focused.topic_file import load_topic
 from focused.whole_file import write_whole
 
@@ -44,7 +45,7 @@ class Idea:
     @property
     def start(self) -> Path:
         """The folder of the crawl around its seeds."""
-        return self.folder / "crawls" / f"{self.name}-start"
+        return CRAWLS / f"{self.name}-start"
 
 
 def begin_topic(idea: Idea) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,9 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     """Run or resume the crawl; return the exit status of the process."""
     settings = project_settings(_given(topic_file, options))
     folder = topic_of(settings).output.folder
-    if fresh and folder.exists():
-        echo(f"focused: the earlier crawl was moved to {move_away(folder)}", err=True)
     with ExitStack() as stack:
+        if fresh and folder.exists():
+            stack.enter_context(_moved_away(folder))
         if options.web is not None:
             replay = stack.enter_context(ReplayProcess(options.web))
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
@@ -66,6 +67,19 @@ def _given(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
         "FOCUSED_CONCURRENCY": options.concurrency,
         "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
     }
+
+
+@contextmanager
+def _moved_away(folder: Path) -> Iterator[None]:
+    """Move an earlier crawl's folder away; put it back when no new one was made."""
+    aside = move_away(folder)
+    echo(f"focused: the earlier crawl was moved to {aside}", err=True)
+    try:
+        yield
+    finally:
+        if not folder.exists():
+            aside.rename(folder)
+            echo(f"focused: no crawl began; the earlier one is in {folder} again", err=True)
 
 
 def move_away(folder: Path) -> Path:

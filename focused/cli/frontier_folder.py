@@ -65,22 +65,11 @@ def opened(folder: Path) -> Iterator[Opened]:
 def viewed(folder: Path) -> Iterator[tuple[Opened, bool]]:
     """A snapshot of the frontier of the crawl in ``folder``, to look at.
 
-    True with it when it is some seconds old: a crawl runs there, or the folder
-    cannot be written to. Raises StateError when there is none, or it is damaged.
+    True with it when it is some seconds old: a crawl runs there. Raises StateError
+    when there is none, or it is damaged.
     """
-    state = folder / "state"
-    try:
-        # What a crawl that was killed wrote last is brought in.
-        StateStore.reopen(state).close()
-    except StateError:
-        late = True
-    else:
-        late = False
-    store = StateStore.view(state)
-    try:
+    with StateStore.reading(folder / "state") as (store, late):
         yield _opened(store, folder), late
-    finally:
-        store.close()
 
 
 def _opened(store: StateStore, folder: Path) -> Opened:

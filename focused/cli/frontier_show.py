@@ -54,7 +54,7 @@ def show_frontier(
         echo(json.dumps(document, indent=1))
         return
     if late:
-        echo("a crawl runs here, or the folder cannot be written to: as it was seconds ago")
+        echo("a crawl runs here, so this is as it was seconds ago")
     for line in _headline(whole):
         echo(line)
     for title, rows in tables.items():

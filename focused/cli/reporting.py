@@ -6,54 +6,91 @@ from pathlib import Path
 
 from rich.console import Console
 
-from focused.archive_parquet import export
-from focused.errors import ConfigurationError, StateError
+from focused.cli.output import echo
+from focused.errors import ConfigurationError
 from focused.evaluation.comparison import compare_reports
+from focused.evaluation.report import Labels
 from focused.evaluation.report_print import print_report
 from focused.evaluation.why import explain
 from focused.evaluation.why_print import print_explanation
-from focused.frontier.store import StateStore
 from focused.recorded.labels import LABELS_FILE, read_labels
+from focused.topic import CRAWLS
+from focused.topic_file import load_topic
+
+_MOST_LISTED = 20
 
 
-def show_reports(folders: tuple[Path, ...], web: Path | None, plot: Path | None) -> None:
-    """Print one crawl's report, or compare several; draw their curves."""
-    for folder in folders:
-        _bring_up_to_date(folder)
-    labels = None if web is None else read_labels(web / LABELS_FILE) or None
-    console = Console()
-    if len(folders) == 1:
-        print_report(folders[0], console, labels)
-        return
-    compare_reports(folders, console, plot or Path("comparison.png"), labels)
+def crawls_of(where: tuple[Path, ...], policies: str | None) -> list[Path]:
+    """The folders of the crawls that a command names: folders, and topic files with policies.
+
+    Without any it is the only crawl under ``crawls/``.
+    """
+    names = [name.strip() for name in (policies or "focused").split(",") if name.strip()]
+    topics = [path for path in where if path.is_file()]
+    if policies is not None and not topics:
+        raise ConfigurationError("--policies goes with a topic file: name one before it")
+    folders: list[Path] = []
+    for path in where:
+        if path in topics:
+            topic = load_topic(path)
+            folders += [topic.crawl_folder(name) for name in names]
+        else:
+            folders.append(path)
+    return folders or [only_crawl("focused report {}")]
+
+
+def show_report(folder: Path, web: Path | None, out: Path | None, plot: Path | None) -> None:
+    """Print one crawl's report; write its JSON and pictures into ``out``, where that is given."""
+    if plot is not None:
+        raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
+    print_report(folder, Console(), _labels(web), out=out)
+
+
+def show_comparison(
+    folders: list[Path], web: Path | None, out: Path | None, plot: Path | None
+) -> None:
+    """Compare crawls; draw their curves to ``plot``, else beside the first crawl's folder."""
+    if out is not None:
+        raise ConfigurationError("--out is for one crawl: give --plot FILE for several")
+    picture = plot or folders[0].with_name(f"{folders[0].name}-comparison.png")
+    try:
+        compare_reports(folders, Console(), picture, _labels(web))
+    except OSError as error:
+        raise ConfigurationError(
+            f"{picture} cannot be written: {error.strerror}; --plot names another file"
+        ) from error
 
 
 def show_why(url: str, folder: Path | None) -> None:
-    """Print why ``url`` was fetched in the crawl of ``folder``, or of the newest one."""
-    folder = folder or _newest_crawl()
-    _bring_up_to_date(folder)
+    """Print why ``url`` was fetched in the crawl of ``folder``, or of the only one there is."""
+    folder = folder or only_crawl(f"focused why {url} --folder {{}}")
     print_explanation(explain(folder, url), Console())
 
 
-def _bring_up_to_date(folder: Path) -> None:
-    """Write the Parquet files of a crawl that was killed; a running one keeps its own."""
-    state = folder / "state"
-    if not state.is_dir():
-        return
-    try:
-        store = StateStore.reopen(state)
-    except StateError:
-        if (folder / "pages.parquet").is_file():
-            return
-        raise
-    try:
-        export(store.tables, folder)
-    finally:
-        store.close()
+def only_crawl(command: str) -> Path:
+    """The crawl under ``crawls/``, which is told; ConfigurationError for none or several.
 
-
-def _newest_crawl() -> Path:
-    found = [path.parent for path in Path("crawls").glob("*/pages.parquet")]
+    ``command`` is what to type instead, with braces where the folder's name goes.
+    """
+    found = sorted(path for path in CRAWLS.glob("*") if _is_crawl(path))
     if not found:
-        raise ConfigurationError("crawls/ holds no finished crawl: name one with --folder")
-    return max(found, key=lambda folder: (folder / "pages.parquet").stat().st_mtime)
+        raise ConfigurationError(
+            f"there is no crawl under {CRAWLS}/ here; name its folder: {command.format('FOLDER')}"
+        )
+    if len(found) > 1:
+        listed = "".join(f"\n  {path}" for path in found[:_MOST_LISTED])
+        more = f"\n  and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
+        raise ConfigurationError(
+            f"there are several crawls here; name one, as in {command.format(found[0])}"
+            f"{listed}{more}"
+        )
+    echo(f"focused: this is the crawl in {found[0]}", err=True)
+    return found[0]
+
+
+def _is_crawl(folder: Path) -> bool:
+    return (folder / "pages.parquet").is_file() or (folder / "state" / "data.mdb").is_file()
+
+
+def _labels(web: Path | None) -> Labels | None:
+    return None if web is None else read_labels(web / LABELS_FILE) or None

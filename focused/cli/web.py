@@ -28,6 +28,7 @@ def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
     docweb: documentation on many hosts. foldoc, wordnet: dictionaries, one host each.
     debian: the pages of Debian's package index.
     """
+    from focused.cli.webs import count_links_of
     from focused.recorded.debian_site import build_debian_site
     from focused.recorded.docweb import build_docweb
     from focused.recorded.foldoc import build_foldoc
@@ -38,6 +39,7 @@ def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
         built = build_docweb(folder or Path("webs") / f"docweb-{tier}", tier, cache, echo)
     else:
         built = others[kind](folder or Path("webs") / kind, cache, echo)
+    count_links_of(built.folder)
     echo(
         f"{built.folder}: {built.pages:,} pages on {built.hosts:,} hosts, "
         f"{built.redirects:,} redirects, from {built.download_bytes / 1e6:.1f} MB of packages"

@@ -9,11 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from focused.cli.output import echo
+from focused.cli.progress import reading_progress
 from focused.errors import ConfigurationError
 from focused.evaluation.wording import plain
 from focused.recorded.faults import FaultPlan, parse_fault
 from focused.recorded.importing import ImportedWeb, import_html, import_warc
-from focused.recorded.info import web_info
+from focused.recorded.info import WebInfo, web_info
 from focused.recorded.labels import read_label_lines
 from focused.recorded.serve import serve_forever
 
@@ -41,7 +42,7 @@ def import_sources(
 
 def show_web(folder: Path) -> None:
     """Print what a recorded web holds."""
-    info = web_info(folder, echo)
+    info = _info(folder)
     table = Table(title=Text(plain(info.name)), title_justify="left", show_header=False)
     rows = {
         "pages": info.pages,
@@ -61,6 +62,16 @@ def show_web(folder: Path) -> None:
         console.print(_counts(title, counts))
 
 
+def count_links_of(folder: Path) -> None:
+    """Store the number of links of a web that was just made, so that ``web info`` is quick."""
+    _info(folder)
+
+
+def _info(folder: Path) -> WebInfo:
+    with reading_progress(folder.name) as progress:
+        return web_info(folder, progress)
+
+
 def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
     table = Table(title=title, title_justify="left", show_header=False)
     for name, count in counts[:_MOST_SHOWN]:
@@ -72,6 +83,7 @@ def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
 
 
 def _tell(imported: ImportedWeb) -> None:
+    count_links_of(imported.folder)
     echo(
         f"{imported.folder}: {imported.responses:,} responses; passed over: "
         f"{imported.skipped:,} that are no page, {imported.damaged:,} damaged, "

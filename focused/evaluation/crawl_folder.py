@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from focused.archive_parquet import export
 from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.errors import StateError
+from focused.frontier.store import StateStore
 
 _PAGE_COLUMNS = [name for name in PAGES_SCHEMA.names if name != "evidence"]
 
@@ -25,7 +29,7 @@ class CrawlFolder:
     ``pages`` has the columns of :data:`PAGES_SCHEMA` without ``evidence``
     (large, and asked for page by page), in the order of settling.
     ``settings`` and ``stats`` are empty when their file is missing: a crawl
-    that was killed leaves no ``stats.json``.
+    that was killed leaves no ``stats.json``. ``path`` is the crawl's own folder.
     """
 
     path: Path
@@ -40,11 +44,43 @@ class CrawlFolder:
         return topic if isinstance(topic, dict) else {}
 
 
-def read_crawl(folder: Path) -> CrawlFolder:
-    """Read what the crawl in ``folder`` left; :class:`StateError` when it cannot be read."""
+@contextmanager
+def current_tables(folder: Path) -> Iterator[Path]:
+    """Yield the folder of the crawl's Parquet files: its own, or a temporary one.
+
+    The latter where its own lack rows: the crawl was killed, runs, or writes no Parquet files.
+    Nothing is written into ``folder``. Raises :class:`StateError` when it cannot be read.
+    """
     if not folder.is_dir():
         raise StateError(f"{folder}: there is no such folder; name a crawl's [output] folder")
-    pages = _read(folder / "pages.parquet", PAGES_SCHEMA, columns=_PAGE_COLUMNS).to_pandas()
+    with ExitStack() as stack:
+        own = folder
+        if (folder / "state" / "data.mdb").is_file():
+            with StateStore.reading(folder / "state") as (store, _):
+                if _rows_in(folder / "pages.parquet") != store.tables.count("pages"):
+                    own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
+                    export(store.tables, own)
+        yield own
+
+
+def _rows_in(path: Path) -> int | None:
+    """Rows of a Parquet file; None when it cannot be read, and has to be made again."""
+    try:
+        rows: int = pq.read_metadata(path).num_rows
+    except (pa.ArrowException, OSError):
+        return None
+    return rows
+
+
+def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
+    """Read what the crawl in ``folder`` left; :class:`StateError` when it cannot be read.
+
+    ``tables`` as of :func:`current_tables`, for callers that read further tables.
+    """
+    if tables is None:
+        with current_tables(folder) as found:
+            return read_crawl(folder, found)
+    pages = _read(tables / "pages.parquet", PAGES_SCHEMA, columns=_PAGE_COLUMNS).to_pandas()
     for verdict in ("on_topic", "training"):
         pages[verdict] = pages[verdict].eq(True)
     return CrawlFolder(
@@ -55,10 +91,10 @@ def read_crawl(folder: Path) -> CrawlFolder:
     )
 
 
-def read_evidence(folder: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
+def read_evidence(tables: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
     """For each of ``urls`` that was settled, the features that made its score."""
     table = _read(
-        folder / "pages.parquet",
+        tables / "pages.parquet",
         PAGES_SCHEMA,
         columns=["url", "evidence"],
         filters=[("url", "in", list(urls))],
@@ -66,9 +102,9 @@ def read_evidence(folder: Path, urls: Collection[str]) -> dict[str, dict[str, fl
     return {row["url"]: dict(row["evidence"] or ()) for row in table.to_pylist()}
 
 
-def read_links_to(folder: Path, url: str) -> list[dict[str, Any]]:
+def read_links_to(tables: Path, url: str) -> list[dict[str, Any]]:
     """The rows of ``links.parquet`` whose target is ``url``; none when that file is missing."""
-    path = folder / "links.parquet"
+    path = tables / "links.parquet"
     if not path.exists():
         return []
     rows: list[dict[str, Any]] = _read(

@@ -1,4 +1,4 @@
-"""Prints a crawl's report as tables, and keeps its JSON and pictures in the folder."""
+"""Prints a crawl's report as tables, and writes its JSON and pictures where they are wanted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from focused.errors import visible
 from focused.evaluation import metrics
 from focused.evaluation.crawl_folder import CrawlFolder, read_crawl
 from focused.evaluation.drift import Drift
@@ -32,6 +33,7 @@ _MIRRORS = 10
 _LONG_DELAYS = 10
 _TRAPS_SHOWN = 10
 HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
+REPORT_JSON = "report.json"
 
 
 def print_report(
@@ -39,14 +41,15 @@ def print_report(
     console: Console,
     labels: Labels | None = None,
     good: Collection[str] | None = None,
+    out: Path | None = None,
 ) -> None:
-    """Print the report of the crawl in ``folder``; write ``report.json`` and pictures into it.
+    """Print the report of the crawl in ``folder``; nothing is written there.
 
-    The pictures are ``harvest.png``, and ``reliability.png`` where scores are probabilities.
-
-    ``labels`` and ``good`` as for :func:`focused.evaluation.report.report_data`.
-    Raises :class:`StateError` when the folder is missing, foreign or damaged;
-    a folder that cannot be written is told and no error.
+    ``out`` is a folder for ``report.json`` and the pictures: ``harvest.png``, and
+    ``reliability.png`` where scores are probabilities. ``labels`` and ``good`` as for
+    :func:`focused.evaluation.report.report_data`. Raises :class:`StateError` when the
+    crawl's folder is missing, foreign or damaged; when ``out`` cannot be written to,
+    a line tells so.
     """
     crawl = read_crawl(folder)
     labels = labels_that_judge(crawl, labels, good)
@@ -55,20 +58,24 @@ def print_report(
     for warning in () if report.drift is None else report.drift.warnings:
         console.print(Text(plain(f"Warning: {warning}")), style="bold yellow", soft_wrap=True)
     _print_lists(report, console)
-    try:
-        write_report(report, folder / "report.json")
-        draw_harvest(_curves(crawl, report, labels, good), folder / HARVEST_PNG, report.topic)
-        console.print(Text(f"Curve: {folder / HARVEST_PNG}"), soft_wrap=True)
-        _draw_reliability(report, folder, console)
-    except OSError as error:
-        console.print(Text(f"the report could not be written into the folder: {error}"))
-
-
-def _draw_reliability(report: CrawlReport, folder: Path, console: Console) -> None:
-    if report.reliability is None:
+    if out is None:
         return
-    draw_crawl_reliability(report.reliability, folder / RELIABILITY_PNG, report.topic)
-    console.print(Text(f"Scores: {folder / RELIABILITY_PNG}"), soft_wrap=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_report(report, out / REPORT_JSON)
+        _draw(_curves(crawl, report, labels, good), report, out, console)
+    except OSError as error:
+        console.print(Text(visible(f"the report could not be written into {out}: {error}")))
+
+
+def _draw(
+    curves: dict[str, Sequence[bool]], report: CrawlReport, out: Path, console: Console
+) -> None:
+    draw_harvest(curves, out / HARVEST_PNG, report.topic)
+    console.print(Text(visible(f"Curve: {out / HARVEST_PNG}")), soft_wrap=True)
+    if report.reliability is not None:
+        draw_crawl_reliability(report.reliability, out / RELIABILITY_PNG, report.topic)
+        console.print(Text(visible(f"Scores: {out / RELIABILITY_PNG}")), soft_wrap=True)
 
 
 def _curves(

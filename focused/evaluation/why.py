@@ -15,6 +15,7 @@ import pandas as pd
 from focused.errors import ConfigurationError
 from focused.evaluation.crawl_folder import (
     CrawlFolder,
+    current_tables,
     read_crawl,
     read_evidence,
     read_links_to,
@@ -108,53 +109,43 @@ def explain(folder: Path, url: str) -> Explanation:
     read, :class:`ConfigurationError` when the crawl never met the URL; the
     message then names near ones.
     """
-    crawl = read_crawl(folder)
-    told = _explain(crawl, url)
+    with current_tables(folder) as tables:
+        crawl = read_crawl(folder, tables)
+        told = _explain(crawl, tables, url)
     if not predicts_probabilities(policy_of(crawl)):
         return replace(told, ordered_only=True)
     return replace(told, scores=reliability(crawl.pages))
 
 
-def _explain(crawl: CrawlFolder, url: str) -> Explanation:
+def _explain(crawl: CrawlFolder, tables: Path, url: str) -> Explanation:
     pages = crawl.pages.drop_duplicates("url", keep="last").set_index("url")
     spellings = _spellings(url)
     for spelling in spellings:
         if spelling in pages.index:
-            steps, broken = _path(crawl, pages, spelling)
+            steps, broken = _path(crawl, tables, pages, spelling)
             aliases = led_to(pages, spelling)
             return Explanation(
                 spelling, Fate(steps[-1].outcome), steps, broken=broken, aliases=aliases
             )
     for spelling in spellings:
-        mentions, named = _mentions(crawl.path, spelling), named_by(pages, spelling)
+        mentions, named = _mentions(tables, spelling), named_by(pages, spelling)
         if mentions or named:
-            return _explain_unfetched(crawl, pages, spelling, mentions, named)
+            source = mentions[0].source if mentions else named[0].url
+            steps, broken = (
+                _path(crawl, tables, pages, source)
+                if source in pages.index
+                else ((), f"{source} has no row in pages.parquet")
+            )
+            return Explanation(
+                spelling,
+                Fate.NOT_FETCHED,
+                steps,
+                tuple(mentions),
+                broken,
+                _scope_refusal(crawl.topic, spelling, steps[-1].depth + 1 if steps else 0),
+                aliases=named,
+            )
     raise ConfigurationError(_unknown(url, pages.index.tolist()))
-
-
-def _explain_unfetched(
-    crawl: CrawlFolder,
-    pages: pd.DataFrame,
-    url: str,
-    mentions: Sequence[Mention],
-    named: tuple[Alias, ...],
-) -> Explanation:
-    source = mentions[0].source if mentions else named[0].url
-    steps, broken = (
-        _path(crawl, pages, source)
-        if source in pages.index
-        else ((), f"{source} has no row in pages.parquet")
-    )
-    depth = steps[-1].depth + 1 if steps else 0
-    return Explanation(
-        url,
-        Fate.NOT_FETCHED,
-        steps,
-        tuple(mentions),
-        broken,
-        _scope_refusal(crawl.topic, url, depth),
-        aliases=named,
-    )
 
 
 def _spellings(url: str) -> list[str]:
@@ -166,7 +157,9 @@ def _spellings(url: str) -> list[str]:
     return list(dict.fromkeys(spelling for spelling in tried if spelling))
 
 
-def _path(crawl: CrawlFolder, pages: pd.DataFrame, url: str) -> tuple[tuple[Step, ...], str]:
+def _path(
+    crawl: CrawlFolder, tables: Path, pages: pd.DataFrame, url: str
+) -> tuple[tuple[Step, ...], str]:
     """The steps from the seed to ``url``, and why they begin at no seed if they do not."""
     chain, broken = [url], ""
     while isinstance(parent := pages.at[chain[-1], "parent"], str):
@@ -179,7 +172,7 @@ def _path(crawl: CrawlFolder, pages: pd.DataFrame, url: str) -> tuple[tuple[Step
         if broken:
             break
         chain.append(parent)
-    evidence, weights = read_evidence(crawl.path, chain), _prior_weights(crawl)
+    evidence, weights = read_evidence(tables, chain), _prior_weights(crawl)
     rows = pages.loc[chain].to_dict("index")
     steps = (_step(str(u), rows[u], evidence.get(u, {}), weights) for u in reversed(chain))
     return tuple(steps), broken
@@ -229,10 +222,10 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
 
 
-def _mentions(folder: Path, url: str) -> list[Mention]:
+def _mentions(tables: Path, url: str) -> list[Mention]:
     mentions = [
         Mention(row["source"], _text(row["anchor"]), _number(row["score"]))
-        for row in read_links_to(folder, url)
+        for row in read_links_to(tables, url)
     ]
     return sorted(mentions, key=lambda m: -1.0 if m.score is None else m.score, reverse=True)
 

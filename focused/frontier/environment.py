@@ -31,10 +31,13 @@ _META, IDENTITY = b"meta", b"identity"
 MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
 
 
-def opened(folder: Path, *, durable: bool, read_only: bool = False) -> lmdb.Environment:
+def opened(
+    folder: Path, *, durable: bool, read_only: bool = False, lock: bool = True
+) -> lmdb.Environment:
     """Open or create the environment.
 
-    ``durable`` waits for the disk at each commit. Raises StateError.
+    ``durable`` waits for the disk at each commit. ``lock`` False goes without LMDB's table of
+    readers, which is a file that is written to: only where nobody else writes. Raises StateError.
     """
     try:
         env = lmdb.open(
@@ -42,12 +45,14 @@ def opened(folder: Path, *, durable: bool, read_only: bool = False) -> lmdb.Envi
             map_size=MAP_SIZE_BYTES,
             max_dbs=len(TABLES) + len(SETS),
             readonly=read_only,
+            lock=lock,
             sync=durable,
             metasync=durable,
             # Pages of the queue lie anywhere: what is read ahead is not what comes next.
             readahead=False,
         )
-        env.reader_check()
+        if lock:
+            env.reader_check()
     except (lmdb.Error, OSError) as error:
         raise damaged(folder, error) from error
     # Reading behind the file's end would end the process with a signal (SIGBUS). Pages that were

@@ -156,6 +156,14 @@ def tables_bytes(path: Path) -> int | None:
     return int(at_least) if magic == _MAGIC else None
 
 
+def has_batches(path: Path) -> bool:
+    """Whether a journal holds what its tables may lack: its process was killed, or runs."""
+    try:
+        return path.stat().st_size > _HEAD_BYTES
+    except OSError:
+        return False
+
+
 def _sealed(head: bytes) -> bytes:
     return head + _SEAL.pack(zlib.crc32(head))
 

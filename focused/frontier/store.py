@@ -11,7 +11,9 @@ date when they are opened next (:mod:`focused.frontier.journal`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -19,7 +21,7 @@ import lmdb
 import msgspec
 
 from focused.errors import StateError
-from focused.frontier import environment
+from focused.frontier import environment, journal
 from focused.frontier.journal import Journal
 from focused.frontier.soundness import Soundness
 from focused.frontier.tables import Tables
@@ -97,15 +99,45 @@ class StateStore:
         return cls.open(folder, {})
 
     @classmethod
-    def view(cls, folder: Path) -> StateStore:
+    @contextlib.contextmanager
+    def reading(cls, folder: Path) -> Iterator[tuple[StateStore, bool]]:
+        """The state in ``folder`` to read; nothing is written there, it may be read-only.
+
+        True with it when a crawl runs there: then it is a :meth:`view`. What a crawl that was
+        killed wrote last is brought into a temporary copy. Raises StateError as :meth:`view`.
+        """
+        environment.must_hold_state(folder)
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(environment.kept_unlocked(folder))
+                running = False
+            except StateError:
+                running = True
+            if not running and journal.has_batches(folder / "journal"):
+                copy = _copy(folder, stack)
+                try:
+                    store = cls.reopen(copy)
+                except StateError as error:
+                    raise StateError(
+                        str(error).replace(str(copy.parent), str(folder.parent))
+                    ) from error
+                stack.callback(store.abandon)
+            else:
+                store = cls.view(folder, lock=running)
+                stack.callback(store.close)
+            yield store, running
+
+    @classmethod
+    def view(cls, folder: Path, *, lock: bool = True) -> StateStore:
         """A snapshot of the state, to read only, even while a crawl runs on it.
 
         Of a running crawl it is at most some ten seconds old. Of one that was
-        killed it may lack the last seconds, which :meth:`open` brings back.
+        killed it may lack the last seconds, which :meth:`open` brings back. ``lock`` False
+        writes nothing, and is for where no crawl runs.
         Raises StateError when there is none, or it is damaged or of another format.
         """
         environment.must_hold_state(folder)
-        env = environment.opened(folder, durable=True, read_only=True)
+        env = environment.opened(folder, durable=True, read_only=True, lock=lock)
         with contextlib.ExitStack() as undo:
             undo.callback(env.close)
             try:
@@ -207,3 +239,18 @@ class StateStore:
         for batch in self._journal.since(number):
             self.tables.redo(batch)
         self._checkpoint()
+
+
+def _copy(folder: Path, stack: contextlib.ExitStack) -> Path:
+    """A temporary copy of a state's files, removed with ``stack``."""
+    copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="focused-")), folder.name)
+    try:
+        copy.mkdir()
+        for name in (environment.tables_file(folder).name, "journal"):
+            shutil.copyfile(folder / name, copy / name)
+    except OSError as error:
+        raise StateError(
+            f"{folder} cannot be copied to {copy} to be read: {error.strerror}; "
+            "TMPDIR names another place for temporary files"
+        ) from error
+    return copy

@@ -73,6 +73,7 @@ def alone_with(model: Path) -> Iterator[None]:
     Raises ModelError while somebody does, and where the folder cannot be written.
     """
     path = model.with_name(f".{model.stem}.lock")
+    is_new = not path.parent.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("ab")
@@ -87,7 +88,12 @@ def alone_with(model: Path) -> Iterator[None]:
             raise ModelError(
                 f"{model}: another process is training this model; wait until it is done"
             ) from error
-        yield
+        try:
+            yield
+        finally:
+            if is_new and list(path.parent.iterdir()) == [path]:  # no model was made
+                path.unlink()
+                path.parent.rmdir()
 
 
 def restore_version(model: Path, number: int) -> int:

@@ -1,7 +1,7 @@
 """What a recorded web holds: pages, redirects, hosts, links, categories.
 
-Counting links means reading every page, so that count is kept in ``web.json``
-and made again only when the WARC files have changed.
+Counting links means parsing every page, so the count is stored in ``web.json`` when the web
+is built or imported, and made again only when the WARC files have changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from focused.web.page import Failed, Fetched
 from focused.web.parse import parse_page
 from focused.web.url import host_of
 
-_EVERY_PAGES = 2_000
+_EVERY_PAGES = 50
+
+Progress = Callable[[int, int], None]
+"""Takes how many pages are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,10 @@ class WebInfo:
     categories: tuple[tuple[str, int], ...]
 
 
-def web_info(folder: Path, progress: Callable[[str], None] = lambda line: None) -> WebInfo:
+def web_info(folder: Path, progress: Progress = lambda done, whole: None) -> WebInfo:
     """Count what the recorded web in ``folder`` holds.
 
+    ``progress`` is told how many of its pages are parsed, where they have to be.
     Raises RecordedWebError when there is none, or it is damaged.
     """
     with RecordedWeb.open(folder) as web:
@@ -71,7 +75,7 @@ def web_info(folder: Path, progress: Callable[[str], None] = lambda line: None) 
         )
 
 
-def _links(web: RecordedWeb, progress: Callable[[str], None]) -> int:
+def _links(web: RecordedWeb, progress: Progress) -> int:
     state = file_sizes(sorted(web.folder.glob("*.warc.gz")))
     kept = web.details.get("measured")
     if isinstance(kept, dict) and kept.get("state") == state:
@@ -83,14 +87,14 @@ def _links(web: RecordedWeb, progress: Callable[[str], None]) -> int:
     return links
 
 
-def count_links(web: RecordedWeb, progress: Callable[[str], None] = lambda line: None) -> int:
+def count_links(web: RecordedWeb, progress: Progress = lambda done, whole: None) -> int:
     """Pairs of a page and another page of the web it links to; reads every page."""
     redirects = _redirect_targets(web)
     links = 0
     for number, url in enumerate(web.page_urls, start=1):
         links += len(_targets(web, url, redirects) - {url})
         if number % _EVERY_PAGES == 0:
-            progress(f"counting links: {number} of {len(web.page_urls)} pages")
+            progress(number, len(web.page_urls))
     return links
 
 

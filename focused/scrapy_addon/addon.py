@@ -18,11 +18,11 @@ from typing import Any, NoReturn
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
-from scrapy.utils.misc import load_object
 
 from focused.crawl.reading_process import ParsingLimits
 from focused.errors import ConfigurationError, FocusedError, visible
 from focused.policies import policy_named
+from focused.scrapy_addon.checked_settings import check_settings, guide_maker
 from focused.scrapy_addon.connections import ConnectionsMiddleware
 from focused.scrapy_addon.downloading import BoundedDownloadHandler, DecodingMiddleware
 from focused.scrapy_addon.guide import guide_for
@@ -38,7 +38,7 @@ from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.session import Session, a_crawl_is_open, attach
 from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.scrapy_addon.settling_downloader import SettlingDownloader
-from focused.scrapy_addon.state_folder import open_state
+from focused.scrapy_addon.state_folder import check_state
 from focused.scrapy_addon.topic_settings import topic_of
 from focused.topic import Topic, on_a_recorded_web
 from focused.web.scope import check_seeds_in_scope
@@ -105,10 +105,11 @@ class FocusedAddon:
         if topic_file:
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
         try:
+            check_settings(settings, DEFAULTS)
+            servers_of(settings["FOCUSED_DNS_SERVERS"] or "")
+            install_replay(settings)
             with _interruptible():
                 topic = self._attach_session(settings)
-            install_replay(settings)
-            servers_of(settings["FOCUSED_DNS_SERVERS"] or "")
         except FocusedError as error:
             _stop(error)
         except KeyboardInterrupt:
@@ -129,10 +130,11 @@ class FocusedAddon:
             policy_named(policy)
         except ConfigurationError as error:
             raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
+        readers, limits = _readers(settings), _parsing_limits(settings)
         # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
-        open_state(topic, policy, replayed=replayed).close()
+        check_state(topic, policy, replayed=replayed)
         if settings["FOCUSED_GUIDE"]:
-            guide = load_object(settings["FOCUSED_GUIDE"])(topic)
+            guide = guide_maker(settings["FOCUSED_GUIDE"])(topic)
         else:
             web, replay = settings["FOCUSED_WEB"], settings["FOCUSED_REPLAY"]
             guide = guide_for(topic, web=web, replay=replay, say=_say)
@@ -143,8 +145,8 @@ class FocusedAddon:
             guide,
             follow_links=follow_links,
             replayed=replayed,
-            readers=_readers(settings),
-            parsing_limits=_parsing_limits(settings),
+            readers=readers,
+            parsing_limits=limits,
         )
         attach(self._crawler, session)
         return topic

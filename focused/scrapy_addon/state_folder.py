@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from focused.archive_warc import WARC_FILE
@@ -28,6 +29,22 @@ def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
     folder = topic.output.folder
     _refuse_to_overwrite(folder)
     return StateStore.open(folder / "state", identity)
+
+
+def check_state(topic: Topic, policy: str, *, replayed: bool) -> None:
+    """Raise StateError where :func:`open_state` would; no folder is made."""
+    folder = topic.output.folder
+    if (folder / "state").exists():
+        open_state(topic, policy, replayed=replayed).close()
+        return
+    _refuse_to_overwrite(folder)
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        why = "may not be written to" if there.is_dir() else "is a file"
+        raise StateError(
+            f"{folder} cannot be written to: {there} {why}. "
+            "Choose another output.folder, or mend this one."
+        )
 
 
 def _refuse_to_overwrite(folder: Path) -> None:

@@ -28,10 +28,7 @@ def topic_of(settings: BaseSettings) -> Topic:
             'topic spider, or FOCUSED_TOPIC = "NAME.toml" in the settings'
         )
     topic = load_topic(Path(path))
-    policy = settings.get("FOCUSED_POLICY")
-    folder = topic.output.folder
-    if policy != "focused":
-        folder = folder.with_name(f"{folder.name}-{policy}")
+    folder = topic.crawl_folder(settings.get("FOCUSED_POLICY"))
     if settings.getbool("FOCUSED_SAMPLES"):
         folder = samples_folder(topic)
     if settings.get("FOCUSED_FOLDER"):

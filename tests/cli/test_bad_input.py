@@ -193,6 +193,12 @@ def test_a_setting_that_is_no_number_is_named(topic):
     crawl(topic, "-s", "FOCUSED_PAGES=many").complains("FOCUSED_PAGES", "'many'")
 
 
+def test_a_spider_that_does_not_exist_is_answered_with_those_there_are():
+    ran = run("scrapy", "crawl", "typo")
+    assert ran.status == 2
+    assert ran.said == "focused: there is no spider 'typo'; there are first, samples, topic\n"
+
+
 def test_an_unknown_policy_is_answered_with_those_there_are(topic):
     crawl(topic, "-s", "FOCUSED_POLICY=worst").complains("FOCUSED_POLICY", "'worst'", "bfs")
 
@@ -288,6 +294,17 @@ def test_fresh_leaves_a_folder_alone_that_is_no_crawls(topic):
     ran = focused("crawl", topic, "--fresh")
     ran.complains(str(topic.parent / "out"), "--fresh")
     assert (topic.parent / "out/thesis.txt").read_text() == "mine"
+
+
+def test_fresh_leaves_the_earlier_crawl_in_its_place_when_the_start_is_refused(tmp_path):
+    topic = write_topic(tmp_path, "http://a.test/")
+    with served(WEB) as site:
+        assert crawl_on(site, topic).status == 0
+    ran = run("focused.cli", "crawl", topic, "--fresh")  # one good sample is too few
+    ran.complains("the earlier one is in", str(tmp_path / "out"))
+    assert "training.good" in ran.said
+    assert (tmp_path / "out/pages.parquet").is_file()
+    assert not (tmp_path / "out.1").exists()
 
 
 def test_a_crawl_that_breaks_before_it_begins_points_to_its_log(tmp_path):

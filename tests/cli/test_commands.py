@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner, Result
 
+from focused.cli import main
 from tests.learning.made_up import CHEESE, COMMON, GARDEN
 from tests.support.crawling import ROOT
 from tests.support.recorded_web import html
@@ -78,6 +82,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+def test_an_imported_web_has_its_links_counted(home):
+    assert json.loads((home / "web/web.json").read_text())["measured"]["links"] == 80
+
+
 @pytest.fixture(scope="module")
 def crawled(home: Path) -> subprocess.CompletedProcess[str]:
     return focused(home, "crawl", "cheese.toml", "--web", "web")
@@ -93,17 +101,65 @@ def test_a_crawl_of_a_recorded_web_trains_crawls_and_ends_in_order(home, crawled
     assert new["on_topic"].all()
 
 
-def test_a_finished_crawl_is_reported_again(home, crawled):
-    again = focused(home, "report", "out")
-    assert again.returncode == 0, again.stderr
-    assert "harvest rate" in again.stdout
+@pytest.fixture
+def at_home(home, crawled, monkeypatch):
+    """Where the crawl was made."""
+    monkeypatch.chdir(home)
+    return home
 
 
-def test_why_tells_the_way_from_the_seed(home, crawled):
-    why = focused(home, "why", f"{BASE}cheese4.html", "--folder", "out")
-    assert why.returncode == 0, why.stderr
-    assert BASE in why.stdout
-    assert "cheese4.html" in why.stdout
+def asked(*arguments: str) -> Result:
+    """A command in this process, which must do its job."""
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def test_a_finished_crawl_is_reported_again_by_its_folder_or_its_topic_file(at_home):
+    assert "harvest rate" in asked("report", "out").stdout
+    assert asked("report", "cheese.toml").stdout == asked("report", "out").stdout
+
+
+def test_a_report_is_written_where_it_is_wanted(at_home, tmp_path):
+    asked("report", "out", "--out", str(tmp_path / "new"))
+    assert {file.name for file in (tmp_path / "new").iterdir()} == {
+        *("report.json", "harvest.png", "reliability.png")
+    }
+
+
+def test_why_tells_the_way_from_the_seed(at_home):
+    told = asked("why", f"{BASE}cheese4.html", "--folder", "out").stdout
+    assert BASE in told
+    assert "cheese4.html" in told
+
+
+def test_looking_at_a_finished_crawl_writes_nothing_into_its_folder(at_home):
+    before = contents(at_home / "out")
+    asked("report", "out")
+    asked("why", f"{BASE}cheese4.html", "--folder", "out")
+    asked("frontier", "out")
+    assert contents(at_home / "out") == before
+
+
+def test_a_crawl_without_parquet_files_is_reported_from_its_state(at_home, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree("out", copy)
+    for name in ("pages.parquet", "links.parquet"):
+        (copy / name).unlink()
+    before = contents(copy)
+    assert asked("report", str(copy)).stdout == asked("report", "out").stdout
+    way = asked("why", f"{BASE}cheese4.html", "--folder", str(copy)).stdout
+    assert way == asked("why", f"{BASE}cheese4.html", "--folder", "out").stdout
+    assert contents(copy) == before
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """All files in a folder: what they hold, and when they were written."""
+    return {
+        str(file): (file.read_bytes(), file.stat().st_mtime_ns)
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 def test_a_policy_without_a_name_of_ours_is_refused(home, crawled):

@@ -45,7 +45,7 @@ def begin(home: Path, name: str, keywords: str = "rennet, gouda, brie, rind", *m
 def labels_of(home: Path, *, right: bool) -> Path:
     """Somebody labels the pages of the first crawl, rightly or wrongly."""
     topic = load_topic(home / "topics" / "cheese.toml")
-    pages = pd.read_parquet(home / "topics" / "crawls" / "cheese-start" / "pages.parquet")
+    pages = pd.read_parquet(home / "crawls" / "cheese-start" / "pages.parquet")
     assert topic.training.labels is not None
     with LabelFile(topic.training.labels) as file:
         for url in pages[pages["outcome"] == "fetched"]["url"]:
@@ -72,7 +72,7 @@ def test_samples_are_listed_to_be_looked_through_and_are_mostly_right(idea):
 def test_the_first_model_is_there_and_crawls(idea):
     done = focused(idea, "crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0")
     assert done.returncode == 0, done.stderr
-    pages = pd.read_parquet(idea / "topics" / "crawls" / "cheese" / "pages.parquet")
+    pages = pd.read_parquet(idea / "crawls" / "cheese" / "pages.parquet")
     found = pages[pages["on_topic"]]["url"]
     assert all("cheese" in url for url in found)
 

@@ -50,10 +50,12 @@ def crawl(tmp_path: Path) -> Path:
     return write_crawl(tmp_path / "crawl", rows, settings=SETTINGS, stats=STATS)
 
 
-def printed(folder: Path, labels: dict[str, list[str]] | None = None) -> str:
+def printed(
+    folder: Path, labels: dict[str, list[str]] | None = None, out: Path | None = None
+) -> str:
     screen = Console(width=100)
     with screen.capture() as capture:
-        print_report(folder, screen, labels)
+        print_report(folder, screen, labels, out=out)
     return capture.get()
 
 
@@ -219,6 +221,7 @@ def test_scores_that_only_order_links_are_not_taken_for_probabilities(tmp_path: 
     crawl = write_crawl(tmp_path, [page(A, score=0.0)], settings={"policy": "bfs"})
     assert report_data(crawl)["reliability"] is None
     assert "Were the scores right?" not in printed(crawl)
+    printed(crawl, out=crawl)
     assert not (crawl / "reliability.png").exists()
 
 
@@ -228,17 +231,24 @@ def test_a_title_is_shown_as_it_is_and_cannot_steer_the_terminal(crawl: Path) ->
     assert "\x1b[31m" not in text
 
 
-def test_printing_keeps_json_and_picture_in_the_folder(crawl: Path) -> None:
-    printed(crawl)
-    kept = json.loads((crawl / "report.json").read_text())
+def test_json_and_pictures_are_written_where_they_are_wanted(crawl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "report"
+    printed(crawl, out=out)
+    kept = json.loads((out / "report.json").read_text())
     assert kept == json.loads(json.dumps(report_data(crawl)))
-    assert (crawl / "harvest.png").read_bytes().startswith(PNG)
-    assert (crawl / "reliability.png").read_bytes().startswith(PNG)
+    assert (out / "harvest.png").read_bytes().startswith(PNG)
+    assert (out / "reliability.png").read_bytes().startswith(PNG)
+
+
+def test_printing_writes_nothing_into_the_crawls_folder(crawl: Path) -> None:
+    before = sorted(crawl.iterdir())
+    printed(crawl)
+    assert sorted(crawl.iterdir()) == before
 
 
 def test_a_folder_that_cannot_be_written_is_told(crawl: Path) -> None:
     (crawl / "report.json").mkdir()
-    assert "could not be written" in printed(crawl)
+    assert "could not be written" in printed(crawl, out=crawl)
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:

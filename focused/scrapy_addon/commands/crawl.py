@@ -7,10 +7,12 @@ Scrapy's own is 0 for every crawl that began. Switched on by
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import cast
 
 from scrapy.commands.crawl import Command as ScrapysCommand
 
+from focused.errors import visible
 from focused.scrapy_addon.session import trouble_of
 
 
@@ -21,6 +23,12 @@ class Command(ScrapysCommand):
         """Run the spider of that name to its end."""
         if len(args) != 1 or self.crawler_process is None:
             super().run(args, opts)  # says what is wrong
+            return
+        spiders = self.crawler_process.spider_loader.list()
+        if args[0] not in spiders:
+            told = f"there is no spider {args[0]!r}; there are {', '.join(sorted(spiders))}"
+            print(f"focused: {visible(told)}", file=sys.stderr)
+            self.exitcode = 2
             return
         crawler = self.crawler_process.create_crawler(args[0])
         # Scrapy takes a crawler wherever it takes a spider's name; its annotation does not say so.
