@@ -12,11 +12,13 @@ PYTHON ?= python3
 TOPIC  ?= topics/parallel-computing.toml
 POLICY ?= focused
 NAME   := $(basename $(notdir $(TOPIC)))
-# The shipped topics are crawled on a recorded web, whose hosts are this machine: a short delay
-# harms nobody. Any other topic, and WEB= (empty), crawls the live Web with the topic's own delay.
+# The shipped topics are crawled on a recorded web, whose hosts are this machine: no delay harms
+# nobody, and one request at a time gives the same pages in each run (docs/compare.md, "How much
+# results vary"). Any other topic, and WEB= (empty), crawls the live Web as the topic says.
 SHIPPED := parallel-computing statistics cryptography databases astronomy security
 WEB    ?= $(if $(filter $(SHIPPED),$(NAME)),webs/docweb-small)
-DELAY  ?= 0.02
+DELAY  ?= 0
+CONCURRENCY ?= 1
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -40,7 +42,8 @@ web: $(READY)
 	@$(if $(filter webs/docweb-small,$(WEB)),$(BIN)/focused web build docweb --tier small,:)
 
 crawl: $(READY) web
-	$(BIN)/focused crawl $(TOPIC) --policy $(POLICY) $(if $(WEB),--web $(WEB) --delay-s $(DELAY))
+	$(BIN)/focused crawl $(TOPIC) --policy $(POLICY) \
+	  $(if $(WEB),--web $(WEB) --delay-s $(DELAY) --concurrency $(CONCURRENCY))
 
 compare: $(READY) web
 	@$(MAKE) --no-print-directory crawl POLICY=focused

@@ -63,12 +63,14 @@ def reading_progress(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _bar() -> Progress:
+    console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     )

@@ -83,6 +83,7 @@ class StateStore:
             try:
                 environment.claim(env, folder, {"format": FORMAT_VERSION, **identity})
                 store = cls(env, lock, folder, commit_every)
+                undo.callback(store.abandon)
                 store._catch_up()
             except (lmdb.Error, OSError, ValueError, msgspec.MsgspecError) as error:
                 raise environment.damaged(folder, error) from error

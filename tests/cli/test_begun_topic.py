@@ -16,7 +16,8 @@ BOT = "CheeseBot/1.0 (+https://example.org/bot)"
 
 
 @pytest.fixture
-def idea(tmp_path: Path) -> Idea:
+def idea(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Idea:
+    monkeypatch.chdir(tmp_path)  # crawls lie where the command runs
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("https://a.example/\n")
     return Idea("cheese", ("gouda", "brie"), seeds, BOT, tmp_path / "topics")

@@ -95,7 +95,7 @@ def test_keywords_that_no_page_has_are_told_with_what_to_do(idea):
 def test_after_ctrl_c_the_same_command_goes_on(idea):
     asked = ["topic", "new", "rinds", "--keywords", "rennet, gouda, brie, rind"]
     told = ["--seeds", "seeds.txt", "--user-agent", BOT, "--web", "web", "--delay-s", "0.5"]
-    rows = idea / "topics" / "crawls" / "rinds-start" / "state"
+    rows = idea / "crawls" / "rinds-start" / "state"
     with subprocess.Popen(
         [sys.executable, "-m", "focused.cli", *asked, *told],
         cwd=idea,

@@ -1,0 +1,46 @@
+"""One request at a time and no delay over a recorded web: each run fetches the same pages."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from focused.recorded.faults import FaultPlan, parse_fault
+from tests.support.crawling import crawl, write_topic
+from tests.support.recorded_web import MemoryWeb, html, page, served
+
+HOSTS = ("a", "b", "c", "d")
+PAGES = 60
+
+
+def web() -> MemoryWeb:
+    """Sixty pages on four hosts, a third of them on topic, with random links."""
+    rng = random.Random(16)
+    urls = [f"http://{HOSTS[n % 4]}.test/{n if n else ''}" for n in range(PAGES)]
+    pages = []
+    for number, url in enumerate(urls):
+        links = rng.sample(urls, 6)
+        text = f"page {number} " + ("about a whale" if number % 3 == 0 else "about trade")
+        pages.append(page(url, html(f"Page {number}", *links, text=text)))
+    return MemoryWeb(*pages)
+
+
+def fetched(folder: Path, *faults: str) -> list[str]:
+    """The pages of one crawl in the order in which they came."""
+    topic = write_topic(folder, "http://a.test/", budget="pages = 40")
+    plan = FaultPlan(tuple(map(parse_fault, faults)))
+    with served(web(), plan) as site:
+        done = crawl(
+            topic,
+            site.address,
+            FOCUSED_CONCURRENCY=1,
+            FOCUSED_GUIDE="tests.support.keyword_guide.learning_guide",
+        )
+    assert done.status == 0, done.said
+    return done.fetched()
+
+
+def test_slow_answers_do_not_change_what_is_fetched_or_in_which_order(tmp_path):
+    usual = fetched(tmp_path / "usual")
+    assert len(usual) == 40
+    assert fetched(tmp_path / "slow", "*:kind=latency,latency_s=0-0.05") == usual
