@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
@@ -23,7 +24,7 @@ def topic(tmp_path: Path) -> Path:
 
 def refused(capsys: pytest.CaptureFixture[str], **values: Any) -> str:
     """What is told of settings that are refused."""
-    crawler = cast(Crawler, SimpleNamespace(spider=None))
+    crawler = cast(Crawler, SimpleNamespace(spider=Spider("own")))
     with pytest.raises(SystemExit) as ended:
         FocusedAddon(crawler).update_settings(Settings(values))
     assert ended.value.code == 2
@@ -61,6 +62,8 @@ WRONG = [
     ("FOCUSED_FOLDER", 5),
     ("FOCUSED_SAMPLES", "perhaps"),
     ("FOCUSED_READERS", "some"),
+    ("FOCUSED_PARSE_TIMEOUT_S", "soon"),
+    ("FOCUSED_PARSE_MEMORY_MB", 0),
     ("FOCUSED_PROGRESS_S", "often"),
     ("FOCUSED_PROGRESS_S", float("nan")),
     ("FOCUSED_LOG_LEVEL", "LOUD"),
