@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,12 @@ from focused.frontier import environment
 
 # A disk that took a part of what was written is an lmdb.Error without a name of its own.
 DISK_ERRORS = (lmdb.Error, OSError)
+
+
+def advice(error: Exception) -> str:
+    """What the user does about a write that failed."""
+    is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS
+    return "make the disk writable" if is_read_only else "free some disk"
 
 
 class Soundness:
@@ -54,6 +61,6 @@ class Soundness:
         # Tables and journal may differ now: only what is on the disk can be believed.
         self._error = self._error or StateError(
             f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
-            "free some disk and start the same command again."
+            f"{advice(error)} and start the same command again."
         )
         return self._error

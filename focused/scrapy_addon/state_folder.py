@@ -7,6 +7,7 @@ from pathlib import Path
 
 from focused.archive_warc import WARC_FILE
 from focused.errors import FocusedError, StateError
+from focused.frontier.soundness import advice
 from focused.frontier.store import StateStore
 from focused.topic import Topic
 
@@ -67,7 +68,7 @@ def worded(error: Exception, folder: Path) -> str:
     if isinstance(error, OSError):
         return (
             f"cannot write to {folder}: {error.strerror or error}. What was fetched before is "
-            "safe; free some disk and start the same command again."
+            f"safe; {advice(error)} and start the same command again."
         )
     return (
         f"the crawl in {folder} was stopped by {type(error).__name__}: {error}. The log tells "

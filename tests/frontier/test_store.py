@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,8 @@ import pytest
 
 from focused.errors import StateError
 from focused.frontier import store as store_module
+from focused.frontier.journal import Journal
+from focused.frontier.state_check import check_state
 from focused.frontier.store import StateStore
 
 
@@ -88,3 +92,27 @@ def test_tables_that_were_cut_short_are_refused(
     tables.write_bytes(whole[: int(len(whole) * part)])
     with pytest.raises(StateError, match="damaged or not ours"):
         reading(folder)
+
+
+def test_a_disk_that_becomes_read_only_stops_the_crawl_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ext4 does after an error of the disk: files that are open cannot be written any more."""
+    folder = tmp_path / "state"
+    store = StateStore.open(folder, {})
+    write_and_commit(store, 0)
+
+    def refuse(journal: Journal, data: bytes) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as read_only:
+        read_only.setattr(Journal, "_write", refuse)
+        with pytest.raises(StateError, match=r"Read-only file system.*make the disk writable"):
+            write_and_commit(store, 1)
+        with pytest.raises(StateError, match="Read-only file system"):
+            write_and_commit(store, 2)
+        store.close()
+    store = StateStore.reopen(folder)
+    assert store.tables.count("content") == 1
+    store.close()
+    assert check_state(folder, lambda table, key, value: None).damaged == []

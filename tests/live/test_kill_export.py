@@ -1,0 +1,95 @@
+"""``kill -9`` while ``focused frontier export`` writes, and while a crawl's end writes Parquet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from focused.cli import main
+from tests.live.webs import SEED, wide_web
+from tests.support.crawling import ROOT, write_topic
+from tests.support.recorded_web import served
+from tests.support.warm import crawl_warm
+
+KILLED_IN_AN_EXPORT = """
+import os, signal, sys
+from itertools import islice
+from pathlib import Path
+from focused.cli.frontier_folder import viewed
+from focused.frontier.transfer import export_links
+
+def killed(links):
+    yield from islice(links, 5)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+with viewed(Path(sys.argv[1])) as (opened, _):
+    frontier = opened.frontier
+    links = (link for host in frontier.hosts for link in frontier.waiting(host))
+    export_links(killed(links), Path(sys.argv[2]))
+"""
+KILLED_IN_THE_PARQUET_FILES = """
+import os, signal, sys
+from pathlib import Path
+from focused import archive_parquet
+from focused.frontier.store import StateStore
+
+def killed(tables):
+    yield next(values(tables))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+values, archive_parquet.link_values = archive_parquet.link_values, killed
+folder = Path(sys.argv[1])
+archive_parquet.export(StateStore.reopen(folder / "state").tables, folder)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    topic = write_topic(tmp_path_factory.mktemp("crawled"), SEED, budget="pages = 30")
+    with served(wide_web()) as site:
+        assert crawl_warm(topic, site.address).status == 0
+    return topic.parent / "out"
+
+
+def killed(script: str, *arguments: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)], cwd=ROOT, check=False
+    )
+    assert done.returncode == -9
+
+
+def assert_sound(folder: Path) -> None:
+    checked = CliRunner().invoke(main, ["crawl", "--check", str(folder)])
+    assert checked.exit_code == 0, checked.output
+
+
+@pytest.mark.parametrize("name", ["links.csv", "links.parquet"])
+def test_an_export_that_is_killed_leaves_the_old_file_and_the_next_one_is_whole(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    target = tmp_path / name
+    target.write_text("old")
+    killed(KILLED_IN_AN_EXPORT, folder, target)
+    assert target.read_text() == "old"
+    assert_sound(folder)
+    exported = CliRunner().invoke(main, ["frontier", "export", str(folder), str(target)])
+    assert exported.exit_code == 0, exported.output
+    assert list(tmp_path.iterdir()) == [target]
+    assert_sound(folder)
+
+
+def test_parquet_files_that_are_killed_in_the_middle_are_the_old_ones(folder: Path) -> None:
+    pages, links = folder / "pages.parquet", folder / "links.parquet"
+    before = links.read_bytes()
+    killed(KILLED_IN_THE_PARQUET_FILES, folder)
+    assert links.read_bytes() == before
+    assert len(pq.read_table(pages)) == 30
+    assert_sound(folder)
+    reported = CliRunner().invoke(main, ["report", str(folder)])
+    assert reported.exit_code == 0, reported.output
+    assert not list(folder.glob(".*.part"))
