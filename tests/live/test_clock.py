@@ -50,11 +50,12 @@ def crawl(
 
 
 def shortest_pause_s(asked: list[Access]) -> float:
+    """From request to request: server and crawl disagree on when an answer was whole."""
     by_host: dict[str, list[Access]] = {}
     for access in asked:
         by_host.setdefault(access.host, []).append(access)
     return min(
-        later.start - earlier.end
+        later.start - earlier.start
         for accesses in by_host.values()
         for earlier, later in pairwise(sorted(accesses, key=lambda access: access.start))
     )
