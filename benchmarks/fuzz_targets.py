@@ -17,15 +17,6 @@ from focused.web.feed_entries import MAX_TITLE_CHARS, Entry, read_entries
 from focused.web.feeds import parse_feed
 from focused.web.fingerprint import content_fingerprint
 from focused.web.link_header import canonical_in
-from focused.web.name_answer import (
-    NameAnswer,
-    Record,
-    RecordType,
-    Standing,
-    is_askable,
-    joined,
-    read_answer,
-)
 from focused.web.page import Fetched, Link, Page
 from focused.web.parameters import DroppedParameters
 from focused.web.parse import parse_page
@@ -184,30 +175,6 @@ def read_entries_alone(case: bytes, rng: random.Random) -> None:
         f"{entry.url}{entry.summary}".encode()
 
 
-def read_names(case: bytes, rng: random.Random) -> None:
-    """Records, however they hang together, are an answer; addresses come from records alone."""
-    words = [part.decode("latin-1") for part in case[:4_000].split()[:200]] or [""]
-    names = rng.choices(words, k=5)
-
-    def some() -> list[Record]:
-        kinds = rng.choices(list(RecordType), k=rng.choice((0, 1, 5, 200)))
-        return [
-            Record(rng.choice(names), kind, rng.choice((0.0, 3.0, 2.0**32)), rng.choice(names))
-            for kind in kinds
-        ]
-
-    answers: list[NameAnswer] = []
-    for wanted in (RecordType.A, RecordType.AAAA):
-        records = some()
-        told = read_answer(names[0], wanted, records, some(), exists=rng.random() < 0.5)
-        assert set(told.addresses) <= {each.value for each in records if each.type is wanted}
-        assert bool(told.addresses) == (told.standing is Standing.FOUND)
-        assert told.ttl_s >= 0.0
-        answers.append(told)
-    assert joined(answers).ttl_s >= 0.0
-    is_askable(names[0])
-
-
 def read_warc(case: bytes, rng: random.Random) -> None:
     """A broken WARC file is read to its end; one of ours brings back what it holds."""
     headers = {"content-type": case[:40].decode("latin-1"), "x-a": case[:300].decode("latin-1")}
@@ -235,6 +202,5 @@ PARSERS: Mapping[str, Target] = {
     "rules": read_url_rules,
     "words": read_words,
     "entries": read_entries_alone,
-    "names": read_names,
     "warc": read_warc,
 }

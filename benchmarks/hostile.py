@@ -21,7 +21,7 @@ import brotli  # type: ignore[import-untyped]  # it has no types
 from scrapy.http import Request, Response
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.downloading import DecodingMiddleware
+from focused.scrapy_addon.download_handler import DecodingMiddleware
 from focused.scrapy_addon.outcomes import TooLargeError
 from focused.web.page import Fetched, Page
 from focused.web.parse import parse_page

@@ -24,9 +24,10 @@ from focused.errors import ConfigurationError, FocusedError, visible
 from focused.policies import policy_named
 from focused.scrapy_addon.checked_settings import check_settings, guide_maker
 from focused.scrapy_addon.connections import ConnectionsMiddleware
-from focused.scrapy_addon.downloading import BoundedDownloadHandler, DecodingMiddleware
+from focused.scrapy_addon.download_handler import DecodingMiddleware, FocusedDownloadHandler
+from focused.scrapy_addon.downloader import SettlingDownloader
 from focused.scrapy_addon.guide import guide_for
-from focused.scrapy_addon.name_servers import servers_of
+from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.progress import ProgressExtension
 from focused.scrapy_addon.quiet_log import be_quiet
@@ -37,7 +38,6 @@ from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.session import Session, a_crawl_is_open, attach
 from focused.scrapy_addon.settling import SettlingMiddleware
-from focused.scrapy_addon.settling_downloader import SettlingDownloader
 from focused.scrapy_addon.state_folder import check_state
 from focused.scrapy_addon.topic_settings import topic_of
 from focused.topic import Topic, on_a_recorded_web
@@ -106,7 +106,7 @@ class FocusedAddon:
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
         try:
             check_settings(settings, DEFAULTS)
-            servers_of(settings["FOCUSED_DNS_SERVERS"] or "")
+            parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
             install_replay(settings)
             with _interruptible():
                 topic = self._attach_session(settings)
@@ -225,7 +225,7 @@ def _bound_handlers(settings: Settings) -> None:
     """Put ours in the place of Scrapy's own handlers of http and https, of no others."""
     stock = settings["DOWNLOAD_HANDLERS_BASE"]
     chosen = settings.getdict("DOWNLOAD_HANDLERS")
-    ours = {scheme: BoundedDownloadHandler for scheme in ("http", "https") if scheme in stock}
+    ours = {scheme: FocusedDownloadHandler for scheme in ("http", "https") if scheme in stock}
     settings.set("DOWNLOAD_HANDLERS", {**ours, **chosen}, priority="addon")
 
 

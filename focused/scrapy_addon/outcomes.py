@@ -25,7 +25,13 @@ from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
 from focused.crawl.failures import RULES
-from focused.scrapy_addon.names import PrivateAddressError, is_missing, looked_up_by_us
+from focused.scrapy_addon.name_resolver import (
+    MISSING,
+    NoSuchHostError,
+    PrivateAddressError,
+    UnansweredNameError,
+    system_lookup,
+)
 from focused.web.page import Exchange, Failed, FailureKind, Fetched, Outcome
 from focused.web.response import outcome_of
 from focused.web.robots_tags import HEADER_SEPARATOR
@@ -179,14 +185,18 @@ async def outcome_of_exception(request: Request, exception: BaseException) -> Fa
 
 
 async def _no_such_host(request: Request, exception: BaseException) -> bool:
-    known = looked_up_by_us(_behind(exception))
-    if known is not None:
-        return known
+    for error in _behind(exception):
+        if isinstance(error, NoSuchHostError):
+            return True
+        if isinstance(error, UnansweredNameError | PrivateAddressError):
+            return False
     if request.meta.get(LOOKED_UP):
         return False
     # Where a proxy looks names up, the one that failed may be the proxy's own.
     name = urlsplit(request.url).hostname
-    return bool(name) and not request.meta.get("proxy") and await is_missing(str(name))
+    if not name or request.meta.get("proxy"):
+        return False
+    return await system_lookup(name) == MISSING
 
 
 def kind_of_exception(exception: BaseException) -> FailureKind:

@@ -19,7 +19,7 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import sleep
 
 from focused.crawl.visits import Visit
-from focused.scrapy_addon.names import PrivateAddressError
+from focused.scrapy_addon.name_resolver import PrivateAddressError
 from focused.scrapy_addon.outcomes import (
     SENT_AT,
     TurnMissed,

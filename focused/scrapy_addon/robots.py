@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import sleep
 from focused.crawl import Purpose
 from focused.crawl.robots_gate import MAX_REDIRECTS
 from focused.crawl.visits import LOOK_AGAIN_S
-from focused.scrapy_addon.names import PrivateAddressError
+from focused.scrapy_addon.name_resolver import PrivateAddressError
 from focused.scrapy_addon.outcomes import (
     RobotsDenied,
     TurnMissed,

@@ -21,6 +21,7 @@ from focused.errors import ConfigurationError, visible
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
 from focused.scrapy_addon.crawl_clock import CrawlClock
+from focused.scrapy_addon.http_client import HttpClient
 from focused.scrapy_addon.model_watch import ModelWatch
 from focused.scrapy_addon.page_turns import PageTurns
 from focused.scrapy_addon.profile import Profile
@@ -79,6 +80,7 @@ class Session:
         self.trouble = ""  # why the crawl did not end in order; fit for the terminal
         self.waiting = Waiting()
         self.profile = Profile()
+        self.http_client: HttpClient | None = None  # made for the first request
         self._turns = PageTurns(lambda: self.crawl.reader())
         self._readers = ReadingWorkers(
             readers,

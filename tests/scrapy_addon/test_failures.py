@@ -21,7 +21,11 @@ from scrapy.exceptions import (
 from scrapy.http import Request
 
 from focused.crawl.failures import RULES, HostEffect
-from focused.scrapy_addon.names import NoSuchHostError, PrivateAddressError, UnansweredNameError
+from focused.scrapy_addon.name_resolver import (
+    NoSuchHostError,
+    PrivateAddressError,
+    UnansweredNameError,
+)
 from focused.scrapy_addon.outcomes import (
     LOOKED_UP,
     RobotsDenied,

@@ -11,8 +11,7 @@ from scrapy.exceptions import CannotResolveHostError
 from scrapy.http import Request, Response
 from twisted.internet.error import DNSLookupError
 
-from focused.scrapy_addon import names
-from focused.scrapy_addon.names import NoSuchHostError
+from focused.scrapy_addon.name_resolver import NoSuchHostError
 from focused.scrapy_addon.outcomes import SENT_AT, outcome_of_exception, outcome_of_response
 from focused.web.page import FailureKind, Outcome
 
@@ -57,13 +56,13 @@ def failure(error: BaseException, **meta: object) -> FailureKind:
 def looked_up(error: Exception | None):
     """A system's resolver that says so."""
 
-    def gethostbyname(name: str) -> str:
+    def getaddrinfo(name: str, *_: object, **__: object) -> list[object]:
         assert name == "a.test"
         if error is not None:
             raise error
-        return "192.0.2.1"
+        return [(0, 0, 0, "", ("192.0.2.1", 0))]
 
-    return gethostbyname
+    return getaddrinfo
 
 
 @pytest.fixture
@@ -89,22 +88,22 @@ def test_a_failed_look_up_is_told_apart_by_what_the_system_says(
     said: Exception | None,
     kind: FailureKind,
 ) -> None:
-    monkeypatch.setattr(names.socket, "gethostbyname", looked_up(said))
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up(said))
     assert failure(unresolved) is kind
 
 
 def test_behind_a_proxy_nothing_is_looked_up(
     monkeypatch: pytest.MonkeyPatch, unresolved: CannotResolveHostError
 ) -> None:
-    def unexpected(name: str) -> str:
+    def unexpected(name: str, *_: object, **__: object) -> None:
         raise AssertionError(name)
 
-    monkeypatch.setattr(names.socket, "gethostbyname", unexpected)
+    monkeypatch.setattr(socket, "getaddrinfo", unexpected)
     assert failure(unresolved, proxy="http://proxy.test:3128") is FailureKind.DNS
 
 
 def test_a_replayed_web_knows_which_hosts_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names.socket, "gethostbyname", lambda name: pytest.fail("asked the system"))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: pytest.fail("asked the system"))
     error = CannotResolveHostError("no such host")
     error.__cause__ = NoSuchHostError("no such host")
     assert isinstance(error.__cause__, DNSLookupError)

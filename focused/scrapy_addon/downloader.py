@@ -1,8 +1,7 @@
-"""The downloader: the straight way where it leads, all of Scrapy's middlewares elsewhere.
+"""The downloader: direct fetches where they are possible, Scrapy's middlewares elsewhere.
 
-What fails in a middleware's ``process_response`` is told to no middleware's
-``process_exception``: the downloader tells the settling, or the link's host
-would be leased for ever.
+Scrapy tells no middleware's ``process_exception`` what fails in another's ``process_response``;
+this downloader tells the settling middleware, or the link's host would be leased for ever.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.core.downloader import Downloader
 from scrapy.http import Request
-from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
 from focused.crawl import Purpose
+from focused.scrapy_addon.direct_fetch import DirectFetch, can_fetch_directly
 from focused.scrapy_addon.outcomes import outcome_of_response
 from focused.scrapy_addon.relevance import (
     CallbackPages,
@@ -28,7 +27,6 @@ from focused.scrapy_addon.relevance import (
 from focused.scrapy_addon.scheduler import PURPOSE, is_leased
 from focused.scrapy_addon.session import session_of
 from focused.scrapy_addon.settling import LEFT_OUT, RELEVANCE, SETTLED, SettlingMiddleware
-from focused.scrapy_addon.straight_way import StraightWay, straight_way_for
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -44,7 +42,7 @@ class SettlingDownloader(Downloader):
         self._session = session_of(crawler)
         self._settling = SettlingMiddleware.from_crawler(crawler)
         self._looked = False
-        self._straight: StraightWay | None = None
+        self._direct: DirectFetch | None = None
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
         """Download through all middlewares, as Scrapy's own does, in one task instead of three."""
@@ -54,11 +52,7 @@ class SettlingDownloader(Downloader):
         pages = pages_of_running_callback()
         if pages is not None and not is_leased(request, self._session.crawl):
             told = self._judged(request, told, pages)
-        fetched: Deferred[Any]
-        if is_asyncio_available():
-            fetched = Deferred.fromFuture(asyncio.ensure_future(told))
-        else:
-            fetched = Deferred.fromCoroutine(told)
+        fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(told))
         return fetched.addBoth(self._ended, request)
 
     def _ended(self, result: Any, request: Request) -> Any:
@@ -90,9 +84,9 @@ class SettlingDownloader(Downloader):
 
     async def _told(self, request: Request) -> Response | Request:
         try:
-            straight = self._straight_way()
-            if straight is not None and straight.takes(request):
-                return await straight.fetch(request)
+            direct = self._direct_fetch()
+            if direct is not None and direct.accepts(request):
+                return await direct.fetch(request)
             came = await self.middleware.download_async(self._enqueue_request, request)
             if isinstance(came, Request):
                 self._settling.replaced(request)
@@ -103,11 +97,11 @@ class SettlingDownloader(Downloader):
                 raise
             return instead
 
-    def _straight_way(self) -> StraightWay | None:
-        if not self._looked:  # now that the spider is open: before, not all have spoken
+    def _direct_fetch(self) -> DirectFetch | None:
+        if not self._looked:  # now that the spider is open
             self._looked = True
-            self._straight = straight_way_for(self)
-        return self._straight
+            self._direct = DirectFetch(self) if can_fetch_directly(self) else None
+        return self._direct
 
     async def _enqueue_request(self, request: Request) -> Response:
         """Where nothing is to be waited for, as nearly always, download without Scrapy's queue."""

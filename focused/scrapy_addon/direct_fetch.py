@@ -1,0 +1,268 @@
+"""Fetches pages past Scrapy's middlewares, which cost more than all the rest of a small page.
+
+For fetches of the frontier, where no middleware, signal handler, setting or spider of somebody's
+own has a part in downloads. What the add-on's middlewares guarantee holds here too: the crawl
+checked robots.txt and the host's turn as it leased the link; the address is checked, and nothing
+else is connected to; heads, bodies and times are bounded. Whatever would have to wait goes
+through the middlewares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from pydispatch.dispatcher import (  # type: ignore[import-untyped]  # what Scrapy's signals are
+    getAllReceivers,
+    liveReceivers,
+)
+from scrapy import Request, signals
+from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
+from scrapy.downloadermiddlewares.downloadtimeout import DownloadTimeoutMiddleware
+from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
+from scrapy.extensions.corestats import CoreStats
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+
+from focused.crawl import Purpose
+from focused.scrapy_addon.connections import ConnectionsMiddleware
+from focused.scrapy_addon.download_handler import (
+    DecodingMiddleware,
+    FocusedDownloadHandler,
+    client_of,
+)
+from focused.scrapy_addon.http_client import Answer
+from focused.scrapy_addon.outcomes import (
+    CHECKED_ADDRESS,
+    EXCHANGE,
+    LOOKED_UP,
+    SENT_AT,
+    TurnMissed,
+    joined_headers,
+    outcome_of_response,
+    with_exchange,
+)
+from focused.scrapy_addon.politeness import PolitenessMiddleware
+from focused.scrapy_addon.quiet_log import QuietLogFormatter
+from focused.scrapy_addon.robots import RobotsMiddleware
+from focused.scrapy_addon.robots_request import counts_robots, robots_request
+from focused.scrapy_addon.scheduler import HANDLED, LEASE, PURPOSE, STRAIGHT, is_leased
+from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.settling import LEFT_OUT, SETTLED, SettlingMiddleware
+from focused.web.page import Exchange, Outcome
+from focused.web.response import outcome_of
+from focused.web.robots_file import MAX_ROBOTS_BYTES
+from focused.web.warc import http_head
+
+if TYPE_CHECKING:
+    from scrapy.core.downloader import Downloader
+    from scrapy.crawler import Crawler
+
+    from focused.crawl import Settled
+
+_OURS = frozenset(
+    (
+        ConnectionsMiddleware,
+        DecodingMiddleware,
+        PolitenessMiddleware,
+        RobotsMiddleware,
+        SettlingMiddleware,
+    )
+)
+_WITHOUT_EFFECT = frozenset(
+    (
+        DefaultHeadersMiddleware,
+        DownloadTimeoutMiddleware,
+        HttpAuthMiddleware,
+        HttpProxyMiddleware,
+    )
+)
+_SIGNALS = (
+    signals.request_reached_downloader,
+    signals.request_left_downloader,
+    signals.response_downloaded,
+    signals.headers_received,
+    signals.bytes_received,
+)
+_SETTINGS = (
+    "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
+    "DOWNLOAD_BIND_ADDRESS",
+    "DOWNLOAD_SLOTS",
+    "DOWNLOAD_WARNSIZE",
+    "HTTPAUTH_PASS",
+    "HTTPAUTH_USER",
+)
+_ATTRIBUTES = ("download_maxsize", "download_timeout", "http_user", "http_pass")
+
+
+def can_fetch_directly(downloader: Downloader) -> bool:
+    """Whether nobody but the add-on has a part in the running crawl's downloads.
+
+    To be asked when the spider is open: before, not all signal handlers are connected. The
+    spider's class must tell which pages it ``wants``.
+    """
+    crawler, spider = downloader.crawler, downloader.crawler.spider
+    session, settings = session_of(crawler), crawler.settings
+    middlewares = downloader.middleware.middlewares
+    # A private name of Scrapy's, kept in this one line.
+    handlers = [downloader.handlers._get_handler(scheme) for scheme in ("http", "https")]
+    return bool(
+        session.follow_links
+        and not session.replayed
+        and "wants" in vars(type(spider))
+        and isinstance(crawler.logformatter, QuietLogFormatter)
+        and all(type(handler) is FocusedDownloadHandler for handler in handlers)
+        and {type(each) for each in middlewares} - _WITHOUT_EFFECT == _OURS
+        and not any(_has_proxies(each) for each in middlewares)
+        and not any(map(settings.get, _SETTINGS))
+        and settings.getfloat("DOWNLOAD_TIMEOUT") > 0
+        and not any(hasattr(spider, name) for name in _ATTRIBUTES)
+        and not any(_listeners(crawler, signal) for signal in _SIGNALS)
+    )
+
+
+class DirectFetch:
+    """Fetches and settles pages for one running crawl."""
+
+    def __init__(self, downloader: Downloader) -> None:
+        self._crawler = downloader.crawler
+        self._session = session_of(self._crawler)
+        self._client = client_of(self._crawler)
+        of_type = {type(each): each for each in downloader.middleware.middlewares}
+        self._connections: ConnectionsMiddleware = of_type[ConnectionsMiddleware]
+        self._decoding: DecodingMiddleware = of_type[DecodingMiddleware]
+        settings = self._crawler.settings
+        self._keeps_exchanges = self._session.topic.output.warc != "off"
+        self._max_bytes = settings.getint("DOWNLOAD_MAXSIZE")
+        self._timeout_s = settings.getfloat("DOWNLOAD_TIMEOUT")
+        setters = (of_type.get(DefaultHeadersMiddleware), self._decoding)
+        self._setters = [each for each in setters if each is not None]
+        self._headers = self._headers_of(Request("http://example.org/"))
+        self._robots_headers = self._headers_of(robots_request("http://example.org/robots.txt", {}))
+        self._has_listeners = bool(_listeners(self._crawler, signals.response_received))
+        self._wants: Callable[[Settled], bool] = vars(type(self._crawler.spider))["wants"]
+
+    def _headers_of(self, request: Request) -> list[tuple[str, str]]:
+        """The headers of each such request: what the middlewares put into it."""
+        for middleware in self._setters:
+            middleware.process_request(request)
+        request.headers["User-Agent"] = self._session.topic.politeness.user_agent
+        return list(request.headers.to_tuple_list())
+
+    def accepts(self, request: Request) -> bool:
+        """Whether the request may be fetched here; it is to be fetched at once then.
+
+        Raises what is wrong with its host.
+        """
+        url, meta = request.url, request.meta
+        if STRAIGHT not in meta or not url.isascii() or "[" in url or "@" in url:
+            return False
+        if not is_leased(request, self._session.crawl):
+            return False
+        host = url.split("/", 3)[2].partition(":")[0]
+        meta[CHECKED_ADDRESS] = address = self._connections.known_address(host)
+        return address is not None
+
+    async def fetch(self, request: Request) -> Response | Request:
+        """Return the response, where the spider wants it; else the request, settled by then."""
+        try:
+            answer = await self._send(request)
+        except Exception as error:
+            await self._connections.process_exception(request, error)
+            raise
+        outcome, response = self._outcome(request, answer)
+        settled = await self._session.take_in(request.meta[LEASE], outcome)
+        if settled is None or settled.page is None or settled.duplicate_of is not None:
+            request.meta[HANDLED] = True
+            return request
+        if not self._has_listeners and not self._wants(settled):
+            self._crawler.stats.inc_value("response_received_count")
+            request.meta[HANDLED] = True
+            return request
+        return self._pass_on(request, settled, response or _response(request, answer))
+
+    async def _send(self, request: Request) -> Answer:
+        """Return what the host answers; raises what Scrapy's download handlers raise."""
+        session, meta, url = self._session, request.meta, request.url
+        address = meta[CHECKED_ADDRESS]
+        if not session.crawl.may_leave(meta[LEASE], url, address, session.now()):
+            raise TurnMissed(f"{address} is not to be asked yet")
+        meta[LOOKED_UP] = True
+        meta[SENT_AT] = session.now()
+        is_robots = meta[PURPOSE] is Purpose.ROBOTS
+        headers = self._robots_headers if is_robots else self._headers
+        answer = await self._client.fetch(
+            url,
+            headers,
+            address=address,
+            timeout_s=self._timeout_s,
+            max_bytes=MAX_ROBOTS_BYTES if is_robots else self._max_bytes,
+            cut=is_robots,
+        )
+        if self._keeps_exchanges:
+            _, _, netloc, path = url.split("/", 3)
+            sent = http_head(f"GET /{path} HTTP/1.1", [("Host", netloc), *headers])
+            truncated = "length" if answer.is_cut else ""
+            meta[EXCHANGE] = Exchange(sent, answer.head, answer.body, truncated)
+        return answer
+
+    def _outcome(self, request: Request, answer: Answer) -> tuple[Outcome, Response | None]:
+        """The outcome, and the response where the body had to be decoded."""
+        now, meta = self._session.now(), request.meta
+        if answer.is_cut or b"content-encoding" in answer.headers:
+            response = self._decoding.unpacked(request, _response(request, answer))
+            return outcome_of_response(request, response, now), response
+        elapsed_s = max(0.0, now - meta[SENT_AT])
+        headers = joined_headers(answer.headers)
+        outcome = outcome_of(answer.status, headers, request.url, answer.body, elapsed_s, now)
+        return replace(with_exchange(request, outcome), address=meta[CHECKED_ADDRESS]), None
+
+    def _pass_on(
+        self, request: Request, settled: Settled, response: Response
+    ) -> Response | Request:
+        """Hand a page to the spider, or to those who listen for responses."""
+        meta = request.meta
+        meta[SETTLED], meta[LEFT_OUT] = settled, settled.left_out
+        if self._wants(settled):
+            return response
+        response.request = request
+        self._crawler.signals.send_catch_log(
+            signals.response_received,
+            response=response,
+            request=request,
+            spider=self._crawler.spider,
+        )
+        meta[HANDLED] = True
+        return request
+
+
+def _listeners(crawler: Crawler, signal: object) -> list[Any]:
+    """Who hears a signal, but for Scrapy's count of responses and the add-on's robots.txt."""
+    count = CoreStats.response_received
+    return [
+        each
+        for each in liveReceivers(getAllReceivers(crawler, signal))
+        if each is not counts_robots and getattr(each, "__func__", None) is not count
+    ]
+
+
+def _has_proxies(middleware: Any) -> bool:
+    return isinstance(middleware, HttpProxyMiddleware) and bool(middleware.proxies)
+
+
+def _response(request: Request, answer: Answer) -> Response:
+    """The answer as Scrapy's own handler would have made it."""
+    headers = Headers(answer.headers)
+    made = responsetypes.from_args(headers=headers, url=request.url, body=answer.body)
+    return made(
+        url=request.url,
+        status=answer.status,
+        headers=headers,
+        body=answer.body,
+        flags=["download_stopped"] if answer.is_cut else None,
+        ip_address=ip_address(request.meta[CHECKED_ADDRESS]),
+        protocol="HTTP/1.1",
+    )

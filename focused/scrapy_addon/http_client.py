@@ -1,0 +1,392 @@
+"""One HTTP client for a crawl: every request leaves for the one address that was checked.
+
+A thin layer over an ``aiohttp.ClientSession``. It connects to no other address than the one it is
+given, whatever name servers say meanwhile (DNS rebinding), never repeats a request by itself,
+bounds the head of a response, and keeps idle connections within the limits that
+``docs/politeness.md`` promises. What goes wrong is raised as Scrapy's exceptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import select
+import socket
+import ssl
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
+from scrapy.core.downloader.handlers._aiohttp import _ClientResponse
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+from yarl import URL
+
+from focused.scrapy_addon.outcomes import TooLargeError
+
+if TYPE_CHECKING:
+    from aiohttp.connector import Connection
+
+MAX_HEAD_BYTES = 262_144
+"""Status lines and headers of one response, interim responses included; as much as Chrome takes."""
+
+MAX_LINE_BYTES = 16_384
+"""A status line, or one header."""
+
+MAX_IDLE = 1_000
+"""Idle connections of a crawl, where the process may open as many files."""
+
+MAX_IDLE_S = 60.0
+"""How long a connection may idle; most servers have closed theirs by then."""
+
+_OTHER_FILES = 128  # that the rest of the process opens
+_AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+
+_address: ContextVar[str | None] = ContextVar("focused_address", default=None)
+
+
+@dataclass(slots=True)
+class Answer:
+    """A response as it came: header names in lower case, values in their order.
+
+    ``head`` has the status line and the headers as they were sent.
+    """
+
+    status: int
+    head: bytes
+    headers: dict[bytes, list[bytes]]
+    body: bytes
+    is_cut: bool = False
+    """Whether the body is longer than what was read of it."""
+
+
+class TrackedResponse(_ClientResponse):
+    """A response that remembers its connection, which aiohttp releases with the last byte."""
+
+    transport: asyncio.Transport | None = None
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        """See aiohttp."""
+        self.transport = connection.transport
+        return await super().start(connection)
+
+
+class HttpClient:
+    """Sends requests for one crawl, in a running asyncio loop."""
+
+    def __init__(
+        self,
+        ssl_context: ssl.SSLContext,
+        *,
+        one_per_address: bool,
+        max_concurrent: int,
+        local_address: tuple[str, int] | None = None,
+    ) -> None:
+        """Close idle connections of other hosts at an address where ``one_per_address``."""
+        self._ssl = ssl_context
+        self._idle = IdleConnections(max_idle(max_concurrent), one_per_address=one_per_address)
+        self._session = aiohttp.ClientSession(
+            connector=_Connector(
+                resolver=_CheckedAddress(),
+                use_dns_cache=False,
+                happy_eyeballs_delay=None,
+                keepalive_timeout=MAX_IDLE_S,
+                limit=0,  # the crawl decides how many requests are under way
+                local_addr=local_address,
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
+            max_headers=MAX_HEAD_BYTES // 4,  # the bytes are bounded
+            response_class=TrackedResponse,
+            skip_auto_headers=_AUTO_HEADERS,
+        )
+        # aiohttp repeats a GET over a new connection when a kept one breaks: a host in trouble
+        # would be asked again without any delay. A private name of aiohttp's, in this one line.
+        self._session._retry_connection = False
+
+    @asynccontextmanager
+    async def open(
+        self,
+        method: str,
+        url: str,
+        headers: Any,
+        *,
+        address: str | None,
+        timeout_s: float,
+        body: bytes | None = None,
+        proxy: str | None = None,
+    ) -> AsyncIterator[TrackedResponse]:
+        """Send a request to ``address``; yield the response when its head has come.
+
+        Without an address the URL's host must be one itself, or there must be a ``proxy``.
+        ``timeout_s`` counts from here to the last byte of the body. Raises Scrapy's
+        exceptions for failed downloads, and TooLargeError.
+        """
+        target = URL(url, encoded=True)
+        host = target.raw_host or ""
+        tracks = address is not None and proxy is None
+        if tracks and self._idle.prepare(host, str(address)):
+            await asyncio.sleep(0)  # what was closed there is closed before we connect
+        token = _address.set(address)
+        try:
+            with _scrapy_errors(url, timeout_s):
+                async with self._session.request(
+                    method,
+                    target,
+                    data=body,
+                    headers=headers,
+                    timeout=aiohttp.ClientTimeout(total=timeout_s or None),
+                    ssl=self._ssl,
+                    allow_redirects=False,
+                    proxy=proxy,
+                ) as response:
+                    assert isinstance(response, TrackedResponse)
+                    yield response
+        finally:
+            _address.reset(token)
+        if tracks and response.transport is not None:
+            self._idle.add(host, str(address), response.transport)
+
+    async def fetch(
+        self,
+        url: str,
+        headers: Sequence[tuple[str, str]],
+        *,
+        address: str,
+        timeout_s: float,
+        max_bytes: int,
+        cut: bool = False,
+    ) -> Answer:
+        """GET a URL; a body of more than ``max_bytes`` (0: no limit) fails, or is cut there.
+
+        Raises what :meth:`open` raises, and ResponseDataLossError.
+        """
+        pieces: list[bytes] = []
+        length, is_cut = 0, False
+        opened = self.open("GET", url, headers, address=address, timeout_s=timeout_s)
+        async with opened as response:
+            announced = response.content_length
+            if announced and 0 < max_bytes < announced and not cut:
+                raise DownloadCancelledError(f"{url} has {announced} bytes, above {max_bytes}")
+            async for piece in response.content.iter_any():
+                pieces.append(piece)
+                length += len(piece)
+                if 0 < max_bytes < length:
+                    if not cut:
+                        raise DownloadCancelledError(f"{url} has more than {max_bytes} bytes")
+                    is_cut = True
+                    response.close()
+                    break
+        raw: dict[bytes, list[bytes]] = {}
+        for name, value in response.raw_headers:
+            raw.setdefault(name.lower(), []).append(value)
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return Answer(response.status, _head_of(response), raw, body, is_cut)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+
+def _head_of(response: TrackedResponse) -> bytes:
+    version = "1.1" if response.version is None else "{}.{}".format(*response.version)
+    lines = [f"HTTP/{version} {response.status} {response.reason}".encode("latin-1", "replace")]
+    lines += [name + b": " + value for name, value in response.raw_headers]
+    return b"\r\n".join([*lines, b"", b""])
+
+
+@contextmanager
+def _scrapy_errors(url: str, timeout_s: float) -> Iterator[None]:
+    """Raise aiohttp's exceptions as those that Scrapy's download handlers raise."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise DownloadTimeoutError(
+            f"Getting {url} took longer than {timeout_s} seconds."
+        ) from error
+    except (aiohttp.ClientError, HttpProcessingError) as error:
+        raise _kind_of(error)(str(error) or repr(error)) from error
+
+
+def _kind_of(error: Exception) -> type[Exception]:
+    if isinstance(error, aiohttp.InvalidURL):
+        return UnsupportedURLSchemeError
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return ResponseDataLossError
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return CannotResolveHostError
+    if isinstance(error, aiohttp.ClientConnectorError) and not _was_connected(error):
+        return DownloadConnectionRefusedError
+    return DownloadFailedError
+
+
+def _was_connected(error: aiohttp.ClientConnectorError) -> bool:
+    """Whether the connection broke in its TLS handshake."""
+    return isinstance(error.os_error, ConnectionResetError | ConnectionAbortedError)
+
+
+class _CheckedAddress(AbstractResolver):
+    """Resolves every host to the address of the request at hand, a proxy's by the system."""
+
+    def __init__(self) -> None:
+        self._system = aiohttp.ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """See aiohttp."""
+        address = _address.get()
+        if address is None:
+            return await self._system.resolve(host, port, family)
+        kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=kind,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+        ]
+
+    async def close(self) -> None:
+        """See aiohttp."""
+        await self._system.close()
+
+
+class _BoundedHead(ResponseHandler):
+    """aiohttp's protocol, which gives up a response whose head is too long."""
+
+    _head_bytes = 0
+    _in_head = False
+
+    def set_response_params(self, **params: Any) -> None:
+        """See aiohttp: a request is about to be sent."""
+        self._head_bytes, self._in_head = 0, True
+        super().set_response_params(**params)
+
+    def feed_data(self, data: Any, size: int = 0) -> None:
+        """See aiohttp: a head was parsed."""
+        if data[0].code >= 200:
+            self._in_head = False
+        super().feed_data(data, size)
+
+    def data_received(self, data: bytes) -> None:
+        """See aiohttp."""
+        super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._in_head = False
+                self.set_exception(TooLargeError(f"more than {MAX_HEAD_BYTES} bytes of headers"))
+                if self.transport is not None:
+                    self.transport.abort()
+
+
+class _Connector(aiohttp.TCPConnector):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # A private name of aiohttp's, in this one line: nothing public sets the protocol.
+        self._factory = partial(_BoundedHead, loop=self._loop)  # type: ignore[assignment]  # narrower
+
+
+@dataclass(slots=True)
+class _Idle:
+    host: str
+    address: str
+
+
+@dataclass(slots=True)
+class IdleConnections:
+    """Which connections idle, to which host, at which address; the longest idle first."""
+
+    max_idle: int
+    one_per_address: bool = False
+    _idle: dict[asyncio.Transport, _Idle] = field(default_factory=dict)
+    _by_host: dict[str, set[asyncio.Transport]] = field(default_factory=lambda: defaultdict(set))
+    _by_address: dict[str, set[asyncio.Transport]] = field(default_factory=lambda: defaultdict(set))
+
+    def __len__(self) -> int:
+        return len(self._idle)
+
+    def prepare(self, host: str, address: str) -> bool:
+        """Make way for a request to ``host`` at ``address``; return whether any was closed.
+
+        Closes connections that lead the host's requests elsewhere, those of other hosts at the
+        address, and any that the server has ended: a request over it would be lost.
+        """
+        closed = False
+        for transport in list(self._by_host.get(host, ())):
+            elsewhere = self._idle[transport].address != address
+            self._remove(transport)
+            if elsewhere or _has_ended(transport):
+                transport.close()
+                closed = True
+        if self.one_per_address:
+            for transport in list(self._by_address.get(address, ())):
+                self._remove(transport)
+                transport.close()
+                closed = True
+        return closed
+
+    def add(self, host: str, address: str, transport: asyncio.Transport) -> None:
+        """Note that a response has ended; its connection idles unless it is closed."""
+        if transport.is_closing():
+            return
+        if transport in self._idle:
+            self._remove(transport)
+        self._idle[transport] = _Idle(host, address)
+        self._by_host[host].add(transport)
+        self._by_address[address].add(transport)
+        while len(self._idle) > self.max_idle:
+            oldest = next(iter(self._idle))
+            self._remove(oldest)
+            oldest.close()
+
+    def _remove(self, transport: asyncio.Transport) -> None:
+        idle = self._idle.pop(transport)
+        for index, key in ((self._by_host, idle.host), (self._by_address, idle.address)):
+            index[key].discard(transport)
+            if not index[key]:
+                del index[key]
+
+
+def max_idle(concurrent: int) -> int:
+    """Return how many connections may idle beside those in use: half of the files left."""
+    may_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if may_open == resource.RLIM_INFINITY:
+        return MAX_IDLE
+    return max(0, min(MAX_IDLE, (may_open - concurrent - _OTHER_FILES) // 2))
+
+
+def _has_ended(transport: asyncio.Transport) -> bool:
+    """Whether the server closed, or sent what nobody asked for, since the loop last looked.
+
+    Over TLS it cannot be told: what came may be a ticket for the next session.
+    """
+    if transport.is_closing() or transport.get_extra_info("ssl_object") is not None:
+        return transport.is_closing()
+    sock = transport.get_extra_info("socket")
+    if sock is None or sock.fileno() < 0:
+        return True
+    poll = select.poll()
+    poll.register(sock.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

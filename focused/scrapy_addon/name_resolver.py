@@ -1,0 +1,289 @@
+"""Resolves host names to addresses with c-ares, and caches what name servers answered.
+
+Names without a dot and those of multicast DNS (RFC 6762) are resolved by the operating system;
+so are all names where no name server is configured. c-ares reads the hosts file itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+import ada_url
+import aiodns
+import pycares
+from cachetools import TLRUCache
+from scrapy.exceptions import IgnoreRequest
+from twisted.internet.error import DNSLookupError
+
+from focused.errors import ConfigurationError
+from focused.web.addresses import Address, is_loopback_name, is_public, literal, spelled_alike
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+TRIES = 5
+"""As Mercator has it (Heydon and Najork 1999); c-ares doubles its waits."""
+
+MIN_TTL_S = 10.0
+"""An answer is kept at least so long: a crawl asks for a host's next page within seconds."""
+MAX_TTL_S = 86_400.0
+MISSING_TTL_S = 30.0
+"""For a name that does not exist: name servers err, and c-ares does not report the SOA's time."""
+UNANSWERED_TTL_S = 10.0
+"""Far below the five minutes of RFC 2308 section 7; hosts back off by themselves."""
+SYSTEM_TTL_S = 300.0
+"""getaddrinfo(3) reports no time to live."""
+
+_PORT = 53
+_SERVER = re.compile(
+    r"\[([^\[\]]+)\](?::([0-9]{1,5}))?"  # [::1] or [::1]:53
+    r"|([^:\[\]]+)(?::([0-9]{1,5}))?"  # 9.9.9.9 or 9.9.9.9:53
+    r"|[^\[\]]+"  # ::1
+)
+_NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*")
+_MISSING_CODES = frozenset(
+    {
+        aiodns.error.ARES_ENOTFOUND,
+        aiodns.error.ARES_ENODATA,
+        aiodns.error.ARES_EBADNAME,
+    }
+)
+# No such name, or none with an address that Scrapy would ask for; not all systems have both.
+_MISSING_ERRNOS = frozenset(
+    getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)
+)
+
+logger = logging.getLogger(__name__)
+
+
+class NoSuchHostError(DNSLookupError):
+    """The name does not exist, or has no address."""
+
+
+class UnansweredNameError(DNSLookupError):
+    """No name server could answer."""
+
+
+class PrivateAddressError(IgnoreRequest):
+    """The host is no public server, and the topic allows no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameAnswer:
+    """The addresses of a name, IPv4 first; ``error`` where there are none."""
+
+    addresses: tuple[str, ...] = ()
+    ttl_s: float = 0.0
+    error: type[DNSLookupError] | None = None
+
+
+MISSING = NameAnswer(ttl_s=MISSING_TTL_S, error=NoSuchHostError)
+UNANSWERED = NameAnswer(ttl_s=UNANSWERED_TTL_S, error=UnansweredNameError)
+_LOOPBACK = NameAnswer(("127.0.0.1", "::1"), float("inf"))
+
+Lookup = Callable[[str], Awaitable[NameAnswer]]
+
+
+class NameResolver:
+    """Resolves each name once for all who wait, and caches the answer for its time to live."""
+
+    def __init__(self, lookup: Lookup, max_names: int, now: Callable[[], float]) -> None:
+        """Cache ``max_names`` names, 0 for none; ``now`` in seconds, any origin."""
+        self._lookup = lookup
+        self._pending: dict[str, asyncio.Task[NameAnswer]] = {}
+        self._cache: TLRUCache[str, NameAnswer] | None = None
+        if max_names:
+            self._cache = TLRUCache(max_names, _expires_at, timer=now)
+
+    def cached(self, host: str) -> NameAnswer | None:
+        """Return what is known of a URL's host (without port); None where it must be looked up."""
+        name = normalize_host(host)
+        address = literal(name)
+        if address is not None:
+            return NameAnswer((str(address),), float("inf"))
+        if is_loopback_name(name):
+            return _LOOPBACK
+        return None if self._cache is None else self._cache.get(name)
+
+    async def resolve(self, host: str) -> NameAnswer:
+        """Return the same, looked up where it is not known; never raises."""
+        answer = self.cached(host)
+        if answer is not None:
+            return answer
+        name = normalize_host(host)
+        if name not in self._pending:
+            self._pending[name] = asyncio.ensure_future(self._resolve(name))
+        # One who stops waiting takes the answer from nobody else.
+        return await asyncio.shield(self._pending[name])
+
+    def deprioritize(self, host: str, address: str) -> None:
+        """Try the host's other addresses before this one, to which no connection was possible."""
+        name = normalize_host(host)
+        answer = None if self._cache is None else self._cache.get(name)
+        if self._cache is None or answer is None:
+            return
+        last = sorted(answer.addresses, key=lambda each: spelled_alike(each) == address)
+        self._cache[name] = replace(answer, addresses=tuple(last))
+
+    async def _resolve(self, name: str) -> NameAnswer:
+        answer = UNANSWERED
+        try:
+            answer = await self._lookup(name)
+        except Exception:  # a bug, or a broken lookup of the user's: its callers get an answer
+            logger.exception("%s could not be looked up", name)
+        finally:
+            del self._pending[name]
+        if self._cache is not None:
+            self._cache[name] = answer
+        return answer
+
+
+def _expires_at(_: str, answer: NameAnswer, now: float) -> float:
+    return now + max(MIN_TTL_S, min(MAX_TTL_S, answer.ttl_s))
+
+
+def make_lookup(settings: BaseSettings) -> Lookup:
+    """Return the lookup that the settings ask for: name servers, or the operating system.
+
+    Raises ConfigurationError for what :func:`parse_servers` raises.
+    """
+    servers = parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
+    try:
+        return DnsLookup(servers, settings.getfloat("DNS_TIMEOUT"))
+    except pycares.AresError as error:
+        logger.warning(
+            "no name server is configured (%s): the operating system resolves names, in threads; "
+            "FOCUSED_DNS_SERVERS names others",
+            error,
+        )
+        return system_lookup
+
+
+class DnsLookup:
+    """Asks name servers for both kinds of address: five tries, TCP for long answers."""
+
+    def __init__(self, servers: Sequence[str] = (), timeout_s: float = 31.0) -> None:
+        """Ask ``servers`` (address:port), or the system's; all tries take ``timeout_s`` together.
+
+        Raises pycares.AresError where no server is configured.
+        """
+        # Without servers of ours c-ares reads resolv.conf, and must not make one up.
+        flags = 0 if servers else pycares.ARES_FLAG_NO_DFLT_SVR
+        self._resolver = aiodns.DNSResolver(
+            servers or None,
+            timeout=timeout_s / (2**TRIES - 1),
+            tries=TRIES,
+            flags=pycares.ARES_FLAG_NOSEARCH | flags,
+        )
+
+    async def __call__(self, name: str) -> NameAnswer:
+        """Return the name's addresses; never raises."""
+        if _is_local(name):
+            return await system_lookup(name)
+        if not _NAME.fullmatch(name):  # RFC 1035 section 2.3.4
+            return MISSING
+        try:
+            found = await self._resolver.getaddrinfo(name, type=socket.SOCK_STREAM)
+        except aiodns.error.DNSError as error:
+            return MISSING if error.args[0] in _MISSING_CODES else UNANSWERED
+        addresses = (_text(node.addr[0]) for node in found.nodes)
+        ttls = [*(node.ttl for node in found.nodes), *(alias.ttl for alias in found.cnames)]
+        return NameAnswer(_ipv4_first(addresses), min(ttls, default=0.0))
+
+
+async def system_lookup(name: str) -> NameAnswer:
+    """Return what getaddrinfo(3) says, in a thread; never raises."""
+    try:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        return MISSING if error.errno in _MISSING_ERRNOS else UNANSWERED
+    except (OSError, UnicodeError):
+        return UNANSWERED
+    return NameAnswer(_ipv4_first(str(address[0]) for *_, address in found), SYSTEM_TTL_S)
+
+
+def allowed_addresses(host: str, answer: NameAnswer, *, private: bool) -> tuple[str, ...]:
+    """Return the addresses of ``answer`` that may be connected to, each once.
+
+    Raises NoSuchHostError, UnansweredNameError, or PrivateAddressError when
+    all of them are private and ``private`` is False.
+    """
+    if answer.error is NoSuchHostError:
+        raise NoSuchHostError(f"no such host: {host}")
+    if answer.error is not None:
+        raise UnansweredNameError(f"no name server could tell the address of {host}")
+    allowed = _allowed(answer.addresses, private=private)
+    if not allowed:
+        raise PrivateAddressError(f"{host} is at {answer.addresses[0]}, a private address")
+    return allowed
+
+
+@lru_cache(maxsize=10_000)  # a host's next pages have the address of its last one
+def _allowed(addresses: tuple[str, ...], *, private: bool) -> tuple[str, ...]:
+    allowed = [each for each in addresses if private or is_public(_address(each))]
+    return tuple(dict.fromkeys(map(spelled_alike, allowed)))
+
+
+def normalize_host(host: str) -> str:
+    """Return a URL's host as it is looked up: lower case, punycode, without a last dot."""
+    name = host.lower().removesuffix(".")
+    if name.isascii():
+        return name
+    try:
+        return str(ada_url.URL(f"http://{name}/").hostname)
+    except ValueError:
+        return name
+
+
+def parse_servers(text: str) -> tuple[str, ...]:
+    """Parse ``FOCUSED_DNS_SERVERS``, as in ``"127.0.0.1:5353, [::1]:53, 9.9.9.9"``.
+
+    Raises ConfigurationError for anything but addresses, with a port or without.
+    """
+    return tuple(_server(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _server(text: str) -> str:
+    parts = _SERVER.fullmatch(text)
+    try:
+        if parts is None:
+            raise ValueError(text)
+        address = ip_address(parts[1] or parts[3] or text)
+        port = int(parts[2] or parts[4] or _PORT)
+        if not 0 < port < 65536:
+            raise ValueError(text)
+    except ValueError:
+        raise ConfigurationError(
+            f"FOCUSED_DNS_SERVERS: {text!r} is no name server; write its IP address, with the "
+            "port if it is not 53: 9.9.9.9, 127.0.0.1:5353 or [::1]:5353"
+        ) from None
+    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+
+
+def _is_local(name: str) -> bool:
+    """Whether no name server is to be asked: search domains and multicast DNS (RFC 6762)."""
+    return "." not in name or name.endswith(".local")
+
+
+def _ipv4_first(addresses: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(dict.fromkeys(addresses), key=lambda address: ":" in address))
+
+
+def _text(address: bytes | str) -> str:
+    return address.decode() if isinstance(address, bytes) else address
+
+
+def _address(text: str) -> Address:
+    found = literal(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no IP address")
+    return found

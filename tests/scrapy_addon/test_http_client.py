@@ -1,0 +1,377 @@
+"""The crawl's HTTP client, against servers on loopback that send exactly what a test says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError
+
+from focused.scrapy_addon.http_client import (
+    MAX_HEAD_BYTES,
+    MAX_IDLE,
+    Answer,
+    HttpClient,
+    IdleConnections,
+    max_idle,
+)
+from focused.scrapy_addon.outcomes import kind_of_exception
+from focused.web.page import FailureKind
+from tests.support.crawling import write_topic
+from tests.support.hostile_hosts import pages, serve_hosts
+from tests.support.name_server import at, serve_names
+from tests.support.recorded_web import html
+from tests.support.warm import start_warm
+
+OK = b"HTTP/1.1 200 OK\r\n"
+PLAIN = OK + b"Content-Type: text/html\r\nContent-Length: 6\r\n\r\nwhales"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n6\r\nwhales\r\n0\r\n\r\n"
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Server:
+    """A loopback server that answers each request with the next of ``answers`` (the last stays)."""
+
+    def __init__(self, *answers: bytes, closes: bool = False) -> None:
+        self._answers = list(answers)
+        self._closes = closes
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> Server:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for writer in self.writers:
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.writers.append(writer)
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+                answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+                writer.write(answer)
+                await writer.drain()
+                if self._closes:
+                    writer.close()
+
+
+Fetch = Callable[..., Awaitable[Answer]]
+
+
+def with_client(
+    server: Server, test: Callable[[HttpClient, Fetch], Awaitable[Any]], **options: Any
+) -> Any:
+    async def run() -> Any:
+        context = ssl.create_default_context()
+        client = HttpClient(context, **{"one_per_address": False, "max_concurrent": 8, **options})
+
+        async def fetch(host: str = "a.test", path: str = "/", **given: Any) -> Answer:
+            limits = {"address": "127.0.0.1", "timeout_s": 20.0, "max_bytes": 1_000_000, **given}
+            return await client.fetch(f"http://{host}:{server.port}{path}", [], **limits)
+
+        async with server:
+            try:
+                return await test(client, fetch)
+            finally:
+                await client.close()
+
+    return asyncio.run(run())
+
+
+def fetched(raw: bytes, *, closes: bool = False, **given: Any) -> Answer:
+    return with_client(Server(raw, closes=closes), lambda _, fetch: fetch(**given))
+
+
+def failure(raw: bytes, *, closes: bool = False, **given: Any) -> FailureKind:
+    with pytest.raises(Exception) as raised:  # noqa: PT011  # its kind is what is tested
+        fetched(raw, closes=closes, **given)
+    return kind_of_exception(raised.value)
+
+
+def test_an_answer_has_its_status_headers_and_body_as_they_came() -> None:
+    raw = OK + b"X-A: 1\r\nContent-Length: 6\r\nx-a:  2 \r\nContent-Encoding: gzip\r\n\r\nwhales"
+    answer = fetched(raw)
+    assert (answer.status, answer.body, answer.is_cut) == (200, b"whales", False)
+    assert answer.headers[b"x-a"] == [b"1", b"2"]
+    assert answer.headers[b"content-encoding"] == [b"gzip"]
+
+
+def test_the_request_names_the_host_of_its_url_and_has_no_headers_of_its_own() -> None:
+    server = Server(PLAIN)
+    with_client(server, lambda _, fetch: fetch("a.test", "/x?q=%7e&b;c"))
+    lines = server.requests[0].split(b"\r\n")
+    assert lines == [b"GET /x?q=%7e&b;c HTTP/1.1", b"Host: a.test:%d" % server.port, b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("raw", "closes"),
+    [
+        (CHUNKED, False),
+        (INTERIM + PLAIN, False),
+        (INTERIM * 3 + CHUNKED, False),
+        (b"HTTP/1.0 200 OK\r\n\r\nwhales", True),
+        (OK + b"\r\nwhales", True),
+        (PLAIN.replace(b"\r\n", b"\n"), False),
+    ],
+)
+def test_servers_may_frame_a_body_as_they_like(raw: bytes, closes: bool) -> None:
+    assert fetched(raw, closes=closes).body == b"whales"
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (b"whales\r\n\r\n", FailureKind.RESET),
+        (OK + b"Content-Length: 6\r\nContent-Length: 7\r\n\r\nwhales!", FailureKind.RESET),
+        (OK + b"Content-Length: -6\r\n\r\nwhales", FailureKind.RESET),
+        (OK + b"X-Odd: a\x00b\r\nContent-Length: 6\r\n\r\nwhales", FailureKind.RESET),
+        (OK + b"X-Long: " + b"x" * 40_000, FailureKind.RESET),
+        (PLAIN[:30], FailureKind.RESET),
+        (PLAIN[:-2], FailureKind.RESET),
+        (CHUNKED[:-9], FailureKind.RESET),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nwhales", FailureKind.RESET),
+        (b"", FailureKind.RESET),
+    ],
+)
+def test_an_answer_that_breaks_off_or_is_no_http_is_a_reset(raw: bytes, kind: FailureKind) -> None:
+    assert failure(raw, closes=True) is kind
+
+
+def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
+    async def test(client: HttpClient, _: Fetch) -> None:
+        with pytest.raises(Exception) as raised:  # noqa: PT011  # its kind is what is tested
+            await client.fetch(
+                "http://a.test:1/", [], address="127.0.0.1", timeout_s=5, max_bytes=9
+            )
+        assert kind_of_exception(raised.value) is FailureKind.CONNECT
+
+    with_client(Server(PLAIN), test)
+
+
+@pytest.mark.parametrize("raw", [PLAIN, CHUNKED])
+def test_a_body_beyond_the_limit_is_too_large(raw: bytes) -> None:
+    assert failure(raw, max_bytes=5) is FailureKind.TOO_LARGE
+    assert fetched(raw, max_bytes=6).body == b"whales"
+
+
+def test_a_body_may_be_cut_at_the_limit_instead() -> None:
+    raw = OK + b"Content-Length: 9000000\r\n\r\n" + b"w" * 900_000
+    answer = fetched(raw, max_bytes=1_000, cut=True)
+    assert answer.is_cut
+    assert answer.body.startswith(b"w" * 1_000)
+
+
+@pytest.mark.parametrize("raw", [b"", OK, PLAIN[:-1]])
+def test_the_time_counts_to_the_last_byte(raw: bytes) -> None:
+    with pytest.raises(DownloadTimeoutError, match=r"a\.test.* took longer than 0\.2 seconds"):
+        fetched(raw, timeout_s=0.2)
+
+
+# -- heads
+
+
+LINE = b"X-More: " + b"x" * 990 + b"\r\n"
+
+
+@pytest.mark.parametrize("piece", [LINE, INTERIM * 40])
+def test_a_head_without_end_is_too_large(piece: bytes) -> None:
+    start = OK if piece is LINE else b""
+    assert failure(start + piece * (MAX_HEAD_BYTES // len(piece) + 300)) is FailureKind.TOO_LARGE
+
+
+def test_a_long_head_below_the_bound_is_an_answer_on_each_request_of_a_connection() -> None:
+    head = OK + LINE * (MAX_HEAD_BYTES // 2_000)
+    server = Server(head + b"Content-Length: 6\r\n\r\nwhales")
+
+    async def test(_: HttpClient, fetch: Fetch) -> None:
+        for _ in range(3):
+            assert (await fetch()).body == b"whales"
+
+    with_client(server, test)
+    assert server.connections == 1
+
+
+def test_a_long_body_that_comes_with_the_end_of_its_head_is_not_counted_as_head() -> None:
+    raw = OK + LINE * 200 + b"Content-Length: 600000\r\n\r\n" + b"w" * 600_000
+    assert len(fetched(raw).body) == 600_000
+
+
+# -- connections
+
+
+def test_requests_leave_for_the_checked_address_whatever_the_name_resolves_to() -> None:
+    server = Server(PLAIN)
+    with_client(server, lambda _, fetch: fetch("this-name-does-not-exist.invalid"))
+    assert b"Host: this-name-does-not-exist.invalid" in server.requests[0]
+
+
+def test_the_next_request_to_a_host_leaves_over_the_same_connection() -> None:
+    server = Server(PLAIN)
+
+    async def test(_: HttpClient, fetch: Fetch) -> None:
+        for path in ("/1", "/2", "/3"):
+            await fetch(path=path)
+
+    with_client(server, test)
+    assert (len(server.requests), server.connections) == (3, 1)
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 408 Request Timeout\r\n\r\n"])
+def test_a_connection_that_the_server_ended_is_not_used_again(says: bytes) -> None:
+    server = Server(PLAIN)
+
+    async def test(_: HttpClient, fetch: Fetch) -> None:
+        await fetch()
+        server.writers[0].write(says)
+        server.writers[0].close()
+        await server.writers[0].wait_closed()
+        assert (await fetch()).body == b"whales"
+
+    with_client(server, test)
+    assert server.connections == 2
+
+
+def test_a_second_answer_to_one_request_is_nobodys_answer() -> None:
+    server = Server(PLAIN + PLAIN.replace(b"whales", b"forged"), PLAIN)
+
+    async def test(_: HttpClient, fetch: Fetch) -> None:
+        assert (await fetch(path="/1")).body == b"whales"
+        assert (await fetch(path="/2")).body == b"whales"
+
+    with_client(server, test)
+
+
+def test_no_request_is_repeated_when_a_kept_connection_breaks() -> None:
+    server = Server(PLAIN, b"HTTP/1.1 200", closes=False)
+
+    async def test(_: HttpClient, fetch: Fetch) -> None:
+        await fetch()
+        answer = asyncio.ensure_future(fetch(path="/2"))
+        while len(server.requests) < 2:
+            await asyncio.sleep(0)
+        server.writers[0].close()
+        with pytest.raises(Exception) as raised:  # noqa: PT011  # its kind is what is tested
+            await answer
+        assert kind_of_exception(raised.value) is FailureKind.RESET
+
+    with_client(server, test)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(("one_per_address", "connections"), [(False, 2), (True, 3)])
+def test_one_connection_idles_at_an_address_where_the_topic_says_so(
+    one_per_address: bool, connections: int
+) -> None:
+    server = Server(PLAIN)
+
+    async def test(_: HttpClient, fetch: Fetch) -> None:
+        for host in ("a.test", "b.test", "a.test"):
+            await fetch(host)
+
+    with_client(server, test, one_per_address=one_per_address)
+    assert server.connections == connections
+
+
+def test_a_body_that_is_too_large_leaves_no_connection_open() -> None:
+    server = Server(OK + b"Content-Length: 900000\r\n\r\nwhales", PLAIN)
+
+    async def test(client: HttpClient, fetch: Fetch) -> None:
+        with pytest.raises(DownloadCancelledError):
+            await fetch(max_bytes=3)
+        await fetch()
+
+    with_client(server, test)
+    assert server.connections == 2
+
+
+class FakeTransport(Mock):
+    """An open connection that its server has not ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = False
+        self.is_closing = lambda: self.closed
+        self.get_extra_info = lambda name: object() if name == "ssl_object" else None
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _get_child_mock(self, **given: Any) -> Mock:
+        return Mock(**given)
+
+
+def idling(idle: IdleConnections, *places: Sequence[str]) -> list[FakeTransport]:
+    transports = [FakeTransport() for _ in places]
+    for (host, address), transport in zip(places, transports, strict=True):
+        idle.add(host, address, transport)
+    return transports
+
+
+def test_a_host_is_asked_over_no_connection_to_another_of_its_addresses() -> None:
+    idle = IdleConnections(max_idle=10)
+    there, elsewhere, other = idling(
+        idle, ("a.test", "192.0.2.1"), ("a.test", "192.0.2.2"), ("b.test", "192.0.2.2")
+    )
+    assert idle.prepare("a.test", "192.0.2.1")
+    assert (there.closed, elsewhere.closed, other.closed) == (False, True, False)
+
+
+def test_the_connections_that_idle_longest_are_closed_where_there_are_too_many() -> None:
+    idle = IdleConnections(max_idle=10)
+    transports = idling(idle, *((f"{n}.test", "192.0.2.1") for n in range(40)))
+    assert [each for each in transports if not each.closed] == transports[-10:]
+    assert len(idle) == 10
+
+
+@pytest.mark.parametrize(("may_open", "most"), [(256, 48), (1024, 432), (500_000, MAX_IDLE)])
+def test_half_of_the_files_that_may_be_open_are_left_to_others(
+    monkeypatch: pytest.MonkeyPatch, may_open: int, most: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (may_open, may_open))
+    assert max_idle(concurrent=32) == most
+
+
+HOSTS = [f"h{number}.test" for number in range(250)]
+
+
+def most_files_open(crawl: BaseProcess) -> int:
+    """How many files the process had open at most, until its end."""
+    most = 0
+    while crawl.exitcode is None:
+        with suppress(FileNotFoundError):
+            most = max(most, len(os.listdir(f"/proc/{crawl.pid}/fd")))
+        crawl.join(0.02)
+    return most
+
+
+def test_a_crawl_of_many_hosts_keeps_few_connections_open(tmp_path: Path) -> None:
+    page = (200, html("Whales"), {})
+    zone = {host: at(f"127.4.0.{number + 1}") for number, host in enumerate(HOSTS)}
+    with (
+        serve_hosts(lambda _: {host: pages({"/": page}) for host in HOSTS}) as hosts,
+        serve_names(zone) as names,
+    ):
+        topic = write_topic(
+            tmp_path, *map(hosts.url, HOSTS), scope="private_addresses = true\ntraps = false"
+        )
+        crawl = start_warm(topic, "", most_files_open=256, FOCUSED_DNS_SERVERS=names.address)
+        most = most_files_open(crawl)
+    assert crawl.exitcode == 0
+    assert len(hosts.accesses) == 2 * len(HOSTS)
+    assert most < 256 - 100
