@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import CannotResolveHostError, NotConfigured
 from scrapy.settings import BaseSettings
 
 from focused.errors import ConfigurationError
@@ -94,7 +94,8 @@ class ReplayDownloadHandler(FocusedDownloadHandler):
         async with opened as response:
             if response.headers.get(FAULT_HEADER) == UNKNOWN_HOST:
                 await response.read()  # there is no body: the connection stays of use
-                raise NoSuchHostError(f"no such host in the replayed web: {netloc}")
+                missing = NoSuchHostError(f"no such host in the replayed web: {netloc}")
+                raise CannotResolveHostError(str(missing)) from missing
             yield response
 
 

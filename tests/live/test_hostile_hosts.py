@@ -37,9 +37,9 @@ from tests.support.recorded_web import html
 
 LOOPBACK_IS_PUBLIC = """
 from ipaddress import IPv4Network
-from focused.crawl import name_cache
+from focused.scrapy_addon import name_resolver
 from focused.web import addresses
-name_cache.LEAST_S = 0.0  # a name may change its address with each question
+name_resolver.MIN_TTL_S = 0.0  # a name may change its address with each question
 kept = [net for net in addresses._PRIVATE_V4 if net != IPv4Network("127.0.0.0/8")]
 addresses._PRIVATE_V4 = (*kept, IPv4Network("127.9.0.0/16"))
 from scrapy.cmdline import execute

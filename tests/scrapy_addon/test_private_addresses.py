@@ -24,10 +24,10 @@ from tests.support.recorded_web import html
 
 LOOPBACK_IS_PUBLIC = """
 from ipaddress import IPv4Network
-from focused.crawl import name_cache
+from focused.scrapy_addon import name_resolver
 from focused.web import addresses
 addresses._PRIVATE_V4 = (IPv4Network("127.0.0.2"),)
-name_cache.LEAST_S = 0.0  # what may change with each question does
+name_resolver.MIN_TTL_S = 0.0  # what may change with each question does
 from scrapy.cmdline import execute
 execute()
 """
@@ -35,7 +35,7 @@ PUBLIC, PRIVATE = "127.0.0.1", "127.0.0.2"
 ZONE: Zone = {
     **{f"{name}.test": at(PUBLIC) for name in ("good", "moved", "robots", "canonical", "refresh")},
     "private.test": at(PRIVATE),
-    "alias.test": Says(alias="private.test"),
+    "alias.test": Says((PRIVATE,), alias="private.test"),
     "both.test": at(PRIVATE, PUBLIC),
     "rebinding.test": [at(PUBLIC, ttl_s=0), at(PRIVATE, ttl_s=0)],
 }
