@@ -54,6 +54,7 @@ MAX_IDLE = 1_000
 MAX_IDLE_S = 60.0
 """How long a connection may idle; most servers have closed theirs by then."""
 
+_TRANSFER_CODINGS = frozenset({"chunked", "identity"})
 _OTHER_FILES = 128  # that the rest of the process opens
 _AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -158,6 +159,9 @@ class HttpClient:
                     proxy=proxy,
                 ) as response:
                     assert isinstance(response, TrackedResponse)
+                    coding = response.headers.get("Transfer-Encoding", "chunked").strip().lower()
+                    if coding not in _TRANSFER_CODINGS:  # aiohttp would take it for the body
+                        raise DownloadFailedError(f"{url} has the transfer coding {coding[:50]!r}")
                     yield response
         finally:
             _address.reset(token)

@@ -142,6 +142,7 @@ def test_servers_may_frame_a_body_as_they_like(raw: bytes, closes: bool) -> None
         (OK + b"Content-Length: -6\r\n\r\nwhales", FailureKind.RESET),
         (OK + b"X-Odd: a\x00b\r\nContent-Length: 6\r\n\r\nwhales", FailureKind.RESET),
         (OK + b"X-Long: " + b"x" * 40_000, FailureKind.RESET),
+        (OK + b"Transfer-Encoding: gzip\r\n\r\n<p>x", FailureKind.RESET),
         (PLAIN[:30], FailureKind.RESET),
         (PLAIN[:-2], FailureKind.RESET),
         (CHUNKED[:-9], FailureKind.RESET),
