@@ -111,7 +111,6 @@ SLOW_TO_IMPORT = (
     "pyarrow",
     "matplotlib",
     "joblib",
-    "aiohttp",
     "rich",
     "scipy.stats",
     "scipy.optimize",
