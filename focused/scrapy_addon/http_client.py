@@ -25,6 +25,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
 from scrapy.core.downloader.handlers._aiohttp import _ClientResponse
 from scrapy.exceptions import (
     CannotResolveHostError,
@@ -55,6 +56,7 @@ MAX_IDLE_S = 60.0
 """How long a connection may idle; most servers have closed theirs by then."""
 
 _TRANSFER_CODINGS = frozenset({"chunked", "identity"})
+_END_OF_HEAD = b"\r\n\r\n"
 _OTHER_FILES = 128  # that the rest of the process opens
 _AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -277,32 +279,59 @@ class _CheckedAddress(AbstractResolver):
 
 
 class _BoundedHead(ResponseHandler):
-    """aiohttp's protocol, which gives up a response whose head is too long."""
+    """aiohttp's protocol, which gives up a response whose head is too long.
+
+    What a server sends beyond the announced length belongs to no request: it is dropped and the
+    connection closed. aiohttp would lose the response, or take the rest for the next one's.
+    """
 
     _head_bytes = 0
     _in_head = False
+    _body_left: int | None = None
+    _body: StreamReader | None = None
 
     def set_response_params(self, **params: Any) -> None:
         """See aiohttp: a request is about to be sent."""
-        self._head_bytes, self._in_head = 0, True
+        self._head_bytes, self._in_head, self._body_left, self._body = 0, True, None, None
         super().set_response_params(**params)
 
     def feed_data(self, data: Any, size: int = 0) -> None:
         """See aiohttp: a head was parsed."""
-        if data[0].code >= 200:
-            self._in_head = False
+        message = data[0]
+        if message.code >= 200:
+            self._in_head, self._body = False, data[1]
+            length = message.headers.get("Content-Length", "")
+            if length.isdecimal() and not message.chunked:
+                self._body_left = int(length)
         super().feed_data(data, size)
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        """See aiohttp, which leaves who reads the body waiting when its framing is broken."""
+        super().set_exception(exc, *cause)
+        if self._body is not None and not self._body.is_eof():
+            self._body.set_exception(aiohttp.ClientPayloadError(str(exc) or repr(exc)))
 
     def data_received(self, data: bytes) -> None:
         """See aiohttp."""
-        super().data_received(data)
-        if self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES:
+        while self._in_head:
+            end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
+            head, data = (data, b"") if end < len(_END_OF_HEAD) else (data[:end], data[end:])
+            super().data_received(head)
+            self._head_bytes += len(head)
+            if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
                 self._in_head = False
                 self.set_exception(TooLargeError(f"more than {MAX_HEAD_BYTES} bytes of headers"))
                 if self.transport is not None:
                     self.transport.abort()
+            if not data:
+                return
+        if self._body_left is not None:
+            if len(data) > self._body_left:
+                data = data[: self._body_left]
+                self.force_close()
+            self._body_left -= len(data)
+        if data:
+            super().data_received(data)
 
 
 class _Connector(aiohttp.TCPConnector):

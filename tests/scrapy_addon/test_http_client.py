@@ -248,8 +248,9 @@ def test_a_connection_that_the_server_ended_is_not_used_again(says: bytes) -> No
     assert server.connections == 2
 
 
-def test_a_second_answer_to_one_request_is_nobodys_answer() -> None:
-    server = Server(PLAIN + PLAIN.replace(b"whales", b"forged"), PLAIN)
+@pytest.mark.parametrize("surplus", [PLAIN.replace(b"whales", b"forged"), b"more", b"\x00\r\n\r\n"])
+def test_what_comes_beyond_an_answer_is_nobodys_answer(surplus: bytes) -> None:
+    server = Server(PLAIN + surplus, PLAIN)
 
     async def test(_: HttpClient, fetch: Fetch) -> None:
         assert (await fetch(path="/1")).body == b"whales"
