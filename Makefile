@@ -63,7 +63,7 @@ fuzz: $(READY) web
 	$(BIN)/python benchmarks/fuzz.py --minutes 10
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: $(READY)
 	$(BIN)/python -m pytest -m ""
