@@ -65,9 +65,16 @@ def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
             f"{topic.training.labels}: there are no labels yet; "
             f"give some: focused label {topic.output.folder}"
         )
+    with sample_pages(topic, web, replay=None, say=echo) as fetch:
+        return retrain_from(topic, labels, fetch, replace=replace)
+
+
+def retrain_from(
+    topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, *, replace: bool
+) -> int:
+    """:func:`retrain` with the samples' pages from ``fetch``."""
     with alone_with(topic.training.model):
-        with sample_pages(topic, web, replay=None, say=echo) as fetch:
-            candidate = _candidate(topic, labels, fetch)
+        candidate = _candidate(topic, labels, fetch)
         return _decide(topic, candidate, replace=replace)
 
 
@@ -143,7 +150,7 @@ def _decide(topic: Topic, candidate: _Candidate, *, replace: bool) -> int:
         echo(f"{path} stays: nothing that teaches has changed since it was made")
         return 0
     words = word_changes(old, made.model)
-    why = _why_the_old_stays(candidate.succession)
+    why = _why_the_old_stays(candidate)
     if why and not replace:
         keep_in_office(topic)
         echo(_told("The new model", made, candidate.succession, words))
@@ -154,6 +161,14 @@ def _decide(topic: Topic, candidate: _Candidate, *, replace: bool) -> int:
     text = _told(f"Version {number + 1}", made, candidate.succession, words)
     changes = note_changes(path, text)
     echo(text)
+    found = candidate.succession
+    if not replace and (found is None or found.finding is Finding.TOO_FEW):
+        held = 0 if found is None else found.pages
+        echo(
+            f"\n{held} pages are held out, too few to tell which model is better ({FEW_PAGES} are "
+            "needed). The new one takes over because more labels taught it; label more pages, "
+            "and the next retraining compares."
+        )
     echo(
         f"\nwrote {path}, its card, and {changes.name}; the old model is version {number} in "
         f"{versions_folder(path)} (focused retrain {topic.path} --restore {number})"
@@ -161,12 +176,28 @@ def _decide(topic: Topic, candidate: _Candidate, *, replace: bool) -> int:
     return 0
 
 
-def _why_the_old_stays(found: Succession | None) -> str:
+def _why_the_old_stays(candidate: _Candidate) -> str:
+    """Empty where the new model takes over.
+
+    Where too few pages are held out to compare, the model that more labels taught takes over,
+    unless even these few speak clearly against it.
+    """
+    found = candidate.succession
+    if found is not None and found.finding is not Finding.TOO_FEW:
+        return "the old model is better" if found.finding is Finding.WORSE else ""
+    if found is not None and found.gain < 0.0 and found.is_sure:
+        return f"the old model is better on the {found.pages} held-out pages"
+    assert candidate.old is not None, "without an old model nothing is compared"
+    if _labels_taught(candidate.made.model) > _labels_taught(candidate.old):
+        return ""
     if found is None:
         return "no page was held out that could tell which model is better"
-    if found.finding is Finding.TOO_FEW:
-        return f"{found.pages} held-out pages are too few, {FEW_PAGES} are needed"
-    return "the old model is better" if found.finding is Finding.WORSE else ""
+    return f"{found.pages} held-out pages are too few, {FEW_PAGES} are needed"
+
+
+def _labels_taught(model: TrainedModel) -> int:
+    counts = model.report.samples
+    return counts.labelled_yes + counts.labelled_no
 
 
 def _told(title: str, made: Made, found: Succession | None, words: WordChanges) -> str:

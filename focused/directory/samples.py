@@ -30,6 +30,7 @@ def training_samples(training: Training) -> SampleSet:
         training.good,
         limit=training.max_samples,
         linked=linked,
+        may_lack_good=bool(training.keywords),  # labels and the keywords stand in for them
     )
     return replace(listed, remarks=(*passed_over.remarks(), *_remarks(listed)))
 

@@ -74,13 +74,14 @@ def sample_set(
     limit: int | None = None,
     linked: frozenset[str] = frozenset(),
     seed: int = 0,
+    may_lack_good: bool = False,
 ) -> SampleSet:
     """Put each URL on one side: good if any of its lines is good.
 
     A URL keeps its first line on that side. With ``limit`` at most so many URLs a side
     are kept, drawn by lot: ``entries`` may be more than memory holds. Those in or below
     the ``linked`` categories, unless they are good, are on neither side. Raises
-    :class:`TrainingError` as :func:`good_categories` does.
+    :class:`TrainingError` as :func:`good_categories` does, unless ``may_lack_good``.
     """
     draw = Draw(limit, seed)
     unseen, known = set(good_prefixes), set[str]()
@@ -97,7 +98,7 @@ def sample_set(
         else:
             draw.add(entry, good)
     for prefix in good_prefixes:
-        if prefix in unseen:
+        if prefix in unseen and not may_lack_good:
             raise _no_sample(prefix, sorted(known))
     kept = draw.kept()
     return SampleSet(

@@ -72,6 +72,11 @@ class Choice:
         self._labelled = np.zeros(len(pool.hosts), dtype=bool)
         self._of_host: Counter[str] = Counter()
 
+    @property
+    def wanted(self) -> int:
+        """How many more good pages are to be known before anything but them is looked for."""
+        return max(FEW_GOOD - self._good, 0)
+
     def told(self, place: int, verdict: Verdict) -> None:
         """Take in what was said of the page at ``place``; also of one not chosen here."""
         alike = likeness_to(self._pool.vectors, place)
@@ -88,7 +93,7 @@ class Choice:
         if not open_to.any():
             return None
         fresh = open_to & (self._near < SAME)
-        reason: Reason = "high" if self._good < FEW_GOOD else _TURNS[self._turn % len(_TURNS)]
+        reason: Reason = "high" if self.wanted else _TURNS[self._turn % len(_TURNS)]
         self._turn += 1
         worth = _WORTH[reason](self) * self._variety()
         worth[~(fresh if fresh.any() else open_to)] = -1.0

@@ -6,7 +6,7 @@ hand, so that what all of them share (menus, licences) makes none alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -24,15 +24,23 @@ _MAX_TEXT_WORDS = 3_000
 
 def page_vectors(pages: Iterable[Page]) -> sp.csr_matrix:
     """One row a page, of length one (or zero, of a page without words), shape (n, 2**18)."""
-    hashing = HashingVectorizer(
-        analyzer=_words, n_features=_FEATURES, alternate_sign=False, norm=None
-    )
+    hashing = _hashing()
     # One page more, without words: the hasher takes no empty iterable.
     counts = hashing.transform(chain((Page(""),), pages))[1:]
     known = np.bincount(counts.indices, minlength=_FEATURES)
     rarity = np.log((1.0 + counts.shape[0]) / np.maximum(known, 1))
     counts.data = np.log1p(counts.data) * rarity[counts.indices]
     return normalize(counts) if counts.shape[0] else counts
+
+
+def rows_with_words(vectors: sp.csr_matrix, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Which rows of :func:`page_vectors` are of pages that have all ``words``, shape (n,).
+
+    Words are known by their hash; one in thousands is taken for another.
+    """
+    wanted = _hashing().transform([Page("", text=" ".join(words))]).indices
+    found = (vectors[:, wanted] > 0).sum(axis=1)
+    return np.asarray(found == len(wanted)).ravel() & bool(len(wanted))
 
 
 def likeness_to(vectors: sp.csr_matrix, place: int) -> NDArray[np.float64]:
@@ -46,6 +54,10 @@ def density(vectors: sp.csr_matrix) -> NDArray[np.float64]:
         return np.zeros(0)
     centre = np.asarray(vectors.mean(axis=0)).ravel()
     return np.asarray(vectors @ centre, dtype=float)
+
+
+def _hashing() -> HashingVectorizer:
+    return HashingVectorizer(analyzer=_words, n_features=_FEATURES, alternate_sign=False, norm=None)
 
 
 def _words(page: Page) -> list[str]:

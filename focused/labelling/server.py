@@ -32,7 +32,7 @@ from focused.errors import FocusedError, LabelError
 from focused.labelling.bounded_reading import BoundedReader, Prepared
 from focused.labelling.reading import ORIGINAL_STYLE, original_document
 from focused.labelling.session import Session, Shown
-from focused.labelling.views import label_view, page_view, session_view, standing_view
+from focused.labelling.views import found_view, label_view, page_view, session_view, standing_view
 
 TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
 IDLE_S = 12 * 3600.0
@@ -109,6 +109,8 @@ class LabelServer:
         app.router.add_get("/api/state", self._state)
         app.router.add_post("/api/label", self._label)
         app.router.add_post("/api/undo", self._undo)
+        app.router.add_post("/api/search", self._search)
+        app.router.add_post("/api/show", self._show)
         app.router.add_get("/original/{key}", self._original)
         return app
 
@@ -173,6 +175,22 @@ class LabelServer:
     async def _undo(self, request: web.Request) -> web.Response:
         try:
             self._session.undo(self._clock())
+        except LabelError as error:
+            raise web.HTTPConflict(text=str(error)) from error
+        return web.json_response(await self._view())
+
+    async def _search(self, request: web.Request) -> web.Response:
+        query = (await _json(request)).get("query", "")
+        if not isinstance(query, str):
+            raise web.HTTPBadRequest(text="A search has a query, which is a text.")
+        return web.json_response(found_view(self._session.search(query)))
+
+    async def _show(self, request: web.Request) -> web.Response:
+        url = (await _json(request)).get("url", "")
+        if not isinstance(url, str):
+            raise web.HTTPBadRequest(text="What is shown has a url.")
+        try:
+            self._session.show(url)
         except LabelError as error:
             raise web.HTTPConflict(text=str(error)) from error
         return web.json_response(await self._view())

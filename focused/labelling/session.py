@@ -8,6 +8,7 @@ from focused.errors import LabelError
 from focused.labelling.choice import Choice
 from focused.labelling.crawled import CrawledPage, CrawledPages
 from focused.labelling.pool import TeachingPool, judges_queue, parsed_page
+from focused.labelling.search import search_pages
 from focused.labelling.subject import Subject
 from focused.labels.estimate import Share, Stratum, share_of, total_share
 from focused.labels.label import Label, Reason, Role, Verdict
@@ -24,13 +25,15 @@ class Shown:
     """The page to be labelled, why it is shown, and what the model thinks of it.
 
     ``relevance`` is the judge's, in [0, 1]. It must not be shown for a page whose role is
-    ``judge`` before it is labelled: it would sway the answer.
+    ``judge`` before it is labelled: it would sway the answer. ``wanted`` is how many more
+    pages on topic are needed before the most helpful pages are asked about.
     """
 
     page: CrawledPage
     role: Role
     reason: Reason
     relevance: float
+    wanted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,25 @@ class Session:
         self._current = None if shown else self._current
         return label
 
+    def search(self, query: str) -> tuple[CrawledPage, ...]:
+        """Pages without a label that have the words of ``query``; see :func:`search_pages`."""
+        labelled = {one.url for one in self._file.labels}
+        return search_pages(self._crawled, self._pool, query, labelled)
+
+    def show(self, url: str) -> Shown:
+        """Ask about ``url`` next, a page that somebody searched for.
+
+        Raises :class:`LabelError` for one that the crawl does not have, and for one of the
+        judge's, whose pages are drawn at random alone.
+        """
+        page = self.page(url)
+        if page is None:
+            raise LabelError(f"{url}: is no page of this crawl")
+        if role_of(url) == "judge":
+            raise LabelError(f"{url}: is one of the pages that are drawn at random only")
+        self._current = Shown(page, "teach", "searched", self._relevance(page), self._choice.wanted)
+        return self._current
+
     def undo(self, at: float) -> Label | None:
         """Take back the last label; its page is shown again. None when there is none."""
         last = self.last
@@ -196,12 +218,13 @@ class Session:
         return None
 
     def _next_helpful(self) -> Shown | None:
+        wanted = self._choice.wanted
         found = self._choice.next()
         if found is None:
             return None
         place, reason = found
         page = self._pool.pages[place]
-        return Shown(page, "teach", reason, float(self._pool.relevance[place]))
+        return Shown(page, "teach", reason, float(self._pool.relevance[place]), wanted)
 
     def _relevance(self, page: CrawledPage) -> float:
         """What the model gives the page now; the crawl's own word when there is none."""

@@ -34,7 +34,8 @@ class Subject:
     """What a session of labelling is about.
 
     ``model`` is the beginning of the model file's digest, empty without a ``judge``;
-    ``good_samples`` counts the directory's.
+    ``good_samples`` counts the directory's; 0 where keywords proposed them, for many of
+    these are wrong.
     """
 
     name: str
@@ -113,6 +114,6 @@ def _categories(topic: Topic | None) -> tuple[tuple[Category, ...], int]:
     for name, _ in counts.most_common():
         is_good = any(is_below(name, prefix) for prefix in topic.training.good)
         (good if is_good else other).append(Category(name, is_good))
-    good_samples = sum(counts[one.name] for one in good)
+    good_samples = 0 if topic.training.keywords else sum(counts[one.name] for one in good)
     good = good[:_MOST_GOOD]
     return (*good, *other[: MAX_CATEGORIES - len(good)]), good_samples

@@ -11,12 +11,12 @@ import click
 from focused.errors import LabelError
 from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.session import Session, Shown
-from focused.labelling.views import REASONS
+from focused.labelling.views import reason_told
 from focused.labels.estimate import share_words
 from focused.labels.label import Label, Verdict
 
 _VERDICTS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}
-_KEYS = "y yes  n no  s skip  u undo  space more  b back  q quit"
+_KEYS = "y yes  n no  s skip  u undo  / search  space more  b back  q quit"
 
 
 class Terminal:
@@ -29,11 +29,13 @@ class Terminal:
         clock: Callable[[], float],
         reader: BoundedReader,
         read_key: Callable[[], str] = click.getchar,
+        read_line: Callable[[str], str] = input,
     ) -> None:
         self._session = session
         self._reader = reader
         self._clock = clock
         self._read_key = read_key
+        self._read_line = read_line
         self._screen = 0
         self._told = ""
 
@@ -73,10 +75,27 @@ class Terminal:
             self._told = (
                 f"Taken back: {undone.title or undone.url}" if undone else "Nothing to undo."
             )
+        elif key == "/":
+            self._search()
         elif key in (" ", "\r", "\n", "\x1b[b", "\x1b[6~"):
             self._screen = min(self._screen + 1, screens - 1)
         elif key in ("b", "\x1b[a", "\x1b[5~"):
             self._screen = max(self._screen - 1, 0)
+
+    def _search(self) -> None:
+        """Ask for words, list the pages that have them, and show the one that is picked."""
+        try:
+            found = self._session.search(self._read_line("Search for: "))
+            if not found:
+                self._told = "No page without a label has these words."
+                return
+            for number, page in enumerate(found, start=1):
+                click.echo(_clean(f"{number:3} {page.title or page.url}  {page.url}"))
+            picked = self._read_line("Show number (Enter: none): ").strip()
+        except (KeyboardInterrupt, EOFError):
+            return
+        if picked.isdecimal() and 1 <= int(picked) <= len(found):
+            self._session.show(found[int(picked) - 1].url)
 
     def _answer(self, shown: Shown, verdict: Verdict, category: str) -> None:
         label = self._session.answer(shown.page.url, verdict, category, self._clock())
@@ -106,9 +125,9 @@ class Terminal:
 
 def _reason(shown: Shown) -> str:
     if shown.role == "judge":
-        return f"{REASONS[shown.reason]}; the classifier's word is hidden until you answer"
+        return f"{reason_told(shown)}; the classifier's word is hidden until you answer"
     return (
-        f"{REASONS[shown.reason]}; relevance {shown.relevance:.2f}, "
+        f"{reason_told(shown)}; relevance {shown.relevance:.2f}, "
         f"score before the fetch {shown.page.score:.2f}"
     )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from focused.labelling.bounded_reading import Prepared
+from focused.labelling.crawled import CrawledPage
 from focused.labelling.session import Shown, Standing
 from focused.labelling.subject import Subject
 from focused.labels.estimate import Share, missing_answers
@@ -17,9 +18,21 @@ REASONS: Mapping[Reason, str] = {
     "uncertain": "The classifier is uncertain",
     "doubtful": "The classifier may be wrong",
     "high": "Ranked high",
+    "searched": "Searched for",
     "given": "Labelled before",
 }
 """Why a page is shown, in words."""
+
+
+def reason_told(shown: Shown) -> str:
+    """Why the page is shown, and how many more pages on topic are needed, if any."""
+    if not shown.wanted:
+        return REASONS[shown.reason]
+    pages = "page" if shown.wanted == 1 else "pages"
+    return (
+        f"{REASONS[shown.reason]}: {shown.wanted} more {pages} on topic needed "
+        "(search for a word to find some)"
+    )
 
 
 def session_view(subject: Subject) -> dict[str, Any]:
@@ -42,10 +55,15 @@ def page_view(shown: Shown, text: Prepared, *, original: str) -> dict[str, Any]:
         "problem": text.problem,
         "original": original,
         "role": shown.role,
-        "reason": REASONS[shown.reason],
+        "reason": reason_told(shown),
         "relevance": None if hidden else shown.relevance,
         "score": None if hidden else shown.page.score,
     }
+
+
+def found_view(pages: Sequence[CrawledPage]) -> dict[str, Any]:
+    """The pages that a search found."""
+    return {"found": [{"url": page.url, "title": page.title or page.url} for page in pages]}
 
 
 def label_view(label: Label) -> dict[str, Any]:

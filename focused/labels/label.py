@@ -12,7 +12,7 @@ Verdict = Literal["yes", "no", "skip"]
 Role = Literal["judge", "teach"]
 """What a label may be used for: to measure models, or to teach them; never both."""
 
-Reason = Literal["random", "uncertain", "doubtful", "high", "given"]
+Reason = Literal["random", "uncertain", "doubtful", "high", "searched", "given"]
 """Why the page was shown; ``given`` are labels that no choice of ours asked for."""
 
 

@@ -46,7 +46,7 @@ def calibrate(
             "the rest; give more samples of more hosts, or check that the categories are right"
         )
     share = float(np.average(good, weights=weights))
-    prior = float(np.clip(share, *_PRIOR_RANGE)) if plan.prior is None else plan.prior
+    prior = held_prior(share) if plan.prior is None else plan.prior
     shift = logit(prior) - logit(share)
     relevance = cross_fitted(seen.evidence, good, seen.fold, weights)
     # A precision holds at the prior only; the best F1 was always that of the samples.
@@ -58,16 +58,16 @@ def calibrate(
         verdict_slope=max(platt(seen.title_evidence, good, weights)[0], 0.0),
         prior=prior,
         threshold=float(expit(np.array(logit(threshold.relevance) + shift))),
-        min_known_share=_foreign_below(known_share),
+        min_known_share=foreign_below(known_share),
     )
     return (
         calibration,
         seen,
-        _trial(seen, host_auc, good, at_prior, relevance, threshold, plan.wish),
+        calibration_trial(seen, host_auc, good, at_prior, relevance, threshold, plan.wish),
     )
 
 
-def _trial(
+def calibration_trial(
     seen: OutOfFold,
     host_auc: float | None,
     good: Bools,
@@ -76,11 +76,12 @@ def _trial(
     threshold: Threshold,
     wish: Wish,
 ) -> Trial:
+    """The figures of a trial; ``weights`` and ``relevance`` are of the m drawn samples."""
     before = expit(seen.evidence)
     return Trial(
         by_host=host_auc is not None and host_auc >= MIN_HOST_AUC,
         host_auc=host_auc,
-        folds=len(np.unique(seen.fold)),
+        folds=len(np.unique(seen.fold)) if np.ptp(seen.fold) else 0,
         naive_bayes=measure(seen.naive_bayes, good, 0.5, weights),
         uncalibrated=measure(before, good, 0.5, weights),
         calibrated=measure(relevance, good, threshold.relevance, weights),
@@ -102,6 +103,12 @@ def _at_prior(weights: Floats, good: Bools, prior: float) -> Floats:
     return result
 
 
-def _foreign_below(known_share: Floats) -> float:
+def held_prior(share: float) -> float:
+    """A share of good pages, held within what a crawl may meet."""
+    return float(np.clip(share, *_PRIOR_RANGE))
+
+
+def foreign_below(known_share: Floats) -> float:
+    """The share of known words below which a page is foreign, by that of the samples."""
     usual = float(np.quantile(known_share, _FOREIGN_QUANTILE))
     return float(np.clip(_FOREIGN_PART * usual, *_FOREIGN_RANGE))

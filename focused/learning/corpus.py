@@ -13,8 +13,9 @@ hardly ever missed.
 from __future__ import annotations
 
 import io
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 
@@ -33,6 +34,7 @@ _IN_MEMORY_BYTES = 64_000_000
 _MANY_HOSTS = 10
 _NO_HOST, _SEVERAL_HOSTS = -1, -2
 _MAX_COUNT = np.iinfo(np.uint16).max
+_LEAST_IDF = 0.05  # of a word that is kept though nearly all documents have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,16 @@ class Corpus:
         if len(self._waiting_hosts) == _BATCH:
             self._write()
 
-    def vocabulary(self) -> Vocabulary:
-        """The words of at least two documents (and hosts, where hosts are many).
+    def words(self) -> Iterator[str]:
+        """All words that were counted."""
+        self._write()
+        return iter(self._numbers)
 
-        At most :data:`focused.learning.documents.MAX_WORDS`, the most frequent.
+    def vocabulary(self, kept_words: Collection[str] = ()) -> Vocabulary:
+        """The words of at least two documents (and hosts, where many), and ``kept_words``.
+
+        At most :data:`focused.learning.documents.MAX_WORDS`, the most frequent, beside
+        ``kept_words``, which need not be in any document.
         """
         self._write()
         enough = (self._documents >= 2) & (self._own >= 1)
@@ -100,9 +108,15 @@ class Corpus:
         enough &= idf > 0
         kept = [(word, number) for word, number in self._numbers.items() if enough[number]]
         kept.sort(key=lambda one: (-self._documents[one[1]], one[0]))
-        chosen = sorted(kept[:MAX_WORDS])
-        numbers = [number for _, number in chosen]
-        return Vocabulary(tuple(word for word, _ in chosen), idf[numbers].astype(np.float32))
+        rarity = {word: float(idf[number]) for word, number in kept[:MAX_WORDS]}
+        for word in kept_words:
+            number = self._numbers.get(word)
+            known = math.log(max(self._size, 1)) if number is None else float(idf[number])
+            rarity[word] = max(known, _LEAST_IDF)
+        chosen = sorted(rarity)
+        return Vocabulary(
+            tuple(chosen), np.array([rarity[word] for word in chosen], dtype=np.float32)
+        )
 
     def batches(self, vocabulary: Vocabulary) -> Iterator[Batch]:
         """All documents as vectors over ``vocabulary``, some at a time."""

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from focused.learning.calibration import Bools
+from focused.learning.keyword_prior import ENOUGH_LABELS
 from focused.learning.report import SampleCounts, Trial
+from focused.learning.samples import Samples
 
 SOUND_GOOD_SAMPLES = 30
 """With fewer good samples the figures of a trial are rough."""
@@ -17,14 +19,15 @@ _MANY = 0.1
 
 
 def doubts(
-    counts: SampleCounts, trial: Trial, good: Bools, languages: Sequence[str]
+    counts: SampleCounts, trial: Trial, samples: Samples, *, has_keywords: bool = False
 ) -> tuple[str, ...]:
-    """Warnings for the model card, the gravest first; ``languages[i]`` is sample i's."""
+    """Warnings for the model card, the gravest first."""
     found = (
         _wish(trial),
+        _unlabelled(counts) if has_keywords else "",
         _alone(counts),
-        _language(good, languages),
-        _few(counts),
+        _language(samples.good, samples.languages),
+        _one_page(samples) or _few(counts),
         _contradictions(counts),
         _one_host(counts, trial),
     )
@@ -39,6 +42,27 @@ def _wish(trial: Trial) -> str:
         f"there is, {trial.calibrated.precision:.2f}, was taken (recall "
         f"{trial.calibrated.recall:.2f}). Label pages, give samples of the neighbours that are "
         "taken for the topic, or wish for less"
+    )
+
+
+def _unlabelled(counts: SampleCounts) -> str:
+    labelled = counts.labelled_yes + counts.labelled_no
+    if min(counts.labelled_yes, counts.labelled_no) >= ENOUGH_LABELS:
+        return ""
+    return (
+        f"{labelled} labelled pages ({counts.labelled_yes} on topic): mostly the keywords decide "
+        "which pages are on topic, and the figures of the trial are of pages that the keywords "
+        f"chose, so they flatter. With {ENOUGH_LABELS} labels of either kind the labels decide"
+    )
+
+
+def _one_page(samples: Samples) -> str:
+    if not samples.halved:
+        return ""
+    return (
+        "a single good sample: the trial learns from one half of it and is tried on the other, so "
+        "its figures tell next to nothing, and pages on topic that are not like this one may be "
+        "missed; add more pages of the topic"
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from focused.directory.background import background_samples
 from focused.errors import ConfigurationError
-from focused.learning.documents import page_words
+from focused.learning.documents import Vocabulary, page_words
 from focused.learning.remembered_verdicts import RememberedVerdicts
 from focused.learning.tokens import words
 from focused.web.page import Judgement, Page
@@ -40,10 +41,8 @@ class KeywordJudge:
         One counts the less the more texts of the general background have it. Raises
         :class:`ConfigurationError` where one has no word, and without any.
         """
-        self._phrases = [_Phrase(keyword) for keyword in keywords]
-        if not self._phrases:
-            raise ConfigurationError("training.keywords: give at least one keyword")
-        background = [frozenset(words(sample.text)) for sample in background_samples()]
+        self._phrases = _phrases_of(keywords)
+        background = _background_words()
         self._rarity = [_rarity(phrase, background) for phrase in self._phrases]
         self._said = RememberedVerdicts(self._verdicts)
 
@@ -72,6 +71,53 @@ class KeywordJudge:
         return np.asarray(np.minimum(_NATS * told, _MAX_NATS))
 
 
+class KeywordWeights:
+    """The keywords as weights of single words, for a linear classifier.
+
+    Each word of a phrase gets its share of the phrase's weight, so a phrase whose words stand
+    apart counts as if they stood together.
+    """
+
+    def __init__(self, keywords: Iterable[str]) -> None:
+        """Raises :class:`ConfigurationError` as :class:`KeywordJudge` does."""
+        self._phrases = _phrases_of(keywords)
+        self._background = _background_words()
+
+    def words_among(self, known: Iterable[str]) -> frozenset[str]:
+        """The words that a keyword has, among ``known`` and those of the general background."""
+        whole = {word for phrase in self._phrases for word in phrase.whole_words}
+        beginnings = tuple(begin for phrase in self._phrases for begin in phrase.beginnings)
+        candidates = frozenset(known).union(*self._background)
+        found = (word for word in candidates if word.startswith(beginnings)) if beginnings else ()
+        return frozenset((*whole, *found))
+
+    def of(self, vocabulary: Vocabulary) -> NDArray[np.float64]:
+        """A weight >= 0 for each word of ``vocabulary``, shape (V,), 0 for all others.
+
+        The weight is divided by the word's inverse document frequency among the samples: what
+        the samples have in common may well be the topic.
+        """
+        weights = np.zeros(len(vocabulary))
+        for phrase in self._phrases:
+            share = _rarity(phrase, self._background) / phrase.length
+            for place, word in enumerate(vocabulary.words):
+                if phrase.has(word):
+                    weights[place] = max(weights[place], share / float(vocabulary.idf[place]))
+        return weights
+
+
+def _phrases_of(keywords: Iterable[str]) -> list[_Phrase]:
+    phrases = [_Phrase(keyword) for keyword in keywords]
+    if not phrases:
+        raise ConfigurationError("training.keywords: give at least one keyword")
+    return phrases
+
+
+@cache
+def _background_words() -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(words(sample.text)) for sample in background_samples())
+
+
 class _Phrase:
     """Words in a row; the last may be a beginning."""
 
@@ -80,6 +126,25 @@ class _Phrase:
         if not self._words:
             raise ConfigurationError(f"training.keywords: {keyword!r} has no word of two letters")
         self._is_beginning = keyword.rstrip().endswith("*") or _is_half_a_pair(self._words[-1])
+
+    @property
+    def length(self) -> int:
+        """How many words it has."""
+        return len(self._words)
+
+    @property
+    def whole_words(self) -> tuple[str, ...]:
+        """Its words that must stand as they are."""
+        return tuple(self._words[:-1] if self._is_beginning else self._words)
+
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """Its last word, where that is the beginning of words."""
+        return tuple(self._words[-1:] if self._is_beginning else ())
+
+    def has(self, word: str) -> bool:
+        """Whether ``word`` is one of its words."""
+        return word in self.whole_words or word.startswith(self.beginnings or ("\0",))
 
     def count(self, tokens: list[str]) -> int:
         """How often it stands in ``tokens``."""

@@ -25,7 +25,10 @@ class LabelCounts:
 
 
 def with_labels(
-    listed: SampleSet, labels: Iterable[Label], good_prefixes: Sequence[str]
+    listed: SampleSet,
+    labels: Iterable[Label],
+    good_prefixes: Sequence[str],
+    weight: float | None = None,
 ) -> tuple[SampleSet, LabelCounts]:
     """The samples with those that labels teach, each URL once; the label wins.
 
@@ -33,7 +36,8 @@ def with_labels(
     category, where that is good, else into the first of ``good_prefixes``; no
     into the label's category, where that is not good, else into :data:`OTHER`.
     A page that is in the directory keeps its category when the label agrees
-    with its side.
+    with its side. ``weight``, > 0, is that of a labelled sample; None leaves it
+    as it is listed, or 1.
     """
     sides = dict(zip((entry.url for entry in listed.entries), listed.good, strict=True))
     entries = {entry.url: entry for entry in listed.entries}
@@ -43,6 +47,8 @@ def with_labels(
         url, good = normalise(label.url) or label.url, label.verdict == "yes"
         said[url] = good
         old = entries.get(url)
+        if old is not None and weight is not None:
+            entries[url] = old = replace(old, weight=weight)
         if old is not None and sides[url] == good and not label.category:
             continue
         overruled += old is not None and sides[url] != good
@@ -51,7 +57,7 @@ def with_labels(
         entries[url] = (
             replace(old, category=category)
             if old is not None
-            else DirectoryEntry(category, url, label.title)
+            else DirectoryEntry(category, url, label.title, weight=weight or 1.0)
         )
     counts = LabelCounts(sum(said.values()), len(said) - sum(said.values()), overruled)
     return replace(listed, entries=tuple(entries.values()), good=tuple(sides.values())), counts

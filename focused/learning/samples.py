@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,9 @@ class Samples:
     ``languages`` are ISO 639-1 codes or ``""``. ``fetched`` samples gave a page,
     ``without_text`` had no words at all and are left out. ``copies`` repeated
     the words of a sample of their side, ``contradictions`` those of a good one
-    though they are listed as others: both are left out, too.
+    though they are listed as others: both are left out, too. ``confirmed`` tells which
+    samples a person vouched for: labels and seeds, not what keywords proposed. With
+    ``halved`` the first two samples are the halves of the only good page.
     """
 
     categories: tuple[str, ...]
@@ -48,6 +50,8 @@ class Samples:
     without_text: int
     copies: int
     contradictions: int
+    confirmed: Bools
+    halved: bool = False
 
     def __len__(self) -> int:
         return len(self.good)
@@ -73,17 +77,24 @@ class Samples:
             without_text=0,
             copies=0,
             contradictions=0,
+            confirmed=np.ones(count, dtype=bool),
         )
 
 
 def gather(
-    listed: SampleSet, fetch_page: FetchPage, corpus: Corpus, progress: Progress | None = None
+    listed: SampleSet,
+    fetch_page: FetchPage,
+    corpus: Corpus,
+    progress: Progress | None = None,
+    confirmed: Collection[str] = (),
 ) -> Samples:
     """Add every sample's words to ``corpus``: the page's, else the directory's own.
 
-    Good samples come first, so that of equal pages the good one is kept.
+    Good samples come first, so that of equal pages the good one is kept. The halves of a single
+    good page stand for two pages: a trial needs one to learn from and one to try.
+    ``confirmed`` are the URLs of samples that a person vouched for.
     """
-    gathering = _Gathering(corpus)
+    gathering = _Gathering(corpus, frozenset(confirmed))
     order = np.argsort(~np.array(listed.good, dtype=bool), kind="stable").tolist()
     for done, place in enumerate(order, start=1):
         gathering.take(listed.entries[place], listed.good[place], fetch_page)
@@ -95,9 +106,12 @@ def gather(
 class _Gathering:
     """Samples as they come."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, confirmed: frozenset[str]) -> None:
         self._corpus = corpus
-        self._kept: list[tuple[str, bool, float, str, str, str]] = []
+        self._confirmed = confirmed
+        self._kept: list[tuple[str, bool, float, str, str, str, bool]] = []
+        self._first: Words | None = None  # held back until it is known whether it is the only one
+        self._halved = False
         self._side_of: dict[bytes, bool] = {}
         self._counts: Counter[str] = Counter()
 
@@ -116,15 +130,36 @@ class _Gathering:
             self._counts["copies" if side == good else "contradictions"] += 1
             return
         self._side_of[identity] = good
-        host = host_of(entry.url)
-        self._corpus.add(*document, host, own=not is_background(entry.category))
-        title = page.title or entry.title
-        self._kept.append((entry.category, good, entry.weight, host, title, page.language))
+        host, title = host_of(entry.url), page.title or entry.title
+        is_confirmed = entry.url in self._confirmed
+        if self._first is not None:
+            self._add_first(halved=not good)
+        elif not self._kept and good:
+            self._first = document
+        if self._first is None:
+            self._corpus.add(*document, host, own=not is_background(entry.category))
+        self._kept.append(
+            (entry.category, good, entry.weight, host, title, page.language, is_confirmed)
+        )
+
+    def _add_first(self, *, halved: bool) -> None:
+        """Count the words of the first good sample; with ``halved`` each half is a sample."""
+        assert self._first is not None, "it was held back"
+        (text, head), host = self._first, self._kept[0][3]
+        self._first = None
+        self._halved = halved and len(text) >= 2 * _SHORT_WORDS
+        middle = len(text) // 2
+        for part in (text[:middle], text[middle:]) if self._halved else (text,):
+            self._corpus.add(part, head, host)
+        if self._halved:
+            self._kept.insert(0, self._kept[0])
 
     def samples(self) -> Samples:
         """All that were taken."""
-        columns = zip(*self._kept, strict=True) if self._kept else ((),) * 6
-        categories, good, weights, hosts, titles, languages = columns
+        if self._first is not None:
+            self._add_first(halved=True)
+        columns = zip(*self._kept, strict=True) if self._kept else ((),) * 7
+        categories, good, weights, hosts, titles, languages, confirmed = columns
         return Samples(
             categories,
             np.array(good, dtype=bool),
@@ -133,6 +168,8 @@ class _Gathering:
             titles,
             languages,
             **{name: self._counts[name] for name in _COUNTED},
+            confirmed=np.array(confirmed, dtype=bool),
+            halved=self._halved,
         )
 
 

@@ -424,3 +424,29 @@ def test_what_a_page_says_is_shown_as_text(window: Any, tmp_path: Path, labels: 
         assert "<img src=x" in text(window, "text")
         assert text(window, "description") == "Whales & <others>."
         assert window.title == "Label: whales"
+
+
+def test_a_word_is_searched_for_and_the_page_that_is_picked_is_labelled(
+    window: Any, page: Served, labels: Path
+) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    visit(window, page.address)
+    ActionChains(window).send_keys("/").perform()
+    ActionChains(window).send_keys(
+        "yny baleen", Keys.ENTER
+    ).perform()  # letters are no answers here
+    until(window, lambda: "No page" in text(window, "last"))
+    query = window.find_element("id", "query")
+    query.clear()
+    query.send_keys("baleen", Keys.ENTER)
+    until(window, lambda: window.find_elements("css selector", "#found button"))
+    picked = window.find_elements("css selector", "#found button")[1]
+    url = picked.get_attribute("title")
+    picked.click()
+    until(window, lambda: text(window, "url") == url and ready(window))
+    assert text(window, "reason").startswith("Searched for")
+    assert press(window, "y") == url
+    (label,) = read_labels(labels)
+    assert (label.url, label.verdict, label.reason) == (url, "yes", "searched")

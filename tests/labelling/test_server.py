@@ -303,3 +303,22 @@ def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
         assert headers["X-DNS-Prefetch-Control"] == "off"
         assert "camera=()" in headers["Permissions-Policy"]
         assert "default-src 'none'" in headers["Content-Security-Policy"]
+
+
+def test_a_search_tells_pages_and_one_that_is_picked_is_shown(page: Served) -> None:
+    found = ask(page, "/api/search", {"query": "baleen"}).json["found"]
+    assert found and set(found[0]) == {"url", "title"}
+    shown = ask(page, "/api/show", {"url": found[-1]["url"]}).json["page"]
+    assert shown["url"] == found[-1]["url"]
+    assert shown["reason"].startswith("Searched for")
+
+
+def test_a_search_needs_the_token(page: Served) -> None:
+    assert ask(page, "/api/search", {"query": "baleen"}, token="").status == 403
+    assert ask(page, "/api/show", {"url": "https://h0.example/0"}, token="").status == 403
+
+
+def test_a_page_that_is_not_there_cannot_be_shown(page: Served) -> None:
+    assert ask(page, "/api/show", {"url": "https://elsewhere.example/"}).status == 409
+    assert ask(page, "/api/show", {"url": 7}).status == 400
+    assert ask(page, "/api/search", {"query": ["x"]}).status == 400

@@ -12,7 +12,9 @@ from focused.archive_warc import WarcPlace
 from focused.errors import LabelError, StateError
 from focused.labelling.crawled import read_crawled
 from focused.labelling.pool import candidates, judges_queue, teaching_pool
+from focused.labelling.search import MOST_FOUND
 from focused.labelling.session import JUDGE_EVERY, Session
+from focused.labelling.views import reason_told
 from focused.labels.label_file import LabelFile, read_labels
 from focused.labels.roles import judges_lot, role_of
 from focused.recorded.kept_pages import KeptPages, kept_page_reader, kept_pages_path
@@ -219,3 +221,73 @@ def test_a_folder_that_is_no_crawls_is_told(tmp_path: Path) -> None:
         read_crawled(tmp_path / "none")
     with pytest.raises(StateError, match="holds no pages"):
         read_crawled(tmp_path)
+
+
+def test_while_pages_on_topic_are_few_the_page_shown_tells_how_many_are_needed(
+    crawl: Path, file: LabelFile
+) -> None:
+    asking = session(crawl, file)
+    told = []
+    for _ in range(20):
+        shown = asking.current()
+        assert shown is not None
+        if shown.role == "teach":
+            told.append((shown.reason, shown.wanted, reason_told(shown)))
+        asking.answer(shown.page.url, "yes" if shown.role == "teach" else "no", "", 1.0)
+    assert [(reason, wanted) for reason, wanted, _ in told[:5]] == [
+        ("high", number) for number in (5, 4, 3, 2, 1)
+    ]
+    assert "2 more pages on topic needed" in told[3][2]
+    assert "1 more page on topic needed" in told[4][2]
+    assert all(wanted == 0 for _, wanted, _ in told[5:])
+
+
+def test_a_word_of_the_title_the_address_or_the_text_finds_pages(
+    crawl: Path, file: LabelFile
+) -> None:
+    asking = session(crawl, file)
+    teaching = {url_of(n) for n in range(60) if role_of(url_of(n)) == "teach"}
+    by_text = {page.url for page in asking.search("baleen")}
+    assert by_text and by_text <= teaching & {url_of(n) for n in range(0, 60, 2)}
+    assert len(asking.search("h1 example")) > 0
+    assert len(asking.search("pag")) == MOST_FOUND
+    assert asking.search("baleen engine") == asking.search("giraffe") == asking.search(" ") == ()
+
+
+def test_of_two_matches_the_one_in_the_title_comes_first(tmp_path: Path, file: LabelFile) -> None:
+    urls = [f"https://k.example/{n}" for n in range(40)]
+    teach = [url for url in urls if role_of(url) == "teach"][:2]
+    write_crawl(
+        tmp_path, pages=8, bodies={teach[0]: "<p>page giraffe text</p>", teach[1]: "<p>a</p>"}
+    )
+    asking = session(tmp_path, file)
+    in_title = replace(asking.crawled.pages[teach[1]], title="The giraffe", relevance=0.0)
+    crawled = replace(asking.crawled, pages={**asking.crawled.pages, teach[1]: in_title})
+    asking.renew(crawled, teaching_pool(crawled, None))
+    assert [page.url for page in asking.search("giraffe")] == [teach[1], teach[0]]
+
+
+def test_labelled_pages_are_not_found_again(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    before = asking.search("krill")
+    asking.answer(before[0].url, "yes", "", 1.0)
+    assert before[0] not in asking.search("krill")
+
+
+def test_a_page_that_was_searched_for_is_shown_and_its_label_says_so(
+    crawl: Path, file: LabelFile
+) -> None:
+    asking = session(crawl, file)
+    found = asking.search("baleen")[3]
+    assert asking.show(found.url) == asking.current()
+    label = asking.answer(found.url, "yes", "", 1.0)
+    assert (label.reason, label.role) == ("searched", "teach")
+
+
+def test_a_page_of_the_judge_cannot_be_searched_for(crawl: Path, file: LabelFile) -> None:
+    asking = session(crawl, file)
+    drawn = next(url_of(n) for n in range(60) if role_of(url_of(n)) == "judge")
+    with pytest.raises(LabelError, match="drawn at random"):
+        asking.show(drawn)
+    with pytest.raises(LabelError, match="no page of this crawl"):
+        asking.show("https://elsewhere.example/")

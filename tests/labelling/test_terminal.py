@@ -134,3 +134,44 @@ def test_a_page_cannot_steer_the_terminal(
     assert "whales" in out
     assert "\x1b]" not in out
     assert not {"\x07", "\x9b", "\u202e"} & set(out)
+
+
+def search_for(folder: Path, file: LabelFile, *lines: str, keys: str = "/yq") -> list[str]:
+    """Press ``keys`` and type ``lines``; what the terminal asked for."""
+    typed, asked, pressed = iter(lines), [], iter(keys)
+
+    def read_line(prompt: str) -> str:
+        asked.append(prompt)
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    Terminal(
+        session(folder, file),
+        clock=lambda: 7.0,
+        read_key=lambda: next(pressed),
+        read_line=read_line,
+    ).run()
+    return asked
+
+
+def test_a_slash_searches_and_a_number_picks_the_page(tmp_path: Path, file: LabelFile) -> None:
+    write_crawl(tmp_path, pages=24)
+    assert len(search_for(tmp_path, file, "baleen", "2")) == 2
+    (label,) = file.labels
+    assert (label.reason, label.verdict) == ("searched", "yes")
+
+
+def test_a_search_without_a_hit_says_so(
+    tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_crawl(tmp_path, pages=24)
+    search_for(tmp_path, file, "giraffe", keys="/q")
+    assert "No page without a label has these words" in capsys.readouterr().out
+
+
+def test_a_search_that_is_broken_off_goes_on_with_the_page(tmp_path: Path, file: LabelFile) -> None:
+    write_crawl(tmp_path, pages=24)
+    search_for(tmp_path, file, "baleen")
+    assert [one.reason for one in file.labels] == ["random"]

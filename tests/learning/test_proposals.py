@@ -28,14 +28,29 @@ def numbers(found) -> list[int]:
     return [int(page.url.rpartition("/")[2]) for page, _ in found]
 
 
-def test_pages_from_the_threshold_on_are_good_the_best_first():
-    found = propose(pages(0.3, 0.9, 0.2, 0.25), frozenset(), 0.25)
-    assert numbers(found.good) == [1, 0, 3]
+def test_the_best_fifth_from_the_threshold_on_is_good_the_best_first():
+    found = propose(pages(*[0.3] * 80, *[0.9] * 19, 0.95), frozenset(), 0.25)
+    assert numbers(found.good)[0] == 99
+    assert sorted(numbers(found.good)) == [*range(80, 100)]
 
 
-def test_pages_that_hardly_speak_of_it_are_others_and_those_between_neither():
-    found = propose(pages(0.0, 0.04, 0.1, 0.24), frozenset(), 0.25)
-    assert numbers(found.other) == [0, 1]
+def test_of_a_small_crawl_a_dozen_pages_may_be_good():
+    found = propose(pages(0.3, *[0.9] * 11, 0.4, *[0.1] * 7), frozenset(), 0.25)
+    assert sorted(numbers(found.good)) == [*range(1, 13)]
+
+
+def test_below_the_threshold_no_page_is_good_though_it_be_the_best():
+    assert propose(pages(*[0.2] * 10), frozenset(), 0.25).good == ()
+
+
+def test_the_worst_half_is_others_the_worst_first_though_it_has_keywords():
+    found = propose(pages(*[0.9] * 12, *[0.4] * 10, 0.35, 0.3), frozenset(), 0.25)
+    assert numbers(found.other)[:2] == [23, 22]
+    assert len(found.other) == 12
+
+
+def test_a_page_that_is_surely_on_topic_is_no_other_though_all_are():
+    assert propose(pages(*[0.9] * 10), frozenset(), 0.25).other == ()
 
 
 def test_a_seed_that_speaks_of_a_keyword_is_a_sample_and_a_hub_is_none():

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from focused.errors import ConfigurationError, TrainingError
+from focused.labels.label import Label
 from focused.learning.model_staleness import keep_in_office, model_is_stale
 from focused.learning.model_store import save_model
-from focused.learning.training import MIN_SAMPLES, train_topic
+from focused.learning.training import train_topic
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from tests.learning.made_up import page, topic, trained, web
@@ -88,9 +89,39 @@ def test_a_topic_whose_words_differ_from_host_to_host_is_tried_out_by_page(tmp_p
     assert trial.calibrated.auc > 0.95
 
 
-def test_too_few_good_samples_are_an_error_that_says_how_many(tmp_path):
-    with pytest.raises(TrainingError, match=rf"training\.good \(Top/Food\): 4 .* {MIN_SAMPLES}"):
-        trained(tmp_path, web(cheese=4))
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_few_good_samples_make_a_model_that_warns(tmp_path, count):
+    model = trained(tmp_path, web(cheese=count))
+    assert model.report.samples.good == count
+    assert any(f"{count} good samples" in one for one in model.report.warnings)
+    assert model.classifier.judge(page("cheese", 50)).relevance > 0.5
+
+
+def test_one_good_sample_makes_a_model_whose_warning_says_what_the_trial_is_worth(tmp_path):
+    model = trained(tmp_path, web(cheese=1))
+    assert model.report.samples.good == 1
+    assert any("a single good sample" in one for one in model.report.warnings)
+    ours, others = (
+        [model.classifier.judge(page(kind, 50 + n)).relevance for n in range(10)]
+        for kind in ("cheese", "garden")
+    )
+    assert min(ours) > max(others)
+
+
+def test_one_good_sample_of_a_few_words_is_an_error_that_says_what_to_add(tmp_path):
+    pages = web(cheese=1)
+    url = next(url for url in pages if "cheese" in url)
+    pages[url] = Page(url, text="cheese rind")
+    with pytest.raises(TrainingError, match=r"too few words.*add a longer page"):
+        trained(tmp_path, pages)
+
+
+def test_no_good_sample_at_all_is_an_error_that_says_how_to_come_by_one(tmp_path):
+    pages = web(cheese=1)
+    [url] = [url for url in pages if "cheese" in url]
+    denied = Label(url=url, verdict="no", role="teach", at=1.0)
+    with pytest.raises(TrainingError, match=r"0 good samples.*focused label"):
+        train_topic(topic(tmp_path, pages), pages.get, now=NOW, labels=[denied])
 
 
 def test_a_directory_with_nothing_but_the_topic_is_an_error_that_asks_for_others(tmp_path):

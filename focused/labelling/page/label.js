@@ -17,7 +17,7 @@
     token = sessionStorage.getItem(STORE) || "";
   }
 
-  async function ask(path, body) {
+  async function ask(path, body, done = show) {
     if (busy) return;
     setBusy(true);
     try {
@@ -35,7 +35,7 @@
       } else if (!answer.ok) {
         element("last").textContent = told.error;
       } else {
-        show(told);
+        done(told);
       }
     } catch {
       tell("No answer", "The session has ended, or was stopped. What you said so far is kept: start it again to go on.");
@@ -180,11 +180,42 @@
     if (state && state.last) ask("/api/undo", {});
   }
 
+  function showFound(told) {
+    const list = element("found");
+    list.replaceChildren(...told.found.map((page) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = page.title;
+      button.title = page.url;
+      button.addEventListener("click", () => {
+        list.hidden = true;
+        element("main").focus({ preventScroll: true });  // the answer's keys work again
+        ask("/api/show", { url: page.url });
+      });
+      const item = document.createElement("li");
+      item.append(button);
+      return item;
+    }));
+    list.hidden = !told.found.length;
+    element("last").textContent = told.found.length
+      ? `${told.found.length} pages without a label have these words.`
+      : "No page without a label has these words.";
+  }
+
   const KEYS = { y: () => say("yes"), n: () => say("no"), s: () => say("skip"), u: undo };
 
   document.addEventListener("keydown", (event) => {
     byTab = event.key === "Tab";
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (event.target === element("query")) {
+      if (event.key === "Escape") element("main").focus({ preventScroll: true });
+      return;
+    }
+    if (event.key === "/") {
+      event.preventDefault();
+      element("query").focus();
+      return;
+    }
     const key = event.key.toLowerCase();
     const act = KEYS[key] || (/^[1-9]$/.test(key) ? () => put(Number(key) - 1) : null);
     if (!act) return;
@@ -201,6 +232,10 @@
   for (const name of ["text", "original"]) {
     element(`show-${name}`).addEventListener("click", () => view(name));
   }
+  element("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    ask("/api/search", { query: element("query").value }, showFound);
+  });
 
   // A click into the original would take the keys with it; who gets there by Tab stays.
   window.addEventListener("blur", () => {
