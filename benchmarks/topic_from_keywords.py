@@ -33,6 +33,7 @@ from joblib import Parallel, delayed
 from numpy.random import default_rng
 from sklearn.metrics import average_precision_score
 
+from focused.archive_warc import WarcPlace
 from focused.cli.begun_topic import Idea, begin_topic
 from focused.cli.new_topic import teach
 from focused.cli.retraining import retrain_from
@@ -408,7 +409,7 @@ class Route:
                     score=row["score"],
                     relevance=row["relevance"],
                     on_topic=bool(row["on_topic"]),
-                    offset=0,
+                    place=WarcPlace("", 0),
                     fetched_at=0.0,
                 )
         return Simulated(self.folder, pages, 0, self.opened.web)

@@ -11,12 +11,14 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
-from focused.archive import WARC_FILE, harvested_pages
+from focused.archive import harvested_pages, page_rows
+from focused.archive_warc import warc_files
 from focused.cli.begun_topic import DIRECTORY_HEAD, Idea, begin_topic
 from focused.errors import StateError, TrainingError
 from focused.evaluation.wording import plain
@@ -39,6 +41,7 @@ from spiders.first import FirstSpider
 from spiders.running import project_settings, run
 
 _SHOWN = 5
+_OK = 200
 _BY_THE_USER = "shutdown"  # Scrapy's word for Ctrl-C
 
 
@@ -49,7 +52,7 @@ def new_topic(idea: Idea, *, pages: int, web: Path | None, delay_s: float | None
     topic = load_topic(path)
     click.echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
     _crawl(path, start, pages=pages, web=web, delay_s=delay_s)
-    found = _pages_of(start)
+    found = _pages_of(start, {normalise(url) or url for url in topic.seeds.urls})
     lesson = teach(topic, found)
     _keep_pages(topic, start, lesson.listed)
     _tell(topic, start, web, lesson)
@@ -112,21 +115,27 @@ def _crawl(
         raise StateError("stopped before all pages were fetched; the same command goes on")
 
 
-def _pages_of(folder: Path) -> dict[str, Page]:
-    """Pages by URL, and by those that led to them."""
+def _pages_of(folder: Path, seeds: Collection[str]) -> dict[str, Page]:
+    """Pages by URL, and by those that led to them; of duplicates, the first and seeds."""
     store = StateStore.reopen(folder / "state")
     try:
-        return harvested_pages(store.tables, folder)
+        found = harvested_pages(store.tables, folder)
+        fetched = {
+            row["url"]
+            for row in page_rows(store.tables)
+            if row["outcome"] == "fetched" and (not row["duplicate_of"] or row["url"] in seeds)
+        }
     finally:
         store.close()
+    return {url: page for url, page in found.items() if page.url in fetched}
 
 
 def _keep_pages(topic: Topic, folder: Path, urls: Collection[str]) -> None:
     """Keep the samples' pages beside the labels, so that ``retrain`` need not fetch them again."""
     assert topic.training.labels is not None, "a topic that was read has a file of labels"
     with KeptPages(kept_pages_path(topic.training.labels)) as kept:
-        for record in read_responses(folder / WARC_FILE):
-            if isinstance(record, StoredRecord) and record.url in urls:
+        for record in chain.from_iterable(map(read_responses, warc_files(folder))):
+            if isinstance(record, StoredRecord) and record.url in urls and record.status == _OK:
                 fetched = Fetched(record.url, record.status, record.headers, record.body)
                 kept.append(fetched, time.time())
 

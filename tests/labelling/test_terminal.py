@@ -147,12 +147,14 @@ def search_for(folder: Path, file: LabelFile, *lines: str, keys: str = "/yq") ->
         except StopIteration:
             raise EOFError from None
 
-    Terminal(
-        session(folder, file),
-        clock=lambda: 7.0,
-        read_key=lambda: next(pressed),
-        read_line=read_line,
-    ).run()
+    with BoundedReader() as reader:
+        Terminal(
+            session(folder, file),
+            clock=lambda: 7.0,
+            reader=reader,
+            read_key=lambda: next(pressed),
+            read_line=read_line,
+        ).run()
     return asked
 
 
