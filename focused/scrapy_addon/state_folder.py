@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -40,12 +41,17 @@ def check_state(topic: Topic, policy: str, *, replayed: bool) -> None:
         return
     _refuse_to_overwrite(folder)
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        why = "may not be written to" if there.is_dir() else "is a file"
-        raise StateError(
-            f"{folder} cannot be written to: {there} {why}. "
-            "Choose another output.folder, or mend this one."
-        )
+    if not there.is_dir():
+        error = errno.ENOTDIR
+    elif os.access(there, os.W_OK | os.X_OK):
+        return
+    else:
+        read_only = os.statvfs(there).f_flag & os.ST_RDONLY
+        error = errno.EROFS if read_only else errno.EACCES
+    raise StateError(
+        f"{folder} cannot be written to: {there}: {os.strerror(error)}. "
+        "Choose another output.folder, or mend this one."
+    )
 
 
 def _refuse_to_overwrite(folder: Path) -> None:
