@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from focused.cli.crawling import move_away
+from focused.cli.output import echo
 from focused.errors import ConfigurationError
 from focused.learning.keyword_judge import KeywordJudge
 from focused.topic import CRAWLS
@@ -59,10 +58,10 @@ def begin_topic(idea: Idea) -> None:
     KeywordJudge(idea.keywords)  # words that cannot be used are told before anything is written
     is_begun = _is_begun(idea)
     if is_begun and idea.topic_file.read_bytes() == text:
-        click.echo(f"{idea.topic_file} was begun; going on with it")
+        echo(f"{idea.topic_file} was begun; going on with it")
         return
     if idea.start.exists():
-        click.echo(f"the crawl of an earlier attempt was moved to {move_away(idea.start)}")
+        echo(f"the crawl of an earlier attempt was moved to {move_away(idea.start)}")
     if is_begun:
         _put_aside(idea.topic_file)
     idea.folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +95,7 @@ def _put_aside(path: Path) -> None:
     while (aside := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
     path.rename(aside)
-    click.echo(f"the topic file of an earlier attempt was moved to {aside}")
+    echo(f"the topic file of an earlier attempt was moved to {aside}")
 
 
 def _of_the_command(told: str, idea: Idea) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
+from focused.cli.output import echo
 from focused.cli.progress import reading_progress
 from focused.crawl.folder_check import check_folder
 
@@ -16,20 +15,20 @@ def run_check(folder: Path) -> int:
     """Check the folder; return the exit status of the process: 1 when anything is damaged."""
     report = check_folder(folder, reading_progress)
     for line in report.damaged[:_MOST_PRINTED]:
-        click.echo(f"focused: {line}", err=True)
+        echo(f"focused: {line}", err=True)
     if len(report.damaged) > _MOST_PRINTED:
-        click.echo(f"focused: and {len(report.damaged) - _MOST_PRINTED:,} more", err=True)
-    click.echo(
+        echo(f"focused: and {len(report.damaged) - _MOST_PRINTED:,} more", err=True)
+    echo(
         f"{folder}: read {report.rows:,} rows of {report.tables} tables, {report.records:,} "
         f"records of the WARC and {report.files} files beside it"
     )
     if report.damaged:
-        click.echo(
+        echo(
             f"focused: {folder} is damaged. A crawl stops where it reads a damaged row. Restore "
             "the folder from a copy, or start afresh with --fresh; what is not named above stays "
             "readable.",
             err=True,
         )
         return 1
-    click.echo("no damage was found")
+    echo("no damage was found")
     return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from focused.cli.output import echo
 from focused.labelling.bounded_reading import BoundedReader
 from focused.labelling.opening import opened_session
 from focused.labelling.serving import serve
@@ -26,7 +27,7 @@ def run_labelling(
 ) -> None:
     """Open the session and serve it, or run it on the terminal, until it is ended."""
     with opened_session(where, labels, _progress) as session:
-        click.echo(f"Labels go to {session.subject.labels}", err=True)
+        echo(f"Labels go to {session.subject.labels}", err=True)
         if terminal:
             with BoundedReader() as reader:
                 Terminal(session, clock=time.time, reader=reader).run()

@@ -15,11 +15,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import click
-
 from focused.archive import harvested_pages, page_rows
 from focused.archive_warc import warc_files
 from focused.cli.begun_topic import DIRECTORY_HEAD, Idea, begin_topic
+from focused.cli.output import echo
 from focused.errors import StateError, TrainingError
 from focused.evaluation.wording import plain
 from focused.frontier.store import StateStore
@@ -50,7 +49,7 @@ def new_topic(idea: Idea, *, pages: int, web: Path | None, delay_s: float | None
     begin_topic(idea)
     path, start = idea.topic_file, idea.start
     topic = load_topic(path)
-    click.echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
+    echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
     _crawl(path, start, pages=pages, web=web, delay_s=delay_s)
     found = _pages_of(start, {normalise(url) or url for url in topic.seeds.urls})
     lesson = teach(topic, found)
@@ -177,29 +176,29 @@ def _tell(topic: Topic, start: Path, web: Path | None, lesson: FirstLesson) -> N
     good = len(proposals.seeds) + len(proposals.good)
     words = ", ".join(word for word, _ in lesson.model.report.top_words[:12])
     for seed in lesson.unlisted_seeds:
-        click.echo(
+        echo(
             f"Seed without a keyword, or not fetched: {seed}\n  It is no sample. If it is on "
             f"topic, add it to {topic.training.directory[0]} under {topic.training.good[0]}."
         )
-    click.echo(
+    echo(
         f"\n{len(lesson.pages)} pages fetched. Listed in {topic.training.directory[0]}: {good} as "
         f"on topic ({len(proposals.seeds)} seeds), {len(proposals.other)} as others. Look "
         "through the first: a line that is wrong is best deleted now."
     )
     for page, _ in proposals.good[:_SHOWN]:
-        click.echo(f"  {plain(page.title) or '(no title)'}  {page.url}")
-    click.echo(
+        echo(f"  {plain(page.title) or '(no title)'}  {page.url}")
+    echo(
         f"\nThe first classifier calls {called} of the {len(lesson.pages)} pages on topic "
         f"(relevance from {judge.threshold:.2f} on).\nWords that speak most for the topic: {words}"
         "\nPages it is least sure about:"
     )
     nearest = sorted(relevance, key=lambda url: abs(relevance[url] - judge.threshold))[:_SHOWN]
     for url in nearest:
-        click.echo(f"  {relevance[url]:.2f}  {url}")
+        echo(f"  {relevance[url]:.2f}  {url}")
     for warning in lesson.model.report.warnings:
-        click.echo(f"Warning: {warning}.")
+        echo(f"Warning: {warning}.")
     offline = f" --web {web}" if web else ""
-    click.echo(
+    echo(
         f"\nThe model's card: {topic.training.model.with_suffix('.md')}\n"
         "Next, tell it about some twenty pages:\n"
         f"  focused label {start} --labels {topic.training.labels}\n"

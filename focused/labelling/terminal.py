@@ -118,7 +118,7 @@ class Terminal:
         if len(screens) > 1:
             click.secho(f"(screen {self._screen + 1} of {len(screens)})", dim=True)
         for number, category in enumerate(self._session.subject.categories, start=1):
-            click.echo(f"{number} {category.name}", nl=False)
+            click.echo(_clean(f"{number} {category.name}"), nl=False)
             click.echo("  ", nl=False)
         click.echo(f"\n{_KEYS}")
 
