@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from focused.directory.reading import read_directory
 from focused.labels.label import Label
 from focused.labels.label_file import LabelFile
 from focused.labels.roles import role_of
@@ -129,6 +130,34 @@ def test_a_user_agent_without_a_contact_leaves_nothing_behind(idea):
     assert "user_agent" in done.stderr
     assert not (idea / "topics" / "ships.toml").exists()
     assert not (idea / "topics" / "ships.tsv").exists()
+
+
+def test_neither_robots_txt_nor_a_page_twice_is_a_sample(idea):
+    lines = (idea / "topics" / "cheese.tsv").read_text(encoding="utf-8").splitlines()
+    urls = [line.split("\t")[1] for line in lines if not line.startswith("#")]
+    assert not any(url.endswith("/robots.txt") for url in urls)
+    pages = pd.read_parquet(idea / "crawls" / "cheese-start" / "pages.parquet")
+    copies = set(pages[pages["duplicate_of"].notna()]["url"])
+    assert not copies & set(urls) - {BASE}
+
+
+def test_the_samples_of_a_new_topic_are_kept_so_that_retraining_fetches_nothing(idea):
+    """Without --web the site cannot be reached: its host does not exist."""
+    path = labels_of(idea, right=True)
+    model = idea / "topics" / "cheese.joblib"
+    before = model.read_bytes()
+    topic = load_topic(idea / "topics" / "cheese.toml")
+    listed = {entry.url for entry in read_directory(topic.training.directory)}
+    kept = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(
+        "".join(f"{line}\n" for line in kept if any(f'"{url}"' in line for url in listed)),
+        encoding="utf-8",
+    )
+    done = focused(idea, "retrain", "topics/cheese.toml", "--replace")
+    path.unlink()
+    model.write_bytes(before)
+    assert done.returncode == 0, done.stderr
+    assert "fetching the directory's pages" not in done.stdout
 
 
 def test_retraining_without_labels_says_how_to_come_by_them(idea):
