@@ -21,8 +21,8 @@ from focused.labelling.reading import (
 from focused.web.page import Fetched
 from tests.support.hostile_originals import VECTORS, hostile_page
 
-SLOW = b"Whales come first. " + b"<rt>x" * 400_000
-"""The text extractor and the sanitiser each take minutes."""
+SLOW = b"Whales come first. " + b"&" * 2_000_000
+"""The sanitiser takes minutes; no page is known over which the text extractor does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,8 @@ def test_a_sanitised_original_is_bounded() -> None:
 def test_a_page_that_takes_too_long_is_shown_from_its_beginning_and_says_so() -> None:
     with BoundedReader(deadline_s=0.5) as reader:
         crawled = bodies(slow=SLOW, good=b"<p>Krill.</p>")
-        for prepared in (
-            reader.text(crawled, page("slow")),
-            reader.original(crawled, page("slow")),
-        ):
-            assert "could not be prepared within 0.5 s" in prepared.problem
+        prepared = reader.original(crawled, page("slow"))
+        assert "could not be prepared within 0.5 s" in prepared.problem
         assert reader.text(crawled, page("good")).content == "Krill."
 
 
