@@ -170,9 +170,10 @@ def test_a_good_category_without_samples_is_told_before_any_page_is_fetched(trai
     assert not topic.with_name("whales.samples").exists()
 
 
-def test_too_few_samples_are_told_before_any_page_is_fetched(trainer, topic):
+def test_a_directory_without_a_good_sample_is_told_before_any_page_is_fetched(trainer, topic):
+    rewrite(topic.with_name("directory.tsv"), "Top/Whales", "Top/Other")
     ran = trainer(topic)
-    ran.complains("training.good", "1 good sample", "directory.tsv")
+    ran.complains("training.good", "Top/Whales", "no sample in the directory")
     assert not topic.with_name("whales.samples").exists()
 
 
@@ -300,7 +301,8 @@ def test_fresh_leaves_the_earlier_crawl_in_its_place_when_the_start_is_refused(t
     topic = write_topic(tmp_path, "http://a.test/")
     with served(WEB) as site:
         assert crawl_on(site, topic).status == 0
-    ran = run("focused.cli", "crawl", topic, "--fresh")  # one good sample is too few
+    rewrite(topic.with_name("directory.tsv"), "Top/Whales", "Top/Other")
+    ran = run("focused.cli", "crawl", topic, "--fresh")  # there is no good sample
     ran.complains("the earlier one is in", str(tmp_path / "out"))
     assert "training.good" in ran.said
     assert (tmp_path / "out/pages.parquet").is_file()

@@ -100,6 +100,8 @@ def test_a_folder_that_cannot_be_made_is_named(folder, topic, tmp_path, capsys):
 def test_samples_that_do_not_do_leave_no_folder(topic, tmp_path, capsys):
     text = topic.read_text().replace("[training]", '[training]\nmodel = "models/whales.joblib"')
     topic.write_text(text)
+    directory = topic.with_name("directory.tsv")
+    directory.write_text(directory.read_text().replace("Top/Whales", "Top/Other"))
     before = sorted(tmp_path.rglob("*"))
     assert "training.good" in refused(capsys, FOCUSED_TOPIC=str(topic))
     assert sorted(tmp_path.rglob("*")) == before

@@ -199,7 +199,7 @@ def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> N
         main, ["compare", "--from", str(sides / "foreign.json"), "--out", str(sides / "again")]
     )
     assert done.exit_code == 0, done.output
-    assert "focused [31m" in done.stdout and "\x1b" not in done.stdout
+    assert r"focused\x1b[31m" in done.stdout and "\x1b" not in done.stdout
 
 
 def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:
