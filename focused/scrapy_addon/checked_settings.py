@@ -31,6 +31,7 @@ def check_settings(settings: BaseSettings, known: Collection[str]) -> None:
             close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigurationError(f"{name}: there is no such setting{hint}")
+    _check_reactor(settings)
     for name in _FLAGS:
         try:
             settings.getbool(name)
@@ -46,6 +47,16 @@ def check_settings(settings: BaseSettings, known: Collection[str]) -> None:
     web = settings["FOCUSED_WEB"]
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_WEB: there is no recorded web at {web}")
+
+
+def _check_reactor(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for a reactor without asyncio, which the HTTP client runs on."""
+    reactor = settings["TWISTED_REACTOR"]
+    if reactor and not str(reactor).endswith("asyncioreactor.AsyncioSelectorReactor"):
+        raise ConfigurationError(
+            f"TWISTED_REACTOR: focus needs the asyncio reactor, not {reactor}; leave the setting "
+            "out: it is Scrapy's default"
+        )
 
 
 def guide_maker(setting: Any) -> Callable[..., Any]:

@@ -89,6 +89,11 @@ def test_an_unknown_setting_is_answered_with_the_nearest(topic, capsys):
     assert "FOCUSED_PAGE: there is no such setting; did you mean FOCUSED_PAGES?" in told
 
 
+def test_a_reactor_without_asyncio_is_refused(topic, capsys):
+    reactor = "twisted.internet.selectreactor.SelectReactor"
+    assert reactor in refused(capsys, FOCUSED_TOPIC=str(topic), TWISTED_REACTOR=reactor)
+
+
 @pytest.mark.parametrize("folder", ["file/crawl", "file"])
 def test_a_folder_that_cannot_be_made_is_named(folder, topic, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
