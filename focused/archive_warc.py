@@ -25,6 +25,7 @@ from focused.web.warc import (
     digest_text,
     warcinfo_record,
 )
+from focused.whole_file import sync_folder
 
 WARC_FILE = "pages.warc.gz"
 """The first file; ``pages-00002.warc.gz`` is the second."""
@@ -146,7 +147,7 @@ class WarcFiles:
     def _write(self, members: bytes) -> None:
         if self._file is None:
             self._file = self._opened()
-            _force_names(self._folder)
+            sync_folder(self._folder)
         self._file.write(members)
         self._file.flush()
         self._advance(self._number, self._bytes + len(members))
@@ -198,12 +199,3 @@ def _number(name: str) -> int:
     """The number in a later file's name; 0 for another name."""
     numbered = _NUMBERED.fullmatch(name)
     return int(numbered[1]) if numbered else 0
-
-
-def _force_names(folder: Path) -> None:
-    """Force the folder's entries to the disk: a new file is there after a power failure."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

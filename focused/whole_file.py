@@ -78,3 +78,12 @@ def write_json(path: Path, value: object) -> Path:
     """Write ``path`` anew as JSON that people can read; returns it. Raises OSError."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     return write_whole(path, f"{text}\n".encode())
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the folder's entries to the disk: a new file is there after a power failure."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import fcntl
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import msgspec
 from focused.errors import LabelError
 from focused.labels.label import Label
 from focused.topic import Training
-from focused.whole_file import append_whole
+from focused.whole_file import append_whole, sync_folder
 
 _NO_LABEL = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -48,7 +47,7 @@ class LabelFile:
         try:
             _lock(self._file.fileno(), path)
             self._standing = self._mend_end()
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             self.close()
             raise LabelError(f"{path}: cannot be opened: {error.strerror}") from error
@@ -190,12 +189,3 @@ def _lock(descriptor: int, path: Path) -> None:
         raise LabelError(
             f"{path}: another session is labelling into this file: end it, or go on there"
         ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the file's name as durable as its lines."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

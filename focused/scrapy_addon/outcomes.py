@@ -204,7 +204,7 @@ def kind_of_exception(exception: BaseException) -> FailureKind:
     behind = tuple(_behind(exception))
     if any(isinstance(each, _TLS) for each in behind):
         return FailureKind.TLS
-    if any(isinstance(each, TooLargeError) for each in behind):  # Twisted wraps what parsers raise
+    if any(isinstance(each, TooLargeError) for each in behind):  # one that was wrapped, too
         return FailureKind.TOO_LARGE
     for types, kind in _KINDS:
         if isinstance(exception, types):
