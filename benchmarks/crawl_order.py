@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--record", action="store_true", help="write the file of digests")
     parser.add_argument("--urls", type=Path, help="folder to write the URLs to")
     options = parser.parse_args(arguments)
-    orders = {}
+    orders: dict[str, Sequence[str]] = {}
     for web, topics in RUNS.items():
         for topic in topics:
             orders |= orders_of(web, topic)
