@@ -6,6 +6,7 @@
 # make benchmark-frontier  the frontier at up to ten million links, beside Scrapy's queues
 # make benchmark-crawl  pages a second and CPU a page, beside a stock Scrapy crawl; needs nginx
 # make fuzz    breaks pages, URLs, robots.txt, feeds and headers, and reads them, for ten minutes
+# make docs    builds the documentation site into build/site
 # make check   what CI runs: linters, types, import contracts, tests
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ TOPIC  ?= topics/parallel-computing.toml
 POLICY ?= focused
 NAME   := $(basename $(notdir $(TOPIC)))
 # The shipped topics are crawled on a recorded web, whose hosts are this machine: no delay harms
-# nobody, and one request at a time gives the same pages in each run (docs/compare.md, "How much
+# nobody, and one request at a time gives the same pages in each run (docs/how-to/compare.md, "How much
 # results vary"). Any other topic, and WEB= (empty), crawls the live Web as the topic says.
 SHIPPED := parallel-computing statistics cryptography databases astronomy security
 WEB    ?= $(if $(filter $(SHIPPED),$(NAME)),webs/docweb-small)
@@ -24,7 +25,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test test-all check lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
+.PHONY: crawl test test-all check docs lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
 
 setup: $(READY)
 
@@ -68,6 +69,9 @@ test: $(READY)
 test-all: $(READY)
 	$(BIN)/python -m pytest -m ""
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -77,7 +81,7 @@ lint: $(READY)
 check: lint test
 
 lock: $(READY)
-	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
+	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --extra docs --generate-hashes \
 	  --no-header --quiet --upgrade pyproject.toml -o requirements.lock
 
 clean:

@@ -25,7 +25,7 @@ from focused.topic_file import SECTIONS, load_topic
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "topics" / "example.toml"
-REFERENCE = ROOT / "docs" / "topic-files.md"
+REFERENCE = ROOT / "docs" / "reference" / "topic-files.md"
 
 HEAD = 'name = "databases"\n'
 SEEDS = '[seeds]\nurls = ["https://docs.python.org/3/"]\n'

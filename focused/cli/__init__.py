@@ -36,7 +36,10 @@ def main() -> None:
 @click.argument("topic", type=ANY_PATH)
 @click.option("--web", type=FOLDER, help="Crawl this recorded web instead of the live one.")
 @click.option(
-    "--policy", default="focused", show_default=True, help="focused, bfs, ...; see docs/compare.md."
+    "--policy",
+    default="focused",
+    show_default=True,
+    help="focused, bfs, ...; see docs/how-to/compare.md.",
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
 @click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")

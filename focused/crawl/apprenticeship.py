@@ -37,7 +37,8 @@ from focused.learning.protocols import FollowsJudge, LearningScorer, Rescored
 
 # A bound on the time of one turn; the last link is then taken as it is.
 _RESCORED_A_TURN = 50
-# Measured on recorded webs (docs/apprentice.md): all links of all hosts are hardly worth more.
+# Measured on recorded webs: all links of all hosts are hardly worth more
+# (docs/explanation/apprentice.md).
 _BEST_SCORED_AGAIN = 500
 _PAGES_UNTIL_SCORED_AGAIN = 25
 # Some at a time, lest the reactor be blocked.

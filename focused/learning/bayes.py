@@ -17,7 +17,7 @@ from focused.learning.calibration import Floats
 KINDS = ("multinomial", "complement")
 
 # Chosen on hosts left out of nine topics of two builds of the documentation web, some 60 good
-# and 540 other samples each; flat around this value (docs/classifier.md).
+# and 540 other samples each; flat around this value (docs/explanation/classifier.md).
 SMOOTHING = 0.05
 """Added to each word's count."""
 

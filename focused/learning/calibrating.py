@@ -23,8 +23,8 @@ from focused.learning.topic_classifier import Calibration
 from focused.learning.trial import MIN_HOST_AUC, Material, OutOfFold, try_out
 
 _PRIOR_RANGE = (0.02, 0.5)
-# Measured in docs/classifier.md: pages of the samples' language have a larger share of known
-# words but for one in a hundred, those of other languages hardly ever.
+# Measured (docs/explanation/classifier.md): pages of the samples' language have a larger share of
+# known words but for one in a hundred, those of other languages hardly ever.
 _FOREIGN_QUANTILE, _FOREIGN_PART = 0.02, 0.65
 _FOREIGN_RANGE = (0.05, 0.5)
 

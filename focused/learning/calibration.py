@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 RELIABILITY_BINS = 10
 
 ENOUGH_FOR_STEPS = 30
-"""Good samples from which on the calibration bends to what was seen (docs/classifier.md)."""
+"""Good samples from which the calibration follows the data (docs/explanation/classifier.md)."""
 
 # Chosen on some hundred samples, a threshold outside these would be chance.
 _THRESHOLD_RANGE = (0.3, 0.7)

@@ -19,7 +19,7 @@ from focused.learning.calibration import Bools, Floats
 from focused.topic import ESTIMATORS
 
 # Chosen on hosts left out of nine topics of two builds of the documentation web, some 60 good
-# and 540 other samples each; flat around these values (docs/classifier.md).
+# and 540 other samples each; flat around these values (docs/explanation/classifier.md).
 _RIDGE_C = 3.0
 # Between plain naive Bayes (0) and the regression alone (1); Wang, Manning 2012 use 0.25, too.
 _TRUST = 0.25

@@ -22,7 +22,7 @@ from focused.learning.correction import Correction
 from focused.learning.evidence import FEATURE_NAMES, rounded
 from focused.learning.link_prior import LinkPrior
 
-# Measured on recorded webs from seeds off topic (docs/apprentice.md).
+# Measured on recorded webs from seeds off topic (docs/explanation/apprentice.md).
 ROOTWARD = 0.5
 _FOUND_ENOUGH = 3.0
 _MAX_LOG_ODDS = 12.0

@@ -19,7 +19,7 @@ from focused.learning.protocols import LearningScorer, LinkScorer
 from focused.policies.policy import Aids, PolicyMaker
 
 EXPLORATION = Exploration(unknown=3.0, dry=2.0)
-"""In nats. Measured on recorded webs from seeds off topic (docs/apprentice.md)."""
+"""In nats. Measured on recorded webs from seeds off topic (docs/explanation/apprentice.md)."""
 
 WORTH_WAITING_FOR = 0.5
 """In nats: half as likely again to be on topic."""

@@ -45,7 +45,7 @@ from focused.web.scope import check_seeds_in_scope
 
 DEFAULTS: dict[str, Any] = {
     "FOCUSED_TOPIC": None,  # the topic file
-    "FOCUSED_POLICY": "focused",  # or bfs, best-first, ...: see docs/compare.md
+    "FOCUSED_POLICY": "focused",  # or bfs, best-first, ...: see docs/how-to/compare.md
     "FOCUSED_FOLLOW_LINKS": False,  # True: the crawl follows links itself, as the topic spider
     "FOCUSED_GUIDE": None,  # topic -> Guide, or its dotted path: instead of the topic's model
     "FOCUSED_REPLAY": None,  # 127.0.0.1:PORT of a replay server: no request goes elsewhere

@@ -3,7 +3,7 @@
 A thin layer over an ``aiohttp.ClientSession``. It connects to no other address than the one it is
 given, whatever name servers say meanwhile (DNS rebinding), never repeats a request by itself,
 bounds the head of a response, and keeps idle connections within the limits that
-``docs/politeness.md`` promises. What goes wrong is raised as Scrapy's exceptions.
+``docs/explanation/politeness.md`` promises. What goes wrong is raised as Scrapy's exceptions.
 """
 
 from __future__ import annotations

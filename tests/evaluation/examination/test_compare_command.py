@@ -372,7 +372,7 @@ def test_damaged_records_of_a_warc_file_are_told_when_it_is_imported(sides: Path
 
 
 def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
-    text = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec(text.partition("```python\n")[2].partition("```")[0], names)
     short = names["policy"](Aids(WhaleJudge(), WhaleScorer()))
@@ -382,7 +382,7 @@ def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
 
 
 def test_the_docs_name_every_policy_and_every_option() -> None:
-    text = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
     options = [each.opts[0] for each in main.commands["compare"].params]
     for word in (*POLICIES, *options):
         assert f"`{word}`" in text, word
