@@ -9,7 +9,7 @@ from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.settings import Settings
 
-from focused.scrapy_addon.addon import DEFAULTS
+from focused.scrapy_addon.checked_settings import DEFAULTS
 
 
 def project_settings(given: Mapping[str, Any]) -> Settings:

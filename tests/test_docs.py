@@ -16,7 +16,7 @@ from focused.cli import main
 from focused.crawl.failures import RULES
 from focused.frontier.transfer import SCHEMA
 from focused.recorded.faults import FaultKind
-from focused.scrapy_addon.addon import DEFAULTS
+from focused.scrapy_addon.checked_settings import DEFAULTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -22,7 +22,7 @@ from scrapy.settings import BaseSettings, Settings
 from focused.crawl.reading_process import ParsingLimits
 from focused.errors import ConfigurationError, FocusedError, visible
 from focused.policies import policy_named
-from focused.scrapy_addon.checked_settings import check_settings, guide_maker
+from focused.scrapy_addon.checked_settings import DEFAULTS, check_settings, guide_maker
 from focused.scrapy_addon.connections import ConnectionsMiddleware
 from focused.scrapy_addon.download_handler import DecodingMiddleware, FocusedDownloadHandler
 from focused.scrapy_addon.downloader import SettlingDownloader
@@ -42,28 +42,6 @@ from focused.scrapy_addon.state_folder import check_state
 from focused.scrapy_addon.topic_settings import topic_of
 from focused.topic import Topic, on_a_recorded_web
 from focused.web.scope import check_seeds_in_scope
-
-DEFAULTS: dict[str, Any] = {
-    "FOCUSED_TOPIC": None,  # the topic file
-    "FOCUSED_POLICY": "focused",  # or bfs, best-first, ...: see docs/how-to/compare.md
-    "FOCUSED_FOLLOW_LINKS": False,  # True: the crawl follows links itself, as the topic spider
-    "FOCUSED_GUIDE": None,  # topic -> Guide, or its dotted path: instead of the topic's model
-    "FOCUSED_REPLAY": None,  # 127.0.0.1:PORT of a replay server: no request goes elsewhere
-    "FOCUSED_DNS_SERVERS": None,  # 9.9.9.9, 127.0.0.1:5353: instead of the system's name servers
-    "FOCUSED_WEB": None,  # a recorded web's folder, for training
-    "FOCUSED_PAGES": None,  # overrides budget.pages
-    "FOCUSED_DELAY_S": None,  # overrides politeness.delay_s
-    "FOCUSED_CONCURRENCY": None,  # overrides politeness.concurrency
-    "FOCUSED_FOLDER": None,  # overrides output.folder
-    "FOCUSED_SAMPLES": False,  # True: the crawl fetches training samples, without scope or budget
-    "FOCUSED_READERS": None,  # processes that read pages; None: as it pays, 0: none
-    "FOCUSED_PARSE_TIMEOUT_S": 10.0,  # CPU time that one page may take to parse
-    "FOCUSED_PARSE_MEMORY_MB": 1_000.0,  # memory that one page may take to parse
-    "FOCUSED_PROGRESS_S": 5.0,  # seconds between progress lines; 0: none
-    "FOCUSED_LOG_LEVEL": "INFO",  # of crawl.log
-    "FOCUSED_LOG_TO_FOLDER": False,  # True: the log is crawl.log in output.folder
-}
-"""Every setting of the add-on and its default."""
 
 _REPLACED_DOWNLOADER_MIDDLEWARES = (
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware",
@@ -105,7 +83,7 @@ class FocusedAddon:
         if topic_file:
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
         try:
-            check_settings(settings, DEFAULTS)
+            check_settings(settings)
             parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
             install_replay(settings)
             with _interruptible():

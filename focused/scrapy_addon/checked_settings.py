@@ -1,4 +1,4 @@
-"""Mistakes in the add-on's settings, found before anything is made of them."""
+"""The add-on's settings: names, defaults, meanings; and mistakes in them, found at the start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import difflib
 import logging
 import math
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +18,174 @@ from scrapy.utils.misc import load_object
 from focused.errors import ConfigurationError
 
 _PREFIX = "FOCUSED_"
-_FLAGS = ("FOCUSED_FOLLOW_LINKS", "FOCUSED_SAMPLES", "FOCUSED_LOG_TO_FOLDER")
-_TEXTS = ("FOCUSED_TOPIC", "FOCUSED_POLICY", "FOCUSED_REPLAY", "FOCUSED_DNS_SERVERS")
-_PATHS = ("FOCUSED_TOPIC", "FOCUSED_FOLDER", "FOCUSED_WEB")
 
 
-def check_settings(settings: BaseSettings, known: Collection[str]) -> None:
-    """Raise ConfigurationError, which names the setting, for one that is unknown or unusable.
+class SettingType(Enum):
+    """What a setting's value must be. Numbers are checked where they are read."""
 
-    ``known`` are the names of the add-on's settings. Numbers are checked where they are read.
-    """
+    TEXT = "text"
+    PATH = "path"
+    FLAG = "True or False"
+    NUMBER = "number"
+    OTHER = ""
+
+
+_TEXT_TYPES: dict[SettingType, Any] = {
+    SettingType.TEXT: str,
+    SettingType.PATH: (str, os.PathLike),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of the add-on; ``meaning`` is Markdown for the reference."""
+
+    name: str
+    type: SettingType
+    default: Any
+    meaning: str
+
+
+SETTINGS = (
+    Setting(
+        "FOCUSED_TOPIC",
+        SettingType.PATH,
+        None,
+        "The topic file. Required. `scrapy crawl topic -a topic=FILE` sets it.",
+    ),
+    Setting(
+        "FOCUSED_POLICY",
+        SettingType.TEXT,
+        "focused",
+        "The ordering: `focused`, `bfs` or another one of docs/how-to/compare.md#policies, except "
+        "`two-phase`; or your own as `package.module.function`. Any other than `focused` adds "
+        "`-POLICY` to the name of the crawl's folder.",
+    ),
+    Setting(
+        "FOCUSED_FOLLOW_LINKS",
+        SettingType.FLAG,
+        False,
+        "If true, the crawl queues the topic's seeds and follows links itself; callbacks receive "
+        "the pages. The topic spider sets it.",
+    ),
+    Setting(
+        "FOCUSED_GUIDE",
+        SettingType.OTHER,
+        None,
+        "Your own topic classifier and link scorer: a callable, or its dotted path, that takes the "
+        "topic and returns a `focused.scrapy_addon.session.Guide`. The add-on then neither trains "
+        "nor loads a model.",
+    ),
+    Setting(
+        "FOCUSED_REPLAY",
+        SettingType.TEXT,
+        None,
+        "`HOST:PORT` of a replay server (`focused web serve`). All http and https requests go "
+        "there, none to the live Web.",
+    ),
+    Setting(
+        "FOCUSED_DNS_SERVERS",
+        SettingType.TEXT,
+        None,
+        "Name servers to use instead of those in `/etc/resolv.conf`: addresses with or without a "
+        'port, such as `"9.9.9.9, [::1]:5353"`.',
+    ),
+    Setting(
+        "FOCUSED_WEB",
+        SettingType.PATH,
+        None,
+        "Folder of a recorded web. Training reads the samples from it, and its labels score the "
+        "topic spider's report. It does not redirect requests; `FOCUSED_REPLAY` does.",
+    ),
+    Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`."),
+    Setting("FOCUSED_DELAY_S", SettingType.NUMBER, None, "Overrides `politeness.delay_s`."),
+    Setting("FOCUSED_CONCURRENCY", SettingType.NUMBER, None, "Overrides `politeness.concurrency`."),
+    Setting(
+        "FOCUSED_FOLDER",
+        SettingType.PATH,
+        None,
+        "Overrides `output.folder`. Relative to the current directory.",
+    ),
+    Setting(
+        "FOCUSED_SAMPLES",
+        SettingType.FLAG,
+        False,
+        "If true, the crawl fetches training samples: without scope, budget and Parquet files. The "
+        "samples spider sets it.",
+    ),
+    Setting(
+        "FOCUSED_READERS",
+        SettingType.NUMBER,
+        None,
+        "Number of parser processes. `None`: one fewer than there are cores, at most four, started "
+        "when the crawl's process is busy. `0`: none, except one for pages that may take long. See "
+        "docs/explanation/performance.md#both-cores.",
+    ),
+    Setting(
+        "FOCUSED_PARSE_TIMEOUT_S",
+        SettingType.NUMBER,
+        10.0,
+        "CPU time in seconds to parse and classify one page; six times as much wall-clock time. "
+        "A page that exceeds it fails with `parse-timeout`. See "
+        "docs/explanation/hostile-input.md#limits-of-one-page.",
+    ),
+    Setting(
+        "FOCUSED_PARSE_MEMORY_MB",
+        SettingType.NUMBER,
+        1_000.0,
+        "Memory (10^6 bytes) to parse and classify one page; Linux only. A page that exceeds it "
+        "fails with `parse-memory`. See docs/explanation/hostile-input.md#limits-of-one-page.",
+    ),
+    Setting(
+        "FOCUSED_PROGRESS_S",
+        SettingType.NUMBER,
+        5.0,
+        "Seconds between progress lines if standard error is not a terminal. On a terminal the "
+        "line is updated every second. `0`: no progress lines.",
+    ),
+    Setting("FOCUSED_LOG_LEVEL", SettingType.OTHER, "INFO", "Level of `crawl.log`."),
+    Setting(
+        "FOCUSED_LOG_TO_FOLDER",
+        SettingType.FLAG,
+        False,
+        "If true, Scrapy's log goes to `crawl.log` in the crawl's folder, unless `LOG_FILE` is "
+        "set. Both spiders set it.",
+    ),
+)
+"""Every setting of the add-on."""
+
+DEFAULTS: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
+"""Defaults by name."""
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """Raise ConfigurationError, which names the setting, for one that is unknown or unusable."""
     for name in settings:
-        if str(name).startswith(_PREFIX) and name not in known:
-            close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+        if str(name).startswith(_PREFIX) and name not in DEFAULTS:
+            close = difflib.get_close_matches(str(name), DEFAULTS, n=1, cutoff=0.5)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigurationError(f"{name}: there is no such setting{hint}")
     _check_reactor(settings)
-    for name in _FLAGS:
-        try:
-            settings.getbool(name)
-        except ValueError:
-            raise ConfigurationError(f"{name}: {settings[name]!r} must be True or False") from None
-    for name in dict.fromkeys((*_TEXTS, *_PATHS)):
-        value = settings[name]
-        kinds = (str, os.PathLike) if name in _PATHS else (str,)
-        if value is not None and not isinstance(value, kinds):
-            raise ConfigurationError(f"{name}: {value!r} must be a text in quotes")
+    for setting in SETTINGS:
+        _check_type(setting, settings)
     _check_progress(settings["FOCUSED_PROGRESS_S"])
     _check_level(settings["FOCUSED_LOG_LEVEL"])
     web = settings["FOCUSED_WEB"]
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_WEB: there is no recorded web at {web}")
+
+
+def _check_type(setting: Setting, settings: BaseSettings) -> None:
+    name, value = setting.name, settings[setting.name]
+    if setting.type is SettingType.FLAG:
+        try:
+            settings.getbool(name)
+        except ValueError:
+            raise ConfigurationError(f"{name}: {value!r} must be True or False") from None
+        return
+    types = _TEXT_TYPES.get(setting.type)
+    if types is not None and value is not None and not isinstance(value, types):
+        raise ConfigurationError(f"{name}: {value!r} must be a text in quotes")
 
 
 def _check_reactor(settings: BaseSettings) -> None:

@@ -11,7 +11,8 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from focused.scrapy_addon.addon import DEFAULTS, FocusedAddon
+from focused.scrapy_addon.addon import FocusedAddon
+from focused.scrapy_addon.checked_settings import DEFAULTS
 from tests.support.crawling import write_topic
 
 GUIDE = "tests.support.keyword_guide.guide"
