@@ -1,15 +1,29 @@
-"""MkDocs hooks: fill the list of decisions, and mend links that leave the docs folder."""
+"""MkDocs hooks: generate reference tables from the code, and mend links that leave the docs.
+
+A page says where a table goes: ``<!-- generated: settings -->``.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
+
+from focused.cli import main
+from focused.crawl.failures import RULES
+from focused.scrapy_addon.checked_settings import SETTINGS
+from focused.topic_keys import TOPIC_KEYS
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-LINK = re.compile(r"(?<!!)\[([^]]+)\]\(([^()\s#]+)(#[^()\s]*)?\)")
+
+_MARKER = re.compile(r"^<!-- generated: ([a-z-]+)(?: ([a-z]+))? -->$", re.MULTILINE)
+_LINK = re.compile(r"(?<!!)\[([^]]+)\]\(([^()\s#]+)(#[^()\s]*)?\)")
+_DOCS_PATH = re.compile(r"docs/([a-z/-]+/([a-z-]+)\.md(?:#[a-z0-9-]+)?)")
 
 
 def on_config(config: Any) -> Any:
@@ -22,9 +36,26 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Link files outside the docs folder to the repository; without one, name them."""
-    folder = (DOCS / page.file.src_uri).parent
+    """Fill in generated parts; link files outside the docs folder to the repository."""
+    source = DOCS / page.file.src_uri
+    return _with_links_out(with_generated(markdown, source), source.parent, config.repo_url)
 
+
+def with_generated(markdown: str, source: Path) -> str:
+    """Return a page's text with what its markers ask for in their place."""
+
+    def generated(match: re.Match[str]) -> str:
+        text = _GENERATORS[match[1]](match[2] or "")
+        return _DOCS_PATH.sub(lambda path: _linked(path, source.parent), text)
+
+    return _MARKER.sub(generated, markdown)
+
+
+def _linked(path: re.Match[str], folder: Path) -> str:
+    return f"[{path[2].replace('-', ' ')}]({os.path.relpath(DOCS / path[1], folder)})"
+
+
+def _with_links_out(markdown: str, folder: Path, repository: str | None) -> str:
     def mended(match: re.Match[str]) -> str:
         text, path, anchor = match[1], match[2], match[3] or ""
         if re.match(r"[a-z]+:", path):
@@ -33,8 +64,78 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         if target.suffix == ".md" and target.is_relative_to(DOCS):
             return match[0]
         name = target.relative_to(ROOT)
-        if config.repo_url:
-            return f"[{text}]({config.repo_url.rstrip('/')}/blob/main/{name}{anchor})"
+        if repository:
+            return f"[{text}]({repository.rstrip('/')}/blob/main/{name}{anchor})"
         return text if text.strip("`") == name.name else f"{text} (`{name}`)"
 
-    return LINK.sub(mended, markdown)
+    return _LINK.sub(mended, markdown)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in lines
+    )
+
+
+def commands(
+    group: click.Group = main, path: str = "focused"
+) -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def _commands(_: str) -> str:
+    return "\n\n".join(_command(path, command) for path, command in commands())
+
+
+def _command(path: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=path)
+    pieces = command.collect_usage_pieces(context)
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    helps = [option.get_help_record(context) for option in options]
+    rows = [(f"`{names}`", text) for names, text in filter(None, helps)]
+    parts = [f"## {path}", f"```text\n{path} {' '.join(pieces)}\n```", _paragraphs(command)]
+    return "\n\n".join([*parts, _table(("option", "meaning"), rows)] if rows else parts)
+
+
+def _paragraphs(command: click.Command) -> str:
+    paragraphs = (command.help or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _settings(_: str) -> str:
+    rows = [(f"`{each.name}`", f"`{each.default!r}`", each.meaning) for each in SETTINGS]
+    return _table(("setting", "default", "meaning"), rows)
+
+
+def _topic_keys(section: str) -> str:
+    rows = [
+        (f"`{key.name}`", key.type, _default(key.default), key.meaning)
+        for key in TOPIC_KEYS["" if section == "head" else section]
+    ]
+    return _table(("key", "type", "default", "meaning"), rows)
+
+
+def _default(text: str) -> str:
+    return f"`{text}`" if re.match(r'["\[{\d]|true$|false$', text) else text
+
+
+def _failures(_: str) -> str:
+    rows = [
+        (f"`{kind}`", rule.meaning, "yes" if rule.again else "no", str(rule.host))
+        for kind, rule in RULES.items()
+    ]
+    return _table(("failure", "meaning", "retried", "host"), rows)
+
+
+_GENERATORS: dict[str, Callable[[str], str]] = {
+    "commands": _commands,
+    "settings": _settings,
+    "topic-keys": _topic_keys,
+    "failures": _failures,
+}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 
 import ada_url
@@ -28,16 +27,10 @@ from focused.topic import (
     Training,
     WarcRecords,
 )
+from focused.topic_keys import TOPIC_KEYS
 from focused.topic_table import Problems, Table
 
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "": ("name", "description"),
-    "seeds": ("urls", "file", "robots_sitemaps"),
-    **{
-        section.__name__.lower(): tuple(field.name for field in fields(section))
-        for section in (Training, Scope, Politeness, Budget, Output)
-    },
-}
+SECTIONS = {name: tuple(key.name for key in keys) for name, keys in TOPIC_KEYS.items()}
 """Every section of a topic file and its keys; ``""`` is the head of the file."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs.site_hooks import with_generated
 from focused.errors import ConfigurationError
 from focused.topic import (
     ESTIMATORS,
     Budget,
+    Output,
     Politeness,
     Scope,
+    Training,
     describe,
     on_a_recorded_web,
 )
 from focused.topic_file import SECTIONS, load_topic
+from focused.topic_keys import NO_LIMIT, TOPIC_KEYS
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "topics" / "example.toml"
@@ -604,8 +608,29 @@ def test_a_wish_that_cannot_be_is_an_error(tmp_path: Path, lines: str, message: 
 @pytest.mark.parametrize("section", sorted(SECTIONS))
 def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
     heading = f"## [{section}]" if section else "## Head of the file"
-    body = REFERENCE.read_text().split(heading + "\n")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", body, flags=re.MULTILINE) == list(SECTIONS[section])
+    page = with_generated(REFERENCE.read_text(encoding="utf-8"), REFERENCE)
+    body = page.split(heading + "\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \| \S.* \|$", body, flags=re.MULTILINE)
+    assert [name for name, *_ in rows] == list(SECTIONS[section])
+
+
+@pytest.mark.parametrize("part", [Training, Scope, Politeness, Budget, Output])
+def test_the_keys_of_a_section_are_the_fields_that_it_fills(part: type) -> None:
+    assert SECTIONS[part.__name__.lower()] == tuple(field.name for field in fields(part))
+
+
+@pytest.mark.parametrize("section", sorted(set(SECTIONS) - {"", "seeds"}))
+def test_the_documented_defaults_are_those_of_a_topic_that_says_nothing(
+    folder: Path, section: str
+) -> None:
+    part = getattr(load_topic(write(folder, SMALLEST)), section)
+    for key in TOPIC_KEYS[section]:
+        value = getattr(part, key.name)
+        if key.default == NO_LIMIT or not key.default:
+            assert value is None
+        elif re.match(r'["\[{\d]|true$|false$', key.default):
+            (default,) = tomllib.loads(f"value = {key.default}").values()
+            assert value == (tuple(default) if isinstance(default, list) else default)
 
 
 @pytest.mark.parametrize(

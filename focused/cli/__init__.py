@@ -29,31 +29,56 @@ class _PlainErrors(click.Group):
 @click.group(cls=_PlainErrors, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="focused-crawler")
 def main() -> None:
-    """Bring home the pages of the Web that are on one topic."""
+    """Crawl the Web for pages on one topic."""
 
 
 @main.command()
 @click.argument("topic", type=ANY_PATH)
-@click.option("--web", type=FOLDER, help="Crawl this recorded web instead of the live one.")
+@click.option(
+    "--web",
+    type=FOLDER,
+    help="Crawl this recorded web instead of the live one. A replay server in its own process "
+    "serves it; samples and the report's labels come from it, too.",
+)
 @click.option(
     "--policy",
     default="focused",
     show_default=True,
-    help="focused, bfs, ...; see docs/how-to/compare.md.",
+    help="Ordering of the crawl, such as focused or bfs. Any other than focused gets a folder of "
+    "its own, FOLDER-NAME. See docs/how-to/compare.md#policies.",
 )
 @click.option("--pages", type=click.IntRange(min=1), help="Override budget.pages.")
-@click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Override politeness.concurrency.")
-@click.option("--folder", type=FOLDER, help="Override output.folder.")
-@click.option("--fresh", is_flag=True, help="Move an earlier crawl's folder away and start anew.")
+@click.option(
+    "--delay-s",
+    type=SECONDS,
+    callback=finite,
+    help="Override politeness.delay_s. A longer crawl-delay in robots.txt takes precedence.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    help="Override politeness.concurrency. With --web FOLDER --delay-s 0 --concurrency 1 every run "
+    "fetches the same pages in the same order.",
+)
+@click.option(
+    "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Rename an earlier crawl's folder (NAME.1, NAME.2, ...) and start anew.",
+)
 @click.option(
     "--check",
     is_flag=True,
-    help="Read all of the crawl's folder, print what is damaged, change nothing. TOPIC may be the "
-    "folder.",
+    help="Do not crawl: verify all files of the crawl's folder, print what is damaged, change "
+    "nothing. TOPIC may be the folder. The exit status is 1 if anything is damaged.",
 )
 def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
-    """Crawl the topic of a TOML file; the same command resumes a stopped crawl."""
+    """Crawl the topic of a TOML file; the same command resumes a stopped crawl.
+
+    The crawl trains the topic's model first if it is missing or its samples have changed.
+    """
     from focused.cli.crawling import CrawlOptions, folder_of, run_crawl
 
     if check:
@@ -67,13 +92,22 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
 
 @main.command()
 @click.argument("where", type=ANY_PATH, nargs=-1)
-@click.option("--web", type=FOLDER, help="A recorded web whose labels judge the harvest.")
+@click.option("--web", type=FOLDER, help="A recorded web whose labels score the harvest.")
 @click.option(
     "--policies",
-    help="With a topic file: the policies whose crawls are compared, such as focused,bfs.",
+    help="With a topic file: compare the topic's crawls by these orderings, such as focused,bfs.",
 )
-@click.option("--out", type=FOLDER, help="Write report.json and pictures of one crawl there.")
-@click.option("--plot", type=FILE, help="Where the curves of several crawls are drawn.")
+@click.option(
+    "--out",
+    type=FOLDER,
+    help="One crawl: write report.json, harvest.png and reliability.png there.",
+)
+@click.option(
+    "--plot",
+    type=FILE,
+    help="Several crawls: file of the plot. Default: NAME-comparison.png beside the first crawl's "
+    "folder.",
+)
 def report(
     where: tuple[Path, ...],
     web: Path | None,
@@ -81,10 +115,16 @@ def report(
     out: Path | None,
     plot: Path | None,
 ) -> None:
-    """Print what a crawl brought; several crawls are compared.
+    """Print the report of a crawl, or compare several crawls.
 
-    WHERE is a crawl's folder or a topic file. Without it: the crawl under crawls/, if there
-    is one alone.
+    WHERE is a crawl's folder, or a topic file for the topic's crawl. Without it the command
+    reports the only crawl under crawls/; if there are several, it lists them.
+
+    Several crawls: a table compares their first pages, as many as all of them fetched, and a
+    plot shows the curves. Ratios are relative to the breadth-first crawl, or to the last one.
+
+    The command writes nothing into a crawl's folder. It works on a killed or running crawl: what
+    the Parquet files lack comes from the crawl's state.
     """
     from focused.cli.reporting import crawls_of, show_comparison, show_report
 
@@ -98,10 +138,15 @@ def report(
 @main.command()
 @click.argument("url")
 @click.option(
-    "--folder", type=FOLDER, help="The crawl's folder; without it, the only one under crawls/."
+    "--folder", type=FOLDER, help="The crawl's folder. Default: the only one under crawls/."
 )
 def why(url: str, folder: Path | None) -> None:
-    """Tell why a page was fetched: its way from a seed, score by score."""
+    """Explain why a page was fetched.
+
+    Prints the path from a seed with each link's anchor, score and features, the share of links
+    with such a score that were on topic in this crawl, and the classification of each page. For a
+    page that was found but not fetched: the links to it. URL may lack its scheme.
+    """
     from focused.cli.reporting import show_why
 
     show_why(url, folder)
@@ -113,51 +158,87 @@ def why(url: str, folder: Path | None) -> None:
     "webs",
     type=ANY_PATH,
     multiple=True,
-    help="A recorded web's folder, or WARC files, which together are one web. Repeatable.",
+    help="A recorded web's folder, or a WARC file; all WARC files together are one web. "
+    "Repeatable; required.",
 )
-@click.option("--labels", type=FILE, help="A labels.tsv that judges instead of the webs' own.")
-@click.option("--topic", "topics", type=FILE, multiple=True, help="A topic file. Repeatable.")
-@click.option("--policies", default="focused,best-first,bfs", show_default=True)
+@click.option(
+    "--labels", type=FILE, help="A labels.tsv to use as ground truth instead of the webs' own."
+)
+@click.option(
+    "--topic", "topics", type=FILE, multiple=True, help="A topic file. Repeatable; required."
+)
+@click.option(
+    "--policies",
+    default="focused,best-first,bfs",
+    show_default=True,
+    help="Orderings to compare, separated by commas.",
+)
 @click.option(
     "--budget",
     default="1000",
     show_default=True,
-    help="Pages per run; x1.5: so many times the topic's on-topic pages.",
+    help="Pages per run; xF: F times the number of the topic's on-topic pages.",
 )
 @click.option(
     "--seeds",
     multiple=True,
     default=("topic",),
     show_default=True,
-    help="topic, on-topic:5, off-topic:5, or a file of URLs. Repeatable.",
+    help="Seed set: topic, on-topic:5, off-topic:5, or a file of URLs. Repeatable.",
 )
-@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Repetitions with other seeds, latencies and tie-breaking.",
+)
 @click.option(
     "--host-cap",
     "host_caps",
     multiple=True,
-    help="Pages per host at most, or none; without it, the topic's own. Repeatable.",
+    help="Maximum number of pages per host, or none. Default: the topic's. Repeatable.",
 )
 @click.option(
     "--latency-s", type=SECONDS, callback=finite, default=0.2, show_default=True,
-    help="Mean time of an answer.",
+    help="Mean response time in seconds.",
 )  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--json", "json_path", type=FILE, help="Write the comparison's document there, too.")
-@click.option("--out", type=FOLDER, default=Path("comparison"), show_default=True)
-@click.option("--fresh", is_flag=True, help="Set the runs of --out aside and make all anew.")
-@click.option("--live", is_flag=True, help="Real crawls over the replayed web, not simulated ones.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed for sampling seeds and tie-breaking.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of processes.",
+)
+@click.option("--json", "json_path", type=FILE, help="Also write the document of all runs there.")
+@click.option(
+    "--out",
+    type=FOLDER,
+    default=Path("comparison"),
+    show_default=True,
+    help="Folder of journal, document and report.",
+)
+@click.option("--fresh", is_flag=True, help="Move the journal of --out aside and repeat all runs.")
+@click.option(
+    "--live", is_flag=True, help="Run real crawls over the replayed web instead of simulations."
+)
 @click.option(
     "--delay-s",
     type=SECONDS,
     callback=finite,
     default=0.02,
     show_default=True,
-    help="Between two requests to a host, with --live.",
+    help="With --live: seconds between two requests to a host.",
 )
 @click.option(
-    "--from", "document", type=FILE, help="Run nothing; show the runs of this comparison.json."
+    "--from", "document", type=FILE, help="Run nothing; report the runs of this comparison.json."
 )
 def compare(
     webs: tuple[Path, ...],
@@ -178,9 +259,10 @@ def compare(
     delay_s: float,
     document: Path | None,
 ) -> None:
-    """Simulate crawls of recorded webs and compare policies by the webs' labels.
+    """Simulate crawls of recorded webs and compare orderings by the webs' labels.
 
-    The same command goes on with a comparison that was interrupted.
+    Each ordering crawls for each topic. The same command resumes an interrupted comparison;
+    Ctrl-C ends it with status 130. See docs/how-to/compare.md.
     """
     from focused.cli.comparing import CompareOptions, compare_policies, findings_again
     from focused.evaluation.examination.terms import Terms

@@ -36,26 +36,36 @@ def _probability(name: str, text: str) -> Callable[[Any], Any]:
 
 @click.group(cls=_ShowByDefault)
 def frontier() -> None:
-    """What waits in a crawl's FOLDER: looked at, added to, dropped, moved, copied.
+    """Inspect and edit the frontier in a crawl's FOLDER.
 
-    focused frontier FOLDER is short for focused frontier show FOLDER. The crawl
-    must be stopped; its next start goes on with the frontier as it was left.
+    focused frontier FOLDER is short for focused frontier show FOLDER. To edit, stop the crawl;
+    its next start uses the edited frontier.
     """
 
 
 @frontier.command()
 @click.argument("folder", type=_CRAWL)
-@click.option("--hosts", type=_COUNT, default=20, show_default=True, help="Hosts shown, at most.")
-@click.option("--host", help="One host and its best links.")
 @click.option(
-    "--links", type=_COUNT, default=10, show_default=True, help="Links shown of --host, at most."
+    "--hosts", type=_COUNT, default=20, show_default=True, help="Maximum number of hosts shown."
 )
-@click.option("--best", type=_COUNT, metavar="N", help="The N best links of all hosts, too.")
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--host", help="Show one host and its best links.")
+@click.option(
+    "--links",
+    type=_COUNT,
+    default=10,
+    show_default=True,
+    help="Maximum number of links shown for --host.",
+)
+@click.option("--best", type=_COUNT, metavar="N", help="Also show the N best links of all hosts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(
     folder: Path, hosts: int, host: str | None, links: int, best: int | None, as_json: bool
 ) -> None:
-    """Tell what waits: links, hosts, what is due when."""
+    """Show queued links, hosts and due times.
+
+    focused frontier FOLDER is short for it. Works on a running crawl. See
+    docs/how-to/frontier.md.
+    """
     from focused.cli.frontier_show import show_frontier
 
     show_frontier(folder, hosts, host, links, best, as_json=as_json)
@@ -64,13 +74,20 @@ def show(
 @frontier.command()
 @click.argument("folder", type=_CRAWL)
 @click.argument("urls", nargs=-1)
-@click.option("--file", type=_FILE, help="One URL a line; # begins a comment.")
-@_probability("--score", "Queue them where such a score puts a link; default: before all.")
-@click.option("--again", is_flag=True, help="Also what was fetched, failed or dropped before.")
+@click.option("--file", type=_FILE, help="A file of URLs, one per line; # starts a comment.")
+@_probability(
+    "--score", "Queue the URLs at the position of this score, 0 to 1. Default: before all others."
+)
+@click.option(
+    "--again", is_flag=True, help="Also queue URLs that were fetched, failed or dropped before."
+)
 def add(
     folder: Path, urls: tuple[str, ...], file: Path | None, score: float | None, again: bool
 ) -> None:
-    """Queue URLs, by the scope of the crawl's topic."""
+    """Queue URLs in a stopped crawl.
+
+    The topic's scope applies; the command prints each refused URL and the reason.
+    """
     from focused.cli.frontier_edit import add_urls
 
     sys.exit(add_urls(folder, urls, file, score, again=again))
@@ -79,8 +96,8 @@ def add(
 def _chosen(command: Callable[..., None]) -> Callable[..., None]:
     """The options that choose queued links."""
     for option in (
-        click.option("--matching", metavar="REGEX", help="Links whose URL it is found in."),
-        click.option("--host", help="Links of this host."),
+        click.option("--matching", metavar="REGEX", help="Select links whose URL matches."),
+        click.option("--host", help="Select links of this host."),
         click.argument("urls", nargs=-1),
         click.argument("folder", type=_CRAWL),
     ):
@@ -91,7 +108,10 @@ def _chosen(command: Callable[..., None]) -> Callable[..., None]:
 @frontier.command()
 @_chosen
 def drop(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | None) -> None:
-    """Take links out of the queue without fetching them; they stay seen."""
+    """Remove links from the queue of a stopped crawl without fetching them; they stay seen.
+
+    Give URLs, or select by --host, --matching or both.
+    """
     from focused.cli.frontier_edit import drop_links
 
     sys.exit(drop_links(folder, urls, host, matching))
@@ -99,8 +119,13 @@ def drop(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | 
 
 @frontier.command()
 @_chosen
-@_probability("--to", "Where such a score puts a link.")
-@click.option("--by", type=float, callback=_finite, help="Up or down, in the policy's priorities.")
+@_probability("--to", "Move to the position of this score, 0 to 1.")
+@click.option(
+    "--by",
+    type=float,
+    callback=_finite,
+    help="Change the priority by this amount; negative moves down.",
+)
 def move(
     folder: Path,
     urls: tuple[str, ...],
@@ -109,9 +134,10 @@ def move(
     to: float | None,
     by: float | None,
 ) -> None:
-    """Move queued links to another place in the order.
+    """Change the priority of queued links of a stopped crawl.
 
-    They stay there: a policy that learns scores them no more by what it knew.
+    Give URLs, or select by --host, --matching or both, and --to or --by. The crawl does not
+    rescore these links. See docs/how-to/frontier.md#moving.
     """
     from focused.cli.frontier_edit import move_links
 
@@ -122,7 +148,7 @@ def move(
 @click.argument("folder", type=_CRAWL)
 @click.argument("file", type=_FILE)
 def export_(folder: Path, file: Path) -> None:
-    """Write all queued links to FILE, .csv or .parquet."""
+    """Write all queued links of a stopped crawl to FILE, .csv or .parquet."""
     from focused.cli.frontier_edit import export_frontier
 
     export_frontier(folder, file)
@@ -132,7 +158,10 @@ def export_(folder: Path, file: Path) -> None:
 @click.argument("folder", type=_CRAWL)
 @click.argument("file", type=_FILE)
 def import_(folder: Path, file: Path) -> None:
-    """Queue the links of FILE, .csv or .parquet, that were not seen before."""
+    """Queue links of FILE, .csv or .parquet, that a stopped crawl has not seen.
+
+    See docs/how-to/frontier.md#carrying-links for the columns.
+    """
     from focused.cli.frontier_edit import import_frontier
 
     sys.exit(import_frontier(folder, file))

@@ -13,9 +13,17 @@ from focused.cli.options import FILE, FOLDER, SECONDS, finite
 
 @click.command()
 @click.argument("topic", type=FILE)
-@click.option("--web", type=FOLDER, help="Take the samples' pages from this recorded web.")
+@click.option(
+    "--web",
+    type=FOLDER,
+    help="Read the samples' pages from this recorded web. Default: fetch them, politely.",
+)
 def train(topic: Path, web: Path | None) -> None:
-    """Train the topic classifier from the directory that the topic names."""
+    """Train the topic classifier from the topic's directory.
+
+    Writes the model (training.model) and its card, the same name with .md. Fetched samples are
+    kept in NAME.samples/ beside the model; the same command resumes a stopped download.
+    """
     from focused.cli.crawling import train_model
 
     train_model(topic, web)
@@ -23,14 +31,20 @@ def train(topic: Path, web: Path | None) -> None:
 
 @click.command()
 @click.argument("topic", type=FILE)
-@click.option("--web", type=FOLDER, help="Take the samples' pages from this recorded web.")
-@click.option("--replace", is_flag=True, help="Replace the old model, be it the better one.")
-@click.option("--restore", type=click.IntRange(min=1), help="Bring an earlier version back.")
+@click.option(
+    "--web",
+    type=FOLDER,
+    help="Read the samples' pages from this recorded web. Default: fetch them, politely.",
+)
+@click.option("--replace", is_flag=True, help="Replace the old model whatever the comparison says.")
+@click.option(
+    "--restore", type=click.IntRange(min=1), help="Do not train; restore this version of the model."
+)
 def retrain(topic: Path, web: Path | None, replace: bool, restore: int | None) -> None:
-    """Train anew, with people's labels, and replace the model unless the old one is better.
+    """Retrain with the labels of focused label; replace the model unless the old one is better.
 
-    Both judge the labelled pages that were drawn at random and taught neither.
-    Exit status 1: the old model stays.
+    The comparison uses labelled pages that were sampled at random and trained neither model. Exit
+    status 1: the old model stays. See docs/how-to/teaching.md#focused-retrain.
     """
     from focused.cli import retraining
 
@@ -41,16 +55,38 @@ def retrain(topic: Path, web: Path | None, replace: bool, restore: int | None) -
 
 @click.group("topic")
 def topic_group() -> None:
-    """Topics: begin one."""
+    """Start a topic."""
 
 
 @topic_group.command("new")
 @click.argument("name")
-@click.option("--keywords", required=True, help="Words and phrases, with commas between them.")
-@click.option("--seeds", type=FILE, required=True, help="A file of URLs, one a line.")
-@click.option("--user-agent", required=True, help='Yours, like "MyBot/1.0 (+https://my.site)".')
-@click.option("--folder", type=FOLDER, default=Path("topics"), show_default=True)
-@click.option("--pages", type=click.IntRange(min=5), default=100, show_default=True)
+@click.option(
+    "--keywords",
+    required=True,
+    help="Words and phrases, separated by commas; whale* matches all words that begin with whale.",
+)
+@click.option(
+    "--seeds", type=FILE, required=True, help="A file of URLs, one per line; # starts a comment."
+)
+@click.option(
+    "--user-agent",
+    required=True,
+    help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".',
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("topics"),
+    show_default=True,
+    help="Folder of the new files.",
+)
+@click.option(
+    "--pages",
+    type=click.IntRange(min=5),
+    default=100,
+    show_default=True,
+    help="Pages of the first crawl.",
+)
 @click.option("--web", type=FOLDER, help="Fetch from this recorded web instead of the live one.")
 @click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
 def topic_new(
@@ -63,7 +99,10 @@ def topic_new(
     web: Path | None,
     delay_s: float | None,
 ) -> None:
-    """From keywords and a few pages to a topic file and a first classifier."""
+    """Make a topic file and a first classifier from keywords and a few pages.
+
+    See docs/how-to/teaching.md#focused-topic-new.
+    """
     from focused.cli.begun_topic import Idea
     from focused.cli.new_topic import new_topic
 
@@ -75,16 +114,32 @@ def topic_new(
 @click.command()
 @click.argument("where", type=click.Path(path_type=Path, exists=True))
 @click.option("--terminal", is_flag=True, help="Ask on the terminal, not in the browser.")
-@click.option("--no-browser", is_flag=True, help="Print the address, open no browser.")
-@click.option("--labels", type=FILE, help="Override training.labels.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Left out: a free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address; do not open a browser.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Another lets other machines in."
+    "--labels",
+    type=FILE,
+    help="Override training.labels. Required if the crawl's topic file no longer exists.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on. Default: a free one.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Anything but 127.0.0.1 exposes the page to other machines.",
 )
 def label(
     where: Path, terminal: bool, no_browser: bool, labels: Path | None, port: int, host: str
 ) -> None:
-    """Label pages of a crawl: WHERE is its folder, or its topic file."""
+    """Label pages of a crawl as on or off topic.
+
+    WHERE is the crawl's folder or its topic file. Works on a running crawl and offers its new
+    pages, too. Ctrl-C ends it; the same command resumes. See docs/how-to/labelling.md.
+    """
     from focused.cli.label import run_labelling
 
     run_labelling(where, labels, terminal=terminal, browser=not no_browser, host=host, port=port)

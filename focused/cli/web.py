@@ -12,21 +12,36 @@ from focused.cli.output import echo
 
 @click.group()
 def web() -> None:
-    """Recorded webs: build, import, look at, serve."""
+    """Build, import, inspect and serve recorded webs."""
 
 
 @web.command("build")
 @click.argument("kind", type=click.Choice(["docweb", "foldoc", "wordnet", "debian"]))
-@click.option("--tier", type=click.Choice(["small", "medium", "full"]), default="small")
-@click.option("--folder", type=FOLDER, help="Default: webs/docweb-TIER or webs/KIND.")
 @click.option(
-    "--cache", type=FOLDER, default=Path("webs/packages"), help="Keeps what was downloaded."
+    "--tier",
+    type=click.Choice(["small", "medium", "full"]),
+    default="small",
+    show_default=True,
+    help="Size of docweb.",
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    help="Folder of the recorded web. Default: webs/docweb-TIER or webs/KIND.",
+)
+@click.option(
+    "--cache",
+    type=FOLDER,
+    default=Path("webs/packages"),
+    show_default=True,
+    help="Folder of downloaded packages and package lists.",
 )
 def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
     """Make a recorded web from Debian packages.
 
-    docweb: documentation on many hosts. foldoc, wordnet: dictionaries, one host each.
-    debian: the pages of Debian's package index.
+    docweb: documentation on many hosts. foldoc, wordnet: dictionaries, one host each. debian: the
+    pages of Debian's package index. Needs apt-get, apt-cache and dpkg-deb, but not root. A web
+    that is up to date is left unchanged.
     """
     from focused.cli.webs import count_links_of
     from focused.recorded.debian_site import build_debian_site
@@ -48,13 +63,17 @@ def web_build(kind: str, tier: str, folder: Path | None, cache: Path) -> None:
 
 @web.command("import")
 @click.argument("sources", type=click.Path(path_type=Path, exists=True), nargs=-1, required=True)
-@click.option("--folder", type=FOLDER, required=True, help="Where the recorded web goes.")
-@click.option("--base-url", help="For a folder of HTML: the address of its top.")
-@click.option("--labels", type=FILE, help="A labels.tsv: url, tab, category.")
+@click.option("--folder", type=FOLDER, required=True, help="Folder of the recorded web.")
+@click.option("--base-url", help="URL of the HTML folder's top. Required for a folder.")
+@click.option(
+    "--labels",
+    type=FILE,
+    help="A labels.tsv: URL, tab, category. Labels of unknown URLs are counted and ignored.",
+)
 def web_import(
     sources: tuple[Path, ...], folder: Path, base_url: str | None, labels: Path | None
 ) -> None:
-    """Make a recorded web from a folder of HTML, or from WARC files of others."""
+    """Make a recorded web from one folder of HTML, or from WARC files."""
     from focused.cli.webs import import_sources
 
     import_sources(sources, folder, base_url, labels)
@@ -63,7 +82,7 @@ def web_import(
 @web.command("info")
 @click.argument("folder", type=FOLDER)
 def web_info(folder: Path) -> None:
-    """Print pages, hosts, links and categories of a recorded web."""
+    """Print pages, redirects, hosts, links, categories and damage of a recorded web."""
     from focused.cli.webs import show_web
 
     show_web(folder)
@@ -71,11 +90,23 @@ def web_info(folder: Path) -> None:
 
 @web.command("serve")
 @click.argument("folder", type=FOLDER)
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(0, 65535), default=8100, show_default=True)
-@click.option("--fault", "faults", multiple=True, help="HOSTPATTERN:kind=503,rate=0.1; see docs.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the faults' dice.")
-@click.option("--access-log", type=FILE, help="One JSON line per request.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8100,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one and prints it.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    help="Inject faults: HOSTPATTERN:kind=503,rate=0.1. Repeatable. See "
+    "docs/how-to/recorded-webs.md#faults.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the faults.")
+@click.option("--access-log", type=FILE, help="Append one line of JSON per request to this file.")
 def web_serve(
     folder: Path,
     host: str,
@@ -84,7 +115,7 @@ def web_serve(
     seed: int,
     access_log: Path | None,
 ) -> None:
-    """Answer for all hosts of a recorded web on one loopback port."""
+    """Serve all hosts of a recorded web on one port until Ctrl-C."""
     from focused.cli.webs import serve_web
 
     serve_web(folder, host, port, faults, seed, access_log)

@@ -83,9 +83,13 @@ RULES: Mapping[FailureKind, FailureRule] = {
     FailureKind.BAD_REDIRECT: _this_url_only("leads nowhere, to itself, or more than ten on"),
     FailureKind.ROBOTS: _not_asked("forbidden by robots.txt"),
     FailureKind.DIRECTORY_BUDGET: _not_asked("`scope.max_pages_per_directory` is reached"),
-    FailureKind.MIRROR: _not_asked("a mirror has the page"),
-    FailureKind.ALIAS: _not_asked("its page came under another URL"),
-    FailureKind.TRAP: _not_asked("leads into a trap"),
+    FailureKind.MIRROR: _not_asked(
+        "a mirror has the page; see docs/explanation/duplicates.md#mirrors"
+    ),
+    FailureKind.ALIAS: _not_asked(
+        "its page came under another URL; see docs/explanation/duplicates.md#aliases"
+    ),
+    FailureKind.TRAP: _not_asked("leads into a trap; see docs/explanation/traps.md"),
     FailureKind.DROPPED: _this_url_only("by a middleware"),
     FailureKind.PARSE_TIMEOUT: _this_url_only("parsing exceeded `FOCUSED_PARSE_TIMEOUT_S`"),
     FailureKind.PARSE_MEMORY: _this_url_only("parsing exceeded `FOCUSED_PARSE_MEMORY_MB`"),
