@@ -195,8 +195,7 @@ def _ranks(findings: Findings) -> str:
         return ""
     differ = "differ" if ranks.p < 0.05 else "may differ by chance alone"
     first = next(iter(ranks.mean_ranks))
-    level = [name for clique in ranks.cliques if first in clique for name in clique]
-    alike = [name for name in level if name != first]
+    alike = [name for name in ranks.mean_ranks if name != first and not ranks.differ(first, name)]
     told = (
         f"Over {counted(ranks.topics, 'topic')} the mean ranks {differ} (Friedman, "
         f"{probability(ranks.p)}); the first is {first}"

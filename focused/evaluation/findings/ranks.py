@@ -6,7 +6,7 @@ Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -23,8 +23,7 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
     Only starts from which every contender has a run count (``starts``); oracles
     are left out. ``friedman`` and ``p`` are None below two topics or three
-    policies; ``critical_difference`` is None below two of either. ``cliques`` are
-    the largest sets of policies within it: not told apart.
+    policies; ``critical_difference`` is None below two of either.
     """
 
     measure: str
@@ -34,7 +33,12 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
     friedman: float | None = None
     p: float | None = None
     critical_difference: float | None = None
-    cliques: tuple[tuple[str, ...], ...] = ()
+
+    def differ(self, one: str, other: str) -> bool:
+        """Return whether two mean ranks differ by more than the critical difference."""
+        if self.critical_difference is None:
+            return False
+        return abs(self.mean_ranks[one] - self.mean_ranks[other]) > self.critical_difference
 
 
 def rank_policies(grid: Grid, measure: str = "harvest") -> Ranks:
@@ -73,7 +77,6 @@ def ranks_of(
         friedman=friedman,
         p=p,
         critical_difference=critical,
-        cliques=() if critical is None else cliques(mean_ranks, critical),
     )
 
 
@@ -81,21 +84,6 @@ def critical_difference(policies: int, topics: int, alpha: float = ALPHA) -> flo
     """The least difference of two mean ranks that counts, after Nemenyi; Demšar's equation 6."""
     q = float(stats.studentized_range.ppf(1 - alpha, policies, np.inf)) / np.sqrt(2)
     return float(q * np.sqrt(policies * (policies + 1) / (6 * topics)))
-
-
-def cliques(mean_ranks: Mapping[str, float], critical: float) -> tuple[tuple[str, ...], ...]:
-    """The largest runs of neighbours in rank that lie within ``critical``, of two and more."""
-    ordered = sorted(mean_ranks, key=lambda name: mean_ranks[name])
-    found: list[tuple[str, ...]] = []
-    reached = 0
-    for place, first in enumerate(ordered):
-        end = place
-        while end < len(ordered) and mean_ranks[ordered[end]] - mean_ranks[first] <= critical:
-            end += 1
-        if end > reached and end - place > 1:
-            found.append(tuple(ordered[place:end]))
-        reached = max(reached, end)
-    return tuple(found)
 
 
 def _friedman(ranks: NDArray[np.float64]) -> tuple[float | None, float | None]:

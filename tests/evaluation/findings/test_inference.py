@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.evaluation.findings.critical_difference import CROSSBAR_WIDTH, draw_ranks
 from focused.evaluation.findings.inference import (
     draw_weights,
     mean_estimate,
@@ -15,7 +18,8 @@ from focused.evaluation.findings.inference import (
     median_of,
     ratio_estimate,
 )
-from focused.evaluation.findings.ranks import cliques, critical_difference, ranks_of
+from focused.evaluation.findings.looks import looks
+from focused.evaluation.findings.ranks import Ranks, critical_difference, ranks_of
 
 # Demšar, JMLR 7, 2006, table 6: ranks of C4.5, with m, with cf, with both, on 14 data sets
 DEMSAR = np.array(
@@ -119,7 +123,7 @@ def test_ranks_friedman_and_critical_difference_are_those_of_demsars_example() -
     # 9.28 there; SciPy corrects for ties: three pairs and a quadruple of 14 rows of four
     correction = 1 - (3 * (2**3 - 2) + (4**3 - 4)) / (14 * (4**3 - 4))
     assert ranks.friedman == pytest.approx(9.28 / correction, abs=0.01)
-    assert ranks.cliques == (("m+cf", "m", "cf", "C4.5"),)
+    assert not any(ranks.differ(one, other) for one, other in combinations(NAMES, 2))
 
 
 @pytest.mark.parametrize(("policies", "q"), [(2, 1.960), (4, 2.569), (10, 3.164)])
@@ -129,10 +133,35 @@ def test_critical_differences_follow_nemenyis_table(policies: int, q: float) -> 
     assert critical_difference(policies, 12) == pytest.approx(expected, abs=2e-3)
 
 
-def test_a_clique_is_told_once_and_never_inside_another() -> None:
-    found = cliques({"a": 1.0, "b": 1.8, "c": 2.2, "d": 5.0, "e": 5.5}, 1.0)
-    assert found == (("a", "b"), ("b", "c"), ("d", "e"))
-    assert cliques({"a": 1.0, "b": 3.0}, 1.0) == ()
+def crossbars(mean_ranks: dict[str, float], critical: float) -> list[tuple[float, float]]:
+    """Return the ends of the bars that a diagram of these ranks draws."""
+    ranks = Ranks(
+        measure="harvest", topics=9, starts=9, mean_ranks=mean_ranks, critical_difference=critical
+    )
+    figure = draw_ranks(ranks, looks(list(mean_ranks)))
+    bars = [line for line in figure.axes[0].lines if line.get_linewidth() == CROSSBAR_WIDTH]
+    ends = [line.get_xdata() for line in bars]
+    return sorted((float(min(each)), float(max(each))) for each in ends)
+
+
+def test_a_crossbar_joins_policies_that_do_not_differ_and_never_lies_inside_another() -> None:
+    found = crossbars({"a": 1.0, "b": 1.8, "c": 2.2, "d": 5.0, "e": 5.5}, 1.0)
+    assert found == [(1.0, 1.8), (1.8, 2.2), (5.0, 5.5)]
+    assert crossbars({"a": 1.0, "b": 3.0}, 1.0) == []
+
+
+def test_the_diagram_names_each_policy_with_its_rank_in_its_own_emphasis() -> None:
+    ranks = Ranks(
+        measure="harvest", topics=9, starts=9, critical_difference=0.5,
+        mean_ranks={"focused": 1.0, "b$": 2.0, "c": 2.0, "bfs": 4.0},
+    )  # fmt: skip
+    look = looks(list(ranks.mean_ranks))
+    labels = draw_ranks(ranks, look).axes[0].texts
+    weights = {label.get_text(): label.get_weight() for label in labels}
+    assert {"focused (1.00)", "(4.00) bfs"} <= weights.keys()
+    for name, mine in look.items():
+        [weight] = (weights[text] for text in weights if name in text.split())
+        assert (weight == "bold") is mine.main
 
 
 def test_all_tied_everywhere_is_no_difference() -> None:
