@@ -17,6 +17,7 @@ def project_settings(given: Mapping[str, Any]) -> Settings:
     settings = Settings()
     settings.setmodule("spiders.settings", priority="project")
     settings.setdict(DEFAULTS, priority="default")
+    settings.set("FOCUSED_OWNS_PROCESS", True, priority="command")
     for name, value in given.items():
         if value is not None:
             settings.set(name, value, priority="cmdline")

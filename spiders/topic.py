@@ -14,8 +14,8 @@ from scrapy.settings import BaseSettings
 from focused.crawl import Settled
 from focused.errors import FocusedError, visible
 from focused.recorded.labels import LABELS_FILE, read_labels
+from focused.scrapy_addon.request_state import state_of
 from focused.scrapy_addon.session import session_if_any
-from focused.scrapy_addon.settling import SETTLED
 
 _OF_NO_USE = frozenset(
     {
@@ -56,8 +56,10 @@ class TopicSpider(Spider):
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
         """Give each harvested page to the pipelines."""
-        settled = response.meta.get(SETTLED)  # a Scrapy command that borrows the spider has none
-        if settled is not None and self.wants(settled):
+        settled = state_of(response).settled  # None in Scrapy's commands that borrow the spider
+        if settled is None or settled.page is None or settled.judgement is None:
+            return
+        if self.wants(settled):
             yield {
                 "url": response.url,
                 "title": settled.page.title,

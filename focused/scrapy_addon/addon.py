@@ -1,14 +1,12 @@
 """The add-on: one line in ``ADDONS`` turns focus on.
 
-It reads the topic, makes or loads the model, and puts scheduler and
-middlewares in place. Settings that a user set for the project or the command
-line win over what it sets, except those that politeness rests on.
+It reads the topic, loads or trains the model, and installs scheduler and middlewares.
+:mod:`focused.scrapy_addon.scrapy_settings` has what becomes of the settings that a user set.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import signal
 import sys
 import threading
@@ -16,27 +14,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
+from scrapy.utils.trackref import live_refs
 
-from focused.crawl.reading_process import ParsingLimits
-from focused.errors import ConfigurationError, FocusedError, visible
-from focused.policies import policy_named
-from focused.scrapy_addon.checked_settings import DEFAULTS, check_settings, guide_maker
+from focused.errors import FocusedError, visible
+from focused.scrapy_addon.checked_settings import (
+    DEFAULTS,
+    check_settings,
+    load_guide_maker,
+    parser_processes,
+    parsing_limits,
+)
 from focused.scrapy_addon.connections import ConnectionsMiddleware
 from focused.scrapy_addon.download_handler import DecodingMiddleware, FocusedDownloadHandler
 from focused.scrapy_addon.downloader import SettlingDownloader
 from focused.scrapy_addon.guide import guide_for
-from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.progress import ProgressExtension
 from focused.scrapy_addon.quiet_log import be_quiet
-from focused.scrapy_addon.reading_workers import MOST_READERS
 from focused.scrapy_addon.relevance import RelevanceMiddleware
 from focused.scrapy_addon.replay import install_replay
 from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
-from focused.scrapy_addon.session import Session, a_crawl_is_open, attach
+from focused.scrapy_addon.scrapy_settings import warn_of_ignored
+from focused.scrapy_addon.session import Session, SessionHolder
 from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.scrapy_addon.state_folder import check_state
 from focused.scrapy_addon.topic_settings import topic_of
@@ -51,16 +54,13 @@ _REPLACED_DOWNLOADER_MIDDLEWARES = (
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware",
 )
 
-_ELAPSED_PER_CPU = 6
-"""A page may take so many times its CPU time by the clock: the machine may be busy."""
-
 _EXTENSIONS_BY_SWITCH = {
     "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
     "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
 }
 
 
-class FocusedAddon:
+class FocusedAddon(SessionHolder):
     """Turns a Scrapy crawl into a focused one."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -76,7 +76,7 @@ class FocusedAddon:
         for name, default in DEFAULTS.items():
             settings.setdefault(name, default, priority="default")
         if not _is_crawl(self._crawler):
-            _only_replay(settings)
+            self._install_replay_only(settings)
             return
         # A spider's own argument (-a topic=...) names the topic, too.
         topic_file = getattr(self._crawler.spider, "topic_file", None)
@@ -84,49 +84,50 @@ class FocusedAddon:
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
         try:
             check_settings(settings)
-            parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
             install_replay(settings)
-            with _interruptible():
+            with _interruptible(settings):
                 topic = self._attach_session(settings)
         except FocusedError as error:
-            _stop(error)
+            _stop(error, self._crawler)
         except KeyboardInterrupt:
             _say("stopped before the crawl began; the same command goes on from here")
             raise SystemExit(130) from None
+        warn_of_ignored(settings, topic)
         _install(settings)
         _apply(settings, topic)
         _leave_out_what_is_off(settings)
         _log_to_folder(settings, topic)
         be_quiet(settings)
 
+    def _install_replay_only(self, settings: Settings) -> None:
+        """Leave Scrapy as it is, but send no request to the live Web where a replay is set."""
+        try:
+            install_replay(settings)
+        except FocusedError as error:
+            _stop(error, self._crawler)
+
     def _attach_session(self, settings: BaseSettings) -> Topic:
         topic = topic_of(settings)
         replayed = bool(settings["FOCUSED_REPLAY"])
         check_seeds_in_scope(on_a_recorded_web(topic) if replayed else topic)
         policy = settings["FOCUSED_POLICY"]
-        try:
-            policy_named(policy)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
-        readers, limits = _readers(settings), _parsing_limits(settings)
         # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
         check_state(topic, policy, replayed=replayed)
         if settings["FOCUSED_GUIDE"]:
-            guide = guide_maker(settings["FOCUSED_GUIDE"])(topic)
+            guide = load_guide_maker(settings["FOCUSED_GUIDE"])(topic)
         else:
             web, replay = settings["FOCUSED_WEB"], settings["FOCUSED_REPLAY"]
             guide = guide_for(topic, web=web, replay=replay, say=_say)
         follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
-        session = Session(
+        self.session = Session(
             topic,
             policy,
             guide,
             follow_links=follow_links,
             replayed=replayed,
-            readers=readers,
-            parsing_limits=limits,
+            readers=parser_processes(settings),
+            parsing_limits=parsing_limits(settings),
         )
-        attach(self._crawler, session)
         return topic
 
 
@@ -140,46 +141,6 @@ def _is_crawl(crawler: Crawler) -> bool:
     if spider is None:
         return False
     return not type(spider).start.__module__.startswith("scrapy.commands.")
-
-
-def _only_replay(settings: Settings) -> None:
-    """Leave Scrapy as it is, but send no request to the live Web where a replay was asked for."""
-    try:
-        install_replay(settings)
-    except FocusedError as error:
-        _stop(error)
-
-
-def _readers(settings: BaseSettings) -> int | None:
-    told = settings["FOCUSED_READERS"]
-    if told is None:
-        return None
-    try:
-        readers = int(told)
-    except (TypeError, ValueError):
-        readers = -1
-    if not 0 <= readers <= MOST_READERS:
-        raise ConfigurationError(
-            f"FOCUSED_READERS: {told!r} is not a whole number from 0 to {MOST_READERS}; "
-            "left out, processes read pages as it pays"
-        )
-    return readers
-
-
-def _parsing_limits(settings: BaseSettings) -> ParsingLimits:
-    cpu_s = _positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
-    memory_mb = _positive(settings, "FOCUSED_PARSE_MEMORY_MB")
-    return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)
-
-
-def _positive(settings: BaseSettings, name: str) -> float:
-    try:
-        value = settings.getfloat(name)
-    except (TypeError, ValueError):
-        value = 0.0
-    if not 0 < value < math.inf:
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number above 0")
-    return value
 
 
 def _install(settings: Settings) -> None:
@@ -236,7 +197,11 @@ def _apply(settings: Settings, topic: Topic) -> None:
         "DNS_TIMEOUT": 31,  # five tries: 1, 2, 4, 8, 16 s
         "LOGSTATS_INTERVAL": 0,
     }
-    polite = {
+    # The topic has what the user set of these: see scrapy_settings.
+    of_topic = {
+        "CONCURRENT_REQUESTS",
+        "DOWNLOAD_TIMEOUT",
+        "DOWNLOAD_MAXSIZE",
         "USER_AGENT",
         "DOWNLOAD_DELAY",
         "CONCURRENT_REQUESTS_PER_DOMAIN",
@@ -246,7 +211,7 @@ def _apply(settings: Settings, topic: Topic) -> None:
         "REDIRECT_ENABLED",
     }
     for name, value in values.items():
-        settings.set(name, value, priority="cmdline" if name in polite else "addon")
+        settings.set(name, value, priority="cmdline" if name in of_topic else "addon")
 
 
 def _leave_out_what_is_off(settings: Settings) -> None:
@@ -266,8 +231,9 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
         settings.set("LOG_FILE_APPEND", True, priority="addon")
         # Quiet until here (see spiders/settings.py); the file may have more.
         settings.set("LOG_LEVEL", settings["FOCUSED_LOG_LEVEL"], priority="cmdline")
-        # On a full disk each line of the log would become a traceback on the terminal.
-        logging.raiseExceptions = False
+        if settings.getbool("FOCUSED_OWNS_PROCESS"):
+            # On a full disk each line of the log would become a traceback on the terminal.
+            logging.raiseExceptions = False
 
 
 def _say(line: str) -> None:
@@ -275,11 +241,14 @@ def _say(line: str) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end what blocks: Scrapy's own handler waits for the reactor, which waits for us.
+def _interruptible(settings: BaseSettings) -> Iterator[None]:
+    """Let Ctrl-C end a training: Scrapy's own handler waits for the reactor, which is blocked.
 
-    Training takes minutes, within the reactor's first turn.
+    Where the process is not the crawl's own, its signal handlers stay as they are.
     """
+    if not settings.getbool("FOCUSED_OWNS_PROCESS"):
+        yield
+        return
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -290,12 +259,21 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _stop(error: FocusedError) -> NoReturn:
+def _stop(error: FocusedError, crawler: Crawler) -> NoReturn:
     """End the process with the message alone: Scrapy would print a traceback.
 
     Where another crawl runs in the process it goes on, and this one ends as Scrapy ends it.
     """
     _say(str(error))
-    if a_crawl_is_open():
+    if _another_crawl_runs(crawler):
         raise error
     raise SystemExit(2) from None
+
+
+def _another_crawl_runs(crawler: Crawler) -> bool:
+    """Whether Scrapy runs another crawl in this process, a focused one or not."""
+    spiders = [
+        spider for kind in live_refs if issubclass(kind, Spider) for spider in live_refs[kind]
+    ]
+    others = (getattr(spider, "crawler", None) for spider in spiders)
+    return any(other is not None and other is not crawler and other.crawling for other in others)

@@ -1,4 +1,7 @@
-"""The add-on's settings: names, defaults, meanings; and mistakes in them, found at the start."""
+"""The add-on's settings: their defaults, their checks, and their values with types.
+
+Scrapy's own settings are the subject of :mod:`focused.scrapy_addon.scrapy_settings`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,14 @@ from typing import Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
+from focused.crawl.reading_process import ParsingLimits
 from focused.errors import ConfigurationError
+from focused.policies import policy_named
+from focused.scrapy_addon.name_resolver import parse_servers
+from focused.scrapy_addon.reading_workers import MOST_READERS
+
+_ELAPSED_PER_CPU = 6
+"""A page may take so many times its CPU time by the clock: the machine may be busy."""
 
 _PREFIX = "FOCUSED_"
 
@@ -151,6 +161,12 @@ SETTINGS = (
         "If true, Scrapy's log goes to `crawl.log` in the crawl's folder, unless `LOG_FILE` is "
         "set. Both spiders set it.",
     ),
+    Setting(
+        "FOCUSED_OWNS_PROCESS",
+        SettingType.FLAG,
+        False,
+        "If true, the add-on may change [state of the whole process](#the-process).",
+    ),
 )
 """Every setting of the add-on."""
 
@@ -173,6 +189,16 @@ def check_settings(settings: BaseSettings) -> None:
     web = settings["FOCUSED_WEB"]
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_WEB: there is no recorded web at {web}")
+    parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
+    try:
+        policy_named(settings["FOCUSED_POLICY"])
+    except ConfigurationError as error:
+        raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
+    whole_number(settings, "FOCUSED_PAGES")
+    non_negative(settings, "FOCUSED_DELAY_S")
+    whole_number(settings, "FOCUSED_CONCURRENCY")
+    parser_processes(settings)
+    parsing_limits(settings)
 
 
 def _check_type(setting: Setting, settings: BaseSettings) -> None:
@@ -198,8 +224,8 @@ def _check_reactor(settings: BaseSettings) -> None:
         )
 
 
-def guide_maker(setting: Any) -> Callable[..., Any]:
-    """What FOCUSED_GUIDE names, imported; ConfigurationError when it cannot be."""
+def load_guide_maker(setting: Any) -> Callable[..., Any]:
+    """Import what FOCUSED_GUIDE names. Raises ConfigurationError."""
     try:
         maker: Callable[..., Any] = load_object(setting)
     except (ImportError, NameError, TypeError, ValueError) as error:
@@ -226,3 +252,60 @@ def _check_level(value: Any) -> None:
         raise ConfigurationError(
             f"FOCUSED_LOG_LEVEL: {value!r} is no level; there are {', '.join(names)}"
         )
+
+
+def parser_processes(settings: BaseSettings) -> int | None:
+    """Return FOCUSED_READERS; None lets the crawl decide. Raises ConfigurationError."""
+    value = settings["FOCUSED_READERS"]
+    if value is None:
+        return None
+    try:
+        readers = int(value)
+    except (TypeError, ValueError):
+        readers = -1
+    if not 0 <= readers <= MOST_READERS:
+        raise ConfigurationError(
+            f"FOCUSED_READERS: {value!r} is not a whole number from 0 to {MOST_READERS}; "
+            "left out, processes read pages as it pays"
+        )
+    return readers
+
+
+def parsing_limits(settings: BaseSettings) -> ParsingLimits:
+    """Return the limits of parsing one page. Raises ConfigurationError."""
+    cpu_s = _positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
+    memory_mb = _positive(settings, "FOCUSED_PARSE_MEMORY_MB")
+    return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)
+
+
+def _positive(settings: BaseSettings, name: str) -> float:
+    try:
+        value = settings.getfloat(name)
+    except (TypeError, ValueError):
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number above 0")
+    return value
+
+
+def whole_number(settings: BaseSettings, name: str) -> int | None:
+    """Return a number from 1; None where the setting is not set. Raises ConfigurationError."""
+    value = non_negative(settings, name)
+    if value is None:
+        return None
+    if value < 1 or value != int(value):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1 on")
+    return int(value)
+
+
+def non_negative(settings: BaseSettings, name: str) -> float | None:
+    """Return a number from 0; None where the setting is not set. Raises ConfigurationError."""
+    if settings[name] is None:
+        return None
+    try:
+        value = float(settings[name])
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number") from None
+    if not 0 <= value < math.inf:
+        raise ConfigurationError(f"{name}: {value} must be 0 or more")
+    return value

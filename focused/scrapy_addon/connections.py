@@ -21,8 +21,9 @@ from focused.scrapy_addon.name_resolver import (
     allowed_addresses,
     make_lookup,
 )
-from focused.scrapy_addon.outcomes import CHECKED_ADDRESS, LOOKED_UP, SENT_AT, kind_of_exception
+from focused.scrapy_addon.outcomes import kind_of_exception
 from focused.scrapy_addon.politeness import go_to
+from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.addresses import is_private_host
 from focused.web.page import FailureKind
@@ -55,7 +56,7 @@ class ConnectionsMiddleware:
             # Its host's rules and delays are kept by the normalised URL.
             raise IgnoreRequest(f"{request.url[:200]}: no URL that can be crawled")
         # robots.txt was read for this name, whatever the spider, the project or the request say.
-        request.meta.pop(CHECKED_ADDRESS, None)
+        update_state(request, checked_address=None)
         request.headers["User-Agent"] = self._session.topic.politeness.user_agent
         host = parts.hostname
         if not host or parts.scheme == "data" or self._session.replayed:
@@ -67,9 +68,9 @@ class ConnectionsMiddleware:
         answer = await self._names().resolve(host)
         address = allowed_addresses(host, answer, private=self._private)[0]
         await go_to(self._session, request, address)
-        request.meta[LOOKED_UP] = True
-        request.meta[CHECKED_ADDRESS] = address
-        request.meta[SENT_AT] = self._session.now()
+        update_state(
+            request, was_looked_up=True, checked_address=address, sent_at=self._session.now()
+        )
 
     def known_address(self, host: str) -> str | None:
         """Where requests to the host (as URLs have it) go; None: it has to be looked up.
@@ -83,7 +84,7 @@ class ConnectionsMiddleware:
 
     async def process_exception(self, request: Request, exception: Exception) -> None:
         """Where nobody answers, the next try goes to another address of the host."""
-        address, host = request.meta.get(CHECKED_ADDRESS), urlsplit(request.url).hostname
+        address, host = state_of(request).checked_address, urlsplit(request.url).hostname
         if address and host and kind_of_exception(exception) in _NO_CONNECTION:
             self._names().deprioritize(host, address)
 

@@ -36,10 +36,6 @@ from focused.scrapy_addon.download_handler import (
 )
 from focused.scrapy_addon.http_client import Answer
 from focused.scrapy_addon.outcomes import (
-    CHECKED_ADDRESS,
-    EXCHANGE,
-    LOOKED_UP,
-    SENT_AT,
     TurnMissed,
     joined_headers,
     outcome_of_response,
@@ -47,11 +43,12 @@ from focused.scrapy_addon.outcomes import (
 )
 from focused.scrapy_addon.politeness import PolitenessMiddleware
 from focused.scrapy_addon.quiet_log import QuietLogFormatter
+from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.robots import RobotsMiddleware
 from focused.scrapy_addon.robots_request import counts_robots, robots_request
-from focused.scrapy_addon.scheduler import HANDLED, LEASE, PURPOSE, STRAIGHT, is_leased
+from focused.scrapy_addon.scheduler import is_leased
 from focused.scrapy_addon.session import session_of
-from focused.scrapy_addon.settling import LEFT_OUT, SETTLED, SettlingMiddleware
+from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.web.page import Exchange, Outcome
 from focused.web.response import outcome_of
 from focused.web.robots_file import MAX_ROBOTS_BYTES
@@ -118,7 +115,7 @@ def can_fetch_directly(downloader: Downloader) -> bool:
         and {type(each) for each in middlewares} - _WITHOUT_EFFECT == _OURS
         and not any(_has_proxies(each) for each in middlewares)
         and not any(map(settings.get, _SETTINGS))
-        and settings.getfloat("DOWNLOAD_TIMEOUT") > 0
+        and settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         and not any(hasattr(spider, name) for name in _ATTRIBUTES)
         and not any(_listeners(crawler, signal) for signal in _SIGNALS)
     )
@@ -141,7 +138,7 @@ class DirectFetch:
         setters = (of_type.get(DefaultHeadersMiddleware), self._decoding)
         self._setters = [each for each in setters if each is not None]
         self._headers = self._headers_of(Request("http://example.org/"))
-        self._robots_headers = self._headers_of(robots_request("http://example.org/robots.txt", {}))
+        self._robots_headers = self._headers_of(robots_request("http://example.org/robots.txt"))
         self._has_listeners = bool(_listeners(self._crawler, signals.response_received))
         self._wants: Callable[[Settled], bool] = vars(type(self._crawler.spider))["wants"]
 
@@ -157,13 +154,14 @@ class DirectFetch:
 
         Raises what is wrong with its host.
         """
-        url, meta = request.url, request.meta
-        if STRAIGHT not in meta or not url.isascii() or "[" in url or "@" in url:
+        url = request.url
+        if not state_of(request).is_plain or not url.isascii() or "[" in url or "@" in url:
             return False
         if not is_leased(request, self._session.crawl):
             return False
         host = url.split("/", 3)[2].partition(":")[0]
-        meta[CHECKED_ADDRESS] = address = self._connections.known_address(host)
+        address = self._connections.known_address(host)
+        update_state(request, checked_address=address)
         return address is not None
 
     async def fetch(self, request: Request) -> Response | Request:
@@ -174,25 +172,26 @@ class DirectFetch:
             await self._connections.process_exception(request, error)
             raise
         outcome, response = self._outcome(request, answer)
-        settled = await self._session.take_in(request.meta[LEASE], outcome)
+        lease = state_of(request).lease
+        assert lease is not None  # accepts() looked
+        settled = await self._session.take_in(lease, outcome)
         if settled is None or settled.page is None or settled.duplicate_of is not None:
-            request.meta[HANDLED] = True
+            update_state(request, is_handled=True)
             return request
         if not self._has_listeners and not self._wants(settled):
             self._crawler.stats.inc_value("response_received_count")
-            request.meta[HANDLED] = True
+            update_state(request, is_handled=True)
             return request
         return self._pass_on(request, settled, response or _response(request, answer))
 
     async def _send(self, request: Request) -> Answer:
         """Return what the host answers; raises what Scrapy's download handlers raise."""
-        session, meta, url = self._session, request.meta, request.url
-        address = meta[CHECKED_ADDRESS]
-        if not session.crawl.may_leave(meta[LEASE], url, address, session.now()):
+        session, state, url = self._session, state_of(request), request.url
+        address = str(state.checked_address)
+        if not session.crawl.may_leave(state.lease, url, address, session.now()):
             raise TurnMissed(f"{address} is not to be asked yet")
-        meta[LOOKED_UP] = True
-        meta[SENT_AT] = session.now()
-        is_robots = meta[PURPOSE] is Purpose.ROBOTS
+        update_state(request, was_looked_up=True, sent_at=session.now())
+        is_robots = state.purpose is Purpose.ROBOTS
         headers = self._robots_headers if is_robots else self._headers
         answer = await self._client.fetch(
             url,
@@ -206,26 +205,26 @@ class DirectFetch:
             _, _, netloc, path = url.split("/", 3)
             sent = http_head(f"GET /{path} HTTP/1.1", [("Host", netloc), *headers])
             truncated = "length" if answer.is_cut else ""
-            meta[EXCHANGE] = Exchange(sent, answer.head, answer.body, truncated)
+            exchange = Exchange(sent, answer.head, answer.body, truncated)
+            update_state(request, exchange=exchange)
         return answer
 
     def _outcome(self, request: Request, answer: Answer) -> tuple[Outcome, Response | None]:
         """The outcome, and the response where the body had to be decoded."""
-        now, meta = self._session.now(), request.meta
+        now, state = self._session.now(), state_of(request)
         if answer.is_cut or b"content-encoding" in answer.headers:
             response = self._decoding.unpacked(request, _response(request, answer))
             return outcome_of_response(request, response, now), response
-        elapsed_s = max(0.0, now - meta[SENT_AT])
+        elapsed_s = max(0.0, now - (state.sent_at or now))
         headers = joined_headers(answer.headers)
         outcome = outcome_of(answer.status, headers, request.url, answer.body, elapsed_s, now)
-        return replace(with_exchange(request, outcome), address=meta[CHECKED_ADDRESS]), None
+        return replace(with_exchange(request, outcome), address=str(state.checked_address)), None
 
     def _pass_on(
         self, request: Request, settled: Settled, response: Response
     ) -> Response | Request:
         """Hand a page to the spider, or to those who listen for responses."""
-        meta = request.meta
-        meta[SETTLED], meta[LEFT_OUT] = settled, settled.left_out
+        update_state(request, settled=settled, left_out=settled.left_out)
         if self._wants(settled):
             return response
         response.request = request
@@ -235,7 +234,7 @@ class DirectFetch:
             request=request,
             spider=self._crawler.spider,
         )
-        meta[HANDLED] = True
+        update_state(request, is_handled=True)
         return request
 
 
@@ -263,6 +262,6 @@ def _response(request: Request, answer: Answer) -> Response:
         headers=headers,
         body=answer.body,
         flags=["download_stopped"] if answer.is_cut else None,
-        ip_address=ip_address(request.meta[CHECKED_ADDRESS]),
+        ip_address=ip_address(str(state_of(request).checked_address)),
         protocol="HTTP/1.1",
     )

@@ -17,12 +17,11 @@ from scrapy.utils.ssl import _make_ssl_context
 
 from focused.scrapy_addon.http_client import HttpClient, TrackedResponse
 from focused.scrapy_addon.outcomes import (
-    CHECKED_ADDRESS,
-    EXCHANGE,
     TooLargeError,
     UndecodableError,
     keep_exchange,
 )
+from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.robots_request import (
     ACCEPTED_CODINGS,
     is_robots_request,
@@ -84,7 +83,7 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         """Return the response; what was sent and received is kept for the archive."""
-        request.meta.pop(EXCHANGE, None)
+        update_state(request, exchange=None)
         response = await super().download_request(request)
         if self._keeps_exchanges:
             keep_exchange(request, response)
@@ -98,7 +97,7 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
             request.method,
             request.url,
             self._request_headers(request).to_tuple_list(),
-            address=request.meta.get(CHECKED_ADDRESS),
+            address=state_of(request).checked_address,
             timeout_s=timeout,
             body=request.body or None,
             proxy=self._extract_proxy_url_with_creds(request),

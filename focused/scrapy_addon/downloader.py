@@ -24,9 +24,10 @@ from focused.scrapy_addon.relevance import (
     JudgedPage,
     pages_of_running_callback,
 )
-from focused.scrapy_addon.scheduler import PURPOSE, is_leased
+from focused.scrapy_addon.request_state import state_of, update_state
+from focused.scrapy_addon.scheduler import is_leased
 from focused.scrapy_addon.session import session_of
-from focused.scrapy_addon.settling import LEFT_OUT, RELEVANCE, SETTLED, SettlingMiddleware
+from focused.scrapy_addon.settling import SettlingMiddleware
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -67,18 +68,16 @@ class SettlingDownloader(Downloader):
         pages: CallbackPages,
     ) -> Response | Request:
         """What a callback downloads itself: if it is a page, its items get its relevance."""
-        for key in (SETTLED, LEFT_OUT, RELEVANCE):  # of a meta that was taken over
-            request.meta.pop(key, None)
+        update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
         came = await told
-        if isinstance(came, Request) or request.meta.get(PURPOSE) is Purpose.ROBOTS:
+        if isinstance(came, Request) or state_of(request).purpose is Purpose.ROBOTS:
             return came
         now = self._session.now()
         read = await self._session.read_only(outcome_of_response(request, came, now))
         if read is not None:
             relevance, noindex = read.judgement.relevance, self._session.topic.politeness.noindex
             left_out = noindex == "leave-out" and read.page.left_out_at(now)
-            request.meta[RELEVANCE] = relevance
-            request.meta[LEFT_OUT] = left_out
+            update_state(request, relevance=relevance, left_out=left_out)
             pages.add((request.url, came.url), JudgedPage(relevance, left_out))
         return came
 

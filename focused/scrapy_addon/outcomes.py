@@ -32,6 +32,7 @@ from focused.scrapy_addon.name_resolver import (
     UnansweredNameError,
     system_lookup,
 )
+from focused.scrapy_addon.request_state import state_of, update_state
 from focused.web.page import Exchange, Failed, FailureKind, Fetched, Outcome
 from focused.web.response import outcome_of
 from focused.web.robots_tags import HEADER_SEPARATOR
@@ -70,18 +71,6 @@ def error_of(url: str, kind: FailureKind) -> Exception:
     return _ERRORS.get(kind, IgnoreRequest)(f"{url} was not asked for: {RULES[kind].meaning}")
 
 
-SENT_AT = "focused_sent_at"
-"""Key of a request's meta: when it was sent, in seconds of the crawl's clock."""
-
-LOOKED_UP = "focused_looked_up"
-"""Key of a request's meta: our own names were asked for its host, and knew it."""
-
-EXCHANGE = "focused_exchange"
-"""Key of a request's meta: the exchange as it was on the wire, where there is a WARC."""
-
-CHECKED_ADDRESS = "focused_checked_address"
-"""Key of a request's meta: the address whose turn it is, the only one that it may leave for."""
-
 _MAX_DETAIL_CHARS = 200
 _TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
 _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
@@ -101,12 +90,13 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
 
 def keep_exchange(request: Request, response: Response) -> None:
     """Keep what was sent and received, before a middleware changes it, for the archive."""
-    request.meta[EXCHANGE] = Exchange(
+    exchange = Exchange(
         _request_head(request),
         http_head(status_line(response.status), _pairs(response.headers)),
         response.body,
         "length" if "download_stopped" in response.flags else "",
     )
+    update_state(request, exchange=exchange)
 
 
 def _request_head(request: Request) -> bytes:
@@ -126,9 +116,10 @@ def _pairs(headers: Headers) -> list[tuple[str, str]]:
 
 def with_exchange(request: Request, outcome: Outcome) -> Outcome:
     """The outcome with what was kept for the archive, which is forgotten by the request."""
-    exchange: Exchange | None = request.meta.pop(EXCHANGE, None)
+    exchange = state_of(request).exchange
     if exchange is None:
         return outcome
+    update_state(request, exchange=None)
     if isinstance(outcome, Fetched) and exchange.body == outcome.body:
         exchange = replace(exchange, body=None)
     return replace(outcome, exchange=exchange)
@@ -162,14 +153,14 @@ def joined_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
 
 
 def _elapsed_s(request: Request, now: float) -> float:
-    """Seconds since the request was sent; without :data:`SENT_AT` until the host answered."""
-    sent_at = request.meta.get(SENT_AT)
+    """Seconds since the request was sent; without a time until the host answered."""
+    sent_at = state_of(request).sent_at
     if sent_at is None:
         return float(request.meta.get("download_latency", 0.0))
-    return max(0.0, now - float(sent_at))
+    return max(0.0, now - sent_at)
 
 
-async def outcome_of_exception(request: Request, exception: BaseException) -> Failed:
+async def outcome_of_exception(request: Request, exception: BaseException) -> Outcome:
     """The failure behind an exception of the download handlers or a middleware.
 
     A failed look-up by another resolver than ours takes as long again: the
@@ -180,8 +171,7 @@ async def outcome_of_exception(request: Request, exception: BaseException) -> Fa
         kind = FailureKind.NO_HOST
     detail = f"{type(exception).__name__}: {exception}"[:_MAX_DETAIL_CHARS]
     # A response that came, and could not be unpacked or was refused by a middleware.
-    exchange = request.meta.pop(EXCHANGE, None)
-    return Failed(request.url, kind, detail=detail, exchange=exchange)
+    return with_exchange(request, Failed(request.url, kind, detail=detail))
 
 
 async def _no_such_host(request: Request, exception: BaseException) -> bool:
@@ -190,7 +180,7 @@ async def _no_such_host(request: Request, exception: BaseException) -> bool:
             return True
         if isinstance(error, UnansweredNameError | PrivateAddressError):
             return False
-    if request.meta.get(LOOKED_UP):
+    if state_of(request).was_looked_up:
         return False
     # Where a proxy looks names up, the one that failed may be the proxy's own.
     name = urlsplit(request.url).hostname

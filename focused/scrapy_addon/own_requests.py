@@ -20,18 +20,17 @@ from scrapy.utils.request import fingerprint, request_from_dict
 from focused.crawl.steps import Settled
 from focused.errors import ConfigurationError
 from focused.frontier.queued import QueuedLink, link_key
+from focused.scrapy_addon.request_state import META_KEY, state_of
 from focused.scrapy_addon.session import Session
 from focused.scrapy_addon.stored_values import from_text, imported_class, to_text
 from focused.web.url import normalise
 
 logger = logging.getLogger(__name__)
 
-FOUND_ON = "focused_found_on"
-FOUND_AS = "focused_found_as"
 _IN_MEMORY = "in_memory"
 """Name of a stored value: in which process's memory the callbacks are, and their number there."""
 
-_PER_DOWNLOAD = frozenset({"download_slot", "download_latency"})
+_NOT_STORED = frozenset({META_KEY, "download_slot", "download_latency"})
 Callbacks = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 
@@ -58,7 +57,8 @@ class OwnRequests:
         url = normalise(request.url)
         if url is None:
             raise IgnoreRequest(f"{request.url[:200]}: no http or https URL that can be crawled")
-        parent: Settled | None = request.meta.get(FOUND_ON)
+        state = state_of(request)
+        parent = state.found_on
         refusal = crawl.refuses(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} may not be asked for: {refusal}")
@@ -68,7 +68,7 @@ class OwnRequests:
             self._session.now(),
             key=self._key(request, url),
             parent=parent,
-            found=request.meta.get(FOUND_AS),
+            found=state.found_as,
             payload=self._payload(request),
         )
 
@@ -156,8 +156,4 @@ def _score_without_a_link(parent: Settled | None) -> float:
 
 
 def _own_meta(meta: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in meta.items()
-        if not str(key).startswith("focused") and key not in _PER_DOWNLOAD
-    }
+    return {key: value for key, value in meta.items() if key not in _NOT_STORED}

@@ -21,21 +21,15 @@ from scrapy.utils.asyncio import sleep
 from focused.crawl.visits import Visit
 from focused.scrapy_addon.name_resolver import PrivateAddressError
 from focused.scrapy_addon.outcomes import (
-    SENT_AT,
     TurnMissed,
     outcome_of_exception,
     outcome_of_response,
 )
-from focused.scrapy_addon.scheduler import LEASE, is_leased
+from focused.scrapy_addon.request_state import state_of, update_state
+from focused.scrapy_addon.scheduler import is_leased
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.page import Outcome, Redirected
-from focused.web.url import host_of, normalise
-
-RULES_OF = "focused_rules_of"
-"""Key of a robots.txt request's meta: the host whose rules it asks for, which hears by itself."""
-
-VISIT = "focused_visit"
-"""Key of a request's meta: its :class:`Visit`, while it is under way."""
+from focused.web.url import normalise
 
 _LONGEST_WAIT_S = 300.0
 
@@ -54,7 +48,7 @@ class PolitenessMiddleware:
     async def process_request(self, request: Request) -> None:
         """Hold the request until its host is due; note when it leaves."""
         url = normalise(request.url)
-        request.meta.pop(VISIT, None)
+        update_state(request, visit=None)
         if url is not None and not is_leased(request, self._session.crawl):
             visit = self._session.crawl.visits.arrive(url, self._session.now())
             try:
@@ -62,14 +56,14 @@ class PolitenessMiddleware:
             except BaseException:
                 self._over(visit, None)
                 raise
-            request.meta[VISIT] = visit
+            update_state(request, visit=visit)
             # A middleware that puts another request in its place leaves nobody to hear of its end.
             finalize(request, self._over, visit, None)
-        request.meta[SENT_AT] = self._session.now()
+        update_state(request, sent_at=self._session.now())
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """The request is over; its host hears what came."""
-        visit = request.meta.pop(VISIT, None)
+        visit = _end_visit(request)
         if visit is not None:
             outcome = outcome_of_response(request, response, self._session.now())
             self._over(visit, self._told(request, visit, outcome))
@@ -77,7 +71,7 @@ class PolitenessMiddleware:
 
     async def process_exception(self, request: Request, exception: Exception) -> None:
         """The request is over, in vain."""
-        visit = request.meta.pop(VISIT, None)
+        visit = _end_visit(request)
         if visit is None:
             return
         outcome: Outcome | None = None
@@ -89,7 +83,7 @@ class PolitenessMiddleware:
     @staticmethod
     def _told(request: Request, visit: Visit, outcome: Outcome | None) -> Outcome | None:
         """What the visited host is to hear; None when it is told as its robots.txt."""
-        if request.meta.get(RULES_OF) != visit.host.name or isinstance(outcome, Redirected):
+        if state_of(request).rules_of != visit.host.name or isinstance(outcome, Redirected):
             return outcome
         return None
 
@@ -122,10 +116,11 @@ async def go_to(session: Session, request: Request, address: str) -> None:
 
     Raises TurnMissed for a fetch of the frontier that has to go back there.
     """
-    url, visit = normalise(request.url), request.meta.get(VISIT)
+    state = state_of(request)
+    url, visit = normalise(request.url), state.visit
     if url is None:
         return
-    lease = request.meta.get(LEASE) if visit is None else None
+    lease = state.lease if visit is None else None
     if visit is not None:
         session.crawl.visits.hold(visit)
     if session.crawl.may_leave(lease, url, address, session.now()):
@@ -137,6 +132,9 @@ async def go_to(session: Session, request: Request, address: str) -> None:
         await take_turn(session, visit)
 
 
-def rules_of(url: str) -> dict[str, str]:
-    """The meta of a request for the robots.txt of ``url``'s host."""
-    return {RULES_OF: host_of(url)}
+def _end_visit(request: Request) -> Visit | None:
+    """Return the request's visit and remove it from its state."""
+    visit = state_of(request).visit
+    if visit is not None:
+        update_state(request, visit=None)
+    return visit

@@ -33,7 +33,6 @@ from focused.crawl.reading_process import (
     reading_in,
 )
 from focused.web.page import Failed, FailureKind, Fetched
-from focused.web.parse import may_take_long
 
 BUSY_SHARE = 0.6
 """Of a core's time; from there on the crawl's process is relieved of reading."""
@@ -273,12 +272,14 @@ class ReadingWorkers:
         elapsed_s, cpu_s = now[0] - self._looked_at[0], now[1] - self._looked_at[1]
         self._looked_at = now
         busy = cpu_s > BUSY_SHARE * elapsed_s
-        if busy and self._relieve and on_asyncio():
+        if busy and self._relieve:
             self._begin()
 
-    async def ahead(self, fetched: Fetched) -> Reading | Failed | None:
-        """What an answer's page holds; None: it is for the crawl itself to read."""
-        is_long = may_take_long(fetched)
+    async def ahead(self, fetched: Fetched, *, is_long: bool) -> Reading | Failed | None:
+        """What an answer's page holds; None: it is for the crawl itself to read.
+
+        ``is_long``: :func:`focused.web.parse.may_take_long` says so of the page.
+        """
         while not self._is_closed:
             if is_long or self._at_once:
                 await self._begin()
@@ -373,12 +374,3 @@ class ReadingWorkers:
 
 def _undigested(fetched: Fetched, detail: str) -> Failed:
     return Failed(fetched.url, FailureKind.UNDIGESTED, fetched.status, detail)
-
-
-def on_asyncio() -> bool:
-    """Whether this reactor is one that asyncio's streams run in."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -20,8 +20,7 @@ from scrapy.exceptions import DropItem
 from scrapy.http import Response
 
 from focused.crawl.steps import Settled
-from focused.scrapy_addon.own_requests import FOUND_AS, FOUND_ON
-from focused.scrapy_addon.settling import SETTLED
+from focused.scrapy_addon.request_state import state_of, update_state
 from focused.web.url import normalise
 
 RELEVANCE_FIELD = "relevance"
@@ -43,7 +42,7 @@ class CallbackPages:
     """The pages that one call of a callback has: its response, and what it downloads itself."""
 
     def __init__(self, response: Response) -> None:
-        settled: Settled | None = response.meta.get(SETTLED)
+        settled = state_of(response).settled
         judged = None if settled is None else settled.judgement
         self._own_url = response.url
         self._current = JudgedPage(
@@ -107,7 +106,7 @@ class RelevanceMiddleware:
         Items of a page that is left out are dropped.
         """
         pages = _PAGES.get() or CallbackPages(response)
-        settled: Settled | None = response.meta.get(SETTLED)
+        settled = state_of(response).settled
         outputs = aiter(result)
         while True:
             _PAGES.set(pages)
@@ -141,8 +140,8 @@ class RelevanceMiddleware:
 
 
 def _tell_request(request: Request, settled: Settled) -> None:
-    request.meta[FOUND_ON] = settled
-    request.meta[FOUND_AS] = settled.scored.get(normalise(request.url) or "")
+    found_as = settled.scored.get(normalise(request.url) or "")
+    update_state(request, found_on=settled, found_as=found_as)
 
 
 def _tell_item(item: ItemAdapter, page: JudgedPage) -> None:

@@ -22,12 +22,12 @@ from focused.scrapy_addon.outcomes import (
     outcome_of_exception,
     outcome_of_response,
 )
-from focused.scrapy_addon.politeness import rules_of
+from focused.scrapy_addon.request_state import RequestState, state_of
 from focused.scrapy_addon.robots_request import robots_request, stop_when_enough
-from focused.scrapy_addon.scheduler import PURPOSE, is_leased
+from focused.scrapy_addon.scheduler import is_leased
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
-from focused.web.url import normalise, robots_url
+from focused.web.url import host_of, normalise, robots_url
 
 
 class RobotsMiddleware:
@@ -47,7 +47,7 @@ class RobotsMiddleware:
     async def process_request(self, request: Request) -> None:
         """Let the request pass or raise."""
         url = normalise(request.url)
-        if request.meta.get(PURPOSE) == Purpose.ROBOTS or url is None:
+        if state_of(request).purpose is Purpose.ROBOTS or url is None:
             return
         if is_leased(request, self._session.crawl):
             allowed = self._session.crawl.robots.may_fetch(url, self._session.now())
@@ -79,9 +79,9 @@ class RobotsMiddleware:
         return bool(allowed)
 
     async def _fetch_rules(self, url: str) -> Outcome:
-        meta = {PURPOSE: Purpose.ROBOTS, **rules_of(url)}
+        state = RequestState(purpose=Purpose.ROBOTS, rules_of=host_of(url))
         for _ in range(MAX_REDIRECTS + 1):
-            request = robots_request(url, meta)
+            request = robots_request(url, state)
             try:
                 response = await self._crawler.engine.download_async(request)
             except Exception as error:  # any failure means the same: off limits for now

@@ -8,18 +8,22 @@ off and counts, whatever size its server announces or it unpacks to;
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
-from typing import Any
 
+import msgspec
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from focused.scrapy_addon.outcomes import UndecodableError
+from focused.scrapy_addon.request_state import (
+    META_KEY,
+    RequestState,
+    state_of,
+    update_state,
+)
 from focused.web.robots_file import MAX_ROBOTS_BYTES, whole_lines
 
-_READ_BYTES = "focused_robots_read_bytes"
 ACCEPTED_CODINGS = "gzip, deflate"
 """What :func:`unpack_start` unpacks."""
 
@@ -27,22 +31,22 @@ _WINDOWS = {b"gzip": (31,), b"x-gzip": (31,), b"deflate": (15, -15)}
 _GZIP = b"\x1f\x8b"
 
 
-def robots_request(url: str, meta: Mapping[str, Any]) -> Request:
+def robots_request(url: str, state: RequestState | None = None) -> Request:
     """A request for the robots.txt at ``url``; Scrapy's cookies and cache have no part in it."""
-    own = {
+    meta = {
+        META_KEY: msgspec.structs.replace(state or RequestState(), robots_bytes=0),
         "dont_merge_cookies": True,
         "dont_cache": True,
         # No limit: the download is stopped in time.
         "download_maxsize": 0,
         "download_warnsize": 0,
-        _READ_BYTES: 0,
     }
-    return Request(url, meta={**meta, **own}, dont_filter=True)
+    return Request(url, meta=meta, dont_filter=True)
 
 
 def is_robots_request(request: Request) -> bool:
     """Whether :func:`robots_request` made it."""
-    return _READ_BYTES in request.meta
+    return state_of(request).robots_bytes is not None
 
 
 def stop_when_enough(crawler: Crawler) -> None:
@@ -92,10 +96,11 @@ def _unpacked(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
 
 def counts_robots(data: bytes, request: Request) -> None:
     """Hears of all bytes, and does something for those of a robots.txt."""
-    read = request.meta.get(_READ_BYTES)
+    read = state_of(request).robots_bytes
     if read is None:
         return
-    request.meta[_READ_BYTES] = read + len(data)
+    read += len(data)
+    update_state(request, robots_bytes=read)
     # One byte more than is parsed tells that the last line may be cut.
-    if request.meta[_READ_BYTES] > MAX_ROBOTS_BYTES:
+    if read > MAX_ROBOTS_BYTES:
         raise StopDownload(fail=False)

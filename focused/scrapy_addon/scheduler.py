@@ -24,6 +24,7 @@ from scrapy.utils.defer import deferred_from_coro
 from focused.crawl import Crawl, Done, Fetch, Purpose, Refused, Wait
 from focused.scrapy_addon.outcomes import error_of
 from focused.scrapy_addon.own_requests import OwnRequests
+from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.robots_request import robots_request
 from focused.scrapy_addon.session import Session, session_of
 from focused.scrapy_addon.stored_values import UnstorableValueError
@@ -31,19 +32,6 @@ from focused.web.page import Failed, FailureKind
 
 logger = logging.getLogger(__name__)
 
-LEASE = "focused_lease"
-LEASED_URL = "focused_leased_url"
-"""Key of a request's meta: its URL as it was handed out; one with another was given the meta."""
-
-STRAIGHT = "focused_straight"
-"""Key of a request's meta: it has nothing of a spider's own."""
-
-PURPOSE = "focused_purpose"
-
-REFUSED = "focused_refused"
-"""Key of a request's meta: the exception that it ends with instead of being sent."""
-
-HANDLED = "focused_handled"
 _TEND_EVERY_S = 1.0
 _MOST_S_A_TURN = 0.01
 """Of handing out; the reactor has other things to do, too."""
@@ -86,10 +74,11 @@ class FocusedScheduler(BaseScheduler):
         )
         if self._session.follow_links:
             crawl.seed(self._session.topic.seeds.urls, self._session.now())
-        # What is there by now stays: each full collection would go through all of it, a tenth of a
-        # second in which nothing else happens. What a page leaves is freed without collections.
-        gc.freeze()
-        gc.set_threshold(*_OBJECTS_UNTIL_COLLECTED)
+        if settings.getbool("FOCUSED_OWNS_PROCESS"):
+            # Each full collection would go through all objects of the start: a tenth of a second
+            # in which nothing else happens. Reference counts free what a page leaves.
+            gc.freeze()
+            gc.set_threshold(*_OBJECTS_UNTIL_COLLECTED)
 
     def close(self, reason: str) -> None:
         """Keep everything; the same command goes on from here."""
@@ -120,7 +109,7 @@ class FocusedScheduler(BaseScheduler):
 
         False when it is a duplicate, or is refused and nobody waits to hear of it.
         """
-        if request.meta.get(HANDLED):
+        if state_of(request).is_handled:
             return True
         try:
             return self._own.take_in(request)
@@ -139,7 +128,9 @@ class FocusedScheduler(BaseScheduler):
         """End the request with the error, in its errback; False where it has none."""
         if request.errback is None:
             return False
-        self._refused.append(request.replace(meta={**request.meta, REFUSED: error}))
+        ended = request.replace(meta=dict(request.meta))
+        update_state(ended, refused=error)
+        self._refused.append(ended)
         return True
 
     def next_request(self) -> Request | None:
@@ -185,12 +176,10 @@ class FocusedScheduler(BaseScheduler):
 
     def _request(self, fetch: Fetch) -> Request | None:
         """The request for a fetch; None where the spider's own is lost, and is settled."""
-        meta: dict[str, Any] = {LEASE: fetch.lease, PURPOSE: fetch.purpose}
         if fetch.purpose is Purpose.ROBOTS:
-            request = robots_request(fetch.url, {**meta, STRAIGHT: True})
+            request, is_plain = robots_request(fetch.url), True
         elif fetch.link.payload is None:
-            meta[STRAIGHT] = True
-            request = Request(fetch.url, meta=meta, dont_filter=True)
+            request, is_plain = Request(fetch.url, dont_filter=True), True
         else:
             restored = self._own.restore(fetch.link)
             if restored is None:
@@ -202,9 +191,14 @@ class FocusedScheduler(BaseScheduler):
                 lost = Failed(fetch.url, FailureKind.DROPPED, detail="its callback is lost")
                 self._session.settle(fetch.lease, lost)
                 return None
-            request = restored
-            request.meta.update(meta)
-        request.meta[LEASED_URL] = request.url
+            request, is_plain = restored, False
+        update_state(
+            request,
+            lease=fetch.lease,
+            leased_url=request.url,  # as Scrapy writes it
+            purpose=fetch.purpose,
+            is_plain=is_plain,
+        )
         return request
 
     def _takes_long(self) -> bool:
@@ -254,8 +248,10 @@ class FocusedScheduler(BaseScheduler):
 
 def is_leased(request: Request, crawl: Crawl) -> bool:
     """Whether the scheduler handed this request out, and it is not settled yet."""
-    lease, url = request.meta.get(LEASE), request.meta.get(LEASED_URL)
-    return isinstance(lease, int) and crawl.is_open(lease) and url == request.url
+    state = state_of(request)
+    return (
+        state.lease is not None and crawl.is_open(state.lease) and state.leased_url == request.url
+    )
 
 
 def _plain(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:

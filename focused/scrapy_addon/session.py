@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
@@ -25,7 +24,7 @@ from focused.scrapy_addon.http_client import HttpClient
 from focused.scrapy_addon.model_watch import ModelWatch
 from focused.scrapy_addon.page_turns import PageTurns
 from focused.scrapy_addon.profile import Profile
-from focused.scrapy_addon.reading_workers import ReadingWorkers, on_asyncio
+from focused.scrapy_addon.reading_workers import ReadingWorkers
 from focused.scrapy_addon.state_folder import open_state, worded
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Topic, describe, on_a_recorded_web
@@ -129,23 +128,22 @@ class Session:
         """Read an answer's page where and when it costs least; None: settling reads it."""
         if not isinstance(outcome, Fetched) or not self.crawl.may_read(lease, outcome):
             return None
-        if may_take_long(outcome):
+        is_long = may_take_long(outcome)
+        if is_long:
             self.crawl.begin_parsing(lease)
-        return await self._read(outcome)
+        return await self._read(outcome, is_long=is_long)
 
     async def read_only(self, outcome: Outcome) -> Reading | None:
         """Read and judge a page that is not of the frontier; None where there is none."""
         if not self.is_open or not isinstance(outcome, Fetched) or not self.crawl.is_page(outcome):
             return None
-        reading = await self._read(outcome)
+        reading = await self._read(outcome, is_long=may_take_long(outcome))
         if reading is None and self.is_open:
             reading = self.crawl.reader().read(outcome)
         return reading if isinstance(reading, Reading) else None
 
-    async def _read(self, outcome: Fetched) -> Reading | Failed | None:
-        if not on_asyncio():  # what reads ahead speaks in asyncio's streams and futures
-            return None
-        reading = await self._readers.ahead(outcome)
+    async def _read(self, outcome: Fetched, *, is_long: bool) -> Reading | Failed | None:
+        reading = await self._readers.ahead(outcome, is_long=is_long)
         if reading is None:
             return await self._turns.read(outcome)
         return await self._turns.settle(reading)
@@ -266,22 +264,16 @@ class Session:
         write_json(self.topic.output.folder / "stats.json", stats)
 
 
-_SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
+class SessionHolder:
+    """Holds the session of one crawler: the base class of the add-on, found by it."""
 
-
-def attach(crawler: Crawler, session: Session) -> None:
-    """Make ``session`` the crawler's."""
-    _SESSIONS[crawler] = session
+    session: Session | None = None
 
 
 def session_if_any(crawler: Crawler) -> Session | None:
     """Return the crawler's session; None without the add-on."""
-    return _SESSIONS.get(crawler)
-
-
-def a_crawl_is_open() -> bool:
-    """Whether a crawl runs in this process."""
-    return any(session.is_open for session in _SESSIONS.values())
+    addon = crawler.get_addon(SessionHolder)
+    return None if addon is None else addon.session
 
 
 def session_of(crawler: Crawler) -> Session:
@@ -289,7 +281,7 @@ def session_of(crawler: Crawler) -> Session:
     session = session_if_any(crawler)
     if session is None:
         raise ConfigurationError(
-            "focus is not switched on: add "
+            "the Focused add-on is not enabled: add "
             'ADDONS = {"focused.scrapy_addon.FocusedAddon": 0} to the project\'s settings'
         )
     return session

@@ -16,16 +16,9 @@ from focused.scrapy_addon.outcomes import (
     outcome_of_exception,
     outcome_of_response,
 )
-from focused.scrapy_addon.scheduler import HANDLED, LEASE, REFUSED, STRAIGHT
+from focused.scrapy_addon.request_state import handled, state_of, update_state
 from focused.scrapy_addon.session import Session, session_of
 from focused.web.page import Failed, FailureKind, Redirected
-
-SETTLED = "focused_settled"
-RELEVANCE = "focused_relevance"
-"""Key of a response's meta: how relevant its page is, in [0, 1]; missing where it is not judged."""
-
-LEFT_OUT = "focused_left_out"
-"""Key of a response's meta: its page asks not to be indexed, and is left out as it asks."""
 
 
 class SettlingMiddleware:
@@ -41,20 +34,21 @@ class SettlingMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """End a request that was refused: all middlewares and the errback hear of it."""
-        refused = request.meta.pop(REFUSED, None)
+        refused = state_of(request).refused
         if refused is not None:
+            update_state(request, refused=None)
             raise refused
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Settle with what came; pass on what the spider should see."""
-        lease = request.meta.get(LEASE)
+        lease = state_of(request).lease
         if lease is None or not self._session.crawl.is_open(lease):
             return response
         outcome = outcome_of_response(request, response, self._session.now())
         settled = await self._session.take_in(lease, outcome)
         if settled is None:
             raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
-        is_own = STRAIGHT not in request.meta
+        is_own = not state_of(request).is_plain
         if isinstance(outcome, Redirected) and is_own:
             if settled.target_refused:
                 raise IgnoreRequest(f"may not follow to {outcome.target}: {settled.target_refused}")
@@ -63,32 +57,30 @@ class SettlingMiddleware:
         if settled.will_retry or settled.outcome == "redirected":
             # It comes back through the frontier; returning a request ends this one
             # without troubling the spider's errback.
-            return request.replace(meta={**request.meta, HANDLED: True})
+            return handled(request)
         if settled.duplicate_of is not None and not (is_own and request.dont_filter):
             raise IgnoreRequest(f"the same content as {settled.duplicate_of}")
         if self._session.follow_links and settled.page is None and not is_own:
             raise IgnoreRequest(f"no page: {settled.failure}")
-        request.meta[SETTLED] = settled
-        request.meta[LEFT_OUT] = settled.left_out
-        if settled.judgement is not None:
-            request.meta[RELEVANCE] = settled.judgement.relevance
+        relevance = None if settled.judgement is None else settled.judgement.relevance
+        update_state(request, settled=settled, left_out=settled.left_out, relevance=relevance)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Settle a request that brought no response."""
-        lease = request.meta.get(LEASE)
+        lease = state_of(request).lease
         if lease is None or not self._session.is_leased(lease):
             return None
         if isinstance(exception, TurnMissed):
             # Not sent: it comes back through the frontier when its turn comes.
             self._session.crawl.put_back(lease, self._session.now())
-            return request.replace(meta={**request.meta, HANDLED: True})
+            return handled(request)
         outcome = await outcome_of_exception(request, exception)
         if not self._session.is_leased(lease):
             return None
         settled = self._session.settle(lease, outcome)
         if settled is not None and settled.will_retry:
-            return request.replace(meta={**request.meta, HANDLED: True})
+            return handled(request)
         if isinstance(exception, IgnoreRequest):
             return None
         # Counted and kept in the archive; without an errback nobody else needs to hear.
@@ -98,7 +90,7 @@ class SettlingMiddleware:
 
     def replaced(self, request: Request) -> None:
         """Settle a request that a middleware answered with another one."""
-        lease = request.meta.get(LEASE)
+        lease = state_of(request).lease
         if lease is not None and self._session.is_leased(lease):
             dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
             self._session.settle(lease, dropped)

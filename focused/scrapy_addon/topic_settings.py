@@ -8,6 +8,8 @@ from pathlib import Path
 from scrapy.settings import BaseSettings
 
 from focused.errors import ConfigurationError
+from focused.scrapy_addon.checked_settings import non_negative, whole_number
+from focused.scrapy_addon.scrapy_settings import apply_to_topic
 from focused.topic import Budget, Scope, Topic
 from focused.topic_file import load_topic
 
@@ -34,16 +36,14 @@ def topic_of(settings: BaseSettings) -> Topic:
     if settings.get("FOCUSED_FOLDER"):
         folder = Path(settings["FOCUSED_FOLDER"])
     topic = replace(topic, output=replace(topic.output, folder=folder))
-    if settings.get("FOCUSED_PAGES") is not None:
-        topic = replace(
-            topic, budget=replace(topic.budget, pages=_positive(settings, "FOCUSED_PAGES"))
-        )
-    if settings.get("FOCUSED_DELAY_S") is not None:
-        delay_s = _number(settings, "FOCUSED_DELAY_S")
-        topic = replace(topic, politeness=replace(topic.politeness, delay_s=delay_s))
-    if settings.get("FOCUSED_CONCURRENCY") is not None:
-        concurrency = _positive(settings, "FOCUSED_CONCURRENCY")
-        topic = replace(topic, politeness=replace(topic.politeness, concurrency=concurrency))
+    budget, politeness = topic.budget, topic.politeness
+    if (pages := whole_number(settings, "FOCUSED_PAGES")) is not None:
+        budget = replace(budget, pages=pages)
+    if (delay_s := non_negative(settings, "FOCUSED_DELAY_S")) is not None:
+        politeness = replace(politeness, delay_s=delay_s)
+    if (concurrency := whole_number(settings, "FOCUSED_CONCURRENCY")) is not None:
+        politeness = replace(politeness, concurrency=concurrency)
+    topic = apply_to_topic(settings, replace(topic, budget=budget, politeness=politeness))
     return samples_of(topic) if settings.getbool("FOCUSED_SAMPLES") else topic
 
 
@@ -68,20 +68,3 @@ def samples_of(topic: Topic) -> Topic:
         budget=Budget(),
         output=replace(topic.output, warc="responses", parquet=False),
     )
-
-
-def _positive(settings: BaseSettings, name: str) -> int:
-    value = _number(settings, name)
-    if value < 1 or value != int(value):
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1 on")
-    return int(value)
-
-
-def _number(settings: BaseSettings, name: str) -> float:
-    try:
-        value = float(settings[name])
-    except (TypeError, ValueError):
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number") from None
-    if not 0 <= value < float("inf"):
-        raise ConfigurationError(f"{name}: {value} must be 0 or more")
-    return value

@@ -27,12 +27,12 @@ from focused.scrapy_addon.name_resolver import (
     UnansweredNameError,
 )
 from focused.scrapy_addon.outcomes import (
-    LOOKED_UP,
     RobotsDenied,
     TooLargeError,
     UndecodableError,
     outcome_of_exception,
 )
+from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind
 from focused.web.response import outcome_of
@@ -93,7 +93,7 @@ def test_every_kind_has_its_row_and_no_row_is_of_another() -> None:
 
 @pytest.mark.parametrize(("error", "kind"), EXCEPTIONS.items(), ids=repr)
 def test_each_exception_stands_for_a_kind(error: Exception, kind: FailureKind) -> None:
-    request = Request(A, meta={LOOKED_UP: True})
+    request = Request(A, meta={META_KEY: RequestState(was_looked_up=True)})
     assert asyncio.run(outcome_of_exception(request, error)).kind is kind
 
 

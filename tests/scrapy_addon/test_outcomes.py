@@ -12,7 +12,8 @@ from scrapy.http import Request, Response
 from twisted.internet.error import DNSLookupError
 
 from focused.scrapy_addon.name_resolver import NoSuchHostError
-from focused.scrapy_addon.outcomes import SENT_AT, outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.outcomes import outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.page import FailureKind, Outcome
 
 URL = "http://a.test/x"
@@ -42,11 +43,13 @@ def test_a_proxys_address_is_not_the_hosts() -> None:
 
 
 def test_an_answer_took_until_its_last_byte_not_its_first() -> None:
-    assert answered(**{SENT_AT: 97.5, "download_latency": 0.1}).elapsed_s == 2.5
+    assert (
+        answered(**{META_KEY: RequestState(sent_at=97.5), "download_latency": 0.1}).elapsed_s == 2.5
+    )
 
 
 def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
-    assert answered(**{SENT_AT: 500.0}).elapsed_s == 0.0
+    assert answered(**{META_KEY: RequestState(sent_at=500.0)}).elapsed_s == 0.0
 
 
 def failure(error: BaseException, **meta: object) -> FailureKind:

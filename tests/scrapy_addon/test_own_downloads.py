@@ -25,7 +25,7 @@ class Mine(Base):
         yield {"n": 1}
         for path in ("/trade", "/whales", "/hidden"):
             page = await self.get(path)
-            yield {"n": path, "meta": page.meta.get("focused_relevance")}
+            yield {"n": path, "meta": page.meta["focused"].relevance}
         await self.get("/data.json")
         yield {"n": "by url", "url": response.url}
         yield {"n": "parent's url beside", "url": "http://a.test/trade", "found_on": response.url}

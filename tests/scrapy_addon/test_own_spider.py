@@ -101,7 +101,7 @@ class S(scrapy.Spider):
     custom_settings = {"ADDONS": {"focused.scrapy_addon.FocusedAddon": 0}}
 
     def parse(self, response):
-        print("ASKED TO LEAVE OUT", response.url, response.meta["focused_left_out"])
+        print("ASKED TO LEAVE OUT", response.url, response.meta["focused"].left_out)
         yield {"url": response.url}
         yield from response.follow_all(css="a")
 """

@@ -13,9 +13,9 @@ from scrapy.http import Request, Response
 
 from focused.crawl import Fetch, Wait
 from focused.frontier.politeness import HostPace, set_aside
-from focused.scrapy_addon.outcomes import SENT_AT, TurnMissed
-from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to, rules_of
-from focused.scrapy_addon.scheduler import LEASE, LEASED_URL
+from focused.scrapy_addon.outcomes import TurnMissed
+from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to
+from focused.scrapy_addon.request_state import META_KEY, RequestState, state_of
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
 from tests.support.simulated import START, Simulation, moved, raw, site, topic
@@ -40,12 +40,14 @@ def middleware(simulation: Simulation, now: Callable[[], float] = NOW) -> Polite
 def sent_at(simulation: Simulation, now: float) -> float:
     request = Request(URL)
     asyncio.run(middleware(simulation, lambda: now).process_request(request))
-    return request.meta[SENT_AT]
+    return state_of(request).sent_at
 
 
 def handed_out(fetch: Fetch) -> Request:
     """The fetch as the scheduler hands it out."""
-    return Request(fetch.url, meta={LEASE: fetch.lease, LEASED_URL: fetch.url})
+    return Request(
+        fetch.url, meta={META_KEY: RequestState(lease=fetch.lease, leased_url=fetch.url)}
+    )
 
 
 def leaves_soon(held: PolitenessMiddleware, request: Request) -> bool:
@@ -129,7 +131,9 @@ def test_what_it_brings_counts_for_the_host(simulation):
 
 
 def test_a_robots_txt_that_moved_may_ask_its_host_to_be_left_alone(simulation):
-    held, request = middleware(simulation), Request(f"{SEED}robots.txt", meta=rules_of(SEED))
+    state = RequestState(rules_of="a.test")
+    held = middleware(simulation)
+    request = Request(f"{SEED}robots.txt", meta={META_KEY: state})
     asyncio.run(held.process_request(request))
     headers = {"Retry-After": "90", "Location": "http://b.test/robots.txt"}
     asyncio.run(held.process_response(request, Response(request.url, 301, headers)))

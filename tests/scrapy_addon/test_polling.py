@@ -16,7 +16,7 @@ class Mine(scrapy.Spider):
     start_urls = ["http://a.test/news/now"]
 
     def parse(self, response, n=1):
-        yield {{"n": n, "relevance?": response.meta["focused_relevance"]}}
+        yield {{"n": n, "relevance?": response.meta["focused"].relevance}}
         if n < {POLLS}:
             yield response.request.replace(dont_filter=True, cb_kwargs={{"n": n + 1}})
         else:

@@ -23,7 +23,7 @@ from focused.scrapy_addon.reading_workers import (
 )
 from focused.topic import Scope
 from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
-from focused.web.parse import MAX_QUICK_BYTES, parse_page
+from focused.web.parse import MAX_QUICK_BYTES, may_take_long, parse_page
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import page
 
@@ -66,6 +66,10 @@ def reader(judge: WhaleJudge) -> Callable[[], Reader]:
     return lambda: Reader(Scope(), judge, "judge", parse_page)
 
 
+def ahead(workers: ReadingWorkers, fetched: Fetched) -> Awaitable[Reading | Failed | None]:
+    return workers.ahead(fetched, is_long=may_take_long(fetched))
+
+
 def asked(
     most: int | None,
     ask: Callable[[ReadingWorkers], Awaitable[Any]],
@@ -84,7 +88,7 @@ def asked(
 
 def test_a_page_is_read_there_as_it_is_here() -> None:
     answer = page(A, "/whales", "/trade", text="of whales and ships " * 20, title="Whales")
-    there = asked(1, lambda workers: workers.ahead(answer))
+    there = asked(1, lambda workers: ahead(workers, answer))
     here = reader(Moody())().read(answer)
     assert isinstance(there, Reading) and isinstance(here, Reading)
     assert replace(there, shingles=None) == replace(here, shingles=None)
@@ -94,12 +98,12 @@ def test_a_page_is_read_there_as_it_is_here() -> None:
 
 def test_what_is_no_page_fails_there_as_it_does_here() -> None:
     picture = Fetched(A, 200, {"content-type": "text/html"}, b"\x89PNG\r\n\x1a\n" + bytes(99))
-    assert asked(1, lambda workers: workers.ahead(picture)) == reader(Moody())().read(picture)
+    assert asked(1, lambda workers: ahead(workers, picture)) == reader(Moody())().read(picture)
 
 
 def test_a_page_that_our_code_breaks_over_is_a_failed_page_and_no_end() -> None:
     async def ask(workers: ReadingWorkers) -> tuple[object, object]:
-        return await workers.ahead(page(A, text="riddle")), await workers.ahead(page(A))
+        return await ahead(workers, page(A, text="riddle")), await ahead(workers, page(A))
 
     broken, after = asked(1, ask)
     assert isinstance(broken, Failed) and broken.kind is FailureKind.UNDIGESTED
@@ -110,8 +114,8 @@ def test_a_page_that_our_code_breaks_over_is_a_failed_page_and_no_end() -> None:
 def test_only_the_page_that_ends_its_process_is_given_up() -> None:
     async def ask(workers: ReadingWorkers) -> list[object]:
         pages = [page(A, text="one"), page(A, text="poison"), page(A, text="two")]
-        found = await asyncio.gather(*map(workers.ahead, pages))
-        return [*found, await workers.ahead(page(A, text="three"))]
+        found = await asyncio.gather(*(ahead(workers, each) for each in pages))
+        return [*found, await ahead(workers, page(A, text="three"))]
 
     one, poison, two, three = asked(1, ask)
     assert isinstance(one, Reading)
@@ -141,7 +145,7 @@ def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(
     most: int | None, text: str, kind: FailureKind, detail: str
 ) -> None:
     async def ask(workers: ReadingWorkers) -> tuple[object, object]:
-        return await workers.ahead(padded(text)), await workers.ahead(padded("next"))
+        return await ahead(workers, padded(text)), await ahead(workers, padded("next"))
 
     failed, after = asked(most, ask, limits=QUICKLY)
     assert isinstance(failed, Failed) and failed.kind is kind
@@ -151,7 +155,7 @@ def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(
 
 def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
     limits = ParsingLimits(elapsed_s=0.5)
-    dozed = asked(1, lambda workers: workers.ahead(padded("doze")), limits=limits)
+    dozed = asked(1, lambda workers: ahead(workers, padded("doze")), limits=limits)
     assert isinstance(dozed, Failed) and dozed.kind is FailureKind.PARSE_TIMEOUT
     assert "0.5 s by the clock" in dozed.detail
 
@@ -159,7 +163,7 @@ def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
 def test_a_process_that_its_own_timers_cannot_end_is_killed(monkeypatch: Any) -> None:
     monkeypatch.setattr(reading_workers, "TICK_S", 0.5)
     limits = ParsingLimits(elapsed_s=2.0)
-    stopped = asked(1, lambda workers: workers.ahead(padded("stop")), limits=limits)
+    stopped = asked(1, lambda workers: ahead(workers, padded("stop")), limits=limits)
     assert isinstance(stopped, Failed) and stopped.kind is FailureKind.PARSE_TIMEOUT
 
 
@@ -176,10 +180,10 @@ def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) ->
     monkeypatch.setattr(reading_workers, "TICK_S", 0.2)
 
     async def ask(workers: ReadingWorkers) -> tuple[bool, object]:
-        await workers.ahead(page(A))
-        slow = asyncio.ensure_future(workers.ahead(padded("spin")))
+        await ahead(workers, page(A))
+        slow = asyncio.ensure_future(ahead(workers, padded("spin")))
         await asyncio.sleep(0)
-        small = await workers.ahead(page(A, text="small"))
+        small = await ahead(workers, page(A, text="small"))
         is_first = not slow.done()
         slow.cancel()
         return is_first, small
@@ -189,7 +193,7 @@ def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) ->
 
 def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
     async def ask(workers: ReadingWorkers) -> tuple[object, Any]:
-        return await workers.ahead(page(A)), await workers.ahead(padded("long"))
+        return await ahead(workers, page(A)), await ahead(workers, padded("long"))
 
     small, long = asked(1, ask, Unloadable())
     assert small is None, "it is for the crawl to read"
@@ -198,7 +202,7 @@ def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
 
 
 def test_a_long_page_is_parsed_elsewhere_though_its_judge_cannot_be_sent() -> None:
-    found = asked(1, lambda workers: workers.ahead(padded("of whales")), Unsendable())
+    found = asked(1, lambda workers: ahead(workers, padded("of whales")), Unsendable())
     assert isinstance(found, Reading)
     assert found.judge == UNJUDGED
     assert "of whales" in found.page.text
@@ -206,8 +210,8 @@ def test_a_long_page_is_parsed_elsewhere_though_its_judge_cannot_be_sent() -> No
 
 def test_what_waits_when_the_crawl_ends_is_given_up() -> None:
     async def ask(workers: ReadingWorkers) -> object:
-        asking = asyncio.ensure_future(workers.ahead(padded("doze")))
-        await workers.ahead(page(A))
+        asking = asyncio.ensure_future(ahead(workers, padded("doze")))
+        await ahead(workers, page(A))
         workers.close()
         return await asking
 
@@ -217,7 +221,7 @@ def test_what_waits_when_the_crawl_ends_is_given_up() -> None:
 def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
     async def ask(workers: ReadingWorkers) -> list[object]:
         pages = (page(A, text=str(n)) for n in range(2 * AHEAD + 3))
-        return await asyncio.gather(*map(workers.ahead, pages))
+        return await asyncio.gather(*(ahead(workers, each) for each in pages))
 
     found = asked(2, ask)
     assert [each is None for each in found] == [False] * 2 * AHEAD + [True] * 3
@@ -226,7 +230,7 @@ def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
 def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late() -> None:
     async def ask(workers: ReadingWorkers) -> list[object]:
         pages = (page(A, text=str(n)) for n in range(ENOUGH + 3))
-        return await asyncio.gather(*map(workers.ahead, pages))
+        return await asyncio.gather(*(ahead(workers, each) for each in pages))
 
     found = asked(1, ask, is_idle=lambda: True)
     assert [each is None for each in found] == [False] * ENOUGH + [True] * 3
@@ -234,8 +238,8 @@ def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late
 
 def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> None:
     async def ask(workers: ReadingWorkers) -> int:
-        await workers.ahead(page(A))
-        asking = [asyncio.ensure_future(workers.ahead(page(f"{A}{n}"))) for n in range(9)]
+        await ahead(workers, page(A))
+        asking = [asyncio.ensure_future(ahead(workers, page(f"{A}{n}"))) for n in range(9)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)  # they are asked together, in the turn after
         time.sleep(1.0)  # the reactor has other things to do; the process has not
@@ -250,7 +254,7 @@ def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> No
 
 def test_answers_go_to_whom_they_belong() -> None:
     async def ask(workers: ReadingWorkers) -> list[Any]:
-        return await asyncio.gather(*(workers.ahead(page(f"{A}{n}")) for n in range(6)))
+        return await asyncio.gather(*(ahead(workers, page(f"{A}{n}")) for n in range(6)))
 
     assert [each.page.url for each in asked(2, ask)] == [f"{A}{n}" for n in range(6)]
 
@@ -270,7 +274,7 @@ def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_f
         for _ in range(10):
             await asyncio.sleep(0)
         try:
-            return await workers.ahead(page(A))
+            return await ahead(workers, page(A))
         finally:
             workers.close()
 
@@ -281,11 +285,11 @@ def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core(
     monkeypatch: Any,
 ) -> None:
     monkeypatch.setattr(reading_workers, "cores", lambda: 1)
-    assert isinstance(asked(None, lambda workers: workers.ahead(padded("long"))), Reading)
+    assert isinstance(asked(None, lambda workers: ahead(workers, padded("long"))), Reading)
 
 
 def test_a_judge_that_cannot_be_sent_judges_in_the_crawl() -> None:
-    assert asked(1, lambda workers: workers.ahead(page(A)), Unsendable()) is None
+    assert asked(1, lambda workers: ahead(workers, page(A)), Unsendable()) is None
 
 
 def test_another_judge_judges_in_processes_of_its_own() -> None:
@@ -295,10 +299,10 @@ def test_another_judge_judges_in_processes_of_its_own() -> None:
     async def run() -> tuple[Any, Any]:
         workers = ReadingWorkers(1, lambda: reader(Office.judge)())
         try:
-            before = await workers.ahead(page(A, text="riddle"))
+            before = await ahead(workers, page(A, text="riddle"))
             Office.judge = WhaleJudge()
             workers.judge_changed()
-            return before, await workers.ahead(page(A, text="riddle"))
+            return before, await ahead(workers, page(A, text="riddle"))
         finally:
             workers.close()
 

@@ -69,6 +69,7 @@ WRONG = [
     ("FOCUSED_PROGRESS_S", float("nan")),
     ("FOCUSED_LOG_LEVEL", "LOUD"),
     ("FOCUSED_LOG_TO_FOLDER", "perhaps"),
+    ("FOCUSED_OWNS_PROCESS", "perhaps"),
 ]
 
 

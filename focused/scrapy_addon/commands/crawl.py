@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import cast
+from typing import Any, ClassVar, cast
 
 from scrapy.commands.crawl import Command as ScrapysCommand
 
@@ -18,6 +18,8 @@ from focused.scrapy_addon.session import trouble_of
 
 class Command(ScrapysCommand):
     """Run a spider; the status is 1 when its crawl did not end in order."""
+
+    default_settings: ClassVar[dict[str, Any]] = {"FOCUSED_OWNS_PROCESS": True}
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the spider of that name to its end."""

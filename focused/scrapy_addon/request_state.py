@@ -1,0 +1,83 @@
+"""What the add-on knows of a request: one immutable value in ``request.meta``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from scrapy import Request
+from scrapy.http import Response
+
+from focused.crawl import Purpose, Settled
+from focused.crawl.visits import Visit
+from focused.web.page import Exchange
+
+META_KEY = "focused"
+"""Key of ``request.meta`` and ``response.meta``: a :class:`RequestState`."""
+
+
+class RequestState(msgspec.Struct, frozen=True, kw_only=True):
+    """What the add-on knows of one request; ``relevance`` and ``left_out`` are for spiders.
+
+    A request that copies the ``meta`` of another one copies its state too: ``leased_url`` tells
+    them apart.
+    """
+
+    relevance: float | None = None
+    """How relevant the response's page is, in [0, 1]; None where the page was not classified."""
+    left_out: bool = False
+    """Whether the page asks not to be indexed, and is left out of the results."""
+    settled: Settled | None = None
+    """What the crawl made of the response."""
+
+    lease: int | None = None
+    """The frontier's lease; None for a request that bypasses the frontier."""
+    leased_url: str = ""
+    """The request's URL when the scheduler returned it."""
+    purpose: Purpose | None = None
+    is_plain: bool = False
+    """Whether the crawl made the request: no spider has a callback or arguments in it."""
+    refused: Exception | None = None
+    """The exception that the request ends with instead of being sent."""
+    is_handled: bool = False
+    """Whether the crawl has settled the request already."""
+
+    sent_at: float | None = None
+    """When the request was sent, in seconds of the crawl's clock."""
+    was_looked_up: bool = False
+    """Whether the add-on's resolver resolved the request's host."""
+    checked_address: str | None = None
+    """The only address that the request may be sent to."""
+    exchange: Exchange | None = None
+    """The request and the response as they were sent, for the WARC file."""
+    visit: Visit | None = None
+    """The turn of a request that bypasses the frontier, while it is under way."""
+    rules_of: str = ""
+    """The host whose robots.txt is requested."""
+    robots_bytes: int | None = None
+    """How many bytes of a robots.txt were received; None for other requests."""
+
+    found_on: Settled | None = None
+    """The page that the spider found the URL on."""
+    found_as: Any = None
+    """The scored link of that page with the URL."""
+
+
+_NEW = RequestState()
+
+
+def state_of(request: Request | Response) -> RequestState:
+    """Return the add-on's state of a request, or of a response's request."""
+    state = request.meta.get(META_KEY)
+    return state if isinstance(state, RequestState) else _NEW
+
+
+def update_state(request: Request, **changes: Any) -> None:
+    """Replace fields of the request's state."""
+    request.meta[META_KEY] = msgspec.structs.replace(state_of(request), **changes)
+
+
+def handled(request: Request) -> Request:
+    """Return a copy that the scheduler drops: the crawl has settled the request."""
+    state = msgspec.structs.replace(state_of(request), is_handled=True)
+    return request.replace(meta={**request.meta, META_KEY: state})
