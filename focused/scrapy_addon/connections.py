@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.settings import BaseSettings
 
 from focused.scrapy_addon.name_resolver import (
     NameResolver,
@@ -36,16 +35,16 @@ _SCHEMES = frozenset({"http", "https", "data"})  # data: URLs hold what they nam
 class ConnectionsMiddleware:
     """Looks up each request's host; refuses what is not to be connected to."""
 
-    def __init__(self, session: Session, settings: BaseSettings) -> None:
+    def __init__(self, session: Session, crawler: Crawler) -> None:
         self._session = session
-        self._settings = settings
+        self._crawler = crawler
         self._private = session.topic.scope.private_addresses
         self._resolver: NameResolver | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ConnectionsMiddleware:
         """Build on the crawler's session."""
-        return cls(session_of(crawler), crawler.settings)
+        return cls(session_of(crawler), crawler)
 
     async def process_request(self, request: Request) -> None:
         """Let the request pass or raise; its time runs from here on."""
@@ -90,7 +89,12 @@ class ConnectionsMiddleware:
 
     def _names(self) -> NameResolver:
         if self._resolver is None:  # with the first request: it needs a running loop
-            settings = self._settings
+            settings = self._crawler.settings
             cached = settings.getint("DNSCACHE_SIZE") if settings.getbool("DNSCACHE_ENABLED") else 0
-            self._resolver = NameResolver(make_lookup(settings), cached, time.monotonic)
+            self._resolver = NameResolver(
+                make_lookup(settings), cached, time.monotonic, self._count
+            )
         return self._resolver
+
+    def _count(self, event: str) -> None:
+        self._crawler.stats.inc_value(f"focused/resolver/{event}")

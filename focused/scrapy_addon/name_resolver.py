@@ -95,9 +95,20 @@ Lookup = Callable[[str], Awaitable[NameAnswer]]
 class NameResolver:
     """Resolves each name once for all who wait, and caches the answer for its time to live."""
 
-    def __init__(self, lookup: Lookup, max_names: int, now: Callable[[], float]) -> None:
-        """Cache ``max_names`` names, 0 for none; ``now`` in seconds, any origin."""
+    def __init__(
+        self,
+        lookup: Lookup,
+        max_names: int,
+        now: Callable[[], float],
+        count: Callable[[str], object] = lambda event: None,
+    ) -> None:
+        """Cache ``max_names`` names, 0 for none; ``now`` in seconds, any origin.
+
+        ``count`` gets ``"lookups"`` for each lookup, and ``"missing"`` or ``"unanswered"`` for
+        one that found no address.
+        """
         self._lookup = lookup
+        self._count = count
         self._pending: dict[str, asyncio.Task[NameAnswer]] = {}
         self._cache: TLRUCache[str, NameAnswer] | None = None
         if max_names:
@@ -141,6 +152,9 @@ class NameResolver:
             logger.exception("%s could not be looked up", name)
         finally:
             del self._pending[name]
+        self._count("lookups")
+        if answer.error is not None:
+            self._count("missing" if answer.error is NoSuchHostError else "unanswered")
         if self._cache is not None:
             self._cache[name] = answer
         return answer

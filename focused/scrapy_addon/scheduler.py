@@ -70,7 +70,8 @@ class FocusedScheduler(BaseScheduler):
                 "web": settings["FOCUSED_WEB"],
                 "replay": settings["FOCUSED_REPLAY"],
                 "scrapy": _plain(overridden_settings(settings)),
-            }
+            },
+            self._crawler.stats,
         )
         if self._session.follow_links:
             crawl.seed(self._session.topic.seeds.urls, self._session.now())
@@ -86,7 +87,6 @@ class FocusedScheduler(BaseScheduler):
         session = self._session
         if not session.trouble:
             session.done_because = self._why_ended(reason)
-        self._crawler.stats.set_value("focused/done_because", session.done_because)
         session.close()
 
     def _why_ended(self, reason: str) -> str:

@@ -6,16 +6,15 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.statscollectors import StatsCollector
 
 from focused.crawl import Crawl, Settled
 from focused.crawl.reading import Reading
 from focused.crawl.reading_process import ParsingLimits
-from focused.crawl.waiting import hosts_resting, long_delays_s
 from focused.errors import ConfigurationError, visible
 from focused.learning.protocols import LinkScorer, TopicJudge
 from focused.policies import Aids, Policy, policy_named
@@ -26,15 +25,13 @@ from focused.scrapy_addon.page_turns import PageTurns
 from focused.scrapy_addon.profile import Profile
 from focused.scrapy_addon.reading_workers import ReadingWorkers
 from focused.scrapy_addon.state_folder import open_state, worded
+from focused.scrapy_addon.statistics import counters_of, hosts_of, publish
 from focused.scrapy_addon.waiting import Waiting
 from focused.topic import Topic, describe, on_a_recorded_web
-from focused.web.page import OUTSIDE_A_WEB, Failed, Fetched, Outcome
+from focused.web.page import Failed, Fetched, Outcome
 from focused.web.parse import may_take_long
 from focused.web.warc import CaptureWriter
 from focused.whole_file import write_json
-
-_MIRRORS_TOLD = 100
-_LONG_DELAYS_TOLD = 100
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +88,7 @@ class Session:
         self._ordered_by: Policy = policy_named(policy)(Aids(guide.judge, guide.scorer))
         self._crawl: Crawl | None = None
         self._capture_writer: CaptureWriter | None = None
+        self._stats: StatsCollector
         self._was_opened = False
         self._stop: Callable[[], object] = lambda: None
         self.wake: Callable[[], object] = lambda: None  # look for work again
@@ -175,6 +173,7 @@ class Session:
         The scheduler calls it about once a second.
         """
         self.crawl.sync()
+        self.publish()
         writer = self.crawl.archive.capture_writer
         if self._capture_writer is not None and writer != self._capture_writer:
             # The next WARC file: those who make records have to name its warcinfo record.
@@ -192,11 +191,12 @@ class Session:
         """Whether the crawl could ever begin."""
         return self._was_opened
 
-    def open(self, ran_with: Mapping[str, Any]) -> Crawl:
+    def open(self, ran_with: Mapping[str, Any], stats: StatsCollector) -> Crawl:
         """Open the crawl's folder; what prevents it is told, and raised.
 
-        ``ran_with`` goes into the folder's ``settings.json``.
+        ``ran_with`` goes into the folder's ``settings.json``; ``stats`` gets the counters.
         """
+        self._stats = stats
         try:
             return self._begin(ran_with)
         except Exception as error:  # Scrapy writes it to the log alone
@@ -238,30 +238,28 @@ class Session:
                 self._tell(told)
 
     def _keep(self, crawl: Crawl) -> None:
-        left, resting = len(crawl.frontier), hosts_resting(crawl.frontier.hosts)
-        long_delays = islice(long_delays_s(crawl.frontier.hosts).items(), _LONG_DELAYS_TOLD)
-        if self.follow_links and not left and not crawl.counters.fetched:
+        hosts = hosts_of(crawl)  # while the frontier is open
+        if self.follow_links and not hosts["frontier"] and not crawl.counters.fetched:
             self._tell(_nothing_came(crawl))
         crawl.close(self.now())
-        counters = crawl.counters.to_state()
-        counters.pop("recent")
-        failures = dict(crawl.counters.failures)
-        outside = {"outside_web": failures.pop(OUTSIDE_A_WEB, 0)} if self.replayed else {}
         stats = {
-            **counters,
-            "failures": failures,
-            **outside,
-            "elapsed_s": counters["active_s"],
-            "frontier": left,
-            "traps": crawl.traps.tally.as_json(),
-            "hosts_in_back_off": resting,
-            "long_crawl_delays": dict(long_delays),
-            "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_TOLD)),
+            **counters_of(crawl, replayed=self.replayed),
+            **hosts,
             "ended_at": self.now(),
             "end_reason": self.done_because,
-            "profile": self.profile.as_json(crawl.counters.fetched, self._readers),
+            "profile": self._profile_of(crawl),
         }
+        publish(self._stats, stats)
         write_json(self.topic.output.folder / "stats.json", stats)
+
+    def publish(self) -> None:
+        """Set the counters in Scrapy's statistics, as the scheduler does about once a second."""
+        counters = counters_of(self.crawl, replayed=self.replayed)
+        left, profile = len(self.crawl.frontier), self._profile_of(self.crawl)
+        publish(self._stats, {**counters, "frontier": left, "profile": profile})
+
+    def _profile_of(self, crawl: Crawl) -> dict[str, Any]:
+        return self.profile.as_json(crawl.counters.fetched, self._readers)
 
 
 class SessionHolder:
