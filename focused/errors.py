@@ -9,6 +9,7 @@
     ├── RecordedWebError        build or import the recorded web again
     ├── LabelError              mend the file of labels, or end the other session
     ├── ComparisonError         name another comparison's document, or compare again
+    ├── MissingExtraError       install the extra that the message names
     └── StateError              the crawl's folder is damaged, foreign or in use
 
 What goes wrong with a single page is no exception: it is a
@@ -69,3 +70,27 @@ class ComparisonError(FocusedError):
 
 class StateError(FocusedError):
     """A crawl's folder is damaged, belongs to another crawl, or is in use."""
+
+
+class MissingExtraError(FocusedError):
+    """A command needs libraries of an extra that is not installed."""
+
+
+_EXTRAS = {"report": "report", "why": "report", "compare": "experiments", "label": "label"}
+_EXTRA_OF_MODULE = {
+    "jinja2": "experiments",
+    "matplotlib": "report",
+    "nh3": "label",
+    "pandas": "report",
+}
+
+
+def missing_extra(error: ModuleNotFoundError, command: str) -> MissingExtraError | None:
+    """Return the error that names the extra to install; None where no extra has the module."""
+    module = (error.name or "").partition(".")[0]
+    if module not in _EXTRA_OF_MODULE:
+        return None
+    extra = _EXTRAS.get(command, _EXTRA_OF_MODULE[module])
+    return MissingExtraError(
+        f"{command} needs {module}, which is not installed: pip install 'focused-crawler[{extra}]'"
+    )

@@ -1,5 +1,7 @@
-"""Scrapy spiders, thin: what to fetch and what it is worth is decided by the crawl.
+"""The spiders of this checkout: those of :mod:`focused.scrapy_addon.spiders`."""
 
-``scrapy crawl topic -a topic=FILE`` is the main job; ``scrapy crawl samples``
-fetches a directory's pages for training.
-"""
+from focused.scrapy_addon.spiders.first import FirstSpider
+from focused.scrapy_addon.spiders.samples import SamplesSpider
+from focused.scrapy_addon.spiders.topic import TopicSpider
+
+__all__ = ["FirstSpider", "SamplesSpider", "TopicSpider"]

@@ -1,11 +1,3 @@
-"""Scrapy settings of the project in this checkout; the add-on does the rest."""
+"""Scrapy settings of this checkout, for ``scrapy.cfg``: those of the package."""
 
-BOT_NAME = "focused"
-SPIDER_MODULES = ["spiders"]
-NEWSPIDER_MODULE = "spiders"
-ADDONS = {"focused.scrapy_addon.FocusedAddon": 0}
-COMMANDS_MODULE = "focused.scrapy_addon.commands"  # crawl: its exit status tells of trouble
-TELNETCONSOLE_ENABLED = False
-FEED_EXPORT_ENCODING = "utf-8"
-# The topic spider logs to its crawl's folder, at FOCUSED_LOG_LEVEL; the terminal has the progress.
-LOG_LEVEL = "WARNING"
+from focused.scrapy_addon.spiders.settings import *  # noqa: F403 -- names of settings

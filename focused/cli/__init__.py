@@ -12,7 +12,7 @@ from focused.cli.frontier import frontier
 from focused.cli.options import ANY_PATH, FILE, FOLDER, SECONDS, finite
 from focused.cli.teaching import label, retrain, topic_group, train
 from focused.cli.web import web
-from focused.errors import FocusedError
+from focused.errors import FocusedError, missing_extra
 
 
 class _PlainErrors(click.Group):
@@ -23,6 +23,12 @@ class _PlainErrors(click.Group):
             return super().invoke(ctx)
         except FocusedError as error:
             click.echo(f"focused: {error}", err=True)
+            sys.exit(2)
+        except ModuleNotFoundError as error:
+            missing = missing_extra(error, ctx.invoked_subcommand or "focused")
+            if missing is None:
+                raise
+            click.echo(f"focused: {missing}", err=True)
             sys.exit(2)
 
 

@@ -13,11 +13,11 @@ from focused.errors import StateError
 from focused.frontier.store import StateStore
 from focused.recorded.serve_process import ReplayProcess
 from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.spiders.running import project_settings, run
+from focused.scrapy_addon.spiders.topic import TopicSpider
 from focused.scrapy_addon.topic_settings import topic_of
 from focused.scrapy_addon.training import train_for
 from focused.topic_file import load_topic
-from spiders.running import project_settings, run
-from spiders.topic import TopicSpider
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,13 @@ from focused.recorded.kept_pages import KeptPages, kept_pages_path
 from focused.recorded.serve_process import ReplayProcess
 from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.scrapy_addon.session import session_of
+from focused.scrapy_addon.spiders.first import FirstSpider
+from focused.scrapy_addon.spiders.running import project_settings, run
 from focused.topic import Topic
 from focused.topic_file import load_topic
 from focused.web.page import Fetched, Page
 from focused.web.url import normalise
 from focused.whole_file import write_whole
-from spiders.first import FirstSpider
-from spiders.running import project_settings, run
 
 _SHOWN = 5
 _OK = 200

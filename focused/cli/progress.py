@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import click
 from rich.console import Console
@@ -17,8 +17,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from focused.evaluation.examination.plan import Trial
 from focused.evaluation.wording import plain
+
+if TYPE_CHECKING:
+    from focused.evaluation.examination.plan import Trial
 
 _MOST_NAMED = 2
 

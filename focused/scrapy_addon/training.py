@@ -81,7 +81,13 @@ def sample_pages(
 def _fetch_samples(topic: Topic, replay: str | None, say: Say) -> dict[str, Page]:
     folder = samples_folder(topic)
     say(f"fetching the directory's pages into {folder} (it goes on where it was if stopped)")
-    command = [sys.executable, "-m", "spiders.samples", str(topic.path), str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "focused.scrapy_addon.spiders.samples",
+        str(topic.path),
+        str(folder),
+    ]
     # A process of its own: Scrapy runs one reactor per process, and ours is still to come.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     if _run([*command, replay or ""], environment):

@@ -6,7 +6,7 @@ import pytest
 from scrapy.settings import Settings
 
 from focused.scrapy_addon.quiet_log import QuietLogFormatter, be_quiet
-from spiders.topic import TopicSpider
+from focused.scrapy_addon.spiders.topic import TopicSpider
 
 PROXY = "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware"
 OFFSITE = "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware"

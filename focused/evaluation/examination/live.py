@@ -207,7 +207,7 @@ def _start(topic: Topic, policy: str, address: str) -> subprocess.Popen[bytes]:
     options = [text for name, value in told.items() for text in ("-s", f"{name}={value}")]
     environment = {
         **os.environ,
-        "SCRAPY_SETTINGS_MODULE": "spiders.settings",
+        "SCRAPY_SETTINGS_MODULE": "focused.scrapy_addon.spiders.settings",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     with (topic.path.parent / _SAID_FILE).open("wb") as said:

@@ -12,7 +12,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.crawl import Settled
-from focused.errors import FocusedError, visible
+from focused.errors import FocusedError, missing_extra, visible
 from focused.recorded.labels import LABELS_FILE, read_labels
 from focused.scrapy_addon.request_state import state_of
 from focused.scrapy_addon.session import session_if_any
@@ -82,18 +82,23 @@ class TopicSpider(Spider):
             return
         if not session.topic.output.parquet:
             return
-        # Slow to import, and in nobody's way by now.
-        from rich.console import Console
-
-        from focused.evaluation.report_print import print_report
-
         web = self.settings["FOCUSED_WEB"]
         try:
+            # Slow to import, and in nobody's way by now.
+            from rich.console import Console
+
+            from focused.evaluation.report_print import print_report
+
             labels = read_labels(Path(web) / LABELS_FILE) if web else None
             print_report(folder, Console(), labels or None, out=folder)
         except FocusedError as error:
             if not session.trouble:  # else the reason was told: what is missing follows from it
                 print(f"focused: {error}", file=sys.stderr)
+        except ModuleNotFoundError as error:
+            missing = missing_extra(error, "the report")
+            if missing is None:
+                raise
+            print(f"focused: {missing}", file=sys.stderr)
 
 
 def _leave_out(settings: BaseSettings) -> None:

@@ -15,7 +15,7 @@ from focused.scrapy_addon.checked_settings import DEFAULTS
 def project_settings(given: Mapping[str, Any]) -> Settings:
     """The project's settings, with ``given`` as from the command line; None is not given."""
     settings = Settings()
-    settings.setmodule("spiders.settings", priority="project")
+    settings.setmodule("focused.scrapy_addon.spiders.settings", priority="project")
     settings.setdict(DEFAULTS, priority="default")
     settings.set("FOCUSED_OWNS_PROCESS", True, priority="command")
     for name, value in given.items():

@@ -1,4 +1,6 @@
-"""``python -m spiders.samples TOPIC FOLDER [REPLAY]``: a directory's pages, for training.
+"""Fetches a directory's pages for training, in a process of its own.
+
+``python -m focused.scrapy_addon.spiders.samples TOPIC FOLDER [REPLAY]``.
 
 As polite as any crawl, over the same scheduler, and resumable like one; its
 harvest is the WARC that ``focused train`` reads.
@@ -16,8 +18,8 @@ from scrapy.settings import BaseSettings
 from focused.directory.samples import training_samples
 from focused.learning.uninformed import UninformedJudge, UninformedScorer
 from focused.scrapy_addon.session import Guide, session_of
+from focused.scrapy_addon.spiders.running import project_settings, run
 from focused.topic import Topic
-from spiders.running import project_settings, run
 
 
 def uninformed(topic: Topic) -> Guide:
