@@ -90,7 +90,7 @@ def unpacked(deb: Path, folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def parse_stanzas(text: str) -> dict[str, DebianPackage]:
+def parse_packages(text: str) -> dict[str, DebianPackage]:
     """The packages of ``apt-cache show`` output.
 
     Of several versions the first counts, which is the one apt would take.
@@ -142,7 +142,7 @@ def _look_up_or_update(names: Sequence[str], progress: Progress) -> dict[str, De
 
 
 def _look_up(names: Iterable[str]) -> dict[str, DebianPackage]:
-    return parse_stanzas(run_tool(["apt-cache", "show", "--no-all-versions", *names]).stdout)
+    return parse_packages(run_tool(["apt-cache", "show", "--no-all-versions", *names]).stdout)
 
 
 def _is_cached(package: DebianPackage, cache: Path) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import RecordedWebError
-from focused.recorded.debian_packages import fetch_packages, parse_stanzas, unpack
+from focused.recorded.debian_packages import fetch_packages, parse_packages, unpack
 from focused.recorded.docweb import build_docweb
 from focused.recorded.store import RecordedWeb
 from tests.support.fake_debian import FakeDebian
@@ -153,9 +153,9 @@ def test_a_damaged_package_is_an_error_that_names_it(debian: FakeDebian, tmp_pat
 
 def test_of_several_versions_the_first_counts() -> None:
     stanza = "Package: a\nVersion: {}\nSize: 5\nSHA256: 00\n\n"
-    packages = parse_stanzas(stanza.format("2") + stanza.format("1"))
+    packages = parse_packages(stanza.format("2") + stanza.format("1"))
     assert packages["a"].version == "2"
 
 
 def test_a_stanza_without_a_file_is_no_package() -> None:
-    assert parse_stanzas("Package: virtual\nVersion: 1\n") == {}
+    assert parse_packages("Package: virtual\nVersion: 1\n") == {}
