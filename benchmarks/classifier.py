@@ -1,9 +1,9 @@
-"""How good is the judge, by the number of good samples? Beside scikit-learn's MultinomialNB.
+"""How good is the classifier, by the number of good samples? Beside scikit-learn's MultinomialNB.
 
 ``python benchmarks/classifier.py`` builds the recorded webs where they are missing, draws
 samples of six topics of each, trains, and judges held-out pages at the topic's natural share;
-the doc web once more with whole hosts held out. Labels choose the samples and judge the
-judgements. The table goes into ``benchmarks/results/classifier/``, with 95% intervals from a
+the doc web once more with whole hosts held out. Labels choose the samples and classify the
+classifications. The table goes into ``benchmarks/results/classifier/``, with 95% intervals from a
 bootstrap over topics and draws. The rival is ``CountVectorizer`` and ``MultinomialNB``, all at
 their defaults, on the same pages.
 """
@@ -31,22 +31,21 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
-from focused.directory.sides import is_below
+from focused.classifier.calibration import BoolArray, FloatArray, compute_metrics
+from focused.classifier.corpus import Corpus
+from focused.classifier.estimators import TrainingOptions
+from focused.classifier.sample_texts import TrainingSamples
+from focused.classifier.sklearn_adapters import page_to_text
+from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.classifier.topic_training import fit_classifier
+from focused.directory.sample_set import is_in_category
 from focused.errors import TrainingError
-from focused.evaluation.findings.inference import Estimate, draw_weights, mean_estimates
-from focused.learning.calibration import Bools, Floats, measure
-from focused.learning.corpus import Corpus
-from focused.learning.documents import page_words
-from focused.learning.own_estimators import page_text
-from focused.learning.plan import Plan
-from focused.learning.samples import Samples
-from focused.learning.topic_classifier import TopicClassifier
-from focused.learning.training import fit
-from focused.recorded.pages import page_reader
-from focused.recorded.store import RecordedWeb
+from focused.experiments.analysis.inference import Estimate, bootstrap_weights, mean_estimates
+from focused.recorded_web.recorded_web import RecordedWeb, page_reader
+from focused.text.documents import page_words
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
-from focused.web.url import host_of
+from focused.web.urls import host_of
 
 SIZES = (10, 30, 100, 300)
 TOPICS = {
@@ -82,7 +81,7 @@ class Draw:
     topic: str
     size: int
     number: int
-    good: Bools
+    good: BoolArray
     train: NDArray[np.intp]
     test: NDArray[np.intp]
     share: float
@@ -99,7 +98,7 @@ class Pages:
 
 
 def main() -> int:
-    """Build, train, judge, write and print; return the exit status."""
+    """Build, train, classifier, write and print; return the exit status."""
     options = _options()
     os.chdir(ROOT)
     began_s = time.monotonic()
@@ -148,14 +147,16 @@ def _read(folder: Path) -> Pages:
             tuple(page for _, page in kept),
             tuple(host_of(url) for url, _ in kept),
             tuple(web.labels[url] for url, _ in kept),
-            CountVectorizer().fit_transform(page_text(page) for _, page in kept).tocsr(),
+            CountVectorizer().fit_transform(page_to_text(page) for _, page in kept).tocsr(),
         )
 
 
 def _draws(web: Pages, topics: Sequence[str], repeat: int, by_host: bool) -> Iterator[Draw]:
     """Samples at the natural share but for :data:`_MAX_OTHERS`; held-out pages at that share."""
     for topic in topics:
-        good = np.array([any(is_below(one, topic) for one in labels) for labels in web.labels])
+        good = np.array(
+            [any(is_in_category(one, topic) for one in labels) for labels in web.labels]
+        )
         for size in SIZES:
             for number in range(repeat):
                 rng = np.random.default_rng([size, number])
@@ -172,7 +173,7 @@ def _draws(web: Pages, topics: Sequence[str], repeat: int, by_host: bool) -> Ite
                 yield Draw(topic, size, number, good, train, test, share)
 
 
-def _held_out(hosts: Sequence[str], rng: np.random.Generator) -> Bools:
+def _held_out(hosts: Sequence[str], rng: np.random.Generator) -> BoolArray:
     names, place = np.unique(np.array(hosts), return_inverse=True)
     return np.asarray((rng.random(len(names)) < _HELD_OUT_PART)[place])
 
@@ -188,13 +189,13 @@ def _judged(web: Pages, draw: Draw) -> list[dict[str, Any]]:
     rows = []
     try:
         began_s = time.process_time()
-        judge, before = _trained(web, draw)
+        classifier, before = _trained(web, draw)
         seconds = time.process_time() - began_s
-        found = [judge.judge(web.pages[i]) for i in draw.test]
+        found = [classifier.classify(web.pages[i]) for i in draw.test]
         relevance = np.array([one.relevance for one in found])
         known = float(np.mean([one.known for one in found]))
         rows.append(
-            _figures("ours", relevance, truth, judge.threshold, before)
+            _figures("ours", relevance, truth, classifier.threshold, before)
             | {"known": known, "training_cpu_s": seconds}
         )
     except TrainingError as error:  # no difference found: told in the table as missing
@@ -203,30 +204,32 @@ def _judged(web: Pages, draw: Draw) -> list[dict[str, Any]]:
     return rows
 
 
-def _trained(web: Pages, draw: Draw) -> tuple[TopicClassifier, Floats]:
-    """Our judge, and the held-out pages' evidence at face value as probabilities."""
+def _trained(web: Pages, draw: Draw) -> tuple[LinearTopicClassifier, FloatArray]:
+    """Our classifier, and the held-out pages' raw_scores at face value as probabilities."""
     train = draw.train.tolist()
     with Corpus() as corpus:
         for place in train:
             corpus.add(*page_words(web.pages[place]), web.hosts[place])
-        samples = Samples.of(
+        samples = TrainingSamples.of(
             [_category(web.labels[i], draw.topic) for i in train],
             draw.good[draw.train],
             [web.hosts[i] for i in train],
             [web.pages[i].title for i in train],
         )
-        judge = fit(samples, corpus, Plan(ESTIMATORS[0], prior=draw.share)).classifier
-    vectors = (judge.vocabulary.page_vector(web.pages[i]) for i in draw.test)
-    evidence = np.array([judge.evidence(vector) for vector in vectors])
-    return judge, 1 / (1 + np.exp(-evidence))
+        classifier = fit_classifier(
+            samples, corpus, TrainingOptions(ESTIMATORS[0], prior=draw.share)
+        ).classifier
+    vectors = (classifier.vocabulary.vectorize_page(web.pages[i]) for i in draw.test)
+    raw_scores = np.array([classifier.decision_function(vector) for vector in vectors])
+    return classifier, 1 / (1 + np.exp(-raw_scores))
 
 
 def _category(labels: frozenset[str], topic: str) -> str:
-    ours = [one for one in sorted(labels) if is_below(one, topic)]
+    ours = [one for one in sorted(labels) if is_in_category(one, topic)]
     return ours[0] if ours else min(labels)
 
 
-def _rival(web: Pages, draw: Draw) -> Floats:
+def _rival(web: Pages, draw: Draw) -> FloatArray:
     """MultinomialNB on the words of the samples: those a CountVectorizer of them alone has."""
     rows = web.counts[draw.train]
     seen = np.flatnonzero(rows.getnnz(axis=0))
@@ -235,30 +238,34 @@ def _rival(web: Pages, draw: Draw) -> Floats:
 
 
 def _figures(
-    judge: str, relevance: Floats, truth: Bools, threshold: float, before: Floats | None
+    classifier: str,
+    relevance: FloatArray,
+    truth: BoolArray,
+    threshold: float,
+    before: FloatArray | None,
 ) -> dict[str, Any]:
-    quality = measure(relevance, truth, threshold)
+    quality = compute_metrics(relevance, truth, threshold)
     return {
-        "judge": judge,
+        "classifier": classifier,
         "auc": quality.auc,
         "average_precision": quality.average_precision,
         "precision": quality.precision,
         "recall": quality.recall,
         "ece": quality.ece,
-        "ece_before": None if before is None else measure(before, truth, 0.5).ece,
+        "ece_before": None if before is None else compute_metrics(before, truth, 0.5).ece,
     }
 
 
 def table(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row a web, number of good samples and judge; means with intervals as texts."""
+    """A row a web, number of good samples and classify; means with intervals as texts."""
     rows = []
-    for key, group in runs.groupby(["web", "positives", "judge"], sort=False):
-        weights = draw_weights(group["topic"].tolist(), np.random.default_rng(0))
+    for key, group in runs.groupby(["web", "positives", "classifier"], sort=False):
+        weights = bootstrap_weights(group["topic"].tolist(), np.random.default_rng(0))
         values = group[list(FIGURES)].to_numpy(dtype=np.float64)
         spread = map(_spread, mean_estimates(weights, values))
-        web, positives, judge = key
+        web, positives, classifier = key
         rows.append(
-            {"web": web, "positives": positives, "judge": judge, "models": len(group)}
+            {"web": web, "positives": positives, "classifier": classifier, "models": len(group)}
             | dict(zip(FIGURES, spread, strict=True))
             | {"worst_ece": f"{group['ece'].max():.3f}"}
         )
@@ -278,7 +285,9 @@ def _write(folder: Path, runs: pd.DataFrame) -> None:
     runs.round(5).to_csv(folder / "runs.csv", index=False)
     means = table(runs)
     means.to_csv(folder / "table.csv", index=False)
-    whole = f"# The judge by its samples\n\nBy `benchmarks/classifier.py`.\n\n{markdown(means)}\n"
+    whole = (
+        f"# The classifier by its samples\n\nBy `benchmarks/classifier.py`.\n\n{markdown(means)}\n"
+    )
     (folder / "README.md").write_text(whole, encoding="utf-8")
     print(whole)
 

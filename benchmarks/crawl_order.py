@@ -15,14 +15,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from focused.evaluation.simulation.network import drawn_latency
-from focused.evaluation.simulation.parsed_web import ParsedWeb
-from focused.evaluation.simulation.simulator import simulate
-from focused.policies import Aids, policy_named
-from focused.recorded.store import RecordedWeb
-from focused.scrapy_addon.guide import guide_for
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import hashed_latency, simulate
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Budget
-from focused.topic_file import load_topic
+from focused.topic.topic_file import load_topic
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "benchmarks/results/crawl-order.json"
@@ -71,13 +70,13 @@ def orders_of(web_name: str, topic_name: str) -> dict[str, Sequence[str]]:
     orders: dict[str, Sequence[str]] = {}
     with ParsedWeb(RecordedWeb.open(folder)) as network:
         for ordering in ORDERINGS:
-            guide = guide_for(topic, web=str(folder), replay=None, say=print)
+            guide = load_crawl_models(topic, web=str(folder), replay=None, say=print)
             run = simulate(
                 topic,
-                guide.judge,
+                guide.classifier,
                 network,
-                policy_named(ordering)(Aids(guide.judge, guide.scorer)),
-                latency=drawn_latency(LATENCY_S, 0),
+                find_policy(ordering)(PolicyInputs(guide.classifier, guide.scorer)),
+                latency=hashed_latency(LATENCY_S, 0),
                 training_urls=guide.training_urls,
                 pages=PAGES,
             )

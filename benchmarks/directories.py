@@ -17,12 +17,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
-from focused.directory import dmoz_rdf
-from focused.directory.entry import DirectoryEntry
-from focused.directory.passed_over import PassedOver
-from focused.directory.reading import read_entries
-from focused.directory.sides import sample_set
-from focused.topic import MAX_SAMPLES
+from focused.directory import dmoz
+from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
+from focused.directory.directory_reader import iter_entries
+from focused.directory.sample_set import make_sample_set
+from focused.topic import DEFAULT_MAX_SAMPLES
 
 _PAGE = """<ExternalPage about="http://host{host}.example/{number}">
   <d:Title>Page {number} about subject {subject}</d:Title>
@@ -75,7 +74,7 @@ def _measured(name: str, entries: Iterable[DirectoryEntry], good: str | None) ->
             count["entries"] += 1
             yield entry
 
-    listed = sample_set(counted(), [good or "Top"], limit=MAX_SAMPLES)
+    listed = make_sample_set(counted(), [good or "Top"], limit=DEFAULT_MAX_SAMPLES)
     seconds = time.process_time() - began
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (
@@ -93,15 +92,15 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--good", default=None, help="a good category; Top when left out")
     given = parser.parse_args(arguments)
     for file in given.files:
-        passed_over = PassedOver()
-        print(_measured(file.name, read_entries([file], passed_over), given.good))
-        print(*passed_over.remarks(), sep="\n")
+        passed_over = SkippedRecords()
+        print(_measured(file.name, iter_entries([file], passed_over), given.good))
+        print(*passed_over.messages(), sep="\n")
     if given.made_up:
-        dump, passed_over = MadeUpDump(given.made_up), PassedOver()
-        with patch.object(dmoz_rdf, "opened", lambda _: dump):
-            entries = dmoz_rdf.read_dmoz_content(Path("made-up.rdf.u8"), passed_over)
+        dump, passed_over = MadeUpDump(given.made_up), SkippedRecords()
+        with patch.object(dmoz, "opened", lambda _: dump):
+            entries = dmoz.read_dmoz_content(Path("made-up.rdf.u8"), passed_over)
             print(_measured("made-up.rdf.u8", entries, "Top/Subject3"))
-        print(f"{dump.bytes / 1e9:.2f} GB", *passed_over.remarks(), sep="\n")
+        print(f"{dump.bytes / 1e9:.2f} GB", *passed_over.messages(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -24,15 +24,21 @@ from duplicates_edits import EDITS
 from numpy.typing import NDArray
 from resiliparse.extract.html2text import extract_plain_text
 
-from focused.crawl.near_duplicates import RESEMBLANCE, NearDuplicates
-from focused.frontier.store import StateStore
-from focused.lots import lot
-from focused.recorded.store import RecordedWeb
-from focused.web.fingerprint import content_fingerprint
+from focused.crawl.dedup.duplicates import MIN_RESEMBLANCE, NearDuplicateIndex
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.storage.state_store import StateStore
+from focused.text.content_signatures import (
+    ShingleHashes,
+    estimate_resemblance,
+    hashes_not_in,
+    make_sketch,
+    shingles,
+)
+from focused.text.hash_sampling import hash_fraction
+from focused.web.content_hash import content_fingerprint
+from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
-from focused.web.parse import parse_page
-from focused.web.shingles import Hashes, resemblance, shingles, sketch, without
-from focused.web.url import host_of
+from focused.web.urls import host_of
 
 RESULTS = Path(__file__).parent / "results" / "duplicates"
 THRESHOLDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -53,7 +59,7 @@ VARIANTS = (
 class Asked:
     """The index, and all pages that it was fed, in the order of feeding."""
 
-    index: NearDuplicates
+    index: NearDuplicateIndex
     pages: Sequence[Page]
     calls: pd.DataFrame
     cost: pd.DataFrame
@@ -118,20 +124,20 @@ def page_of(web: RecordedWeb, url: str) -> Page | None:
 
 def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
     """Let the index meet the pages one after the other, as a crawl does."""
-    index = NearDuplicates(store.tables)
+    index = NearDuplicateIndex(store.tables)
     calls = []
     spent_s = np.zeros(2)
     for page in pages:
         began_s = time.process_time()
-        sketched = index.sketched(page, shingles(page.text))
-        share, like = index.nearest(sketched)
+        page_sketch = index.page_sketch(page, shingles(page.text))
+        share, like = index.nearest(page_sketch)
         asked_s = time.process_time()
-        if share < RESEMBLANCE:
-            index.add(sketched)
+        if share < MIN_RESEMBLANCE:
+            index.add(page_sketch)
         spent_s += asked_s - began_s, time.process_time() - asked_s
         store.commit()
         if share >= min(THRESHOLDS):
-            calls.append((page.url, like, round(share, 3), share >= RESEMBLANCE))
+            calls.append((page.url, like, round(share, 3), share >= MIN_RESEMBLANCE))
     rows = [
         row
         for table in ("sketches", "shingles", "host_shingles")
@@ -182,7 +188,7 @@ def made_copies(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
         for kind, edit in EDITS.items():
             text = " ".join(edit(words, other, rng))
             for place, url in places.items():
-                copy = asked.index.sketched(replace(page, url=url, text=text), shingles(text))
+                copy = asked.index.page_sketch(replace(page, url=url, text=text), shingles(text))
                 share, like = asked.index.nearest(copy)
                 rows.append((kind, place, split_of(host), share, like == page.url))
     return pd.DataFrame(rows, columns=["edit", "place", "split", "share", "right"])
@@ -190,7 +196,9 @@ def made_copies(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
 
 def recall_by_edit(made: pd.DataFrame) -> pd.DataFrame:
     """The share of made copies of test hosts that are called; and of calls that name another."""
-    test = made[made["split"] == "test"].assign(called=lambda rows: rows["share"] >= RESEMBLANCE)
+    test = made[made["split"] == "test"].assign(
+        called=lambda rows: rows["share"] >= MIN_RESEMBLANCE
+    )
     test["misnamed"] = test["called"] & ~test["right"]
     grouped = test.groupby(["edit", "place"], sort=False)
     table = grouped.agg(
@@ -221,7 +229,7 @@ def by_method(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
     rows = []
     for page, words, other in edited_pages(asked.pages, a_host, rng):
         host = host_of(page.url)
-        boilerplate = asked.index.sketched(page, shingles(page.text)).boilerplate
+        boilerplate = asked.index.page_sketch(page, shingles(page.text)).boilerplate
         mine = shingles(page.text)
         for kind, edit in EDITS.items():
             copy = shingles(" ".join(edit(words, other, rng)))
@@ -236,18 +244,20 @@ def by_method(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
 METHODS = ("sketch", "sketch, whole text", "SimHash", "SimHash, whole text")
 
 
-def scores(one: Hashes, other: Hashes, boilerplate: Hashes) -> tuple[float, float, float, float]:
+def scores(
+    one: ShingleHashes, other: ShingleHashes, boilerplate: ShingleHashes
+) -> tuple[float, float, float, float]:
     """Two pages' likeness in [0, 1] by each of :data:`METHODS`."""
-    one_own, other_own = without(one, boilerplate), without(other, boilerplate)
+    one_own, other_own = hashes_not_in(one, boilerplate), hashes_not_in(other, boilerplate)
     return (
-        resemblance(sketch(one_own), sketch(other_own))[0],
-        resemblance(sketch(one), sketch(other))[0],
+        estimate_resemblance(make_sketch(one_own), make_sketch(other_own))[0],
+        estimate_resemblance(make_sketch(one), make_sketch(other))[0],
         1 - int((simhash(one_own) != simhash(other_own)).sum()) / 64,
         1 - int((simhash(one) != simhash(other)).sum()) / 64,
     )
 
 
-def simhash(hashes: Hashes) -> NDArray[np.bool_]:
+def simhash(hashes: ShingleHashes) -> NDArray[np.bool_]:
     """Charikar's (2002) fingerprint of 64 bits, shape (64,): the majority of all hashes' bits."""
     bits = np.unpackbits(hashes.view(np.uint8).reshape(len(hashes), 8), axis=1)
     return np.asarray(bits.sum(axis=0) * 2 > len(hashes))
@@ -285,10 +295,12 @@ def variants(web: RecordedWeb) -> pd.DataFrame:
         both = [(one, two) for one, two in pages if one is not None and two is not None]
         exact = sum(content_fingerprint(one) == content_fingerprint(two) for one, two in both)
         shares = [
-            resemblance(sketch(shingles(one.text)), sketch(shingles(two.text)))[0]
+            estimate_resemblance(make_sketch(shingles(one.text)), make_sketch(shingles(two.text)))[
+                0
+            ]
             for one, two in both
         ]
-        alike = sum(share >= RESEMBLANCE for share in shares)
+        alike = sum(share >= MIN_RESEMBLANCE for share in shares)
         rows.append((here, there, len(both), exact, alike, float(np.median(shares or [0.0]))))
     columns = ["here", "there", "pairs", "exact", "alike in whole text", "median resemblance"]
     return pd.DataFrame(rows, columns=columns).round(3)
@@ -297,7 +309,7 @@ def variants(web: RecordedWeb) -> pd.DataFrame:
 def split_of(host: str) -> str:
     """Validation or test, by lot; a site's subdomains together."""
     site = ".".join(re.sub(r":\d+$", "", host).split(".")[-2:])
-    return "test" if lot(site) < 0.5 else "validation"
+    return "test" if hash_fraction(site) < 0.5 else "validation"
 
 
 def _options() -> argparse.Namespace:

@@ -21,14 +21,13 @@ from duplicates import RESULTS
 from duplicates_truth import Truth
 from variants_web import MIDDLE, Standing, standings
 
-from focused.evaluation.simulation.network import drawn_latency
-from focused.evaluation.simulation.parsed_web import ParsedWeb
-from focused.evaluation.simulation.simulator import SimulatedRun, simulate
-from focused.learning.uninformed import UninformedJudge, UninformedScorer
-from focused.policies import Aids, policy_named
-from focused.recorded.store import RecordedWeb
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import SimulatedRun, hashed_latency, simulate
+from focused.link_scoring.constant_scores import ConstantClassifier, ConstantLinkScorer
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.recorded_web import RecordedWeb
 from focused.topic import Output, Politeness, Scope, Seeds, Topic, Training
-from focused.web.url import host_of
+from focused.web.urls import host_of
 
 LEVELS = (0.95, 0.85, 0.7)
 SAME = frozenset({MIDDLE, "mirror", "old name"})
@@ -97,10 +96,10 @@ def crawl(
         politeness=politeness,
         output=Output(folder),
     )
-    judge = UninformedJudge()
-    policy = policy_named("bfs")(Aids(judge, UninformedScorer()))
-    latency = drawn_latency(_LATENCY_S, 0)
-    return simulate(topic, judge, network, policy, latency=latency, seeds=seeds)
+    classifier = ConstantClassifier()
+    policy = find_policy("bfs")(PolicyInputs(classifier, ConstantLinkScorer()))
+    latency = hashed_latency(_LATENCY_S, 0)
+    return simulate(topic, classifier, network, policy, latency=latency, seeds=seeds)
 
 
 def compared(

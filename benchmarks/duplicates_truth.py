@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from duplicates import page_of
 
-from focused.recorded.store import RecordedWeb
-from focused.web.prefixes import endings
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.web.url_patterns import prefixes_and_suffixes
 
 _WORD = re.compile(r"\w+")
 _WORDS = 5
@@ -39,7 +39,9 @@ class Truth:
         self._kept.clear()
 
     def _places(self, url: str) -> frozenset[str]:
-        ways = ((self.bases.get(prefix + "/"), rest[1:]) for prefix, rest in endings(url))
+        ways = (
+            (self.bases.get(prefix + "/"), rest[1:]) for prefix, rest in prefixes_and_suffixes(url)
+        )
         places = {base + rest for bases, rest in ways for base in bases or ()}
         return frozenset(places - {url})
 

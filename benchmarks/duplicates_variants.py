@@ -21,13 +21,13 @@ from duplicates import RESULTS, page_of
 from duplicates_truth import Truth
 from variants_web import RELEASES, standings
 
-from focused.crawl.copies import Copies
-from focused.crawl.reading import MAX_SHINGLES, Reading
-from focused.frontier.store import StateStore
-from focused.recorded.store import RecordedWeb
-from focused.web.fingerprint import content_fingerprint
-from focused.web.page import Judgement, Page
-from focused.web.shingles import shingles
+from focused.crawl.dedup.duplicates import DuplicateDetector
+from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.storage.state_store import StateStore
+from focused.text.content_signatures import shingles
+from focused.web.content_hash import content_fingerprint
+from focused.web.page import Classification, Page
 
 LEVELS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
@@ -71,7 +71,7 @@ def asked(
     chosen = set(rng.sample(sorted(set().union(*paths)), min(most, len(set().union(*paths)))))
     with tempfile.TemporaryDirectory() as folder:
         store = StateStore.open(Path(folder), {"benchmark": "variants"}, commit_every=1_000)
-        copies = Copies(store.tables, near=True)
+        copies = DuplicateDetector(store.tables, near=True)
         older: dict[str, list[str]] = {}
         for base, found in zip(versions, paths, strict=True):
             ours = [path for path in found if path in chosen]
@@ -81,7 +81,7 @@ def asked(
                 if page is None:
                     continue
                 before = older.setdefault(path, [])
-                looked = copies.look_up(_read(page))
+                looked = copies.find_duplicate(_read(page))
                 copies.keep(page, looked)
                 yield {
                     "manual": manual,
@@ -96,9 +96,11 @@ def asked(
         store.close()
 
 
-def _read(page: Page) -> Reading:
+def _read(page: Page) -> ParsedPage:
     hashes = shingles(page.text)[:MAX_SHINGLES]
-    return Reading(page, Judgement(0.0, on_topic=False), "", content_fingerprint(page), hashes)
+    return ParsedPage(
+        page, Classification(0.0, on_topic=False), "", content_fingerprint(page), hashes
+    )
 
 
 def recall(calls: pd.DataFrame) -> pd.DataFrame:

@@ -31,7 +31,7 @@ from frontier_scrapy import Died, StockJob, StockStage, stock_grow_and_measure, 
 from frontier_stages import Job, Reopened, Stage, sizes_up_to
 from harvest import ROOT, Part, build
 
-from focused.whole_file import write_json
+from focused.atomic_file import write_json_atomically
 
 LINKS = 10_000_000
 LEAST_LINKS = 100_000
@@ -71,7 +71,7 @@ def main() -> int:
         "minutes": (time.monotonic() - began_s) / 60,
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    write_json(options.out / "frontier.json", whole)
+    write_json_atomically(options.out / "frontier.json", whole)
     tables = [growth_table(stages), *(beside_table(size) for size in beside)]
     written(tables, options.out / "tables.txt")
     print(f"{options.out / 'frontier.json'}; {whole['minutes']:.1f} minutes")
@@ -119,7 +119,7 @@ def _terms() -> Mapping[str, Any]:
         "pops": ours.POPS,
         "patient_pops": ours.PATIENT_POPS,
         "turns": ours.TURNS,
-        "under_way": ours.UNDER_WAY,
+        "in_flight": ours.UNDER_WAY,
         "delay_s": ours.DELAY_S,
         "patience_s": ours.PATIENCE_S,
         "turn_s": ours.TURN_S,

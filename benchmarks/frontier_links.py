@@ -1,7 +1,7 @@
 """Pages of links for a frontier, as many as wanted, drawn from what a real crawl pushed.
 
 A page takes 50 consecutive rows of the recording from a random place on: so its links' scores,
-evidence, anchors and tag paths belong together as a real page's do, and as large a share of them
+features, anchors and tag paths belong together as a real page's do, and as large a share of them
 goes to the page's own host, or waits already. Hosts are modelled each after a recorded one, drawn
 by its links, and take that one's paths in order of discovery; when they are used up, once more
 below a numbered folder. A page's own host is any of those that were met, for a polite crawl asks
@@ -30,7 +30,7 @@ from itertools import accumulate
 import numpy as np
 from frontier_recording import Recording, steepness
 
-from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.queued_link import QueuedLink, link_key
 
 PAGE_LINKS = 50
 
@@ -148,14 +148,14 @@ class LinkSource:
             key=link.key,
             url=link.url,
             host=link.host,
-            priority=recording.worth[row],
+            priority=recording.rank_score[row],
             score=recording.score[row],
             depth=recording.depth[row],
             parent=before.parent if before else parent,
             anchor=before.anchor if before else self._anchors[row].decode(),
-            evidence=tuple(self._evidence[row].tolist()),
+            features=tuple(self._evidence[row].tolist()),
             found_at=now,
-            trail=before.trail if before else recording.trail[row],
+            tag_path_key=before.tag_path_key if before else recording.tag_path_key[row],
         )
 
     def _another(self) -> int:

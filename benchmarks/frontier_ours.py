@@ -24,8 +24,8 @@ from frontier_machine import (
 )
 from frontier_stages import Job, Order, Reopened, Stage
 
-from focused.frontier.frontier import NotYet, Offer
-from focused.frontier.politeness import after_answer
+from focused.frontier.host import after_success
+from focused.frontier.interface import NotYet, Offer
 
 DELAY_S = 1.0
 PATIENCE_S = 2.0
@@ -156,7 +156,7 @@ class _Run:
         page = self._source.page()
         names = page.names()
         since = began()
-        known = self._frontier.known_among(names)
+        known = self._frontier.lookup_links(names)
         looked_up = took(since)
         links = [
             link
@@ -184,7 +184,7 @@ class _Run:
         times: dict[bool, list[Seconds]] = {True: [], False: []}
         for _ in range(pages):
             page = self._source.page()
-            known = self._frontier.known_among(page.names())
+            known = self._frontier.lookup_links(page.names())
             for link in self._source.queued(page, known.waiting, self._now):
                 since = began()
                 new = self._frontier.push(link, self._now, joined=True)
@@ -212,7 +212,7 @@ class _Run:
         names = page.names()
         since = began()
         self._offer(0.0)
-        known = self._frontier.known_among(names)
+        known = self._frontier.lookup_links(names)
         looked_up = took(since)
         links = self._source.queued(page, known.waiting, self._now)
         since = began()
@@ -251,7 +251,7 @@ class _Run:
     def _settle(self, offer: Offer) -> None:
         offer.host.asked += 1
         self._frontier.hosts.count_fetched(offer.host)
-        self._frontier.settle(offer, after_answer(offer.host.pace, self._now, DELAY_S), self._now)
+        self._frontier.settle(offer, after_success(offer.host.pace, self._now, DELAY_S), self._now)
 
     def _order(self) -> Order:
         """Look for something better than what is offered, in all hosts and in the host."""
@@ -260,7 +260,7 @@ class _Run:
         for _ in range(ORDER_SAMPLES):
             offer = self._offer(0.0)
             host = offer.host
-            worth = offer.link.priority + self._exploration.hope(host.asked, host.barren)
+            worth = offer.link.priority + self._exploration.bonus(host.asked, host.unproductive)
             best = max(
                 (hosts.worth(h) for h in hosts if not h.leased and h.pace.due_at <= self._now),
                 default=worth,

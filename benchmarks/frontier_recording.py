@@ -21,20 +21,19 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 import focused
+from focused.atomic_file import write_atomically
 from focused.crawl.policy import Policy
-from focused.crawl.steps import ScoredLink, Settled
-from focused.evaluation.simulation.network import drawn_latency
-from focused.evaluation.simulation.parsed_web import ParsedWeb
-from focused.evaluation.simulation.simulator import simulate
-from focused.policies import Aids, policy_named
-from focused.recorded.store import RecordedWeb
-from focused.scrapy_addon.guide import guide_for
+from focused.crawl.steps import ScoredLink, SettledFetch
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import hashed_latency, simulate
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.topic import Budget
-from focused.topic_file import load_topic
-from focused.web.url import host_of
-from focused.whole_file import write_whole
+from focused.topic.topic_file import load_topic
+from focused.web.urls import host_of
 
-_MAX_ANCHOR_CHARS = 200  # as focused.crawl.discovery cuts them
+_MAX_ANCHOR_CHARS = 200  # as focused.crawl.enqueue cuts them
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -49,15 +48,15 @@ class Recording(msgspec.Struct, frozen=True):
 
     ``page`` numbers the pages; ``ordinal`` the hosts that a page links to, 0 being its own.
     ``waited`` tells links that were queued already, ``place`` where such a one stood among the
-    links found on its host until then, in [0, 1); ``leads`` those whose anchor stays. ``evidence``
-    is flat, ``features`` to a row. ``settled_share`` is the share of all links that may be
+    links found on its host until then, in [0, 1); ``leads`` those whose anchor stays. ``features``
+    is flat, ``feature_names`` to a row. ``settled_share`` is the share of all links that may be
     followed whose targets had left the queue: those are never pushed. ``exploration`` and
     ``worth_waiting_for`` are the policy's, in nats. ``pages_linking`` counts, for each host that
     others' pages link to, those pages.
     """
 
     made_from: str
-    features: tuple[str, ...]
+    feature_names: tuple[str, ...]
     pages: int
     settled_share: float
     worth_waiting_for: float
@@ -69,19 +68,19 @@ class Recording(msgspec.Struct, frozen=True):
     waited: list[bool]
     leads: list[bool]
     place: list[float]
-    worth: list[float]
+    rank_score: list[float]
     score: list[float]
     depth: list[int]
-    trail: list[int]
+    tag_path_key: list[int]
     anchor: list[str]
-    evidence: bytes
+    features: bytes
 
     def __len__(self) -> int:
         return len(self.page)
 
     def evidence_rows(self) -> NDArray[np.float64]:
-        """Shape (n, len(features))."""
-        return np.frombuffer(self.evidence).reshape(len(self), len(self.features))
+        """Shape (n, len(feature_names))."""
+        return np.frombuffer(self.features).reshape(len(self), len(self.feature_names))
 
 
 class Watch:
@@ -91,8 +90,8 @@ class Watch:
         self.columns: dict[str, list[Any]] = {
             name: []
             for name in (
-                *("page", "ordinal", "waited", "leads", "place", "worth"),
-                *("score", "depth", "trail", "anchor", "evidence"),
+                *("page", "ordinal", "waited", "leads", "place", "rank_score"),
+                *("score", "depth", "tag_path_key", "anchor", "features"),
             )
         }
         self.sites: dict[str, dict[str, int]] = {}
@@ -100,7 +99,7 @@ class Watch:
         self.pages = 0
         self.settled = 0
 
-    def __call__(self, settled: Settled) -> None:
+    def __call__(self, settled: SettledFetch) -> None:
         """Take in what became of one link."""
         if settled.page is None:
             return
@@ -121,17 +120,20 @@ class Watch:
     def recording(self, made_from: str, policy: Policy) -> Recording:
         """What was watched, of a crawl by ``policy``."""
         columns = dict(self.columns)
-        evidence = np.array(columns.pop("evidence"), dtype=np.float64)
+        features = np.array(columns.pop("features"), dtype=np.float64)
         return Recording(
             made_from=made_from,
-            features=tuple(policy.scorer.feature_names),
+            feature_names=tuple(policy.scorer.feature_names),
             pages=self.pages,
-            settled_share=self.settled / (self.settled + len(evidence)),
+            settled_share=self.settled / (self.settled + len(features)),
             worth_waiting_for=policy.worth_waiting_for,
-            exploration=(policy.exploration.unknown, policy.exploration.dry),
+            exploration=(
+                policy.exploration.new_host_bonus,
+                policy.exploration.unproductive_penalty,
+            ),
             pages_linking=list(self.linking.values()),
             sites=[Site(name, [_tail(url) for url in urls]) for name, urls in self.sites.items()],
-            evidence=evidence.tobytes(),
+            features=features.tobytes(),
             **columns,
         )
 
@@ -146,11 +148,11 @@ class Watch:
             "waited": waited,
             "leads": waited and found.before is None,
             "place": place,
-            "worth": found.worth,
+            "rank_score": found.rank_score,
             "score": found.score,
-            "trail": found.trail,
+            "tag_path_key": found.tag_path_key,
             "anchor": found.link.anchor[:_MAX_ANCHOR_CHARS],
-            "evidence": found.evidence,
+            "features": found.features,
         }
         for name, value in row.items():
             self.columns[name].append(value)
@@ -173,7 +175,7 @@ def recorded(web: Path, topic_file: Path, pages: int, kept: Path) -> Recording:
     print(f"crawling {web} for {pages:,} pages, to know what real links are like ...", flush=True)
     recording = _record(web, topic_file, pages, made_from)
     kept.mkdir(parents=True, exist_ok=True)
-    write_whole(file, msgspec.msgpack.encode(recording))
+    write_atomically(file, msgspec.msgpack.encode(recording))
     return recording
 
 
@@ -188,16 +190,16 @@ def _crawler() -> str:
 
 def _record(web: Path, topic_file: Path, pages: int, made_from: str) -> Recording:
     topic = replace(load_topic(topic_file), budget=Budget())
-    guide = guide_for(topic, web=str(web), replay=None, say=print)
-    policy = policy_named("focused")(Aids(guide.judge, guide.scorer))
+    guide = load_crawl_models(topic, web=str(web), replay=None, say=print)
+    policy = find_policy("focused")(PolicyInputs(guide.classifier, guide.scorer))
     watch = Watch()
     with ParsedWeb(RecordedWeb.open(web)) as network:
         simulate(
             topic,
-            guide.judge,
+            guide.classifier,
             network,
             policy,
-            latency=drawn_latency(0.2, 0),
+            latency=hashed_latency(0.2, 0),
             training_urls=guide.training_urls,
             pages=pages,
             watch=watch,
@@ -227,7 +229,7 @@ def facts(recording: Recording) -> Mapping[str, Any]:
     tails = [len(tail.encode()) for site in recording.sites for tail in site.tails]
     names = [len(site.name) for site in recording.sites for _ in site.tails]
     anchors = [len(anchor.encode()) for anchor in recording.anchor]
-    worth = np.array(recording.worth)
+    rank_score = np.array(recording.rank_score)
     elsewhere = sorted(
         {(p, o) for p, o in zip(recording.page, recording.ordinal, strict=True) if o}
     )
@@ -251,16 +253,16 @@ def facts(recording: Recording) -> Mapping[str, Any]:
         "host_bytes": _spread(names),
         "anchor_bytes": _spread(anchors),
         "anchors_empty": float(np.mean(np.array(anchors) == 0)),
-        "worth_nats": _spread(worth.tolist()),
-        "worth_distinct": len(np.unique(worth)) / len(worth),
+        "worth_nats": _spread(rank_score.tolist()),
+        "worth_distinct": len(np.unique(rank_score)) / len(rank_score),
         "evidence_distinct_rows": len(np.unique(rows, axis=0)) / len(rows),
-        "evidence": {
+        "features": {
             name: {
                 "zeros": float((column == 0.0).mean()),
                 "distinct": len(np.unique(column)),
                 **_spread(column.tolist()),
             }
-            for name, column in zip(recording.features, rows.T, strict=True)
+            for name, column in zip(recording.feature_names, rows.T, strict=True)
         },
     }
 

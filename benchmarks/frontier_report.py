@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from focused.whole_file import write_whole
+from focused.atomic_file import write_atomically
 
 WIDTH = 110
 GROWTH_AT_MOST = 2.0
@@ -118,7 +118,7 @@ def written(tables: Sequence[Table], file: Path) -> None:
     console = Console(width=WIDTH, record=True)
     for table in tables:
         console.print(table)
-    write_whole(file, console.export_text().encode())
+    write_atomically(file, console.export_text().encode())
 
 
 def lost(stage: Figures) -> float:

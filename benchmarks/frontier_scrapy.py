@@ -34,7 +34,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.test import get_crawler
 
-from focused.frontier.queued import QueuedLink
+from focused.frontier.queued_link import QueuedLink
 
 POPS = 1_000
 
@@ -189,8 +189,8 @@ def _request(link: QueuedLink, steps: int) -> Request:
         "score": link.score,
         "parent": link.parent,
         "anchor": link.anchor,
-        "evidence": link.evidence,
-        "trail": link.trail,
+        "features": link.features,
+        "tag_path_key": link.tag_path_key,
     }
     return Request(link.url, priority=round(link.score * steps), meta=meta)
 

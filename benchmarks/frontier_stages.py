@@ -11,8 +11,8 @@ from frontier_machine import Spent
 from frontier_recording import Recording
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.exploration import Exploration
-from focused.frontier.store import StateStore
+from focused.frontier.priorities import Exploration
+from focused.storage.state_store import StateStore
 
 
 @dataclass(frozen=True, slots=True)

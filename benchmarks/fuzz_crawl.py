@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 from focused.crawl import Crawl, Fetch, Wait
-from focused.frontier.store import StateStore
-from focused.learning.uninformed import UninformedJudge, UninformedScorer
-from focused.policies import Aids, policy_named
-from focused.topic import NOINDEX, Output, Politeness, Scope, Seeds, Topic, Training
-from focused.web.page import FailureKind, Judgement, Page
-from focused.web.response import outcome_of
+from focused.link_scoring.constant_scores import ConstantClassifier, ConstantLinkScorer
+from focused.orderings import PolicyInputs, find_policy
+from focused.storage.state_store import StateStore
+from focused.topic import NOINDEX_ACTIONS, Output, Politeness, Scope, Seeds, Topic, Training
+from focused.web.http_response import outcome_from_response
+from focused.web.page import Classification, FailureKind, Page
 
 _ANSWERS_A_CRAWL = 500
 _SPELLINGS = (b"location", b"link", b"x-robots-tag", b"refresh", b"content-type", b"retry-after")
@@ -22,12 +22,12 @@ _TYPES = ("text/html", "text/html", "application/xhtml+xml", "text/xml", "applic
 _STATUSES = (200, 200, 200, 200, 201, 206, 301, 302, 304, 307, 403, 404, 410, 429, 500, 503, 999)
 
 
-class _Judge(UninformedJudge):
+class _Judge(ConstantClassifier):
     """Finds a page on topic by its length, so that all branches are gone."""
 
-    def judge(self, page: Page) -> Judgement:
+    def classify(self, page: Page) -> Classification:
         relevance = 0.1 + 0.8 * (len(page.text) % 3 == 0)
-        return Judgement(relevance, relevance >= self.threshold, known=bool(page.text))
+        return Classification(relevance, relevance >= self.threshold, known=bool(page.text))
 
 
 class FuzzedCrawl:
@@ -54,10 +54,12 @@ class FuzzedCrawl:
             if rng.random() < 0.1
         }
         headers.setdefault("content-type", rng.choice(_TYPES))
-        outcome = outcome_of(rng.choice(_STATUSES), headers, step.url, case, 0.1, self._now)
+        outcome = outcome_from_response(
+            rng.choice(_STATUSES), headers, step.url, case, 0.1, self._now
+        )
         settled = self._crawl.settle(step.lease, outcome, self._now + 0.1)
-        assert self._crawl.under_way == 0
-        assert settled is None or settled.failure != FailureKind.UNDIGESTED
+        assert self._crawl.in_flight == 0
+        assert settled is None or settled.failure != FailureKind.INTERNAL_ERROR
         self._now += 1.0
 
     def _next_fetch(self) -> Fetch:
@@ -86,7 +88,7 @@ class FuzzedCrawl:
                 max_links_per_page=rng.choice((3, 200)),
             ),
             politeness=Politeness(
-                "FuzzBot/1.0 (+http://e.example/)", delay_s=0.0, noindex=rng.choice(NOINDEX)
+                "FuzzBot/1.0 (+http://e.example/)", delay_s=0.0, noindex=rng.choice(NOINDEX_ACTIONS)
             ),
             output=Output(folder / "out"),
         )
@@ -96,7 +98,7 @@ class FuzzedCrawl:
     def _open(self) -> None:
         folder = self._topic.output.folder
         store = StateStore.open(folder / "state", {"topic": "fuzz"}, commit_every=10)
-        policy = policy_named("bfs")(Aids(_Judge(), UninformedScorer()))
+        policy = find_policy("bfs")(PolicyInputs(_Judge(), ConstantLinkScorer()))
         self._crawl = Crawl(self._topic, _Judge(), policy, store)
 
     def end(self) -> None:

@@ -10,26 +10,36 @@ from pathlib import Path
 
 import numpy as np
 
-from focused.recorded.warc_records import read_responses
-from focused.web.charset import encoding_of_label
-from focused.web.decode import close_empty_elements, decode, sniff_type, tame
-from focused.web.feed_entries import MAX_TITLE_CHARS, Entry, read_entries
-from focused.web.feeds import parse_feed
-from focused.web.fingerprint import content_fingerprint
-from focused.web.link_header import canonical_in
+from focused.text.content_signatures import (
+    bag_of_words_hash,
+    estimate_resemblance,
+    make_sketch,
+    shingles,
+)
+from focused.web.content_hash import content_fingerprint, opening_digest, page_template, text_of
+from focused.web.decoding import (
+    close_empty_elements,
+    decode,
+    encoding_of_label,
+    limit_markup,
+    sniff_media_type,
+)
+from focused.web.feeds import MAX_TITLE_CHARS, FeedEntry, parse_feed, read_entries
+from focused.web.html.parse import parse_page
+from focused.web.http_response import outcome_from_response, parse_canonical, retry_after_s
 from focused.web.page import Fetched, Link, Page
-from focused.web.parameters import DroppedParameters
-from focused.web.parse import parse_page
-from focused.web.response import outcome_of, retry_after_s
-from focused.web.robots import rules_from_fetch
-from focused.web.robots_tags import read_tags
-from focused.web.shingles import resemblance, shingles, sketch
-from focused.web.skeleton import beginning_of, frame_of, text_of
-from focused.web.traps import trap_in
-from focused.web.url import host_of, normalise, resolver, robots_url
-from focused.web.url_patterns import MAX_SLOTS, places_of, slots_of, without_slots
-from focused.web.warc import response_record
-from focused.web.word_bag import word_bag
+from focused.web.robots.robots_rules import rules_from_fetch
+from focused.web.robots.robots_tags import parse_robots_directives
+from focused.web.scope_filter import QueryParameterFilter, find_url_trap
+from focused.web.url_patterns import (
+    MAX_PARTS_PER_URL,
+    ignorable_parts,
+    patterns_of_url,
+    without_parts,
+)
+from focused.web.urls import host_of, make_resolver, normalise, robots_url
+from focused.web.warc_reader import read_responses
+from focused.web.warc_writer import response_record
 
 URL = "https://e.example/docs/page.html"
 NOW = 1_800_000_000.0
@@ -68,7 +78,7 @@ def read_url(case: bytes, rng: random.Random) -> None:
     """A URL is normal after one turn, and what is made of it can be asked for."""
     text = case[:20_000].decode("utf-8", rng.choice(("replace", "surrogateescape")))
     for raw in (text, f"http://{text}", f"http://h/{text}"):
-        for url in (normalise(raw), resolver(URL, rng.choice(_CHARSETS[:8]))(raw)):
+        for url in (normalise(raw), make_resolver(URL, rng.choice(_CHARSETS[:8]))(raw)):
             if url is not None:
                 assert normalise(url) == url
                 assert url.isascii()
@@ -102,7 +112,7 @@ def read_bytes(case: bytes, rng: random.Random) -> None:
     """Any bytes have a type and a text."""
     _, charset = decode(case, {"content-type": rng.choice(_TYPES)})
     assert encoding_of_label(charset) == charset
-    assert "/" in sniff_type(case)
+    assert "/" in sniff_media_type(case)
 
 
 def read_headers(case: bytes, rng: random.Random) -> None:
@@ -111,13 +121,13 @@ def read_headers(case: bytes, rng: random.Random) -> None:
     names = ("location", "retry-after", "content-type", "x-robots-tag", "refresh", "link")
     headers = {name: value for name in names if rng.random() < 0.6}
     status = rng.choice((200, 301, 302, 404, 429, 500, 503, 999))
-    outcome_of(status, headers, URL, case[:1_000], 0.1, NOW)
+    outcome_from_response(status, headers, URL, case[:1_000], 0.1, NOW)
     waits_s = retry_after_s(headers, NOW)
     assert waits_s is None or waits_s >= 0.0
     for robot in ("fuzzbot", "", value[:10]):
-        read_tags(value, [value], robot)
-    canonical_in(value)
-    canonical_in(f'<{value}>; rel="canonical", <x>; {value}; rel=canonical')
+        parse_robots_directives(value, [value], robot)
+    parse_canonical(value)
+    parse_canonical(f'<{value}>; rel="canonical", <x>; {value}; rel=canonical')
 
 
 def read_charset(case: bytes, rng: random.Random) -> None:
@@ -125,7 +135,7 @@ def read_charset(case: bytes, rng: random.Random) -> None:
     told = rng.choice((*_CHARSETS, case[:20].decode("latin-1")))
     text, charset = decode(case, {"content-type": f"text/html; charset={told}"})
     assert encoding_of_label(charset) == charset
-    close_empty_elements(tame(text))
+    close_empty_elements(limit_markup(text))
 
 
 def read_url_rules(case: bytes, rng: random.Random) -> None:
@@ -133,20 +143,20 @@ def read_url_rules(case: bytes, rng: random.Random) -> None:
     url = normalise("http://h/" + case[:3_000].decode("latin-1"))
     if url is None:
         return
-    trap_in(url)
-    places = places_of(url)
+    find_url_trap(url)
+    places = patterns_of_url(url)
     assert len({place.name for place in places}) == len(places) >= 3
-    slots = slots_of(url)
-    assert len(slots) <= MAX_SLOTS
-    bare = without_slots(url, slots)
+    slots = ignorable_parts(url)
+    assert len(slots) <= MAX_PARTS_PER_URL
+    bare = without_parts(url, slots)
     assert len(bare) <= len(url) + 1 + 2 * len(slots)
     name = case[:3].decode("latin-1")
     for names in (("sort", "v*"), (name,), (f"{name}*",), ("*",)):
-        dropped = DroppedParameters(names)
-        shorter = dropped.of(url)
-        assert dropped.of(shorter) == shorter
+        dropped = QueryParameterFilter(names)
+        shorter = dropped.apply(url)
+        assert dropped.apply(shorter) == shorter
         page = Page(url, links=(Link(url), Link(shorter), Link("http://h/")), refresh=shorter)
-        targets = [link.url for link in dropped.in_page(page).links]
+        targets = [link.url for link in dropped.apply_to_page(page).links]
         assert len(targets) == len(set(targets))
 
 
@@ -155,22 +165,22 @@ def read_words(case: bytes, rng: random.Random) -> None:
     text = case.decode(rng.choice(("utf-8", "latin-1", "utf-16", "shift_jis")), "replace")
     hashes = shingles(text)
     assert bool(np.all(hashes[1:] > hashes[:-1]))
-    own = sketch(hashes)
-    share, of = resemblance(own, own)
+    own = make_sketch(hashes)
+    share, of = estimate_resemblance(own, own)
     assert share == float(of > 0)
-    half = sketch(shingles(text[: len(text) // 2]))
-    assert 0.0 <= resemblance(own, half)[0] <= 1.0
+    half = make_sketch(shingles(text[: len(text) // 2]))
+    assert 0.0 <= estimate_resemblance(own, half)[0] <= 1.0
     anchors = tuple(Link("http://h/a", word) for word in text[:2_000].split()[:50])
     one, other = (Page("http://h/", text[:100], text=text, links=anchors) for _ in range(2))
-    for made in (content_fingerprint, text_of, beginning_of, frame_of, word_bag):
+    for made in (content_fingerprint, text_of, opening_digest, page_template, bag_of_words_hash):
         assert made(one) == made(other)
-    assert 0.0 <= frame_of(one).share <= 1.0
+    assert 0.0 <= page_template(one).share <= 1.0
 
 
 def read_entries_alone(case: bytes, rng: random.Random) -> None:
     """Entries come to an end, each of a bounded size."""
     text = case.decode(rng.choice(("utf-8", "latin-1", "utf-16-le")), "replace")
-    for entry in read_entries(text, Entry(), URL):
+    for entry in read_entries(text, FeedEntry(), URL):
         assert len(entry.title) <= MAX_TITLE_CHARS
         f"{entry.url}{entry.summary}".encode()
 
@@ -178,7 +188,7 @@ def read_entries_alone(case: bytes, rng: random.Random) -> None:
 def read_warc(case: bytes, rng: random.Random) -> None:
     """A broken WARC file is read to its end; one of ours brings back what it holds."""
     headers = {"content-type": case[:40].decode("latin-1"), "x-a": case[:300].decode("latin-1")}
-    record = response_record(Fetched("http://h/", 200, headers, case, came_at=NOW))
+    record = response_record(Fetched("http://h/", 200, headers, case, received_at=NOW))
     kept = record[: rng.randint(0, len(record))] if rng.random() < 0.5 else record
     broken = case[:2_000] + record + kept + case[-2_000:]
     with tempfile.NamedTemporaryFile(suffix=".warc.gz") as file:

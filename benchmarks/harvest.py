@@ -22,17 +22,17 @@ from typing import Any
 from rich.console import Console
 
 from focused.cli import main as focused
-from focused.evaluation.findings.conclusions import conclude, findings_of
-from focused.evaluation.findings.export import write_findings
-from focused.evaluation.findings.runs import runs_of
-from focused.evaluation.findings.tables import all_tables
-from focused.policies import apprenticed as ablated
+from focused.experiments.analysis.comparison_analysis import analyse_runs, analysis_to_dict
+from focused.experiments.analysis.comparison_runs import runs_of
+from focused.experiments.analysis.report_files import write_comparison_report
+from focused.experiments.analysis.tables import all_tables
+from focused.orderings import focused_ordering as ablated
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path("benchmarks/results")
 POLICIES = (
     *("focused", "shark", "best-first", "anchor", "two-phase", "ache", "tag-path", "bfs"),
-    *("oracle", "path-oracle", "judge-oracle"),
+    *("oracle", "path-oracle", "classifier-oracle"),
 )
 ABLATIONS = ("focused", *ablated.ABLATIONS)
 
@@ -117,9 +117,9 @@ def main() -> int:
             return status
         documents.append(json.loads((folder / "comparison.json").read_text(encoding="utf-8")))
     whole = merged(documents)
-    for path in write_findings(whole, options.out):
+    for path in write_comparison_report(whole, options.out):
         print(path)
-    for table in all_tables(conclude(runs_of(whole["runs"]), whole["terms"]["seed"])):
+    for table in all_tables(analyse_runs(runs_of(whole["runs"]), whole["terms"]["seed"])):
         Console(width=110).print(table)
     minutes = (time.monotonic() - began_s) / 60
     print(f"{len(whole['runs']):,} runs; this session took {minutes:.1f} minutes")
@@ -136,7 +136,7 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "webs": [web for each in documents for web in each["webs"]],
         "runs": runs,
         "skipped": [skipped for each in documents for skipped in each["skipped"]],
-        **findings_of(runs, first["terms"]["seed"]),
+        **analysis_to_dict(runs, first["terms"]["seed"]),
     }
 
 

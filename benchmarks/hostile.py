@@ -21,10 +21,10 @@ import brotli  # type: ignore[import-untyped]  # it has no types
 from scrapy.http import Request, Response
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.download_handler import DecodingMiddleware
-from focused.scrapy_addon.outcomes import TooLargeError
+from focused.scrapy_addon.download_handlers import DecodingMiddleware
+from focused.scrapy_addon.outcomes import ResponseTooLargeError
+from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
-from focused.web.parse import parse_page
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -130,7 +130,7 @@ def unpack(body: bytes, codings: str) -> str:
     packed = Response(_URL, headers={"Content-Encoding": codings}, body=body)
     try:
         middleware.process_response(Request(_URL), packed)
-    except TooLargeError:
+    except ResponseTooLargeError:
         return "`too-large`"
     return "unpacked"
 

@@ -3,7 +3,7 @@
     python benchmarks/hostile_shapes.py [--tags 40000] [--from-s 0.12] [singles|pairs]
 
 Each shape is one piece of markup repeated to so many tags, bounded as before parsing
-(:func:`focused.web.decode.tame`). Prints the seconds of CPU that the parser took for those from
+(:func:`focused.web.decoding.limit_markup`). Prints the seconds of CPU that the parser took for those from
 ``--from-s`` on, and those for a quarter of the tags: four times as many is linear.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser
 
-from focused.web.decode import tame
+from focused.web.decoding import limit_markup
 
 ELEMENTS = """
 a address applet area article b base bgsound big blockquote body br button caption center code col
@@ -66,7 +66,7 @@ def pairs() -> Iterator[tuple[str, str]]:
 
 def parse_s(context: str, piece: str, tags: int) -> float:
     """Seconds of CPU for a page of so many tags."""
-    html = tame(context + piece * (tags // piece.count("<")))
+    html = limit_markup(context + piece * (tags // piece.count("<")))
     began = time.process_time()
     LexborHTMLParser(html, scripting=True)
     return time.process_time() - began

@@ -1,9 +1,9 @@
-"""Which estimator makes the judge that harvests most? The same policy, from the same starts.
+"""Which estimator makes the classifier that harvests most? The same policy, from the same starts.
 
 ``python benchmarks/judges.py`` builds the doc web's medium tier and FOLDOC where they are
 missing, trains each topic of the standing benchmark with every estimator there is, lets
 ``focused`` crawl with each, and writes tables into ``benchmarks/results/judges/``. Labels tell the
-harvest, never the judge. Stopped, it goes on where it was.
+harvest, never the classifier. Stopped, it goes on where it was.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from typing import Any
 import pandas as pd
 from harvest import PARTS, ROOT, Part, build, run_focused
 
-from focused.directory.reading import read_directory
-from focused.evaluation.findings.conclusions import Findings, conclude
-from focused.evaluation.findings.inference import Estimate
-from focused.evaluation.findings.runs import Run, runs_of
-from focused.evaluation.findings.summary import Share
-from focused.learning.model_store import load_model
-from focused.learning.samples import FetchPage
-from focused.learning.training import train_topic
-from focused.recorded.pages import page_reader
-from focused.recorded.store import RecordedWeb
+from focused.atomic_file import write_atomically
+from focused.classifier.model_file import load_model
+from focused.classifier.sample_texts import FetchPage
+from focused.classifier.topic_training import train_topic
+from focused.directory.directory_reader import load_directory
+from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis, analyse_runs
+from focused.experiments.analysis.comparison_runs import Run, runs_of
+from focused.experiments.analysis.inference import Estimate
+from focused.experiments.analysis.policy_summary import GroupSummary
+from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.topic import ESTIMATORS, Topic
-from focused.topic_file import load_topic
-from focused.whole_file import write_whole
+from focused.topic.topic_file import load_topic
 
 SEEDS = ("on-topic:5", "off-topic:5")
 _TIMED_TOPICS = 3
@@ -62,7 +61,7 @@ def main() -> int:
             runs += _runs(folder, estimator)
         trainings += list(_trainings(part, options.work))
     tables = {
-        "harvest": harvest_table(conclude(runs)),
+        "harvest": harvest_table(analyse_runs(runs)),
         "training": training_table(pd.DataFrame(trainings)),
     }
     _write(options.out, tables, runs)
@@ -91,7 +90,7 @@ def _topic_file(name: str, estimator: str, folder: Path) -> Path:
     training |= {"estimator": estimator, "model": f"{shipped.stem}.joblib"}
     document["output"] = {"folder": f"crawl-{shipped.stem}"}
     folder.mkdir(parents=True, exist_ok=True)
-    return write_whole(folder / shipped.name, "\n".join(_toml(document)).encode())
+    return write_atomically(folder / shipped.name, "\n".join(_toml(document)).encode())
 
 
 def _toml(document: dict[str, Any]) -> Iterator[str]:
@@ -112,8 +111,8 @@ def _crawl(part: Part, topics: Sequence[Path], folder: Path, options: argparse.N
     for seeds in SEEDS:
         words += ["--seeds", seeds]
     words += ["--host-cap", "none", "--repeat", str(options.repeat), "--jobs", str(options.jobs)]
-    # Its tables are of one judge alone; ours come after.
-    with (folder / "said.txt").open("w") as said, contextlib.redirect_stdout(said):
+    # Its tables are of one classifier alone; ours come after.
+    with (folder / "output.txt").open("w") as said, contextlib.redirect_stdout(said):
         return run_focused("compare", *words, "--out", str(folder))
 
 
@@ -143,15 +142,15 @@ def _trainings(part: Part, work: Path) -> Iterator[dict[str, Any]]:
 
 
 def _cpu_s(topic: Topic, read: FetchPage) -> float:
-    for entry in read_directory(topic.training.directory):
+    for entry in load_directory(topic.training.directory):
         read(entry.url)
     began_s = time.process_time()
     train_topic(topic, read, now=0.0)
     return time.process_time() - began_s
 
 
-def harvest_table(findings: Findings) -> pd.DataFrame:
-    """A row an estimator and kind of seeds, and its difference to the default judge.
+def harvest_table(findings: ComparisonAnalysis) -> pd.DataFrame:
+    """A row an estimator and kind of seeds, and its difference to the default classifier.
 
     Shares in per cent, differences in percentage points, 95% intervals from the
     bootstrap over topics and starts; None in the default's own row.
@@ -164,7 +163,7 @@ def harvest_table(findings: Findings) -> pd.DataFrame:
             pair = pairs[0] if pairs else None
             rows.append(
                 {
-                    "judge": each.policy,
+                    "classifier": each.policy,
                     "seeds": seeds or "all",
                     "runs": share.runs,
                     **_spread("harvest", share.harvest),
@@ -173,14 +172,14 @@ def harvest_table(findings: Findings) -> pd.DataFrame:
                     "wins": pair.wins if pair else None,
                     "ties": pair.ties if pair else None,
                     "losses": pair.losses if pair else None,
-                    "judge_precision": each.judge_precision if seeds is None else None,
-                    "judge_recall": each.judge_recall if seeds is None else None,
+                    "classifier_precision": each.classifier_precision if seeds is None else None,
+                    "classifier_recall": each.classifier_recall if seeds is None else None,
                 }
             )
     return pd.DataFrame(rows)
 
 
-def _group(shares: Sequence[Share], seeds: str) -> Share:
+def _group(shares: Sequence[GroupSummary], seeds: str) -> GroupSummary:
     return next(share for share in shares if share.seeds == seeds)
 
 
@@ -202,17 +201,22 @@ def _write(folder: Path, tables: dict[str, pd.DataFrame], runs: Sequence[Run]) -
     folder.mkdir(parents=True, exist_ok=True)
     texts = []
     for name, table in tables.items():
-        write_whole(folder / f"{name}.csv", table.to_csv(index=False).encode())
+        write_atomically(folder / f"{name}.csv", table.to_csv(index=False).encode())
         texts.append(f"## {name.title()}\n\n{markdown(table)}")
     by_run = pd.DataFrame(
         [
-            {"judge": run.policy, **run.start._asdict(), "harvest": run.harvest, "area": run.area}
+            {
+                "classifier": run.policy,
+                **run.start._asdict(),
+                "harvest": run.harvest,
+                "area": run.area,
+            }
             for run in runs
         ]
     )
-    write_whole(folder / "runs.csv", by_run.to_csv(index=False).encode())
+    write_atomically(folder / "runs.csv", by_run.to_csv(index=False).encode())
     whole = "# Judges\n\nBy `benchmarks/judges.py`.\n\n" + "\n\n".join(texts) + "\n"
-    write_whole(folder / "README.md", whole.encode())
+    write_atomically(folder / "README.md", whole.encode())
     print(whole)
 
 

@@ -2,7 +2,7 @@
 
 ``python benchmarks/labelling.py`` starts each topic from 10 good samples and 30 others,
 lets the recorded web's labels answer for a person, and trains again after every ten: once
-on pages drawn at random, once on pages that :mod:`focused.labelling.choice` asks for. The
+on pages drawn at random, once on pages that :mod:`focused.labelling.page_selection` asks for. The
 models are measured on pages held out from both. Tables go into
 ``benchmarks/results/labelling/``. The labels answer questions and measure; no model and no
 choice sees one that was not asked for.
@@ -27,19 +27,17 @@ from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
+from focused.atomic_file import write_atomically
+from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.classifier.topic_training import train_topic
 from focused.errors import TrainingError
-from focused.labelling.choice import Choice, Pool
-from focused.labelling.likeness import page_vectors
+from focused.labelling.page_selection import PagePool, PageSelector, page_vectors
 from focused.labels.label import Label
-from focused.learning.topic_classifier import TopicClassifier
-from focused.learning.training import train_topic
-from focused.recorded.pages import page_reader
-from focused.recorded.store import RecordedWeb
+from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.topic import Topic
-from focused.topic_file import load_topic
+from focused.topic.topic_file import load_topic
 from focused.web.page import Page
-from focused.web.url import host_of
-from focused.whole_file import write_whole
+from focused.web.urls import host_of
 
 TOPICS: Mapping[str, tuple[str, ...]] = {
     "docweb-small": ("parallel-computing", "statistics", "databases", "security"),
@@ -110,9 +108,9 @@ def main() -> int:
     )
     points = pd.DataFrame([asdict(point) for curve in curves for point in curve])
     options.out.mkdir(parents=True, exist_ok=True)
-    write_whole(options.out / "points.csv", points.round(4).to_csv(index=False).encode())
+    write_atomically(options.out / "points.csv", points.round(4).to_csv(index=False).encode())
     told = f"# Labelling\n\nBy `benchmarks/labelling.py`.\n\n{summary(points)}\n"
-    write_whole(options.out / "README.md", told.encode())
+    write_atomically(options.out / "README.md", told.encode())
     print(told)
     print(f"{len(jobs)} cases, {(time.monotonic() - began_s) / 60:.1f} minutes")
     return 0
@@ -185,7 +183,7 @@ Asker = Callable[[Case, Generator], "Asking"]
 class Asking:
     """One way to choose: ``next(model)`` names a page of the pool, ``told`` hears the answer."""
 
-    next: Callable[[TopicClassifier], int]
+    next: Callable[[LinearTopicClassifier], int]
     told: Callable[[int, bool], None]
 
 
@@ -196,29 +194,31 @@ def _randomly(case: Case, rng: Generator) -> Asking:
 
 def _ours(case: Case, rng: Generator) -> Asking:
     pages = [case.pages[url] for url in case.pool]
-    pool = Pool(tuple(host_of(url) for url in case.pool), page_vectors(pages))
-    choice = Choice(pool, np.full(len(pages), 0.5), 0.5, good=START[0])
-    seen: list[TopicClassifier] = []
+    pool = PagePool(tuple(host_of(url) for url in case.pool), page_vectors(pages))
+    choice = PageSelector(pool, np.full(len(pages), 0.5), 0.5, good=START[0])
+    seen: list[LinearTopicClassifier] = []
 
-    def chosen(model: TopicClassifier) -> int:
+    def chosen(model: LinearTopicClassifier) -> int:
         if not seen or seen[0] is not model:
             seen[:] = [model]
-            choice.relevance = np.array([model.judge(page).relevance for page in pages])
+            choice.relevance = np.array([model.classify(page).relevance for page in pages])
             choice.threshold = model.threshold
         found = choice.next()
         assert found is not None, "the pool is larger than the number of labels"
         return found[0]
 
-    return Asking(next=chosen, told=lambda place, good: choice.told(place, "yes" if good else "no"))
+    return Asking(
+        next=chosen, told=lambda place, good: choice.add_label(place, "yes" if good else "no")
+    )
 
 
 def _uncertain(case: Case, rng: Generator) -> Asking:
     """Nearest to the threshold, and nothing else: what most tools do."""
     asked: set[int] = set()
 
-    def chosen(model: TopicClassifier) -> int:
+    def chosen(model: LinearTopicClassifier) -> int:
         distance = [
-            abs(model.judge(case.pages[url]).relevance - model.threshold) for url in case.pool
+            abs(model.classify(case.pages[url]).relevance - model.threshold) for url in case.pool
         ]
         return next(int(i) for i in np.argsort(distance, kind="stable") if int(i) not in asked)
 
@@ -229,8 +229,8 @@ def _highest(case: Case, rng: Generator) -> Asking:
     """The most relevant first: what somebody does who reads the crawl's list from the top."""
     asked: set[int] = set()
 
-    def chosen(model: TopicClassifier) -> int:
-        relevance = [-model.judge(case.pages[url]).relevance for url in case.pool]
+    def chosen(model: LinearTopicClassifier) -> int:
+        relevance = [-model.classify(case.pages[url]).relevance for url in case.pool]
         return next(int(i) for i in np.argsort(relevance, kind="stable") if int(i) not in asked)
 
     return Asking(next=chosen, told=lambda place, _: asked.add(place))
@@ -248,7 +248,7 @@ def _curve(case: Case, asker: Asker, rng: Generator) -> list[Point]:
     asking = asker(case, rng)
     told: list[str] = []
     points = []
-    model: TopicClassifier | None = None
+    model: LinearTopicClassifier | None = None
     for count in range(0, min(MAX_LABELS, len(case.pool)) + 1, STEP):
         model = _trained(case, told) or model
         assert model is not None, "ten good samples and thirty others always make a model"
@@ -261,16 +261,16 @@ def _curve(case: Case, asker: Asker, rng: Generator) -> list[Point]:
     return points
 
 
-def _trained(case: Case, told: Sequence[str]) -> TopicClassifier | None:
+def _trained(case: Case, told: Sequence[str]) -> LinearTopicClassifier | None:
     """A model of the start's samples and the labels; None when no difference was found."""
     good = case.topic.training.good[0]
     lines = [f"{good if url in case.good else 'Top/Other'}\t{url}\t\t\n" for url in case.start]
     labels = [
-        Label(url=url, verdict="yes" if url in case.good else "no", role="teach", at=0.0)
+        Label(url=url, verdict="yes" if url in case.good else "no", role="training", at=0.0)
         for url in told
     ]
     with tempfile.TemporaryDirectory() as folder:
-        directory = write_whole(Path(folder) / "samples.tsv", "".join(lines).encode())
+        directory = write_atomically(Path(folder) / "samples.tsv", "".join(lines).encode())
         topic = replace(
             case.topic, training=replace(case.topic.training, directory=(directory,), good=(good,))
         )
@@ -280,8 +280,8 @@ def _trained(case: Case, told: Sequence[str]) -> TopicClassifier | None:
             return None
 
 
-def _measured(case: Case, model: TopicClassifier, told: Sequence[str]) -> Point:
-    judged = [model.judge(case.pages[url]) for url in case.held_out]
+def _measured(case: Case, model: LinearTopicClassifier, told: Sequence[str]) -> Point:
+    judged = [model.classify(case.pages[url]) for url in case.held_out]
     relevance = np.array([one.relevance for one in judged])
     called = np.array([one.on_topic for one in judged])
     truth = np.array([url in case.good for url in case.held_out])

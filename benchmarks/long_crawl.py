@@ -2,7 +2,7 @@
 
     taskset -c 1 python benchmarks/long_crawl.py --pages 1000000
 
-Crawl, frontier on disk with its journal, focused policy with judge and apprentice, parser, copies,
+Crawl, frontier on disk with its journal, focused policy with classifier and apprentice, parser, copies,
 traps, mirrors, robots.txt, archive with WARC: all as a live crawl has them. Only the network is
 made up, and the clock: answers take 0.2 s on the mean, and the state is forced to the disk each
 so many pages, as a live crawl does each second. One process, one core. What it costs to make the
@@ -27,19 +27,19 @@ from long_meter import Meter, Window
 from long_report import HEAD, flatness, line, sentence
 from long_web import LongWeb
 
+from focused.atomic_file import write_json_atomically
+from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.crawl import Crawl, Done, Fetch, Wait
-from focused.crawl.stages import Stages
-from focused.evaluation.examination.peak_memory import reset_peak
-from focused.evaluation.simulation.network import drawn_latency
-from focused.frontier.store import StateStore
-from focused.learning.topic_classifier import TopicClassifier
-from focused.policies import Aids, policy_named
-from focused.scrapy_addon.guide import guide_for
-from focused.scrapy_addon.session import Guide
+from focused.crawl.crawl_stats import StageTimes
+from focused.experiments.peak_memory import reset_peak
+from focused.experiments.simulation.simulator import hashed_latency
+from focused.orderings import PolicyInputs, find_policy
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.crawl_session import CrawlModels
+from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
-from focused.topic_file import load_topic
+from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Outcome
-from focused.whole_file import write_json
 
 _TOLD = ("pages", "warm_up", "policy", "hosts", "web_pages", "concurrency", "warc")
 _LATENCY_S = 0.2
@@ -56,7 +56,7 @@ class LongCrawl:
         self._web = web
         self._concurrency = concurrency
         self._meter = meter
-        self._latency_s = drawn_latency(_LATENCY_S, 0)
+        self._latency_s = hashed_latency(_LATENCY_S, 0)
         self._under_way: list[tuple[float, int, Outcome]] = []
         self._since_sync = 0
 
@@ -84,7 +84,7 @@ class LongCrawl:
             elapsed_s = self._latency_s(step.url)
             outcome = self._web.answer(step.url, self.now, elapsed_s)
             if isinstance(outcome, Fetched):
-                outcome = replace(outcome, came_at=self.now + elapsed_s)
+                outcome = replace(outcome, received_at=self.now + elapsed_s)
             heapq.heappush(self._under_way, (self.now + elapsed_s, step.lease, outcome))
         return Wait(None)
 
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     politeness = replace(topic.politeness, concurrency=options.concurrency)
     topic = replace(topic, output=output, politeness=politeness)
-    guide = guide_for(topic, web=options.web, replay=None, say=print)
+    guide = load_crawl_models(topic, web=options.web, replay=None, say=print)
     web = LongWeb(_model_of(guide), hosts=options.hosts, pages=options.web_pages)
     shutil.rmtree(options.folder, ignore_errors=True)
     gc.collect()
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str]) -> None:
             "flatness": flatness(windows, options.warm_up),
             "windows": [{**asdict(each), "cpu_us": each.cpu_us} for each in windows],
         }
-        write_json(options.out / "long-crawl.json", told)
+        write_json_atomically(options.out / "long-crawl.json", told)
 
     print(f"it ended: {_crawl(topic, guide, web, options, tell)}")
     print(sentence(flatness(windows, options.warm_up), windows, before_mb))
@@ -138,18 +138,18 @@ def main(arguments: Sequence[str]) -> None:
 
 def _crawl(
     topic: Topic,
-    guide: Guide,
+    guide: CrawlModels,
     web: LongWeb,
     options: argparse.Namespace,
     watch: Callable[[Window], object],
 ) -> str:
     """Crawl to the end; return why it was reached."""
-    policy = policy_named(options.policy)(Aids(guide.judge, guide.scorer))
+    policy = find_policy(options.policy)(PolicyInputs(guide.classifier, guide.scorer))
     identity = {"topic": topic.name, "policy": options.policy}
     store = StateStore.open(options.folder / "state", identity)
-    stages = Stages(time.process_time)
+    stages = StageTimes(time.process_time)
     crawl = Crawl(
-        topic, guide.judge, policy, store, training_urls=guide.training_urls, stages=stages
+        topic, guide.classifier, policy, store, training_urls=guide.training_urls, stages=stages
     )
     model = _model_of(guide)
     seeds = web.seeds(model.taxonomy.good.index(True), _SEEDS)
@@ -164,9 +164,9 @@ def _crawl(
     return ended
 
 
-def _model_of(guide: Guide) -> TopicClassifier:
-    model = getattr(guide.judge, "judge_now", guide.judge)
-    assert isinstance(model, TopicClassifier), "the web is made of a topic classifier's words"
+def _model_of(guide: CrawlModels) -> LinearTopicClassifier:
+    model = getattr(guide.classifier, "current", guide.classifier)
+    assert isinstance(model, LinearTopicClassifier), "the web is made of a topic classifier's words"
     return model
 
 

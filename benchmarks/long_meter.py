@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from frontier_machine import allocated_bytes, anonymous_mb
 
 from focused.crawl import Crawl
-from focused.crawl.stages import Stage, Stages
-from focused.evaluation.examination.peak_memory import peak_mb
+from focused.crawl.crawl_stats import Stage, StageTimes
+from focused.experiments.peak_memory import peak_mb
+from focused.web.html.parse import parse_page
 from focused.web.page import Fetched
-from focused.web.parse import parse_page
 
 _T = TypeVar("_T")
 _SYNCING, _REST = "syncing", "rest"
@@ -63,7 +63,7 @@ class Meter:
     """Adds up what the stages of one crawl cost, and closes a window each ``every`` pages."""
 
     crawl: Crawl
-    stages: Stages
+    stages: StageTimes
     folder: Path
     every: int
     yardstick: Fetched
@@ -122,7 +122,7 @@ class Meter:
 
     def _window(self) -> Window:
         counters = self.crawl.counters
-        now = counters.fetched, counters.settled, counters.judged, counters.on_topic
+        now = counters.fetched, counters.settled, counters.classified, counters.on_topic
         fetched, settled, judged, on_topic = (
             after - before for after, before in zip(now, self._before, strict=True)
         )

@@ -17,7 +17,7 @@ import xxhash
 from long_hosts import Host, made_up_hosts
 from long_words import DRAWS, Words, drawn_words, made_up
 
-from focused.learning.topic_classifier import TopicClassifier
+from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 
 LINKS = 18
@@ -45,7 +45,12 @@ class LongWeb:
     """Answers requests for pages and robots.txt; see the module's text."""
 
     def __init__(
-        self, model: TopicClassifier, *, hosts: int = 20_000, pages: int = 20_000_000, seed: int = 0
+        self,
+        model: LinearTopicClassifier,
+        *,
+        hosts: int = 20_000,
+        pages: int = 20_000_000,
+        seed: int = 0,
     ) -> None:
         self._seed = seed
         self._words: Sequence[Words] = drawn_words(model, seed)

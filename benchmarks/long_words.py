@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.learning.topic_classifier import TopicClassifier
+from focused.classifier.topic_classifier import LinearTopicClassifier
 
 DRAWS = 1 << 16
 """Words drawn beforehand of each subject: two bytes of a hash choose one."""
@@ -19,7 +19,7 @@ _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"
 Words = NDArray[np.object_]
 
 
-def drawn_words(model: TopicClassifier, seed: int) -> Sequence[Words]:
+def drawn_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
     """For each category of the model, :data:`DRAWS` words of a page on it, shape (DRAWS,).
 
     Half are of the category, as the model believes they are; a fifth of all categories; the rest

@@ -10,7 +10,7 @@ import string
 from time import process_time
 
 from focused.web.page import Fetched
-from focused.web.robots import MAX_ROBOTS_BYTES, RobotsRules, rules_from_fetch
+from focused.web.robots.robots_rules import MAX_ROBOTS_BYTES, RobotsRules, rules_from_fetch
 
 SHAPES = {
     "prefixes": "/????????",

@@ -18,23 +18,22 @@ import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
-from focused.evaluation.simulation.network import drawn_latency
-from focused.evaluation.simulation.parsed_web import ParsedWeb
-from focused.evaluation.simulation.simulator import simulate
-from focused.learning.apprentice import Apprentice
-from focused.learning.documents import HashedPage
-from focused.learning.lesson import Lesson
-from focused.learning.protocols import (
-    JoinedScores,
-    Rescored,
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import hashed_latency, simulate
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.protocols import (
+    MergedScores,
+    PageContext,
+    ScorableLink,
     ScoredLinks,
-    Visit,
-    WaitingLink,
+    TrainingExample,
+    UpdatedScore,
 )
-from focused.policies import Aids, policy_named
-from focused.recorded.store import RecordedWeb
-from focused.scrapy_addon.guide import guide_for
-from focused.topic_file import load_topic
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.text.documents import HashedPage
+from focused.topic.topic_file import load_topic
 from focused.web.page import Link, Page
 
 LINKS = range(40, 61)
@@ -50,37 +49,37 @@ class Timed:
         self.rescore_s: list[float] = []
         self.learn_s: list[float] = []
 
-    def score(self, visit: Visit, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Not asked by a crawl whose scorer learns."""
         return self._apprentice.score(visit, links)
 
-    def score_joined(
-        self, visit: Visit, links: Sequence[Link], waiting: Sequence[WaitingLink | None]
-    ) -> JoinedScores:
+    def score_merged(
+        self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
+    ) -> MergedScores:
         """Timed where the page has some fifty links."""
         began = time.process_time()
-        answer = self._apprentice.score_joined(visit, links, waiting)
+        answer = self._apprentice.score_merged(visit, links, waiting)
         if len(links) in LINKS:
             self.score_s.append((time.process_time() - began) * 50 / len(links))
         return answer
 
-    def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
+    def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         """Timed, a link."""
         began = time.process_time()
         answer = self._apprentice.rescore(links)
         self.rescore_s.append((time.process_time() - began) / max(len(links), 1))
         return answer
 
-    def lesson(
-        self, link: WaitingLink, page: Page, relevance: float, words: HashedPage | None = None
-    ) -> Lesson:
+    def make_example(
+        self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
+    ) -> TrainingExample:
         """Told with the learning."""
         began = time.process_time()
-        lesson = self._apprentice.lesson(link, page, relevance, words)
+        lesson = self._apprentice.make_example(link, page, relevance, words)
         self.learn_s.append(time.process_time() - began)
         return lesson
 
-    def learn(self, lesson: Lesson) -> None:
+    def learn(self, lesson: TrainingExample) -> None:
         """Timed together with the making of the lesson."""
         began = time.process_time()
         self._apprentice.learn(lesson)
@@ -103,7 +102,7 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--pages", type=int, default=1_000, help="pages that count")
     options = parser.parse_args(words)
     topic = load_topic(options.topic)
-    guide = guide_for(topic, web=str(options.web), replay=None, say=print)
+    guide = load_crawl_models(topic, web=str(options.web), replay=None, say=print)
     if not isinstance(guide.scorer, Apprentice):
         raise SystemExit(f"{options.topic}: its link scorer is not the apprentice")
     timed = Timed(guide.scorer)
@@ -111,10 +110,10 @@ def main(words: Sequence[str]) -> None:
         for scorer in (guide.scorer.variant(), timed):  # the first fills the caches of pages
             simulate(
                 topic,
-                guide.judge,
+                guide.classifier,
                 network,
-                policy_named("focused")(Aids(guide.judge, scorer)),
-                latency=drawn_latency(0.2, 0),
+                find_policy("focused")(PolicyInputs(guide.classifier, scorer)),
+                latency=hashed_latency(0.2, 0),
                 training_urls=guide.training_urls,
                 pages=options.pages,
             )

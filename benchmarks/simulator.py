@@ -4,7 +4,7 @@
 
 Each policy runs twice: the first run fills the cache of parsed pages where it
 is cold, the second finds it warm. Both are made as a lone crawl is, every page
-judged; then twice more with a judge that remembers its judgements, as runs do
+judged; then twice more with a classifier that remembers its classifications, as runs do
 that share their pages. One process, one core.
 """
 
@@ -19,17 +19,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from focused.evaluation.examination.shared_work import Meter, RememberingJudge
-from focused.evaluation.simulation.network import drawn_latency
-from focused.evaluation.simulation.parsed_web import ParsedWeb
-from focused.evaluation.simulation.simulator import simulate
-from focused.policies import Aids, policy_named
-from focused.recorded.store import RecordedWeb
-from focused.scrapy_addon.guide import guide_for
-from focused.scrapy_addon.session import Guide
+from focused.atomic_file import write_json_atomically
+from focused.experiments.runner import CachingClassifier, SharedCpuTime
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import hashed_latency, simulate
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.crawl_session import CrawlModels
 from focused.topic import Budget, Topic
-from focused.topic_file import load_topic
-from focused.whole_file import write_json
+from focused.topic.topic_file import load_topic
 
 _LATENCY_S = 0.2
 
@@ -64,7 +63,7 @@ def main(arguments: Sequence[str]) -> None:
     topic = replace(load_topic(options.topic), budget=Budget())
     off: dict[str, Any] = dict.fromkeys(options.without, False)
     topic = replace(topic, scope=replace(topic.scope, **off))
-    guide = guide_for(topic, web=str(options.web), replay=None, say=print)
+    guide = load_crawl_models(topic, web=str(options.web), replay=None, say=print)
     began = time.perf_counter()
     web = RecordedWeb.open(options.web)
     opened = time.perf_counter()
@@ -75,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
         laps = _laps(topic, guide, network, options.policies.split(","), options.pages)
     if options.json:
         whole = {"pages": options.pages, **opening, "laps": [asdict(lap) for lap in laps]}
-        write_json(options.json, whole)
+        write_json_atomically(options.json, whole)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -96,14 +95,17 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _laps(
-    topic: Topic, guide: Guide, network: ParsedWeb, policies: Sequence[str], pages: int
+    topic: Topic, guide: CrawlModels, network: ParsedWeb, policies: Sequence[str], pages: int
 ) -> list[Lap]:
     print(f"{'':<28}fetched/s  of CPU  settled/s  peak MiB")
     laps = []
-    for judge, remembered in ((guide.judge, False), (RememberingJudge(guide.judge, Meter()), True)):
+    for classifier, remembered in (
+        (guide.classifier, False),
+        (CachingClassifier(guide.classifier, SharedCpuTime()), True),
+    ):
         for name in policies:
             for number in (1, 2):
-                lap = _lap(topic, replace(guide, judge=judge), network, name, pages)
+                lap = _lap(topic, replace(guide, classifier=classifier), network, name, pages)
                 lap = replace(lap, remembered=remembered, lap=number)
                 laps.append(lap)
                 judging = "remembered" if remembered else "each page"
@@ -116,15 +118,15 @@ def _laps(
     return laps
 
 
-def _lap(topic: Topic, guide: Guide, network: ParsedWeb, name: str, pages: int) -> Lap:
-    policy = policy_named(name)(Aids(guide.judge, guide.scorer))
+def _lap(topic: Topic, guide: CrawlModels, network: ParsedWeb, name: str, pages: int) -> Lap:
+    policy = find_policy(name)(PolicyInputs(guide.classifier, guide.scorer))
     began, cpu_began = time.perf_counter(), time.process_time()
     run = simulate(
         topic,
-        guide.judge,
+        guide.classifier,
         network,
         policy,
-        latency=drawn_latency(_LATENCY_S, 0),
+        latency=hashed_latency(_LATENCY_S, 0),
         training_urls=guide.training_urls,
         pages=pages,
     )

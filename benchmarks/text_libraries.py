@@ -21,7 +21,7 @@ from typing import Any
 import endec
 from resiliparse.parse.encoding import detect_encoding
 
-from focused.web.charset import detect
+from focused.web.decoding import detect
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
 

@@ -33,36 +33,33 @@ from joblib import Parallel, delayed
 from numpy.random import default_rng
 from sklearn.metrics import average_precision_score
 
-from focused.archive_warc import WarcPlace
-from focused.cli.begun_topic import Idea, begin_topic
-from focused.cli.new_topic import teach
-from focused.cli.retraining import retrain_from
+from focused.archive.warc_files import WarcPosition
+from focused.atomic_file import write_atomically
+from focused.classifier.keyword_classifier import KeywordClassifier
+from focused.classifier.model_comparison import MIN_COMPARED_PAGES
+from focused.classifier.model_file import load_model
+from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.cli.new_topic import NewTopicOptions, train_first_classifier, write_topic_files
+from focused.cli.retrain_actions import retrain_from
 from focused.errors import FocusedError
-from focused.evaluation.simulation.network import constant_latency
-from focused.evaluation.simulation.parsed_web import ParsedWeb
-from focused.evaluation.simulation.simulator import SimulatedRun, simulate
-from focused.labelling.crawled import CrawledPage, CrawledPages
-from focused.labelling.pool import teaching_pool
-from focused.labelling.session import Session
-from focused.labelling.subject import subject_of
-from focused.labels.label import Verdict
-from focused.labels.label_file import LabelFile, labels_of
-from focused.labels.roles import judging
-from focused.learning.apprentice import Apprentice
-from focused.learning.documents import HashedPage, hashed
-from focused.learning.keyword_judge import KeywordJudge
-from focused.learning.link_prior import load_prior
-from focused.learning.model_store import load_model
-from focused.learning.protocols import TopicJudge
-from focused.learning.succession import FEW_PAGES
-from focused.learning.topic_classifier import TopicClassifier
-from focused.policies import Aids, policy_named
-from focused.recorded.store import RecordedWeb
-from focused.scrapy_addon.guide import training_urls
-from focused.topic_file import load_topic
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import SimulatedRun, constant_latency, simulate
+from focused.labelling.crawled_pages import CrawledPage, FetchedPages
+from focused.labelling.labelling_task import find_labelling_task
+from focused.labelling.session import LabellingSession
+from focused.labelling.training_pool import build_training_pool
+from focused.labels.label import Verdict, evaluation_labels
+from focused.labels.label_file import LabelFile, load_topic_labels
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_prior import load_link_prior
+from focused.link_scoring.protocols import TopicClassifier
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.scrapy_addon.crawl_models import training_urls
+from focused.text.documents import HashedPage, hash_page
+from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
-from focused.web.url import normalise
-from focused.whole_file import write_whole
+from focused.web.urls import normalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +116,7 @@ TOPICS: Mapping[str, Wanted] = {
     "law": Wanted(
         "wordnet",
         ("Top/Domains/Law",),
-        ("law", "legal*", "court*", "judge*", "crime*", "contract*"),
+        ("law", "legal*", "court*", "classifier*", "crime*", "contract*"),
     ),
     "chemistry": Wanted(
         "wordnet",
@@ -211,7 +208,7 @@ class Open:
 
 
 @dataclass(frozen=True)
-class Simulated(CrawledPages):
+class Simulated(FetchedPages):
     """A simulated crawl's pages, for a session: what the server sent is the recorded web's."""
 
     web: RecordedWeb | None = None
@@ -239,9 +236,9 @@ def main() -> int:
     )
     points = pd.DataFrame([asdict(point) for each in found for point in each])
     options.out.mkdir(parents=True, exist_ok=True)
-    write_whole(options.out / "points.csv", points.round(4).to_csv(index=False).encode())
+    write_atomically(options.out / "points.csv", points.round(4).to_csv(index=False).encode())
     told = f"# From keywords to a classifier\n\n{_how()}\n\n{summary(points)}\n"
-    write_whole(options.out / "README.md", told.encode())
+    write_atomically(options.out / "README.md", told.encode())
     print(told)
     print(f"{len(names) * options.draws} cases, {(time.monotonic() - began_s) / 60:.1f} minutes")
     return 0
@@ -283,7 +280,7 @@ def _measured_pages(opened: Open, good: frozenset[str]) -> dict[str, HashedPage]
         for url in rng.permutation(sorted(urls)).tolist():
             page = opened.page(url) if taken < most else None
             if page is not None and page.url not in found:
-                found[page.url] = hashed(replace(page, text=page.text[:_CHARS]))
+                found[page.url] = hash_page(replace(page, text=page.text[:_CHARS]))
                 taken += 1
     return found
 
@@ -300,20 +297,22 @@ class Route:
     draw: int
     folder: Path
     used: set[str] = field(default_factory=set)
-    models: list[tuple[int, int, TopicClassifier | None, str]] = field(default_factory=list)
+    models: list[tuple[int, int, LinearTopicClassifier | None, str]] = field(default_factory=list)
     harvest: float = float("nan")
 
     def points(self) -> list[Point]:
         """Go the way; measure all models in the end, on pages that none of them has met."""
         seeds = self._seeds()
         (self.folder / "seeds.txt").write_text("\n".join(seeds) + "\n", encoding="utf-8")
-        idea = Idea(self.name, self.wanted.keywords, self.folder / "seeds.txt", _AGENT, self.folder)
+        idea = NewTopicOptions(
+            self.name, self.wanted.keywords, self.folder / "seeds.txt", _AGENT, self.folder
+        )
         told = StringIO()
         with redirect_stdout(told):
-            begin_topic(idea)
+            write_topic_files(idea)
             self.topic = load_topic(idea.topic_file)
-            judge = KeywordJudge(self.wanted.keywords)
-            first = self._crawl(judge, FIRST_PAGES)
+            classifier = KeywordClassifier(self.wanted.keywords)
+            first = self._crawl(classifier, FIRST_PAGES)
             message = self._teach(first)
         self._keep(0, message)
         crawl = first
@@ -342,14 +341,16 @@ class Route:
         return found
 
     def _crawl(
-        self, judge: TopicJudge, pages: int, known: frozenset[str] = frozenset()
+        self, classifier: TopicClassifier, pages: int, known: frozenset[str] = frozenset()
     ) -> SimulatedRun:
-        scorer = Apprentice(judge, load_prior(f"without-{self.wanted.web.partition('-')[0]}"))
+        scorer = Apprentice(
+            classifier, load_link_prior(f"without-{self.wanted.web.partition('-')[0]}")
+        )
         return simulate(
             self.topic,
-            judge,
+            classifier,
             self.opened.parsed,
-            policy_named("focused")(Aids(judge, scorer)),
+            find_policy("focused")(PolicyInputs(classifier, scorer)),
             latency=constant_latency(0.1),
             training_urls=known,
             pages=pages,
@@ -364,30 +365,30 @@ class Route:
             if url not in found and (page := self.opened.page(url)) is not None:
                 found[url] = page
         try:
-            teach(self.topic, found)
+            train_first_classifier(self.topic, found)
         except FocusedError as error:
             return str(error)
         return ""
 
     def _retrain(self) -> str:
-        labels = labels_of(self.topic.training)
+        labels = load_topic_labels(self.topic.training)
         told = StringIO()
         try:
             with redirect_stdout(told):
                 # A person who is told that too few pages are held out replaces the model.
-                replaced = len(judging(labels)) < FEW_PAGES
+                replaced = len(evaluation_labels(labels)) < MIN_COMPARED_PAGES
                 status = retrain_from(self.topic, labels, self.opened.page, replace=replaced)
         except FocusedError as error:
             return str(error)
         return "the old model stays" if status else ""
 
     def _label(self, crawl: SimulatedRun, count: int) -> None:
-        subject = subject_of(self.topic.path, self.topic.training.labels)
+        subject = find_labelling_task(self.topic.path, self.topic.training.labels)
         crawled = self._crawled(crawl)
         assert self.topic.training.labels is not None
         with LabelFile(self.topic.training.labels) as file:
-            pool = teaching_pool(crawled, subject.judge)
-            session = Session(subject, crawled, pool, file, None)
+            pool = build_training_pool(crawled, subject.classifier)
+            session = LabellingSession(subject, crawled, pool, file, None)
             for number in range(count):
                 shown = session.current()
                 if shown is None:
@@ -409,17 +410,17 @@ class Route:
                     score=row["score"],
                     relevance=row["relevance"],
                     on_topic=bool(row["on_topic"]),
-                    place=WarcPlace("", 0),
+                    place=WarcPosition("", 0),
                     fetched_at=0.0,
                 )
         return Simulated(self.folder, pages, 0, self.opened.web)
 
-    def _model(self) -> TopicClassifier | None:
+    def _model(self) -> LinearTopicClassifier | None:
         path = self.topic.training.model
         return load_model(path).classifier if path.exists() else None
 
     def _keep(self, labels: int, message: str) -> None:
-        given = labels_of(self.topic.training)
+        given = load_topic_labels(self.topic.training)
         self.used.update(label.url for label in given)
         yes = sum(label.verdict == "yes" for label in given)
         self.models.append((labels, yes, self._model(), message))
@@ -457,9 +458,9 @@ class Route:
 
 
 def _figures(
-    model: TopicClassifier, pages: Sequence[HashedPage], truth: np.ndarray
+    model: LinearTopicClassifier, pages: Sequence[HashedPage], truth: np.ndarray
 ) -> tuple[float, float, float]:
-    judged = [model.judge_words(page) for page in pages]
+    judged = [model.classify_hashed(page) for page in pages]
     relevance = np.array([one.relevance for one in judged])
     called = np.array([one.on_topic for one in judged])
     hits = int((called & truth).sum())

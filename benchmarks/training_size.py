@@ -25,13 +25,13 @@ from harvest import ROOT
 from judges import markdown
 from numpy.typing import NDArray
 
-from focused.directory.entry import DirectoryEntry
-from focused.directory.sides import SampleSet
-from focused.learning.corpus import Corpus
-from focused.learning.documents import page_words
-from focused.learning.plan import Plan
-from focused.learning.samples import gather
-from focused.learning.training import fit
+from focused.classifier.corpus import Corpus
+from focused.classifier.estimators import TrainingOptions
+from focused.classifier.sample_texts import gather_samples
+from focused.classifier.topic_training import fit_classifier
+from focused.directory.directory_entry import DirectoryEntry
+from focused.directory.sample_set import SampleSet
+from focused.text.documents import page_words
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 
@@ -122,8 +122,8 @@ def _measured(pages: int) -> Sequence[float]:
     before_mb = _peak_mb()
     began_s = time.process_time()
     with Corpus() as corpus:
-        samples = gather(listed, lambda url: web.page(int(url.rpartition("/")[2])), corpus)
-        fitted = fit(samples, corpus, Plan(ESTIMATORS[0]))
+        samples = gather_samples(listed, lambda url: web.page(int(url.rpartition("/")[2])), corpus)
+        fitted = fit_classifier(samples, corpus, TrainingOptions(ESTIMATORS[0]))
     training_s = time.process_time() - began_s - making_s * pages
     peak_mb = _peak_mb()
     auc = fitted.trial.calibrated.auc

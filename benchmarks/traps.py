@@ -18,21 +18,25 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from focused.crawl import barren_places
-from focused.crawl.canonicals import CANONICAL
-from focused.crawl.idle_slots import PARAMETER, SESSION, SPELLING
-from focused.crawl.steps import Settled
-from focused.crawl.traps import Traps
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.store import StateStore
-from focused.recorded.store import RecordedWeb
-from focused.web.fingerprint import content_fingerprint
-from focused.web.page import Fetched, Judgement, Page
-from focused.web.parse import parse_page
-from focused.web.response import outcome_of
-from focused.web.traps import trap_in
-from focused.web.url import host_of, normalise
-from focused.web.url_patterns import PlaceKind
+from focused.crawl.dedup.canonical_urls import CANONICAL
+from focused.crawl.dedup.ignorable_url_parts import (
+    IGNORABLE_PARAMETER,
+    SESSION_ID,
+    SPELLING_VARIANT,
+)
+from focused.crawl.steps import SettledFetch
+from focused.crawl.traps import trap_detector
+from focused.crawl.traps.trap_filter import TrapFilter
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.storage.state_store import StateStore
+from focused.web.content_hash import content_fingerprint
+from focused.web.html.parse import parse_page
+from focused.web.http_response import outcome_from_response
+from focused.web.page import Classification, Fetched, Page
+from focused.web.scope_filter import find_url_trap
+from focused.web.url_patterns import UrlPatternKind
+from focused.web.urls import host_of, normalise
 
 _SEEDS = 5
 
@@ -59,19 +63,24 @@ def main() -> None:
 
 
 def _scale_patience(times: float) -> None:
-    wide = (PlaceKind.SCRIPT, PlaceKind.DIRECTORY, PlaceKind.HOST, PlaceKind.DOMAIN)
-    scaled = dict(barren_places.PATIENCE)
+    wide = (
+        UrlPatternKind.SCRIPT,
+        UrlPatternKind.DIRECTORY,
+        UrlPatternKind.HOST,
+        UrlPatternKind.DOMAIN,
+    )
+    scaled = dict(trap_detector.PATTERN_BUDGETS)
     for kind in wide:
         had = scaled[kind]
-        scaled[kind] = replace(had, barren=round(had.barren * times))
-    barren_places.PATIENCE = scaled
+        scaled[kind] = replace(had, unproductive=round(had.unproductive * times))
+    trap_detector.PATTERN_BUDGETS = scaled
 
 
 def _print_rules(folder: Path, web: RecordedWeb) -> None:
     urls = {url for each in web.page_urls if (url := normalise(each)) is not None}
     for _, page in _pages(web, sorted(urls)):
         urls.update(link.url for link in page.links)
-    refused = {url: reason for url in urls if (reason := trap_in(url)) is not None}
+    refused = {url: reason for url in urls if (reason := find_url_trap(url)) is not None}
     print(f"{folder.name}: rules refuse {len(refused)} of {len(urls):,} URLs and links")
     for url, reason in sorted(refused.items()):
         print(f"  {reason}: {url}")
@@ -88,12 +97,17 @@ def _print_learned(
     unseen = []
     with tempfile.TemporaryDirectory() as state:
         store = StateStore.open(Path(state) / "state", {}, commit_every=1_000)
-        traps = Traps(store.tables)
+        traps = TrapFilter(store.tables)
         traps.choose([url for url in urls if url in good][:_SEEDS])
         for fetched, page in _pages(web, urls):
             pages += 1
             reason, content = traps.refuses(page.url), content_fingerprint(page)
-            if reason is not None and reason in (SPELLING, CANONICAL, PARAMETER, SESSION):
+            if reason is not None and reason in (
+                SPELLING_VARIANT,
+                CANONICAL,
+                IGNORABLE_PARAMETER,
+                SESSION_ID,
+            ):
                 aliases[reason] += 1
                 if content not in first:
                     unseen.append(page.url)
@@ -103,12 +117,12 @@ def _print_learned(
                 refused.append(page.url)
                 continue
             earlier = first.setdefault(content, page.url)
-            judgement = Judgement(float(page.url in good), page.url in good)
+            classification = Classification(float(page.url in good), page.url in good)
             copy_of = None if earlier == page.url else earlier
             link = QueuedLink(link_key(page.url), page.url, host_of(page.url), 0.0, 0.0)
             traps.settled(
                 link, fetched,
-                Settled(link, "fetched", page=page, judgement=judgement, duplicate_of=copy_of),
+                SettledFetch(link, "fetched", page=page, classification=classification, duplicate_of=copy_of),
             )  # fmt: skip
         lines = traps.tally.lines()
         store.close()
@@ -130,7 +144,9 @@ def _pages(web: RecordedWeb, urls: Collection[str]) -> Iterator[tuple[Fetched, P
         found = web.get(url)
         if found is None:
             continue
-        outcome = outcome_of(found.status, found.headers, url, found.body, elapsed_s=0.0, now=0.0)
+        outcome = outcome_from_response(
+            found.status, found.headers, url, found.body, elapsed_s=0.0, now=0.0
+        )
         if isinstance(outcome, Fetched) and isinstance(page := parse_page(outcome), Page):
             yield outcome, page
 

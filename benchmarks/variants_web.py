@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from focused.errors import RecordedWebError
-from focused.recorded.debian_packages import last_line, run_tool, unpacked
-from focused.recorded.docmap import DocPackage, doc_packages
-from focused.recorded.docrecorder import DocRecorder
-from focused.recorded.store import RecordedWebWriter
+from focused.recorded_web.builders.debian_packages import last_line, run_tool, unpacked
+from focused.recorded_web.builders.docweb_recorder import DocRecorder
+from focused.recorded_web.builders.docweb_rules import DocPackage, load_doc_packages
+from focused.recorded_web.recorded_web import RecordedWebWriter
 
 RELEASES = ("bullseye", "bookworm", "trixie")
 MIDDLE = "bookworm"
@@ -68,7 +68,7 @@ def main() -> None:
 
 def build(web: Path, cache: Path) -> None:
     """Make the web at ``web``. Raises RecordedWebError without apt or its packages."""
-    mapped = {each.package: each for each in doc_packages("full")}
+    mapped = {each.package: each for each in load_doc_packages("full")}
     standings: list[Standing] = []
     with RecordedWebWriter(web, web.name, "focused variants 1") as writer:
         recorder = DocRecorder(writer, ())

@@ -22,9 +22,9 @@ from pathlib import Path
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from focused.recorded.store import RecordedWeb
-from focused.web.page import Exchange, Fetched
-from focused.web.warc import CaptureWriter, http_head, status_line
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.web.page import Fetched, HttpExchange
+from focused.web.warc_writer import WarcRecordBuilder, format_http_head, status_line
 
 _ROUNDS = 5
 _ASKED = {
@@ -57,16 +57,16 @@ def _by_warcio(fetched: Fetched) -> int:
 
 
 def _response(fetched: Fetched) -> int:
-    return len(CaptureWriter("urn:uuid:0").capture(fetched).response)
+    return len(WarcRecordBuilder("urn:uuid:0").capture(fetched).response)
 
 
 def _with_request(fetched: Fetched) -> int:
-    capture = CaptureWriter("urn:uuid:0", requests=True).capture(fetched)
+    capture = WarcRecordBuilder("urn:uuid:0", requests=True).capture(fetched)
     return len(capture.response) + len(capture.request)
 
 
 def _everything(fetched: Fetched) -> int:
-    writer = CaptureWriter("urn:uuid:0", requests=True)
+    writer = WarcRecordBuilder("urn:uuid:0", requests=True)
     capture = writer.capture(fetched)
     return len(capture.response) + len(capture.request) + len(writer.metadata(capture, _ABOUT))
 
@@ -89,10 +89,10 @@ def _pages(folder: Path, count: int) -> list[Fetched]:
             answer = web.get(url)
             assert answer is not None
             _, _, host, path = url.split("/", 3)
-            request = http_head(f"GET /{path} HTTP/1.1", {"Host": host, **_ASKED})
-            head = http_head(status_line(answer.status), answer.headers)
-            page = Fetched(url, answer.status, answer.headers, answer.body, came_at=1e9)
-            found.append(replace(page, exchange=Exchange(request, head), address="192.0.2.1"))
+            request = format_http_head(f"GET /{path} HTTP/1.1", {"Host": host, **_ASKED})
+            head = format_http_head(status_line(answer.status), answer.headers)
+            page = Fetched(url, answer.status, answer.headers, answer.body, received_at=1e9)
+            found.append(replace(page, exchange=HttpExchange(request, head), address="192.0.2.1"))
         return found
 
 

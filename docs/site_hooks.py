@@ -14,9 +14,9 @@ from typing import Any
 import click
 
 from focused.cli import main
-from focused.crawl.failures import RULES
-from focused.scrapy_addon.checked_settings import SETTINGS
-from focused.topic_keys import TOPIC_KEYS
+from focused.crawl.hosts.failures import FAILURE_RULES
+from focused.scrapy_addon.addon_settings import SETTINGS
+from focused.topic.topic_keys import TOPIC_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -128,7 +128,7 @@ def _default(text: str) -> str:
 def _failures(_: str) -> str:
     rows = [
         (f"`{kind}`", rule.meaning, "yes" if rule.again else "no", str(rule.host))
-        for kind, rule in RULES.items()
+        for kind, rule in FAILURE_RULES.items()
     ]
     return _table(("failure", "meaning", "retried", "host"), rows)
 

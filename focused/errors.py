@@ -20,7 +20,7 @@ Every message says what is wrong, where (file, line, key, URL) and what to do.
 _JOINERS = "\u200c\u200d"  # spell words in some scripts, and steer nothing
 
 
-def visible(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Write out what could steer a terminal or reorder its text: an escape becomes ``\\x1b``.
 
     For all text from outside that is printed: URLs, titles, anchors, file names, keys and
@@ -41,7 +41,7 @@ class FocusedError(Exception):
     """Base of all errors that a user can mend; ``str()`` is fit for the terminal."""
 
     def __str__(self) -> str:
-        return visible(super().__str__())
+        return escape_control_characters(super().__str__())
 
 
 class ConfigurationError(FocusedError):

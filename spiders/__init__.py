@@ -1,7 +1,7 @@
 """The spiders of this checkout: those of :mod:`focused.scrapy_addon.spiders`."""
 
-from focused.scrapy_addon.spiders.first import FirstSpider
-from focused.scrapy_addon.spiders.samples import SamplesSpider
-from focused.scrapy_addon.spiders.topic import TopicSpider
+from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
+from focused.scrapy_addon.spiders.samples_spider import SamplesSpider
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 
-__all__ = ["FirstSpider", "SamplesSpider", "TopicSpider"]
+__all__ = ["KeywordSpider", "SamplesSpider", "TopicSpider"]

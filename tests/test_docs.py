@@ -11,11 +11,11 @@ import pytest
 
 import focused
 from docs.site_hooks import commands, with_generated
-from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
-from focused.crawl.failures import RULES
-from focused.frontier.transfer import SCHEMA
-from focused.recorded.faults import FaultKind
-from focused.scrapy_addon.checked_settings import DEFAULTS
+from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.crawl.hosts.failures import FAILURE_RULES
+from focused.frontier.import_export import FRONTIER_SCHEMA
+from focused.recorded_web.replay_faults import FaultKind
+from focused.scrapy_addon.addon_settings import DEFAULTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -90,7 +90,8 @@ def test_every_kind_of_failure_is_documented_with_its_rule() -> None:
     told = section(generated(REFERENCE / "crawl-folder.md"), "Kinds of failure")
     rows = re.findall(r"^\| `([a-z0-9-]+)` \| \S.+ \| (yes|no) \| (.+?) \|$", told, re.MULTILINE)
     assert rows == [
-        (str(kind), "yes" if rule.again else "no", str(rule.host)) for kind, rule in RULES.items()
+        (str(kind), "yes" if rule.again else "no", str(rule.host))
+        for kind, rule in FAILURE_RULES.items()
     ]
 
 
@@ -152,4 +153,6 @@ def test_every_decision_tells_context_decision_and_consequences_in_few_lines() -
 def test_the_documented_columns_of_an_exported_frontier_are_those_of_its_schema() -> None:
     told = section((DOCS / "how-to" / "frontier.md").read_text(), "Carrying links")
     cells = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", told, re.MULTILINE)
-    assert [name for cell in cells for name in re.findall(r"`(\w+)`", cell)] == SCHEMA.names
+    assert [
+        name for cell in cells for name in re.findall(r"`(\w+)`", cell)
+    ] == FRONTIER_SCHEMA.names

@@ -36,7 +36,7 @@ def finished_crawl(tmp_path_factory: pytest.TempPathFactory) -> str:
     with served(sea()) as site:
         topic = write_topic(folder, "http://a.test/", budget="pages = 60")
         guide = "tests.support.keyword_guide.learning_guide"
-        done = crawl(topic, site.address, FOCUSED_GUIDE=guide)
+        done = crawl(topic, site.address, FOCUSED_MODELS=guide)
     assert done.status == 0, done.said
     return str(done.folder)
 
@@ -64,8 +64,8 @@ def test_a_finished_crawl_is_looked_into(finished_crawl: str) -> None:
     assert (
         "whale" in shown['found = pages[pages.on_topic].sort_values("relevance", ascending=False)']
     )
-    assert "a.test" in shown["hosts = pd.DataFrame(hosts_by_harvest(crawl.pages))"]
-    assert "Figure" in shown["from focused.learning.evidence import FEATURE_NAMES"]
+    assert "a.test" in shown["hosts = pd.DataFrame(rank_hosts_by_harvest(crawl.pages))"]
+    assert "Figure" in shown["from focused.link_scoring.link_features import FEATURE_NAMES"]
 
 
 def test_a_comparison_is_walked_through(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_comparison_is_walked_through(tmp_path: Path) -> None:
     )
     assert "focused" in shown['comparison = read_comparison(Path(OUT) / "comparison.json")']
     assert "whales" in shown["runs = runs_frame(comparison.runs)"]
-    assert "judge_harvest" in shown['runs.groupby("policy", observed=True)[']
+    assert "classifier_harvest" in shown['runs.groupby("policy", observed=True)[']
 
 
 def test_no_notebook_is_left_unexecuted() -> None:

@@ -21,13 +21,18 @@ from pathlib import Path
 import msgspec
 from resiliparse.parse.lang import detect_fast
 
-from focused.directory.control_fields import paragraphs, stanzas
-from focused.learning.tokens import words
-from focused.lots import lot
-from focused.recorded.debian_index import PackageIndex
-from focused.recorded.debian_packages import fetch_packages, last_line, run_tool, unpack
-from focused.recorded.debian_site import choose_packages
-from focused.recorded.dictd import read_entries
+from focused.directory.package_index import paragraphs, parse_stanzas
+from focused.recorded_web.builders.debian_packages import (
+    PackageIndex,
+    fetch_packages,
+    last_line,
+    run_tool,
+    unpack,
+)
+from focused.recorded_web.builders.debian_site import choose_packages
+from focused.recorded_web.builders.foldoc import read_dictionary
+from focused.text.hash_sampling import hash_fraction
+from focused.text.tokens import tokenize
 
 WORDS_A_SAMPLE = 100
 LANGUAGES = (
@@ -101,7 +106,9 @@ def main(arguments: list[str]) -> None:
         *descriptions(cache / "lists"),
     ]
     # By lot, so that the first n are a draw of n.
-    samples = sorted({one.text: one for one in samples}.values(), key=lambda one: lot(one.text))
+    samples = sorted(
+        {one.text: one for one in samples}.values(), key=lambda one: hash_fraction(one.text)
+    )
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = b"".join(msgspec.json.encode(one) + b"\n" for one in samples)
     out.write_bytes(lzma.compress(lines, preset=9 | lzma.PRESET_EXTREME))
@@ -114,18 +121,18 @@ def drawn(source: str, language: str, texts: Iterable[str], most: int = 0) -> li
     bags: list[str] = []
     bag: list[str] = []
     for text in texts:
-        bag.extend(words(_PLAIN.sub(" ", text))[:WORDS_A_SAMPLE])
+        bag.extend(tokenize(_PLAIN.sub(" ", text))[:WORDS_A_SAMPLE])
         if len(bag) >= WORDS_A_SAMPLE:
             bags.append(" ".join(sorted(bag)))
             bag = []
-    kept = sorted(dict.fromkeys(bags), key=lot)[: most or MOST.get(source, 1_000)]
+    kept = sorted(dict.fromkeys(bags), key=hash_fraction)[: most or MOST.get(source, 1_000)]
     return [Sample(language, source, text) for text in kept]
 
 
 def dictionary(folder: Path, name: str) -> Iterator[str]:
     """The definitions of a dictionary in dictd's format."""
     place = folder / "usr/share/dictd"
-    for entry in read_entries(place / f"{name}.index", place / f"{name}.dict.dz"):
+    for entry in read_dictionary(place / f"{name}.index", place / f"{name}.dict.dz"):
         yield entry.text[:_MAX_CHARS]
 
 
@@ -167,7 +174,7 @@ def software(lists: Path) -> Iterator[str]:
     index = PackageIndex(lists, print)
     packages = index.packages()
     judged = set(choose_packages(packages))
-    others = sorted(packages.keys() - judged, key=lot)[:_DESCRIBED]
+    others = sorted(packages.keys() - judged, key=hash_fraction)[:_DESCRIBED]
     for package in index.described(others).values():
         yield " ".join((package.summary, *package.paragraphs))[:_MAX_CHARS]
 
@@ -211,7 +218,7 @@ def descriptions(lists: Path) -> list[Sample]:
 
 def _translated(file: Path) -> Iterator[str]:
     with file.open(encoding="utf-8") as lines:
-        for fields in stanzas(lines):
+        for fields in parse_stanzas(lines):
             texts = (fields[name] for name in fields if _DESCRIPTION.fullmatch(name))
             text = next(texts, "")
             _, _, rest = text.partition("\n")

@@ -19,29 +19,30 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from focused.atomic_file import write_atomically, write_json_atomically
+from focused.classifier.model_file import load_model, stale_reason
 from focused.cli import main as focused
-from focused.evaluation.examination.candidate import Candidate
-from focused.evaluation.examination.link_log import log_links
-from focused.evaluation.examination.plan import Wish, make_plan
-from focused.evaluation.examination.starts import parse_seeds
-from focused.evaluation.examination.terms import Terms
-from focused.evaluation.examination.webs import ExaminedWeb
-from focused.evaluation.prior_card import render_prior_card
-from focused.evaluation.prior_quality import by_web, web_quality
-from focused.learning.apprentice import Apprentice
-from focused.learning.evidence import FEATURE_NAMES
-from focused.learning.link_prior import DEFAULT_PRIOR, LinkPrior, PriorFile
-from focused.learning.model_staleness import model_is_stale
-from focused.learning.model_store import load_model
-from focused.learning.prior_fitting import LoggedRun, fit_prior
-from focused.scrapy_addon.guide import training_urls
-from focused.scrapy_addon.training import train_for
+from focused.experiments.experiment_plan import (
+    ExperimentSettings,
+    PreparedTopic,
+    RequestedRuns,
+    parse_seed_set,
+    plan_experiment,
+)
+from focused.experiments.link_log import log_links
+from focused.experiments.link_prior_card import group_by_web, measure_web_quality, render_prior_card
+from focused.experiments.web_sources import ExperimentWeb
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_features import FEATURE_NAMES
+from focused.link_scoring.link_prior import DEFAULT_PRIOR, LinkPrior, LinkPriorFile
+from focused.link_scoring.link_prior_fitting import LoggedRun, fit_link_prior
+from focused.scrapy_addon.crawl_models import training_urls
+from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Topic
-from focused.topic_file import load_topic
-from focused.whole_file import write_json, write_whole
+from focused.topic.topic_file import load_topic
 
 ROOT = Path(__file__).parents[1]
-PRIORS = Path("focused/learning/priors")
+PRIORS = Path("focused/link_scoring/priors")
 CARD = Path("models/link-prior.md")
 SEEDS = ("on-topic:5", "off-topic:5")
 
@@ -120,14 +121,14 @@ def make_priors(webs: Sequence[Web], topics: Sequence[Topic], options: Options) 
     ]
     priors = fitted_priors(runs)
     qualities = [
-        web_quality(own, priors[without(web)], priors[DEFAULT_PRIOR])
-        for web, own in by_web(runs).items()
+        measure_web_quality(own, priors[without(web)], priors[DEFAULT_PRIOR])
+        for web, own in group_by_web(runs).items()
     ]
     card = render_prior_card(priors, qualities, _command(options))
     options.out.mkdir(parents=True, exist_ok=True)
     for name, prior_file in priors.items():
-        write_json(options.out / f"{name}.json", msgspec.to_builtins(prior_file))
-    write_whole(options.card, card.encode())
+        write_json_atomically(options.out / f"{name}.json", msgspec.to_builtins(prior_file))
+    write_atomically(options.card, card.encode())
     return card
 
 
@@ -141,37 +142,40 @@ def without(web: str) -> str:
     return f"without-{web}"
 
 
-def fitted_priors(runs: Sequence[LoggedRun]) -> dict[str, PriorFile]:
+def fitted_priors(runs: Sequence[LoggedRun]) -> dict[str, LinkPriorFile]:
     """The prior of all webs, and one without each, by name."""
     left_out = {
-        without(web): fit_prior([run for run in runs if run.web != web]) for web in by_web(runs)
+        without(web): fit_link_prior([run for run in runs if run.web != web])
+        for web in group_by_web(runs)
     }
-    return {DEFAULT_PRIOR: fit_prior(runs), **left_out}
+    return {DEFAULT_PRIOR: fit_link_prior(runs), **left_out}
 
 
-def _candidate(topic: Topic, web: Web) -> Candidate:
+def _candidate(topic: Topic, web: Web) -> PreparedTopic:
     # Not as a crawl's guide is made: the shipped priors may be those that no longer fit.
-    stale = model_is_stale(topic)
+    stale = stale_reason(topic)
     if stale is not None:
         _say(f"training {topic.training.model}: {stale}")
-        train_for(topic, web.folder, replay=None, say=_say)
-    judge = load_model(topic.training.model).classifier
-    # By odds alone: how near its root a link lies is no evidence that could be weighed.
-    apprentice = Apprentice(judge, FIRST_GUESS, learns=False, rootward=0.0)
-    return Candidate(topic, judge, apprentice, training_urls(topic))
+        train_topic_model(topic, web.folder, replay=None, say=_say)
+    classifier = load_model(topic.training.model).classifier
+    # By odds alone: how near its root a link lies is no features that could be weighed.
+    apprentice = Apprentice(classifier, FIRST_GUESS, learns=False, depth_penalty=0.0)
+    return PreparedTopic(topic, classifier, apprentice, training_urls(topic))
 
 
 def _logged(
     web: Web,
     topics: Sequence[Topic],
-    candidates: Mapping[str, Candidate],
+    candidates: Mapping[str, PreparedTopic],
     options: Options,
 ) -> list[LoggedRun]:
     """The runs on one web."""
-    examined = ExaminedWeb(web.name, web.folder)
-    terms = Terms(str(options.pages), options.repeat, seed=options.seed)
-    wish = Wish(("focused",), [parse_seeds(each) for each in SEEDS], web.host_caps, terms)
-    plan = make_plan([examined], topics, candidates, wish, _say)
+    examined = ExperimentWeb(web.name, web.folder)
+    terms = ExperimentSettings(str(options.pages), options.repeat, seed=options.seed)
+    wish = RequestedRuns(
+        ("focused",), [parse_seed_set(each) for each in SEEDS], web.host_caps, terms
+    )
+    plan = plan_experiment([examined], topics, candidates, wish, _say)
     began_s, runs = time.monotonic(), list[LoggedRun]()
     for logged in log_links(
         {web.name: examined}, candidates, plan.trials, terms, jobs=options.jobs

@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from focused.labelling.opening import opened_session  # noqa: E402 -- found from here on
+from focused.labelling.session import open_session  # noqa: E402 -- found from here on
 from tests.support.label_pages import chromium, served  # noqa: E402 -- likewise
 
 FOLDER = ROOT / "docs" / "images"
@@ -31,7 +31,7 @@ def main() -> None:
     crawl = Path(sys.argv[1] if len(sys.argv) > 1 else "crawls/parallel-computing")
     with tempfile.TemporaryDirectory() as scratch:
         labels = Path(scratch) / "pictures.labels.jsonl"
-        with opened_session(crawl, labels) as session, served(session) as at:
+        with open_session(crawl, labels) as session, served(session) as at:
             words = set(re.findall(r"[a-z]{4,}", session.subject.description.lower()))
             with chromium() as window:
                 _open(window, at.address)

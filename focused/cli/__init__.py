@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from focused.cli.frontier import frontier
-from focused.cli.options import ANY_PATH, FILE, FOLDER, SECONDS, finite
-from focused.cli.teaching import label, retrain, topic_group, train
-from focused.cli.web import web
+from focused.cli.common import ANY_PATH, FILE, FOLDER, SECONDS, finite
+from focused.cli.frontier_commands import frontier
+from focused.cli.training_commands import label, retrain, topic_group, train
+from focused.cli.web_commands import web
 from focused.errors import FocusedError, missing_extra
 
 
@@ -85,10 +85,10 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
 
     The crawl trains the topic's model first if it is missing or its samples have changed.
     """
-    from focused.cli.crawling import CrawlOptions, folder_of, run_crawl
+    from focused.cli.crawl_actions import CrawlOptions, folder_of, run_crawl
 
     if check:
-        from focused.cli.checking import run_check
+        from focused.cli.check_actions import run_check
 
         sys.exit(run_check(topic if topic.is_dir() else folder_of(topic, CrawlOptions(**options))))
     if topic.is_dir():
@@ -132,9 +132,9 @@ def report(
     The command writes nothing into a crawl's folder. It works on a killed or running crawl: what
     the Parquet files lack comes from the crawl's state.
     """
-    from focused.cli.reporting import crawls_of, show_comparison, show_report
+    from focused.cli.report_actions import crawl_folders_of, show_comparison, show_report
 
-    folders = crawls_of(where, policies)
+    folders = crawl_folders_of(where, policies)
     if len(folders) == 1:
         show_report(folders[0], web, out, plot)
     else:
@@ -153,7 +153,7 @@ def why(url: str, folder: Path | None) -> None:
     with such a score that were on topic in this crawl, and the classification of each page. For a
     page that was found but not fetched: the links to it. URL may lack its scheme.
     """
-    from focused.cli.reporting import show_why
+    from focused.cli.report_actions import show_why
 
     show_why(url, folder)
 
@@ -270,11 +270,11 @@ def compare(
     Each ordering crawls for each topic. The same command resumes an interrupted comparison;
     Ctrl-C ends it with status 130. See docs/how-to/compare.md.
     """
-    from focused.cli.comparing import CompareOptions, compare_policies, findings_again
-    from focused.evaluation.examination.terms import Terms
+    from focused.cli.compare_actions import CompareOptions, compare_policies, show_comparison_file
+    from focused.experiments.experiment_plan import ExperimentSettings
 
     if document is not None:
-        sys.exit(findings_again(document, out))
+        sys.exit(show_comparison_file(document, out))
     options = CompareOptions(
         webs=webs,
         labels=labels,
@@ -282,7 +282,7 @@ def compare(
         policies=policies,
         seeds=seeds,
         host_caps=host_caps,
-        terms=Terms(budget, repeat, latency_s, seed, delay_s if live else None),
+        terms=ExperimentSettings(budget, repeat, latency_s, seed, delay_s if live else None),
         jobs=jobs,
         json_path=json_path,
         folder=out,

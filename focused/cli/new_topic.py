@@ -7,6 +7,8 @@ samples; they are written into a directory file, to be looked through.
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -15,55 +17,59 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from focused.archive import harvested_pages, page_rows
-from focused.archive_warc import warc_files
-from focused.cli.begun_topic import DIRECTORY_HEAD, Idea, begin_topic
-from focused.cli.output import echo
-from focused.errors import StateError, TrainingError
-from focused.evaluation.wording import plain
-from focused.frontier.store import StateStore
-from focused.learning.keyword_judge import KeywordJudge
-from focused.learning.model_making import make_model
-from focused.learning.model_versions import alone_with, replace_model
-from focused.learning.proposals import Proposals, propose
-from focused.learning.report import TrainedModel
-from focused.recorded.kept_pages import KeptPages, kept_pages_path
-from focused.recorded.serve_process import ReplayProcess
-from focused.recorded.warc_records import StoredRecord, read_responses
-from focused.scrapy_addon.session import session_of
-from focused.scrapy_addon.spiders.first import FirstSpider
-from focused.scrapy_addon.spiders.running import project_settings, run
-from focused.topic import Topic
-from focused.topic_file import load_topic
+from focused.archive.archive import load_crawled_pages, page_rows
+from focused.archive.warc_files import warc_files
+from focused.atomic_file import write_atomically
+from focused.classifier.keyword_classifier import (
+    KeywordClassifier,
+    ProposedSamples,
+    propose_samples,
+)
+from focused.classifier.model_versions import lock_model, replace_model, train_model
+from focused.classifier.training_report import TrainedModel
+from focused.cli.common import echo
+from focused.cli.crawl_actions import move_crawl_folder
+from focused.errors import ConfigurationError, StateError, TrainingError
+from focused.labels.labelled_pages import LabelledPageStore, labelled_pages_path
+from focused.recorded_web.replay_process import ReplayProcess
+from focused.reports.formatting import single_line
+from focused.scrapy_addon.crawl_session import session_of
+from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
+from focused.scrapy_addon.spiders.run import project_settings, run
+from focused.storage.state_store import StateStore
+from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
+from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
-from focused.web.url import normalise
-from focused.whole_file import write_whole
+from focused.web.urls import normalise
+from focused.web.warc_reader import WarcResponse, read_responses
 
-_SHOWN = 5
+_MAX_SHOWN = 5
 _OK = 200
-_BY_THE_USER = "shutdown"  # Scrapy's word for Ctrl-C
+_INTERRUPTED = "shutdown"  # Scrapy's word for Ctrl-C
 
 
-def new_topic(idea: Idea, *, pages: int, web: Path | None, delay_s: float | None) -> None:
+def new_topic(
+    idea: NewTopicOptions, *, pages: int, web: Path | None, delay_s: float | None
+) -> None:
     """Write the topic's files, crawl around its seeds, and train its first classifier."""
-    begin_topic(idea)
+    write_topic_files(idea)
     path, start = idea.topic_file, idea.start
     topic = load_topic(path)
     echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
-    _crawl(path, start, pages=pages, web=web, delay_s=delay_s)
-    found = _pages_of(start, {normalise(url) or url for url in topic.seeds.urls})
-    lesson = teach(topic, found)
-    _keep_pages(topic, start, lesson.listed)
-    _tell(topic, start, web, lesson)
+    _crawl_around_seeds(path, start, pages=pages, web=web, delay_s=delay_s)
+    found = _crawled_pages(start, {normalise(url) or url for url in topic.seeds.urls})
+    lesson = train_first_classifier(topic, found)
+    _store_sample_pages(topic, start, lesson.listed)
+    _print_summary(topic, start, web, lesson)
 
 
 @dataclass(frozen=True, slots=True)
-class FirstLesson:
+class FirstTraining:
     """What the first classifier was made from: the fetched pages by their own URL, and samples."""
 
     model: TrainedModel
     pages: Mapping[str, Page]
-    proposals: Proposals
+    proposals: ProposedSamples
     unlisted_seeds: tuple[str, ...]
 
     @property
@@ -73,29 +79,29 @@ class FirstLesson:
         return frozenset(page.url for page in (*self.proposals.seeds, *found))
 
 
-def teach(topic: Topic, found: Mapping[str, Page]) -> FirstLesson:
+def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTraining:
     """Propose samples among the pages ``found`` by URL, list them, and train on them.
 
     Raises :class:`TrainingError` where no page has a keyword.
     """
-    judge = KeywordJudge(topic.training.keywords)
+    classifier = KeywordClassifier(topic.training.keywords)
     asked = [normalise(url) or url for url in topic.seeds.urls]
     seeds = {found[url].url for url in asked if url in found}
     own = {page.url: page for page in found.values()}
-    judged = [(page, judge.judge(page).relevance) for page in own.values()]
-    proposals = propose(judged, seeds, judge.threshold)
-    _check(topic, proposals, len(own))
+    judged = [(page, classifier.classify(page).relevance) for page in own.values()]
+    proposals = propose_samples(judged, seeds, classifier.threshold)
+    _require_samples(topic, proposals, len(own))
     _write_directory(topic, proposals)
     model = topic.training.model
-    with alone_with(model):
-        made = make_model(topic, lambda url: found.get(url) or own.get(url), now=time.time())
+    with lock_model(model):
+        made = train_model(topic, lambda url: found.get(url) or own.get(url), now=time.time())
         replace_model(made, model)
     listed = {page.url for page in proposals.seeds}
     unlisted = tuple(url for url in asked if url not in found or found[url].url not in listed)
-    return FirstLesson(made.model, own, proposals, unlisted)
+    return FirstTraining(made.model, own, proposals, unlisted)
 
 
-def _crawl(
+def _crawl_around_seeds(
     path: Path, folder: Path, *, pages: int, web: Path | None, delay_s: float | None
 ) -> None:
     given: dict[str, Any] = {
@@ -107,18 +113,18 @@ def _crawl(
     with ExitStack() as stack:
         if web is not None:
             given["FOCUSED_REPLAY"] = stack.enter_context(ReplayProcess(web)).address
-        crawler, began = run(FirstSpider, project_settings(given))
+        crawler, began = run(KeywordSpider, project_settings(given))
     if not began:
         raise StateError(f"{folder}: the crawl around the seeds could not begin")
-    if session_of(crawler).done_because == _BY_THE_USER:
+    if session_of(crawler).end_reason == _INTERRUPTED:
         raise StateError("stopped before all pages were fetched; the same command goes on")
 
 
-def _pages_of(folder: Path, seeds: Collection[str]) -> dict[str, Page]:
+def _crawled_pages(folder: Path, seeds: Collection[str]) -> dict[str, Page]:
     """Pages by URL, and by those that led to them; of duplicates, the first and seeds."""
     store = StateStore.reopen(folder / "state")
     try:
-        found = harvested_pages(store.tables, folder)
+        found = load_crawled_pages(store.tables, folder)
         fetched = {
             row["url"]
             for row in page_rows(store.tables)
@@ -129,17 +135,17 @@ def _pages_of(folder: Path, seeds: Collection[str]) -> dict[str, Page]:
     return {url: page for url, page in found.items() if page.url in fetched}
 
 
-def _keep_pages(topic: Topic, folder: Path, urls: Collection[str]) -> None:
+def _store_sample_pages(topic: Topic, folder: Path, urls: Collection[str]) -> None:
     """Keep the samples' pages beside the labels, so that ``retrain`` need not fetch them again."""
     assert topic.training.labels is not None, "a topic that was read has a file of labels"
-    with KeptPages(kept_pages_path(topic.training.labels)) as kept:
+    with LabelledPageStore(labelled_pages_path(topic.training.labels)) as kept:
         for record in chain.from_iterable(map(read_responses, warc_files(folder))):
-            if isinstance(record, StoredRecord) and record.url in urls and record.status == _OK:
+            if isinstance(record, WarcResponse) and record.url in urls and record.status == _OK:
                 fetched = Fetched(record.url, record.status, record.headers, record.body)
                 kept.append(fetched, time.time())
 
 
-def _check(topic: Topic, proposals: Proposals, fetched: int) -> None:
+def _require_samples(topic: Topic, proposals: ProposedSamples, fetched: int) -> None:
     if not proposals.seeds and not proposals.good:
         raise TrainingError(
             f"of {fetched} pages around the seeds none seems to speak of the keywords "
@@ -150,29 +156,29 @@ def _check(topic: Topic, proposals: Proposals, fetched: int) -> None:
         )
 
 
-def _write_directory(topic: Topic, proposals: Proposals) -> None:
+def _write_directory(topic: Topic, proposals: ProposedSamples) -> None:
     good, other = topic.training.good[0], "Top/Other"
     blocks = [
         DIRECTORY_HEAD,
         "# Your seeds that have a keyword; delete those that are not on topic:\n",
-        *(_line(good, page) for page in proposals.seeds),
+        *(_directory_line(good, page) for page in proposals.seeds),
         "# Found near them, with most of the keywords; delete what is not on topic:\n",
-        *(_line(good, page) for page, _ in proposals.good),
+        *(_directory_line(good, page) for page, _ in proposals.good),
         "# Found near them, with least of the keywords; delete what is on topic:\n",
-        *(_line(other, page) for page, _ in proposals.other),
+        *(_directory_line(other, page) for page, _ in proposals.other),
     ]
-    write_whole(topic.training.directory[0], "".join(blocks).encode())
+    write_atomically(topic.training.directory[0], "".join(blocks).encode())
 
 
-def _line(category: str, page: Page) -> str:
+def _directory_line(category: str, page: Page) -> str:
     title = " ".join(page.title.split())[:200]
     return f"{category}\t{page.url}\t{title}\n"
 
 
-def _tell(topic: Topic, start: Path, web: Path | None, lesson: FirstLesson) -> None:
-    judge, proposals = lesson.model.classifier, lesson.proposals
-    relevance = {url: judge.judge(page).relevance for url, page in lesson.pages.items()}
-    called = sum(value >= judge.threshold for value in relevance.values())
+def _print_summary(topic: Topic, start: Path, web: Path | None, lesson: FirstTraining) -> None:
+    classifier, proposals = lesson.model.classifier, lesson.proposals
+    relevance = {url: classifier.classify(page).relevance for url, page in lesson.pages.items()}
+    called = sum(value >= classifier.threshold for value in relevance.values())
     good = len(proposals.seeds) + len(proposals.good)
     words = ", ".join(word for word, _ in lesson.model.report.top_words[:12])
     for seed in lesson.unlisted_seeds:
@@ -185,14 +191,16 @@ def _tell(topic: Topic, start: Path, web: Path | None, lesson: FirstLesson) -> N
         f"on topic ({len(proposals.seeds)} seeds), {len(proposals.other)} as others. Look "
         "through the first: a line that is wrong is best deleted now."
     )
-    for page, _ in proposals.good[:_SHOWN]:
-        echo(f"  {plain(page.title) or '(no title)'}  {page.url}")
+    for page, _ in proposals.good[:_MAX_SHOWN]:
+        echo(f"  {single_line(page.title) or '(no title)'}  {page.url}")
     echo(
         f"\nThe first classifier calls {called} of the {len(lesson.pages)} pages on topic "
-        f"(relevance from {judge.threshold:.2f} on).\nWords that speak most for the topic: {words}"
+        f"(relevance from {classifier.threshold:.2f} on).\nWords that speak most for the topic: {words}"
         "\nPages it is least sure about:"
     )
-    nearest = sorted(relevance, key=lambda url: abs(relevance[url] - judge.threshold))[:_SHOWN]
+    nearest = sorted(relevance, key=lambda url: abs(relevance[url] - classifier.threshold))[
+        :_MAX_SHOWN
+    ]
     for url in nearest:
         echo(f"  {relevance[url]:.2f}  {url}")
     for warning in lesson.model.report.warnings:
@@ -206,3 +214,128 @@ def _tell(topic: Topic, start: Path, web: Path | None, lesson: FirstLesson) -> N
         f"  focused crawl {topic.path}{offline}\n"
         "and once more with the pages of that crawl: focused label, focused retrain."
     )
+
+
+DIRECTORY_HEAD = "# category <TAB> url <TAB> title; lines that begin with # do not count\n"
+"""What the directory begins with; all there is in it until samples were found."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopicOptions:
+    """What somebody has to say of a new topic."""
+
+    name: str
+    keywords: tuple[str, ...]
+    seeds: Path
+    user_agent: str
+    folder: Path
+
+    @property
+    def topic_file(self) -> Path:
+        """Where the topic will be."""
+        return self.folder / f"{self.name}.toml"
+
+    @property
+    def directory(self) -> Path:
+        """Where its samples will be listed."""
+        return self.folder / f"{self.name}.tsv"
+
+    @property
+    def start(self) -> Path:
+        """The folder of the crawl around its seeds."""
+        return DEFAULT_CRAWLS_FOLDER / f"{self.name}-start"
+
+
+def write_topic_files(idea: NewTopicOptions) -> None:
+    """Write topic file and directory, or leave those of the same idea, to go on with.
+
+    What an attempt by other words left unfinished is moved aside. Raises
+    :class:`ConfigurationError` for what cannot be a topic, and leaves nothing then;
+    and where a topic of that name has samples already.
+    """
+    text = _topic_text(idea, _read_seeds(idea)).encode()
+    KeywordClassifier(
+        idea.keywords
+    )  # words that cannot be used are told before anything is written
+    is_begun = _has_unfinished_files(idea)
+    if is_begun and idea.topic_file.read_bytes() == text:
+        echo(f"{idea.topic_file} was begun; going on with it")
+        return
+    if idea.start.exists():
+        echo(f"the crawl of an earlier attempt was moved to {move_crawl_folder(idea.start)}")
+    if is_begun:
+        _rename_aside(idea.topic_file)
+    idea.folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(idea.directory, DIRECTORY_HEAD.encode())
+    write_atomically(idea.topic_file, text)
+    try:
+        load_topic(idea.topic_file)
+    except ConfigurationError as error:
+        idea.topic_file.unlink()
+        idea.directory.unlink()
+        raise ConfigurationError(_name_options(str(error), idea)) from error
+
+
+def _has_unfinished_files(idea: NewTopicOptions) -> bool:
+    """Whether there is an attempt that found no samples; ConfigurationError if it found some."""
+    if not _NAME.fullmatch(idea.name):
+        raise ConfigurationError(f"{idea.name!r}: a name has letters, digits, '.', '_' and '-'")
+    path, directory = idea.topic_file, idea.directory
+    if directory.exists() and directory.read_bytes() != DIRECTORY_HEAD.encode():
+        raise ConfigurationError(
+            f"{directory} exists, with samples in it; choose another name, take it away first, "
+            f"or go on with it: focused crawl {path}"
+        )
+    if path.exists() and not directory.exists():
+        raise ConfigurationError(f"{path} exists; choose another name, or take it away first")
+    return path.exists()
+
+
+def _rename_aside(path: Path) -> None:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    path.rename(aside)
+    echo(f"the topic file of an earlier attempt was moved to {aside}")
+
+
+def _name_options(told: str, idea: NewTopicOptions) -> str:
+    """Mistakes named by the options that they were made in: the topic file is gone again."""
+    return told.replace(f"{idea.topic_file}: seeds.urls", f"--seeds {idea.seeds}").replace(
+        f"{idea.topic_file}: politeness.user_agent", "--user-agent (politeness.user_agent)"
+    )
+
+
+def _read_seeds(idea: NewTopicOptions) -> list[str]:
+    try:
+        lines = idea.seeds.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--seeds {idea.seeds}: cannot be read: {error}") from error
+    return [seed for line in lines if (seed := line.split("#")[0].strip())]
+
+
+def _topic_text(idea: NewTopicOptions, seeds: list[str]) -> str:
+    listed = "".join(f"  {_quoted(seed, '--seeds')},\n" for seed in seeds)
+    keywords = ", ".join(_quoted(word, "--keywords") for word in idea.keywords)
+    return (
+        f'name = "{idea.name}"\n\n'
+        f"[seeds]\nurls = [\n{listed}]\n\n"
+        "[training]\n"
+        f'directory = ["{idea.name}.tsv"]\n'
+        f'good = ["Top/{idea.name}"]\n'
+        f"keywords = [{keywords}]\n\n"
+        "[politeness]\n"
+        f"user_agent = {_quoted(idea.user_agent, '--user-agent')}\n\n"
+        "[budget]\npages = 1000\n"
+    )
+
+
+def _quoted(text: str, option: str) -> str:
+    """A string of TOML: one of JSON, but for the delete character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(f"{option}: {text!r} is not written in UTF-8") from error
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -10,13 +10,22 @@ A driver (the Scrapy scheduler, a simulator) turns one crank::
             case Wait(until):  ...  # nothing may be asked before then
             case Done(reason): break
 
-``settle`` is the journey of one answer: parse, judge, archive, discover. What
+``settle`` is the journey of one answer: parse, classify, archive, discover. What
 always holds: robots.txt comes before a host's first page; every offered
 lease is settled or put back; what a settle changed is committed when it
 returns; a link's score was predicted before its page was seen.
 """
 
-from focused.crawl.crawl import Crawl
-from focused.crawl.steps import Done, Fetch, Purpose, Refused, Settled, Step, Wait
+from focused.crawl.loop import Crawl
+from focused.crawl.steps import Done, Fetch, FetchPurpose, RefusedRequest, SettledFetch, Step, Wait
 
-__all__ = ["Crawl", "Done", "Fetch", "Purpose", "Refused", "Settled", "Step", "Wait"]
+__all__ = [
+    "Crawl",
+    "Done",
+    "Fetch",
+    "FetchPurpose",
+    "RefusedRequest",
+    "SettledFetch",
+    "Step",
+    "Wait",
+]

@@ -17,19 +17,19 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from focused.archive import PAGE_COLUMNS
-from focused.archive_warc import WARC_FILE, WarcPlace, warc_file_name, warc_files
-from focused.frontier.rows import unpack
+from focused.archive.archive import PAGE_COLUMNS
+from focused.archive.warc_files import WARC_FILE, WarcPosition, warc_file_name, warc_files
 from focused.frontier.state_check import check_state
+from focused.storage.rows import unpack
 
 Progress = Callable[[int, int], None]
 ShowProgress = Callable[[str], AbstractContextManager[Progress]]
 """Takes what is read; gives what takes how much of it is done, and how much there is."""
 
 _CHUNK_BYTES = 1 << 16
-_TARGET = re.compile(rb"^WARC-Target-URI: *<?(.*?)>?\r\n", re.MULTILINE | re.IGNORECASE)
-_PARQUET = ("pages.parquet", "links.parquet")
-_JSON = ("settings.json", "stats.json", "report.json")
+_TARGET_URI = re.compile(rb"^WARC-Target-URI: *<?(.*?)>?\r\n", re.MULTILINE | re.IGNORECASE)
+_PARQUET_FILES = ("pages.parquet", "links.parquet")
+_JSON_FILES = ("settings.json", "stats.json", "report.json")
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class FolderReport:
 def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
     """Check the crawl's folder. Raises StateError when it holds no state, or a crawl runs on it."""
     report = FolderReport()
-    archive = _ArchiveRows()
+    archive = _ArchiveIndex()
     with show("the state") as progress:
         state = check_state(folder / "state", archive.take, progress)
     report.rows, report.tables = sum(state.rows.values()), len(state.rows)
@@ -59,13 +59,13 @@ def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
     return report
 
 
-class _ArchiveRows:
+class _ArchiveIndex:
     """What the archive's rows say of each other and of the WARC."""
 
     def __init__(self) -> None:
-        self.places: dict[WarcPlace, str] = {}
+        self.places: dict[WarcPosition, str] = {}
         """URL by where its record is."""
-        self.warc_end = WarcPlace(WARC_FILE, 0)
+        self.warc_end = WarcPosition(WARC_FILE, 0)
         """Up to where the last file was written."""
         self._pages: set[int] = set()
         self._with_links: set[int] = set()
@@ -83,12 +83,12 @@ class _ArchiveRows:
                 return
             self._unreadable += row["seq"] != int.from_bytes(key, "big")
             if row["warc_offset"] is not None:
-                self.places[WarcPlace(row["warc_file"], row["warc_offset"])] = row["url"]
+                self.places[WarcPosition(row["warc_file"], row["warc_offset"])] = row["url"]
         elif table == "page_links":
             self._with_links.add(int.from_bytes(key, "big"))
         elif table == "meta" and key == b"warc":
             number, length = msgspec.json.decode(value)
-            self.warc_end = WarcPlace(warc_file_name(int(number)), int(length))
+            self.warc_end = WarcPosition(warc_file_name(int(number)), int(length))
         elif table == "meta" and key == b"counters":
             counters: Mapping[str, Any] = msgspec.json.decode(value)
             self._settled = int(counters.get("settled", 0))
@@ -110,7 +110,7 @@ class _ArchiveRows:
         return [reason for reason, count in told.items() if count]
 
 
-def _warc_files(folder: Path, archive: _ArchiveRows) -> list[Path]:
+def _warc_files(folder: Path, archive: _ArchiveIndex) -> list[Path]:
     """The files that rows speak of, and those that are there, up to the one written last."""
     named = {place.file for place in archive.places}
     if archive.warc_end.offset:
@@ -122,7 +122,7 @@ def _warc_files(folder: Path, archive: _ArchiveRows) -> list[Path]:
 
 
 def _check_warc(
-    path: Path, archive: _ArchiveRows, report: FolderReport, show: ShowProgress
+    path: Path, archive: _ArchiveIndex, report: FolderReport, show: ShowProgress
 ) -> None:
     """Each record can be unpacked, and where a row says so there is one of its URL.
 
@@ -145,7 +145,7 @@ def _check_warc(
                     at = min((each for each in wanted if each > at), default=length)
                     continue
                 report.records += 1
-                if at in wanted and _target(head) == wanted[at]:
+                if at in wanted and _target_uri(head) == wanted[at]:
                     del wanted[at]
                 at = end
     except OSError as error:
@@ -175,8 +175,8 @@ def _read_member(file: BinaryIO, at: int) -> tuple[bytes, int | None]:
     return head, file.tell() - len(gzip.unused_data)
 
 
-def _target(head: bytes) -> str | None:
-    found = _TARGET.search(head)
+def _target_uri(head: bytes) -> str | None:
+    found = _TARGET_URI.search(head)
     return None if found is None else found[1].decode("utf-8", "replace")
 
 
@@ -184,7 +184,7 @@ def _check_files(folder: Path, report: FolderReport, show: ShowProgress) -> None
     import pyarrow as pa  # slow to import
     import pyarrow.parquet as pq
 
-    for path in (folder / name for name in _PARQUET):
+    for path in (folder / name for name in _PARQUET_FILES):
         if not path.exists():
             continue
         report.files += 1
@@ -199,7 +199,7 @@ def _check_files(folder: Path, report: FolderReport, show: ShowProgress) -> None
                     progress(number + 1, groups)
         except (OSError, ValueError, pa.ArrowException) as error:
             report.damaged.append(f"{path}: cannot be read: {error}")
-    for path in (folder / name for name in _JSON):
+    for path in (folder / name for name in _JSON_FILES):
         if path.exists():
             report.files += 1
             try:

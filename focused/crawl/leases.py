@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from focused.crawl.steps import Fetch, Purpose
-from focused.frontier.frontier import Offer
-
-if TYPE_CHECKING:
-    from focused.crawl.visits import Visit
+from focused.crawl.hosts.host_policy import HostPolicy
+from focused.crawl.steps import Fetch, FetchPurpose
+from focused.frontier.host import Host
+from focused.frontier.interface import Hosts, Offer
+from focused.web.page import Outcome, Redirected
+from focused.web.urls import host_of
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """One fetch: of the offered link's page, or of its site's robots.txt.
 
-    ``visit`` is there for a robots.txt that was redirected ``hops`` times.
+    ``direct_request`` is there for a robots.txt that was redirected ``hops`` times.
     """
 
     offer: Offer
-    purpose: Purpose
+    purpose: FetchPurpose
     url: str
     hops: int = 0
-    visit: Visit | None = None
+    direct_request: DirectRequest | None = None
 
 
 class Leases:
@@ -53,13 +54,13 @@ class Leases:
         """Hand out a fetch."""
         self._last += 1
         self._open[self._last] = lease
-        self.pages += lease.purpose is Purpose.PAGE
+        self.pages += lease.purpose is FetchPurpose.PAGE
         return Fetch(self._last, lease.url, lease.purpose, lease.offer.link)
 
     def close(self, number: int) -> Lease:
         """Take a fetch back; raises KeyError when it is not under way."""
         lease = self._open.pop(number)
-        self.pages -= lease.purpose is Purpose.PAGE
+        self.pages -= lease.purpose is FetchPurpose.PAGE
         return lease
 
     def of(self, number: int) -> Lease | None:
@@ -69,3 +70,100 @@ class Leases:
     def numbers(self) -> list[int]:
         """The numbers of all fetches under way."""
         return list(self._open)
+
+
+POLL_INTERVAL_S = 0.05
+
+
+@dataclass(eq=False, slots=True)
+class DirectRequest:
+    """One such request, until it is over."""
+
+    url: str
+    host: Host
+    sent: bool = False
+    over: bool = False
+
+
+class DirectRequests:
+    """The requests that wait for their host, or are under way."""
+
+    def __init__(self, hosts: Hosts, host_policy: HostPolicy, leases: Leases) -> None:
+        self._hosts = hosts
+        self._host_policy = host_policy
+        self._leases = leases
+        self._queues: dict[Host, deque[DirectRequest]] = {}
+
+    def add(self, url: str, now: float) -> DirectRequest:
+        """A request for the normalised ``url`` is to be sent."""
+        direct_request = DirectRequest(url, self._hosts.get(host_of(url)))
+        self._queues.setdefault(direct_request.host, deque()).append(direct_request)
+        self._hosts.reserve(direct_request.host, now)
+        return direct_request
+
+    def wait_s(self, direct_request: DirectRequest, now: float) -> float:
+        """Seconds until it is to be looked at again; 0 when it may be sent now."""
+        host, server = direct_request.host, direct_request.host.server
+        if self._queues[host][0] is not direct_request:
+            return POLL_INTERVAL_S
+        due_at = max(host.pace.due_at, 0.0 if server is None else server.due_at)
+        if due_at > now:
+            return due_at - now
+        return POLL_INTERVAL_S if self.is_busy(host) else 0.0
+
+    def is_busy(self, host: Host, but: Lease | None = None) -> bool:
+        """Whether a request to the host or its address is under way, ``but`` not counted."""
+        asked = [self._hosts.get(host_of(lease.url)) for lease in self._leases if lease is not but]
+        own = None if but is None else but.direct_request
+        first_members = [direct_requests[0] for direct_requests in self._queues.values()]
+        asked += [
+            direct_request.host
+            for direct_request in first_members
+            if direct_request.sent and direct_request is not own
+        ]
+        return any(
+            each is host or (each.server is not None and each.server is host.server)
+            for each in asked
+        )
+
+    def may_connect(self, lease: Lease | None, url: str, address: str, now: float) -> bool:
+        """The host of a request that is about to leave stands at ``address``: may it leave?
+
+        False while the address is not to be asked. ``lease`` is the request's own; one of a
+        direct_request must be on hold.
+        """
+        host = self._hosts.get(host_of(url))
+        if host.address != address:
+            self._host_policy.assign_address(host, address)
+        server = host.server
+        return server is None or (server.due_at <= now and not self.is_busy(host, lease))
+
+    def hold_back(self, direct_request: DirectRequest) -> None:
+        """It was about to be sent, and waits after all."""
+        direct_request.sent = False
+
+    def mark_sent(self, direct_request: DirectRequest, now: float) -> None:
+        """It is sent now: its host's delay begins anew."""
+        direct_request.sent = True
+        self._host_policy.touch(direct_request.host, now)
+        self._hosts.refresh(direct_request.host, now)
+
+    def finish(self, direct_request: DirectRequest, outcome: Outcome | None, now: float) -> None:
+        """It is over: if it was sent the host's delay counts from now.
+
+        ``outcome`` is None where what came says nothing of the host, or is told elsewhere.
+        """
+        host, queue = direct_request.host, self._queues[direct_request.host]
+        queue.remove(direct_request)
+        direct_request.over = True
+        if outcome is not None:
+            self._host_policy.answered(direct_request.url, outcome)
+        if direct_request.sent and (outcome is None or isinstance(outcome, Redirected)):
+            self._host_policy.touch(host, now, outcome)
+        elif direct_request.sent and outcome is not None:
+            host.pace = self._host_policy.next_pace(host, outcome, now)
+        self._hosts.release_reservation(host, now)
+        if queue:
+            self._hosts.reserve(host, now)
+        else:
+            del self._queues[host]

@@ -1,6 +1,6 @@
 """What a directory says: sample pages under categories.
 
-Readers turn files into :class:`~focused.directory.entry.DirectoryEntry`;
+Readers turn files into :class:`~focused.directory.directory_entry.DirectoryEntry`;
 ``reading`` chooses among them; ``sides`` tells which samples are the topic.
 Nothing here fetches a page or learns from one.
 """

@@ -8,25 +8,29 @@ dumpavail`` and the lists of apt have not, those of ``apt-cache show`` have).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from focused.directory.control_fields import paragraphs, stanzas
-from focused.directory.entry import DirectoryEntry
-from focused.directory.opening import CUT_OFF, DAMAGED, byte_lines, opened
-from focused.directory.passed_over import PassedOver
-from focused.web.url import normalise
+from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
+from focused.directory.sample_files import (
+    DECOMPRESSION_ERRORS,
+    TRUNCATED,
+    open_sample_file,
+    read_byte_lines,
+)
+from focused.web.urls import normalise
 
-_NO_CATEGORY = "special"  # a facet about the tagging, not about the package
+_IGNORED_FACET = "special"  # a facet about the tagging, not about the package
 
 
-def read_package_index(path: Path, passed_over: PassedOver) -> Iterator[DirectoryEntry]:
+def read_package_index(path: Path, passed_over: SkippedRecords) -> Iterator[DirectoryEntry]:
     """A sample for each section and tag of each package, in order.
 
     Packages without a homepage are counted in ``passed_over``. Raises
     :class:`ConfigurationError` when the file cannot be opened.
     """
-    for fields in stanzas(_text_lines(path, passed_over)):
+    for fields in parse_stanzas(_read_text_lines(path, passed_over)):
         if "Package" not in fields:
             passed_over.add(path, "stanzas that are no package")
             continue
@@ -34,21 +38,21 @@ def read_package_index(path: Path, passed_over: PassedOver) -> Iterator[Director
         if url is None:
             passed_over.add(path, "packages without a homepage on the Web")
             continue
-        title, description = _texts(fields)
+        title, description = _title_and_description(fields)
         for category in _categories(fields):
             yield DirectoryEntry(category, url, title, description)
 
 
-def _text_lines(path: Path, passed_over: PassedOver) -> Iterator[str]:
-    with opened(path) as file:
+def _read_text_lines(path: Path, passed_over: SkippedRecords) -> Iterator[str]:
+    with open_sample_file(path) as file:
         try:
-            for line in byte_lines(file):
+            for line in read_byte_lines(file):
                 yield line.decode("utf-8", "replace")
-        except (OSError, *DAMAGED):
-            passed_over.add(path, CUT_OFF)
+        except (OSError, *DECOMPRESSION_ERRORS):
+            passed_over.add(path, TRUNCATED)
 
 
-def _texts(fields: Mapping[str, str]) -> tuple[str, str]:
+def _title_and_description(fields: Mapping[str, str]) -> tuple[str, str]:
     text = fields.get("Description-en", fields.get("Description", ""))
     summary, _, rest = text.partition("\n")
     name = fields["Package"]
@@ -62,5 +66,53 @@ def _categories(fields: Mapping[str, str]) -> Iterator[str]:
     tags = (tag.strip() for tag in fields.get("Tag", "").split(","))
     for tag in dict.fromkeys(tags):
         facet, _, value = tag.partition("::")
-        if value and facet != _NO_CATEGORY:
+        if value and facet != _IGNORED_FACET:
             yield f"Top/Tag/{facet}/{value.replace(':', '/')}"
+
+
+MAX_STANZA_CHARS = 16_000_000
+"""The longest of Debian have some ten thousand."""
+
+
+def parse_stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    """The stanzas' fields by name, one stanza at a time; blank lines part them.
+
+    Lines of continuation keep their line breaks and their first space. Of a stanza of
+    more than :data:`MAX_STANZA_CHARS` the rest is passed over.
+    """
+    fields: dict[str, list[str]] = {}
+    name, room = "", MAX_STANZA_CHARS
+    for line in lines:
+        room -= len(line)
+        if not line.strip("\r\n"):
+            if fields:
+                yield _join_lines(fields)
+            fields, name, room = {}, "", MAX_STANZA_CHARS
+        elif room < 0:
+            continue
+        elif line.startswith((" ", "\t")):
+            if name:
+                fields[name].append(line.rstrip("\r\n"))
+        else:
+            name, _, value = line.partition(":")
+            fields[name] = [value.strip()]
+    if fields:
+        yield _join_lines(fields)
+
+
+def _join_lines(fields: dict[str, list[str]]) -> dict[str, str]:
+    return {name: "\n".join(lines) for name, lines in fields.items()}
+
+
+def paragraphs(lines: Iterable[str]) -> tuple[str, ...]:
+    """Paragraphs of a long description (Policy 5.6.13); lines that are set off stand alone."""
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip() == ".":
+            found.append([])
+        elif line.startswith("  ") or re.match(r"\s[*-]\s", line):
+            found.append([line.strip()])
+        else:
+            found[-1].append(line.strip())
+    joined = (" ".join(" ".join(words).split()) for words in found)
+    return tuple(paragraph for paragraph in joined if paragraph)

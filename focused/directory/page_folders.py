@@ -12,13 +12,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from focused.directory.entry import DirectoryEntry, own_address
-from focused.directory.opening import unreadable
-from focused.directory.passed_over import PassedOver
+from focused.directory.directory_entry import DirectoryEntry, SkippedRecords, content_url
+from focused.directory.sample_files import unreadable_file_error
 from focused.errors import ConfigurationError
-from focused.web.url import normalise
+from focused.web.html.parse import parse_page
+from focused.web.page import Fetched, Page
+from focused.web.urls import normalise
 
 PAGE_SUFFIXES = frozenset({".html", ".htm", ".xhtml", ".txt"})
 MAX_PAGE_BYTES = 10_000_000
@@ -29,7 +31,7 @@ _SAVED_FROM = re.compile(
 )
 
 
-def read_page_folder(folder: Path, passed_over: PassedOver) -> Iterator[DirectoryEntry]:
+def read_page_folder(folder: Path, passed_over: SkippedRecords) -> Iterator[DirectoryEntry]:
     """The folder's pages, by category and name. Other files are counted as passed over.
 
     Hidden files, links to folders and out of the folder, and the folders in which browsers
@@ -37,10 +39,10 @@ def read_page_folder(folder: Path, passed_over: PassedOver) -> Iterator[Director
     a page that lies in no category, and for one that cannot be read.
     """
     inside = folder.resolve()
-    for place, folders, names in os.walk(folder, onerror=_refuse):
+    for place, folders, names in os.walk(folder, onerror=_raise_unreadable):
         here = Path(place)
         category = here.relative_to(folder).as_posix()
-        folders[:] = sorted(name for name in folders if not _is_left_out(here, name))
+        folders[:] = sorted(name for name in folders if not _is_ignored_folder(here, name))
         for name in sorted(name for name in names if not name.startswith(".")):
             if Path(name).suffix.lower() not in PAGE_SUFFIXES:
                 passed_over.add(folder, "files that are no pages (.html, .htm, .xhtml, .txt)")
@@ -49,38 +51,72 @@ def read_page_folder(folder: Path, passed_over: PassedOver) -> Iterator[Director
                     f"{here / name}: lies in no category; put it into a sub-folder of {folder}, "
                     "whose name is its category"
                 )
-            elif not _lies_in(inside, here / name):
+            elif not _is_file_inside(inside, here / name):
                 passed_over.add(folder, "links that lead out of the folder, or to no file")
-            elif (entry := _entry(category, here / name)) is not None:
+            elif (entry := _entry_from_file(category, here / name)) is not None:
                 yield entry
             else:
                 passed_over.add(folder, f"pages of more than {MAX_PAGE_BYTES // 10**6} MB")
 
 
-def _refuse(error: OSError) -> None:
-    raise unreadable(Path(error.filename or ""), error)
+def _raise_unreadable(error: OSError) -> None:
+    raise unreadable_file_error(Path(error.filename or ""), error)
 
 
-def _is_left_out(here: Path, name: str) -> bool:
+def _is_ignored_folder(here: Path, name: str) -> bool:
     if name.startswith(".") or (here / name).is_symlink():
         return True
     page = re.sub(r"[_.-][^_.-]+\Z", "", name)  # "brie_files", "brie-Dateien", "brie.files"
     return page != name and any((here / f"{page}{suffix}").is_file() for suffix in PAGE_SUFFIXES)
 
 
-def _lies_in(inside: Path, file: Path) -> bool:
+def _is_file_inside(inside: Path, file: Path) -> bool:
     """Whether it is a file of the folder, that a pipe or a link to elsewhere is not."""
     return file.is_file() and (not file.is_symlink() or file.resolve().is_relative_to(inside))
 
 
-def _entry(category: str, file: Path) -> DirectoryEntry | None:
+def _entry_from_file(category: str, file: Path) -> DirectoryEntry | None:
     try:
         with file.open("rb") as opened:
             content = opened.read(MAX_PAGE_BYTES + 1)
     except OSError as error:
-        raise unreadable(file, error) from error
+        raise unreadable_file_error(file, error) from error
     if len(content) > MAX_PAGE_BYTES:
         return None
     saved = _SAVED_FROM.search(content[:_HEAD_BYTES])
     source = (saved[1] or saved[2]).decode("utf-8", "replace") if saved else ""
-    return DirectoryEntry(category, normalise(source) or own_address(content), file=file)
+    return DirectoryEntry(category, normalise(source) or content_url(content), file=file)
+
+
+def load_sample_page(entry: DirectoryEntry) -> Page | None:
+    """The sample's page from its text or file, with its ``url``.
+
+    None when it has neither, or nothing that can be read.
+    """
+    if entry.text:
+        page = _parse(entry.url, "text/plain; charset=utf-8", entry.text.encode())
+    elif entry.file is not None:
+        kind = "text/plain" if entry.file.suffix.lower() == ".txt" else "text/html"
+        page = _parse(entry.url, kind, _read_file(entry.file))
+    else:
+        return None
+    if page is None:
+        return None
+    return replace(
+        page,
+        title=page.title or entry.title,
+        description=page.description or entry.description,
+    )
+
+
+def _read_file(saved: Path) -> bytes:
+    try:
+        with saved.open("rb") as file:
+            return file.read(MAX_PAGE_BYTES)
+    except OSError:
+        return b""
+
+
+def _parse(url: str, content_type: str, content: bytes) -> Page | None:
+    page = parse_page(Fetched(url, 200, {"content-type": content_type}, content))
+    return page if isinstance(page, Page) else None

@@ -1,27 +1,31 @@
 """The frontier of one machine: most of it on disk, its hosts in memory.
 
-See :mod:`focused.frontier.frontier` for what it promises, and
+See :mod:`focused.frontier.interface` for what it promises, and
 :mod:`focused.frontier.link_table` for what lies on disk.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from focused.frontier.exploration import NONE, Exploration
-from focused.frontier.frontier import Known, NotYet, Offer, ScoreAgain
-from focused.frontier.host import Host
-from focused.frontier.hosts import HostTable
-from focused.frontier.lease_rows import LeaseRows
+from focused.frontier.host import Host, HostPace
+from focused.frontier.host_scheduler import HostLimits
+from focused.frontier.host_table import HostTable
+from focused.frontier.interface import Known, NotYet, Offer, ScoreAgain
 from focused.frontier.link_table import LinkTable
-from focused.frontier.places import NUMBER_BYTES, number_of, priority_of
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.tables import Tables
-from focused.frontier.turns import HostLimits
-from focused.web.url import host_of
+from focused.frontier.priorities import NO_EXPLORATION, Exploration
+from focused.frontier.queued_link import (
+    NUMBER_BYTES,
+    QueuedLink,
+    link_key,
+    number_in_key,
+    priority_in_key,
+)
+from focused.storage.tables import Tables
+from focused.web.urls import host_of
 
 
 class DiskFrontier:
@@ -36,7 +40,7 @@ class DiskFrontier:
         tables: Tables,
         *,
         worth_waiting_for: float = 0.1,
-        exploration: Exploration = NONE,
+        exploration: Exploration = NO_EXPLORATION,
         limits: HostLimits | None = None,
         address_delay_s: float = 0.0,
         address_delay_of: Callable[[str], float] | None = None,
@@ -84,7 +88,7 @@ class DiskFrontier:
                 seen = table.seen(host, link.key)
                 if (was := seen.at) is None:
                     at = table.add(host, link)
-                # A link under way keeps its row: settling it must find the place that it was
+                # A link under way keeps its row: settling it must find the queue_key that it was
                 # offered with.
                 elif seen.link is None or was[-NUMBER_BYTES:] in leased:
                     continue
@@ -106,7 +110,7 @@ class DiskFrontier:
             self.hosts.rank(host, now)
         return table.found - before
 
-    def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:
+    def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
         """What is known of links, by host and key."""
         hosts = self.hosts.known
         asked = ((host, key) for name, key in links if (host := hosts(name)) is not None)
@@ -124,7 +128,7 @@ class DiskFrontier:
         host = self.hosts.best_due(now)
         if host is not None and patience_s > 0:
             enough = self.hosts.worth(host) + self._worth_waiting_for
-            better_at = self.hosts.turns.better_soon(enough, now, patience_s)
+            better_at = self.hosts.turns.better_host_at(enough, now, patience_s)
             if better_at is not None:
                 return NotYet(better_at)
         if host is None:
@@ -142,33 +146,33 @@ class DiskFrontier:
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link is done with; its host goes on at ``pace``."""
-        self._links.take_out(offer.host, offer.place, offer.link.key)
+        self._links.take_out(offer.host, offer.queue_key, offer.link.key)
         self._release(offer, pace, now, still_queued=False)
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The fetch failed for now: the link stays queued, one try older."""
-        # A link that was scored again at its turn has another priority than its place.
-        priority = priority_of(offer.place)
+        # A link that was scored again at its turn has another priority than its queue_key.
+        priority = priority_in_key(offer.queue_key)
         older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
-        self._links.rewrite(offer.host, offer.place, older)
+        self._links.rewrite(offer.host, offer.queue_key, older)
         self._release(offer, pace, now, still_queued=True)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         """The link was not asked for; it stays as it is."""
         self._release(offer, pace, now, still_queued=True)
 
-    def keep_tries(self, offer: Offer, tries: int) -> None:
+    def save_tries(self, offer: Offer, tries: int) -> None:
         """The offered link has had so many tries, should the process die before it is settled."""
-        priority = priority_of(offer.place)
+        priority = priority_in_key(offer.queue_key)
         tried = replace(offer.link, tries=tries, priority=priority)
-        self._links.rewrite(offer.host, offer.place, tried)
+        self._links.rewrite(offer.host, offer.queue_key, tried)
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         """The offered link goes back as ``link``."""
-        at = self._links.rewrite(offer.host, offer.place, link)
-        self._leased.discard(offer.place[-NUMBER_BYTES:])
+        at = self._links.rewrite(offer.host, offer.queue_key, link)
+        self._leased.discard(offer.queue_key[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
-        self.hosts.give_back(offer.host, now, still_queued=False)
+        self.hosts.end_lease(offer.host, now, still_queued=False)
         self.hosts.link_came(offer.host, at, now)
 
     def drop(self, link: QueuedLink, now: float) -> bool:
@@ -227,12 +231,12 @@ class DiskFrontier:
             self.hosts.rank(host, now)
         return moved
 
-    def score_best_again(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
+    def rescore_best(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
         """Move links of the host to where ``again`` puts them: those of ``ranks``, 0 the best."""
         places, links = self._links.ranked(host, ranks)
         if not links:
             return
-        moved = again(links, [number_of(at) for at in places])
+        moved = again(links, [number_in_key(at) for at in places])
         for at, link, then in zip(places, links, moved, strict=True):
             if then.priority != link.priority:
                 self._links.move(host, at, then)
@@ -246,14 +250,14 @@ class DiskFrontier:
         self._links.save()
 
     def _release(self, offer: Offer, pace: HostPace, now: float, *, still_queued: bool) -> None:
-        self._leased.discard(offer.place[-NUMBER_BYTES:])
+        self._leased.discard(offer.queue_key[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
         offer.host.pace = pace
         self.hosts.changed(offer.host)
-        self.hosts.give_back(offer.host, now, still_queued=still_queued)
+        self.hosts.end_lease(offer.host, now, still_queued=still_queued)
 
     def _waiting_row(self, host_name: str, key: bytes) -> tuple[Host, QueuedLink, bytes] | None:
-        """The link with that key, its host and its place; None unless it waits."""
+        """The link with that key, its host and its queue_key; None unless it waits."""
         host = self.hosts.known(host_name)
         if host is None:
             return None
@@ -266,12 +270,50 @@ class DiskFrontier:
 def _found_again(old: QueuedLink, link: QueuedLink, joined: bool) -> QueuedLink | None:
     """What a link that waits becomes by ``link``; None when it stays as it is."""
     # A seed told nothing that could be joined: a page that links to it takes nothing from it.
-    told_more = joined and old.evidence and old.evidence != link.evidence
+    told_more = joined and old.features and old.features != link.features
     if link.priority <= old.priority and not told_more:
         return None
     return QueuedLink(
         link.key, link.url, link.host, link.priority, link.score,
         link.depth if link.depth < old.depth else old.depth,
-        link.parent, link.anchor, link.evidence, old.found_at,
-        old.tries, link.hops, old.payload, link.trail,
+        link.parent, link.anchor, link.features, old.found_at,
+        old.tries, link.hops, old.payload, link.tag_path_key,
     )  # fmt: skip
+
+
+_ROW = struct.Struct(">d")
+
+
+class LeaseRows:
+    """Under each host's number: since when it is asked, and the number of the link."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._changed: dict[Host, None] = {}
+        self._written = {prefix for prefix, _ in tables.scan("leased")}
+
+    def changed(self, host: Host) -> None:
+        """A fetch of the host began or ended: its row is due."""
+        self._changed[host] = None
+
+    def save(self) -> None:
+        """Write the rows that are due."""
+        for host in self._changed:
+            if host.leased is not None:
+                row = _ROW.pack(host.leased_at) + host.leased[-NUMBER_BYTES:]
+                self._tables.put("leased", host.prefix, row)
+                self._written.add(host.prefix)
+            elif host.prefix in self._written:
+                self._tables.delete("leased", host.prefix)
+                self._written.discard(host.prefix)
+        self._changed.clear()
+
+    def take_over(self, hosts: Iterable[Host]) -> Sequence[tuple[Host, float]]:
+        """The hosts that an earlier process was asking, and since when; their rows are due now."""
+        since = {prefix: _ROW.unpack_from(row)[0] for prefix, row in self._tables.scan("leased")}
+        if not since:
+            return ()
+        taken = [(host, since[host.prefix]) for host in hosts if host.prefix in since]
+        for host, _ in taken:
+            self.changed(host)
+        return taken

@@ -7,23 +7,25 @@ shown, never all of them.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from focused.frontier.frontier import Frontier
 from focused.frontier.host import Host
-from focused.frontier.queued import QueuedLink
+from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.web.urls import host_of, normalise
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class FrontierTotals:
     """What waits in all.
 
     Of ``hosts`` ever met ``with_links`` have links queued. Of these ``full`` have
     spent their budget of pages, ``due`` may be asked now, ``backing_off`` are in
     trouble and rest. ``next_due_in_s`` counts seconds until the first of those
-    that rest is due; None when none does. ``under_way`` fetches had begun.
+    that rest is due; None when none does. ``in_flight`` fetches had begun.
     """
 
     links: int
@@ -33,11 +35,11 @@ class Totals:
     due: int
     backing_off: int
     next_due_in_s: float | None
-    under_way: int
+    in_flight: int
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
+class HostInFlight:
     """A host that was being asked, ``for_s`` seconds by now."""
 
     name: str
@@ -45,13 +47,13 @@ class UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
-class HostSeen:
+class HostSummary:
     """One host as it waits.
 
     ``best`` is the priority of its best link, ``score`` that link's, None
     without links; ``worth`` is ``best`` and what is hoped of the host, and
     orders hosts. ``failures`` are its troubles in a row, for which it was set
-    aside ``times_aside``. ``due_in_s`` is 0 when it may be asked now; ``full``:
+    aside ``suspensions``. ``due_in_s`` is 0 when it may be asked now; ``full``:
     its budget of pages is spent. ``address`` is empty when it is not known.
     """
 
@@ -63,7 +65,7 @@ class HostSeen:
     asked: int
     fetched: int
     failures: int
-    times_aside: int
+    suspensions: int
     due_in_s: float
     full: bool
     crawl_delay_s: float
@@ -71,7 +73,7 @@ class HostSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSeen:
+class LinkSummary:
     """One queued link."""
 
     score: float
@@ -83,7 +85,7 @@ class LinkSeen:
     parent: str | None
 
 
-def totals(frontier: Frontier, now: float) -> Totals:
+def count_totals(frontier: Frontier, now: float) -> FrontierTotals:
     """Count what waits, in one pass over the hosts; ``now`` in seconds of the crawl's clock."""
     due = resting = with_links = full = 0
     next_due_at = float("inf")
@@ -96,7 +98,7 @@ def totals(frontier: Frontier, now: float) -> Totals:
         else:
             resting += _in_trouble(host)
             next_due_at = min(next_due_at, host.pace.due_at)
-    return Totals(
+    return FrontierTotals(
         links=len(frontier),
         hosts=len(frontier.hosts),
         with_links=with_links,
@@ -104,17 +106,17 @@ def totals(frontier: Frontier, now: float) -> Totals:
         due=due,
         backing_off=resting,
         next_due_in_s=next_due_at - now if due + full < with_links else None,
-        under_way=len(frontier.interrupted),
+        in_flight=len(frontier.interrupted),
     )
 
 
-def worthiest_hosts(frontier: Frontier, at_most: int, now: float) -> list[HostSeen]:
+def top_hosts(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
     """The hosts with links that are worth most, best first."""
     best = heapq.nlargest(at_most, _with_links(frontier), key=frontier.hosts.worth)
-    return [host_seen(frontier, host, now) for host in best]
+    return [summarise_host(frontier, host, now) for host in best]
 
 
-def backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSeen]:
+def backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
     """The hosts with links that rest because they are in trouble, next due first."""
     resting = (
         host
@@ -122,13 +124,13 @@ def backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSeen]:
         if host.in_turn and _in_trouble(host) and host.pace.due_at > now
     )
     soonest = heapq.nsmallest(at_most, resting, key=_due_at)
-    return [host_seen(frontier, host, now) for host in soonest]
+    return [summarise_host(frontier, host, now) for host in soonest]
 
 
-def host_seen(frontier: Frontier, host: Host, now: float) -> HostSeen:
+def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
     """One host as it waits."""
     best = next(frontier.waiting(host), None)
-    return HostSeen(
+    return HostSummary(
         name=host.name,
         queued=frontier.count(host),
         best=host.best,
@@ -137,7 +139,7 @@ def host_seen(frontier: Frontier, host: Host, now: float) -> HostSeen:
         asked=host.asked,
         fetched=host.fetched,
         failures=host.pace.failures,
-        times_aside=host.pace.times_aside,
+        suspensions=host.pace.suspensions,
         due_in_s=max(0.0, host.pace.due_at - now),
         full=host.best is not None and not host.in_turn,
         crawl_delay_s=host.pace.crawl_delay_s,
@@ -145,24 +147,24 @@ def host_seen(frontier: Frontier, host: Host, now: float) -> HostSeen:
     )
 
 
-def under_way(frontier: Frontier, at_most: int, now: float) -> list[UnderWay]:
+def in_flight(frontier: Frontier, at_most: int, now: float) -> list[HostInFlight]:
     """The hosts that were being asked when the frontier was written last, longest first."""
     longest = heapq.nsmallest(at_most, frontier.interrupted, key=_since)
-    return [UnderWay(host.name, max(0.0, now - since)) for host, since in longest]
+    return [HostInFlight(host.name, max(0.0, now - since)) for host, since in longest]
 
 
-def best_links(frontier: Frontier, host: Host, at_most: int) -> list[LinkSeen]:
+def top_links(frontier: Frontier, host: Host, at_most: int) -> list[LinkSummary]:
     """The host's best links, best first."""
-    return [_link_seen(link) for link in islice(frontier.waiting(host), at_most)]
+    return [_summarise_link(link) for link in islice(frontier.waiting(host), at_most)]
 
 
-def best_links_of_all(frontier: Frontier, at_most: int) -> list[LinkSeen]:
+def top_links_overall(frontier: Frontier, at_most: int) -> list[LinkSummary]:
     """The best links of all hosts by priority, best first, whether their hosts are due or not."""
     # The n best links are on the n hosts whose best links are best.
     hosts = heapq.nlargest(at_most, _with_links(frontier), key=_best)
     streams = [frontier.waiting(host) for host in hosts]
     merged = heapq.merge(*streams, key=_first_by_priority)
-    return [_link_seen(link) for link in islice(merged, at_most)]
+    return [_summarise_link(link) for link in islice(merged, at_most)]
 
 
 def _with_links(frontier: Frontier) -> Iterator[Host]:
@@ -170,7 +172,7 @@ def _with_links(frontier: Frontier) -> Iterator[Host]:
 
 
 def _in_trouble(host: Host) -> bool:
-    return host.pace.failures > 0 or host.pace.times_aside > 0
+    return host.pace.failures > 0 or host.pace.suspensions > 0
 
 
 def _since(interrupted: tuple[Host, float]) -> float:
@@ -189,7 +191,36 @@ def _first_by_priority(link: QueuedLink) -> float:
     return -link.priority
 
 
-def _link_seen(link: QueuedLink) -> LinkSeen:
-    return LinkSeen(
+def _summarise_link(link: QueuedLink) -> LinkSummary:
+    return LinkSummary(
         link.score, link.priority, link.depth, link.tries, link.anchor, link.url, link.parent
     )
+
+
+_LINKS_A_BATCH = 1_000
+
+
+def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, QueuedLink | None]]:
+    """Yield each URL with its queued link; None when it does not wait."""
+    for text in urls:
+        url = normalise(text)
+        if url is None:
+            yield text, None
+            continue
+        key = link_key(url)
+        yield text, frontier.lookup_links([(host_of(url), key)]).waiting.get(key)
+
+
+def links_matching(
+    frontier: Frontier, hosts: Iterable[Host], pattern: re.Pattern[str] | None = None
+) -> Iterator[QueuedLink]:
+    """Yield the hosts' queued links whose URL the pattern is found in, host by host, best first."""
+    for host in hosts:
+        if host.best is None:
+            continue
+        waiting = frontier.waiting(host)
+        keys = [link.key for link in waiting if pattern is None or pattern.search(link.url)]
+        remaining = iter(keys)
+        while batch := list(islice(remaining, _LINKS_A_BATCH)):
+            links = frontier.lookup_links([(host.name, key) for key in batch]).waiting
+            yield from (links[key] for key in batch if key in links)

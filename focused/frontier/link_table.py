@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+import msgspec
+
 from focused.errors import StateError
 from focused.frontier.host import Host
-from focused.frontier.link_rows import Sources, from_row, to_row
-from focused.frontier.places import NUMBER_BYTES, number_bytes, place_of
-from focused.frontier.queued import QueuedLink
-from focused.frontier.recent_links import UNSEEN, RecentLinks, Seen
-from focused.frontier.tables import Tables
+from focused.frontier.link_encoding import LinkSources, decode_link, encode_link
+from focused.frontier.queued_link import NUMBER_BYTES, QueuedLink, encode_number, queue_key_of
+from focused.storage.tables import Tables
 
 SEEN_BYTES = 10
 """Of a link's key, within its host: of 10^9 links of one host two are alike once in a million."""
@@ -34,8 +34,8 @@ class LinkTable:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._sources = Sources(tables)
-        self._recent = RecentLinks()
+        self._sources = LinkSources(tables)
+        self._recent = RecentLinkCache()
         self.found = int(tables.get_meta("found") or 0)
         """How many links ever came in."""
         self._found_saved = self.found
@@ -44,17 +44,17 @@ class LinkTable:
         self._left: Rows = []
         self._taken: Rows = []
         self._seen: Rows = []
-        self._touched: set[bytes] = set()
+        self._closed_sites: set[bytes] = set()
 
     def __len__(self) -> int:
         return self._tables.count("queue")
 
-    def seen(self, host: Host, key: bytes) -> Seen:
+    def seen(self, host: Host, key: bytes) -> SeenLink:
         """What is known of a link of that host."""
         known = self._recent.get(host.prefix + key)
         return self._look_up([(host, key)])[0][1] if known is None else known
 
-    def seen_among(self, links: Iterable[tuple[Host, bytes]]) -> Sequence[tuple[bytes, Seen]]:
+    def seen_among(self, links: Iterable[tuple[Host, bytes]]) -> Sequence[tuple[bytes, SeenLink]]:
         """What is known of links, by key, in any order."""
         recent = self._recent.get
         known, sought = [], []
@@ -66,32 +66,34 @@ class LinkTable:
                 known.append((key, seen))
         return known + self._look_up(sought) if sought else known
 
-    def _look_up(self, links: Sequence[tuple[Host, bytes]]) -> list[tuple[bytes, Seen]]:
+    def _look_up(self, links: Sequence[tuple[Host, bytes]]) -> list[tuple[bytes, SeenLink]]:
         wanted = [(host.prefix, key[:SEEN_BYTES]) for host, key in links]
         members = self._tables.members_with("seen", wanted)
         numbers = [member[SEEN_BYTES:] for member in members if member is not None]
         rows = dict(self._tables.get_many("links", numbers)) if numbers else {}
         found = []
         for (host, key), member in zip(links, members, strict=True):
-            seen = UNSEEN if member is None else self._as_seen(member, rows, host, key)
+            seen = NEVER_SEEN if member is None else self._as_seen(member, rows, host, key)
             self._recent.put(host.prefix + key, seen)
             found.append((key, seen))
         return found
 
-    def _as_seen(self, member: bytes, rows: Mapping[bytes, bytes], host: Host, key: bytes) -> Seen:
+    def _as_seen(
+        self, member: bytes, rows: Mapping[bytes, bytes], host: Host, key: bytes
+    ) -> SeenLink:
         number = member[SEEN_BYTES:]
         row = rows.get(number)
         if row is None:
-            return Seen(number)
-        link = from_row(row, host.name, self._sources, key)
-        return Seen(place_of(link.priority, number), link)
+            return SeenLink(number)
+        link = decode_link(row, host.name, self._sources, key)
+        return SeenLink(queue_key_of(link.priority, number), link)
 
     def read(self, host: Host, at: bytes) -> QueuedLink:
         """The link at a place of the host's queue."""
         row = self._tables.get("links", at[-NUMBER_BYTES:])
         if row is None:
-            raise self._without_row(host)
-        return from_row(row, host.name, self._sources)
+            raise self._missing_row_error(host)
+        return decode_link(row, host.name, self._sources)
 
     def ranked(self, host: Host, ranks: range) -> tuple[Sequence[bytes], Sequence[QueuedLink]]:
         """Places of the host's queue, by rank, but for one under way, and the links there."""
@@ -99,11 +101,11 @@ class LinkTable:
         places = [at for at in of_ranks if at != host.leased]
         rows = dict(self._tables.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
         if len(rows) < len(places):
-            raise self._without_row(host)
-        links = [from_row(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
+            raise self._missing_row_error(host)
+        links = [decode_link(rows[at[-NUMBER_BYTES:]], host.name, self._sources) for at in places]
         return places, links
 
-    def _without_row(self, host: Host) -> StateError:
+    def _missing_row_error(self, host: Host) -> StateError:
         return self._tables.damaged("links", f"a link in the queue of host {host.name} has no row")
 
     def places(self, host: Host) -> Iterator[bytes]:
@@ -116,45 +118,45 @@ class LinkTable:
 
     def size(self, host: Host) -> int:
         """How many links are in the host's queue."""
-        return self._tables.size_of("queue", host.prefix)
+        return self._tables.set_size("queue", host.prefix)
 
     def add(self, host: Host, link: QueuedLink) -> bytes:
         """A link that was never seen; return its place."""
-        number = number_bytes(self.found)
-        at = place_of(link.priority, number)
-        self._new.append((number, to_row(link, self._sources)))
+        number = encode_number(self.found)
+        at = queue_key_of(link.priority, number)
+        self._new.append((number, encode_link(link, self._sources)))
         self._taken.append((host.prefix, at))
         self._seen.append((host.prefix, link.key[:SEEN_BYTES] + number))
-        self._touched.add(number)
-        self._recent.put(host.prefix + link.key, Seen(at, link))
+        self._closed_sites.add(number)
+        self._recent.put(host.prefix + link.key, SeenLink(at, link))
         self.found += 1
         return at
 
     def move(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
         """Write a queued link anew, where its priority belongs now; return its new place."""
         number = at[-NUMBER_BYTES:]
-        moved = place_of(link.priority, number)
-        if number in self._touched:
+        moved = queue_key_of(link.priority, number)
+        if number in self._closed_sites:
             # What is written next must not undo, or be undone by, what waits to be written.
             self.flush()
-        self._touched.add(number)
-        self._anew.append((number, to_row(link, self._sources)))
+        self._closed_sites.add(number)
+        self._anew.append((number, encode_link(link, self._sources)))
         if moved != at:
             self._left.append((host.prefix, at))
             self._taken.append((host.prefix, moved))
-        self._recent.put(host.prefix + link.key, Seen(moved, link))
+        self._recent.put(host.prefix + link.key, SeenLink(moved, link))
         return moved
 
     def rewrite(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
         """:meth:`move` at once."""
         number = at[-NUMBER_BYTES:]
-        moved = place_of(link.priority, number)
+        moved = queue_key_of(link.priority, number)
         tables, prefix = self._tables, host.prefix
-        tables.put("links", number, to_row(link, self._sources))
+        tables.put("links", number, encode_link(link, self._sources))
         if moved != at:
             tables.discard("queue", prefix, at)
             tables.add("queue", prefix, moved)
-        self._recent.put(prefix + link.key, Seen(moved, link))
+        self._recent.put(prefix + link.key, SeenLink(moved, link))
         return moved
 
     def flush(self) -> None:
@@ -172,14 +174,14 @@ class LinkTable:
         if self._taken:
             tables.add_many("queue", self._taken)
         self._left, self._taken = [], []
-        self._touched.clear()
+        self._closed_sites.clear()
 
     def take_out(self, host: Host, at: bytes, key: bytes | None = None) -> None:
         """A link leaves its queue, and stays seen; without its ``key`` all are looked up anew."""
         if key is None:
             self._recent.clear()
         else:
-            self._recent.put(host.prefix + key, Seen(at[-NUMBER_BYTES:]))
+            self._recent.put(host.prefix + key, SeenLink(at[-NUMBER_BYTES:]))
         self._tables.discard("queue", host.prefix, at)
         self._tables.delete("links", at[-NUMBER_BYTES:])
 
@@ -197,3 +199,59 @@ class LinkTable:
         if self.found != self._found_saved:
             self._tables.put_meta("found", self.found)
             self._found_saved = self.found
+
+
+_CACHE_SIZE = 4_096
+
+
+class SeenLink(msgspec.Struct, frozen=True, gc=False):
+    """A link that was seen: its place while it is queued, its number alone after; and the link.
+
+    ``at`` ends in the number; None when the link was never seen. ``link`` is None unless it
+    is queued.
+    """
+
+    at: bytes | None = None
+    link: QueuedLink | None = None
+
+    @property
+    def number(self) -> bytes | None:
+        """The link's number in the order of discovery, as its row's key."""
+        return None if self.at is None else self.at[-NUMBER_BYTES:]
+
+
+NEVER_SEEN = SeenLink()
+
+
+class RecentLinkCache:
+    """Links by host and key: ``most`` to twice as many, those asked for last."""
+
+    def __init__(self, most: int = _CACHE_SIZE) -> None:
+        self._most = most
+        self._young: dict[bytes, SeenLink] = {}
+        self._old: dict[bytes, SeenLink] = {}
+
+    def get(self, key: bytes) -> SeenLink | None:
+        """What is known of the link with that key, None when it was not met of late."""
+        seen = self._young.get(key)
+        if seen is None:
+            seen = self._old.pop(key, None)
+            if seen is not None:
+                self.put(key, seen)
+        return seen
+
+    def put(self, key: bytes, seen: SeenLink) -> None:
+        """That is what is known now."""
+        if len(self._young) >= self._most:
+            self._young, self._old = {}, self._young
+        self._young[key] = seen
+
+    def forget(self, key: bytes) -> None:
+        """Nothing is known of it any more."""
+        self._young.pop(key, None)
+        self._old.pop(key, None)
+
+    def clear(self) -> None:
+        """Nothing is known of any."""
+        self._young.clear()
+        self._old.clear()

@@ -1,6 +1,6 @@
 """Reads all of a state folder and reports what is damaged; nothing is written.
 
-Three questions in turn: do LMDB's pages hold together (:mod:`focused.frontier.lmdb_pages`), has
+Three questions in turn: do LMDB's pages hold together (:mod:`focused.storage.lmdb_check`), has
 each row its checksum, and do the tables agree with each other. LMDB itself is not used, for a
 damaged page may end the process that reads it by LMDB.
 """
@@ -21,23 +21,33 @@ import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from focused.errors import StateError
-from focused.frontier import environment
-from focused.frontier.checksums import seed_of, without_checksum
-from focused.frontier.environment import SETS
-from focused.frontier.journal import batches_in
-from focused.frontier.link_rows import from_row
+from focused.frontier.link_encoding import decode_link
 from focused.frontier.link_table import SEEN_BYTES
-from focused.frontier.lmdb_pages import LmdbPages, Rows
-from focused.frontier.places import NUMBER_BYTES
-from focused.frontier.store import FORMAT_VERSION
-from focused.frontier.tables import puts_in
+from focused.frontier.queued_link import NUMBER_BYTES
+from focused.storage import environment
+from focused.storage.environment import SETS
+from focused.storage.journal import decode_batches
+from focused.storage.lmdb_check import LmdbFileCheck, Rows
+from focused.storage.rows import checksum_seed, verify_checksum
+from focused.storage.state_store import FORMAT_VERSION
+from focused.storage.tables import put_entries
 
 Take = Callable[[str, bytes, bytes], None]
 Progress = Callable[[int, int], None]
 
 # What a link's row cannot be read without comes before it.
-_FIRST = ("meta", "host_ids", "hosts", "sources", "queue", "seen", "leased", "robots", "links")
-_OF_FRONTIER = frozenset(_FIRST)
+_FRONTIER_TABLES = (
+    "meta",
+    "host_ids",
+    "hosts",
+    "sources",
+    "queue",
+    "seen",
+    "leased",
+    "robots",
+    "links",
+)
+_FRONTIER_TABLE_SET = frozenset(_FRONTIER_TABLES)
 _HOST_TABLES = frozenset({"hosts", "queue", "seen", "leased", "robots"})
 
 
@@ -58,9 +68,9 @@ def check_state(
     The rows of the journal come last. ``progress`` takes pages done and pages in all.
     Raises StateError when there is none, when it has another format, or when a crawl runs on it.
     """
-    environment.must_hold_state(folder)
+    environment.require_state(folder)
     try:
-        with environment.kept_unlocked(folder):
+        with environment.shared_lock(folder):
             return _StateCheck(folder, take).run(progress)
     except OSError as error:
         raise StateError(f"{folder} cannot be read: {error.strerror or error}") from error
@@ -73,18 +83,18 @@ class _StateCheck:
         self._report = StateReport()
         self._damaged_tables: set[str] = set()
         self._meta: dict[str, Any] = {}
-        self._frontier = _FrontierRows()
+        self._frontier = _FrontierIndex()
 
     def run(self, progress: Progress) -> StateReport:
         report = self._report
-        pages = LmdbPages(environment.tables_file(self._folder), environment.MAP_SIZE_BYTES)
-        found = pages.read(SETS, self._rows, _FIRST, progress)
-        report.damaged += [f"{environment.tables_file(self._folder)}: {each}" for each in found]
+        pages = LmdbFileCheck(environment.data_file(self._folder), environment.MAP_SIZE_BYTES)
+        found = pages.read(SETS, self._rows, _FRONTIER_TABLES, progress)
+        report.damaged += [f"{environment.data_file(self._folder)}: {each}" for each in found]
         self._damaged_tables |= {each.table for each in found}
         if not report.rows and not report.damaged:
-            environment.compare(None, self._folder, {})
+            environment.compare_identity(None, self._folder, {})
         # Where rows are missing the tables cannot agree: that is told already.
-        if not any(not table or table in _OF_FRONTIER for table in self._damaged_tables):
+        if not any(not table or table in _FRONTIER_TABLE_SET for table in self._damaged_tables):
             for reason in self._frontier.disagreements(int(self._meta.get("found", 0))):
                 self._bad(reason)
         self._check_journal()
@@ -94,13 +104,13 @@ class _StateCheck:
         self._report.damaged.append(f"{self._folder}: {reason}")
 
     def _rows(self, table: str, rows: Rows) -> None:
-        seed = seed_of(table)
+        seed = checksum_seed(table)
         self._report.rows[table] += len(rows)
         take_frontier = self._frontier.readers.get(table)
         for key, stored in rows:
             if table == "meta" and key == environment.IDENTITY:
                 self._check_identity(stored)
-            value = without_checksum(seed, key, stored)
+            value = verify_checksum(seed, key, stored)
             if value is None:
                 self._damaged_tables.add(table)
                 self._bad(f"table {table!r}: the row of key {key.hex()} has a wrong checksum")
@@ -118,7 +128,7 @@ class _StateCheck:
             found = environment.read_identity(stored)
         except msgspec.MsgspecError:
             return  # a wrong checksum, which is told
-        environment.compare(found, self._folder, {"format": FORMAT_VERSION})
+        environment.compare_identity(found, self._folder, {"format": FORMAT_VERSION})
 
     def _check_journal(self) -> None:
         path = self._folder / "journal"
@@ -130,17 +140,17 @@ class _StateCheck:
                 self._bad("its journal is gone")
             return
         try:
-            batches = batches_in(raw, checkpoint)
+            batches = decode_batches(raw, checkpoint)
         except (ValueError, msgspec.MsgspecError) as error:
             self._bad(str(error))
             return
         self._report.batches = len(batches)
         for batch in batches:
-            for table, key, value in puts_in(batch):
+            for table, key, value in put_entries(batch):
                 self._take(table, key, value)
 
 
-class _FrontierRows:
+class _FrontierIndex:
     """Whether hosts, links, queue and seen links agree: by numbers and hashes, not by rows."""
 
     def __init__(self) -> None:
@@ -167,7 +177,7 @@ class _FrontierRows:
         self._largest = -1
 
     def get(self, number: int) -> tuple[str | None, float]:
-        """A link's source, for :func:`from_row`: only whether there is one."""
+        """A link's source, for :func:`decode_link`: only whether there is one."""
         self._without_source += number not in self._sources
         return None, 0.0
 
@@ -205,7 +215,7 @@ class _FrontierRows:
             self._without_place += 1
             return
         try:
-            link = from_row(value, self._names[host], self)
+            link = decode_link(value, self._names[host], self)
         except (ValueError, struct.error):
             self._unreadable += 1
             return

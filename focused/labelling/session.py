@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-from focused.errors import LabelError
-from focused.labelling.choice import Choice
-from focused.labelling.crawled import CrawledPage, CrawledPages
-from focused.labelling.pool import TeachingPool, judges_queue, parsed_page
-from focused.labelling.search import search_pages
-from focused.labelling.subject import Subject
-from focused.labels.estimate import Share, Stratum, share_of, total_share
-from focused.labels.label import Label, Reason, Role, Verdict
+from focused.errors import LabelError, StateError
+from focused.labelling.crawled_pages import CrawledPage, FetchedPages, read_fetched_pages
+from focused.labelling.labelling_task import LabellingTask, find_labelling_task
+from focused.labelling.page_selection import PageSelector
+from focused.labelling.training_pool import (
+    PoolProgress,
+    TrainingPool,
+    build_training_pool,
+    evaluation_queue,
+    parse_crawled_page,
+    search_pages,
+)
+from focused.labels.label import Label, Reason, Role, Verdict, role_of
 from focused.labels.label_file import LabelFile
-from focused.labels.roles import role_of
-from focused.recorded.kept_pages import KeptPages
+from focused.labels.labelled_pages import LabelledPageStore, labelled_pages_path
+from focused.labels.precision_estimate import (
+    ShareEstimate,
+    Stratum,
+    estimate_share,
+    estimate_stratified_share,
+)
 
-JUDGE_EVERY = 3
-"""One page in so many is the judge's, drawn at random."""
+EVALUATION_EVERY = 3
+"""One page in so many is the evaluation set's, drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPage:
     """The page to be labelled, why it is shown, and what the model thinks of it.
 
-    ``relevance`` is the judge's, in [0, 1]. It must not be shown for a page whose role is
-    ``judge`` before it is labelled: it would sway the answer. ``wanted`` is how many more
+    ``relevance`` is the evaluation set's, in [0, 1]. It must not be shown for a page whose role is
+    ``classifier`` before it is labelled: it would sway the answer. ``good_pages_needed`` is how many more
     pages on topic are needed before the most helpful pages are asked about.
     """
 
@@ -33,16 +46,16 @@ class Shown:
     role: Role
     reason: Reason
     relevance: float
-    wanted: int = 0
+    good_pages_needed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LabellingProgress:
     """Where the labelling stands. Counts are of labels; shares are of the crawl's pages.
 
     ``precision`` is the share of good pages among those that the crawl calls on topic,
     ``harvest`` among all it fetched, repeated pages counted as not good. Both stand on the
-    judge's labels alone, and are None until there are any. ``precision_answers`` and
+    evaluation set's labels alone, and are None until there are any. ``precision_answers`` and
     ``harvest_answers`` count those labels; skipped pages are no answers.
     """
 
@@ -50,14 +63,14 @@ class Standing:
     no: int
     skipped: int
     judged: int
-    precision: Share | None
-    harvest: Share | None
+    precision: ShareEstimate | None
+    harvest: ShareEstimate | None
     pages: int
     precision_answers: int
     harvest_answers: int
 
 
-class Session:
+class LabellingSession:
     """Asks for one page after the other, and keeps what is said.
 
     ``kept`` may be None: then pages are not kept beside the labels.
@@ -65,16 +78,16 @@ class Session:
 
     def __init__(
         self,
-        subject: Subject,
-        crawled: CrawledPages,
-        pool: TeachingPool,
+        subject: LabellingTask,
+        crawled: FetchedPages,
+        pool: TrainingPool,
         file: LabelFile,
-        kept: KeptPages | None,
+        kept: LabelledPageStore | None,
     ) -> None:
         self.subject = subject
         self._file = file
         self._kept = kept
-        self._current: Shown | None = None
+        self._current: ShownPage | None = None
         self._take_in(crawled, pool)
 
     @property
@@ -83,7 +96,7 @@ class Session:
         return self._file.labels[-1] if self._file.labels else None
 
     @property
-    def crawled(self) -> CrawledPages:
+    def crawled(self) -> FetchedPages:
         """The pages of the crawl, as last read."""
         return self._crawled
 
@@ -91,7 +104,7 @@ class Session:
         """The crawl's page of that URL."""
         return self._crawled.pages.get(url)
 
-    def current(self) -> Shown | None:
+    def current(self) -> ShownPage | None:
         """The page to be labelled now: the same until it is; None when none is left."""
         if self._current is None:
             self._current = self._next()
@@ -133,18 +146,20 @@ class Session:
         labelled = {one.url for one in self._file.labels}
         return search_pages(self._crawled, self._pool, query, labelled)
 
-    def show(self, url: str) -> Shown:
+    def show(self, url: str) -> ShownPage:
         """Ask about ``url`` next, a page that somebody searched for.
 
         Raises :class:`LabelError` for one that the crawl does not have, and for one of the
-        judge's, whose pages are drawn at random alone.
+        evaluation set's, whose pages are drawn at random alone.
         """
         page = self.page(url)
         if page is None:
             raise LabelError(f"{url}: is no page of this crawl")
-        if role_of(url) == "judge":
+        if role_of(url) == "evaluation":
             raise LabelError(f"{url}: is one of the pages that are drawn at random only")
-        self._current = Shown(page, "teach", "searched", self._relevance(page), self._choice.wanted)
+        self._current = ShownPage(
+            page, "training", "searched", self._relevance(page), self._choice.good_pages_needed
+        )
         return self._current
 
     def undo(self, at: float) -> Label | None:
@@ -156,44 +171,44 @@ class Session:
         self._take_in(self._crawled, self._pool)
         page = self.page(last.url)
         if page is not None:
-            self._current = Shown(page, last.role, last.reason, self._relevance(page))
+            self._current = ShownPage(page, last.role, last.reason, self._relevance(page))
         return last
 
-    def standing(self) -> Standing:
+    def standing(self) -> LabellingProgress:
         """Counts and estimates, by all labels of the file."""
         labels = self._file.labels
-        judged = [one for one in labels if one.role == "judge" and one.verdict != "skip"]
+        judged = [one for one in labels if one.role == "evaluation" and one.verdict != "skip"]
         on, off = (self._stratum(judged, on_topic) for on_topic in (True, False))
-        return Standing(
+        return LabellingProgress(
             yes=sum(one.verdict == "yes" for one in labels),
             no=sum(one.verdict == "no" for one in labels),
             skipped=sum(one.verdict == "skip" for one in labels),
             judged=len(judged),
-            precision=share_of(on),
-            harvest=total_share([on, off], none_good=self._crawled.duplicates),
+            precision=estimate_share(on),
+            harvest=estimate_stratified_share([on, off], none_good=self._crawled.duplicates),
             pages=len(self._crawled.pages) + self._crawled.duplicates,
             precision_answers=on.drawn,
             harvest_answers=on.drawn + off.drawn,
         )
 
-    def renew(self, crawled: CrawledPages, pool: TeachingPool) -> None:
+    def refresh(self, crawled: FetchedPages, pool: TrainingPool) -> None:
         """Go on with a crawl that has fetched more; the page on show stays."""
         shown = self._current
         self._take_in(crawled, pool)
         if shown is not None and shown.page.url in crawled.pages:
             self._current = shown
 
-    def _take_in(self, crawled: CrawledPages, pool: TeachingPool) -> None:
+    def _take_in(self, crawled: FetchedPages, pool: TrainingPool) -> None:
         self._crawled = crawled
         self._pool = pool
         self._places = {page.url: place for place, page in enumerate(pool.pages)}
         elsewhere = sum(
             one.verdict == "yes" and one.url not in self._places for one in self._file.labels
         )
-        self._choice = Choice(
+        self._choice = PageSelector(
             pool.pool, pool.relevance, pool.threshold, self.subject.good_samples + elsewhere
         )
-        self._drawn = judges_queue(crawled)
+        self._drawn = evaluation_queue(crawled)
         self._current = None
         for label in self._file.labels:
             self._learn(label)
@@ -201,39 +216,41 @@ class Session:
     def _learn(self, label: Label) -> None:
         place = self._places.get(label.url)
         if place is not None:
-            self._choice.told(place, label.verdict)
+            self._choice.add_label(place, label.verdict)
 
-    def _next(self) -> Shown | None:
+    def _next(self) -> ShownPage | None:
         labels = self._file.labels
-        judged = sum(one.role == "judge" for one in labels)
-        if judged * JUDGE_EVERY <= len(labels):
+        judged = sum(one.role == "evaluation" for one in labels)
+        if judged * EVALUATION_EVERY <= len(labels):
             return self._next_drawn() or self._next_helpful()
         return self._next_helpful() or self._next_drawn()
 
-    def _next_drawn(self) -> Shown | None:
+    def _next_drawn(self) -> ShownPage | None:
         labelled = {one.url for one in self._file.labels}
         for page in self._drawn:
             if page.url not in labelled and self._crawled.response(page) is not None:
-                return Shown(page, "judge", "random", self._relevance(page))
+                return ShownPage(page, "evaluation", "random", self._relevance(page))
         return None
 
-    def _next_helpful(self) -> Shown | None:
-        wanted = self._choice.wanted
+    def _next_helpful(self) -> ShownPage | None:
+        good_pages_needed = self._choice.good_pages_needed
         found = self._choice.next()
         if found is None:
             return None
         place, reason = found
         page = self._pool.pages[place]
-        return Shown(page, "teach", reason, float(self._pool.relevance[place]), wanted)
+        return ShownPage(
+            page, "training", reason, float(self._pool.relevance[place]), good_pages_needed
+        )
 
     def _relevance(self, page: CrawledPage) -> float:
         """What the model gives the page now; the crawl's own word when there is none."""
         place = self._places.get(page.url)
         if place is not None:
             return float(self._pool.relevance[place])
-        judge = self.subject.judge
-        parsed = parsed_page(self._crawled, page) if judge else None
-        return judge.judge(parsed).relevance if judge and parsed else page.relevance
+        classifier = self.subject.classifier
+        parsed = parse_crawled_page(self._crawled, page) if classifier else None
+        return classifier.classify(parsed).relevance if classifier and parsed else page.relevance
 
     def _stratum(self, judged: list[Label], on_topic: bool) -> Stratum:
         pages = self._crawled.pages
@@ -243,3 +260,25 @@ class Session:
             drawn=len(mine),
             good=sum(one.verdict == "yes" for one in mine),
         )
+
+
+@contextmanager
+def open_session(
+    where: Path, labels: Path | None = None, progress: PoolProgress | None = None
+) -> Iterator[LabellingSession]:
+    """A session on the crawl at ``where``, its folder or its topic file.
+
+    ``progress(done, total)`` is called while pages are read. Raises a
+    :class:`focused.errors.FocusedError` when crawl or labels cannot be read, another session
+    has the labels, or nothing was fetched yet.
+    """
+    subject = find_labelling_task(where, labels)
+    crawled = read_fetched_pages(subject.folder)
+    if not crawled.pages:
+        raise StateError(f"{subject.folder}: nothing was fetched yet; let the crawl run a while")
+    with (
+        LabelFile(subject.labels) as file,
+        LabelledPageStore(labelled_pages_path(subject.labels)) as kept,
+    ):
+        pool = build_training_pool(crawled, subject.classifier, progress)
+        yield LabellingSession(subject, crawled, pool, file, kept)

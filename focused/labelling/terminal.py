@@ -9,25 +9,25 @@ from collections.abc import Callable, Sequence
 import click
 
 from focused.errors import LabelError
-from focused.labelling.bounded_reading import BoundedReader
-from focused.labelling.session import Session, Shown
-from focused.labelling.views import reason_told
-from focused.labels.estimate import share_words
+from focused.labelling.page_renderer import PageRenderer
+from focused.labelling.session import LabellingSession, ShownPage
+from focused.labelling.session_views import format_reason
 from focused.labels.label import Label, Verdict
+from focused.labels.precision_estimate import format_share
 
 _VERDICTS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}
 _KEYS = "y yes  n no  s skip  u undo  / search  space more  b back  q quit"
 
 
-class Terminal:
+class LabellingTerminal:
     """Labels by single keys. ``read_key`` gives the next one, ``clock`` epoch seconds."""
 
     def __init__(
         self,
-        session: Session,
+        session: LabellingSession,
         *,
         clock: Callable[[], float],
-        reader: BoundedReader,
+        reader: PageRenderer,
         read_key: Callable[[], str] = click.getchar,
         read_line: Callable[[str], str] = input,
     ) -> None:
@@ -35,7 +35,7 @@ class Terminal:
         self._reader = reader
         self._clock = clock
         self._read_key = read_key
-        self._read_line = read_line
+        self._decode_line = read_line
         self._screen = 0
         self._told = ""
 
@@ -43,7 +43,7 @@ class Terminal:
         """Show page after page until ``q``, Ctrl-C, the end of input, or of the pages."""
         while (shown := self._session.current()) is not None:
             text = self._reader.text(self._session.crawled, shown.page)
-            screens = _screens("\n\n".join(filter(None, (text.problem, text.content))))
+            screens = _split_screens("\n\n".join(filter(None, (text.problem, text.content))))
             self._screen = 0
             while self._session.current() == shown:
                 self._print(shown, screens)
@@ -64,7 +64,7 @@ class Terminal:
                     self._told = str(error)
         click.echo("Every page of this crawl that would help is labelled.")
 
-    def _press(self, key: str, shown: Shown, screens: int) -> None:
+    def _press(self, key: str, shown: ShownPage, screens: int) -> None:
         if key in _VERDICTS:
             self._answer(shown, _VERDICTS[key], "")
         elif key.isdecimal() and 1 <= int(key) <= len(self._session.subject.categories):
@@ -85,72 +85,72 @@ class Terminal:
     def _search(self) -> None:
         """Ask for words, list the pages that have them, and show the one that is picked."""
         try:
-            found = self._session.search(self._read_line("Search for: "))
+            found = self._session.search(self._decode_line("Search for: "))
             if not found:
                 self._told = "No page without a label has these words."
                 return
             for number, page in enumerate(found, start=1):
-                click.echo(_clean(f"{number:3} {page.title or page.url}  {page.url}"))
-            picked = self._read_line("Show number (Enter: none): ").strip()
+                click.echo(_printable(f"{number:3} {page.title or page.url}  {page.url}"))
+            picked = self._decode_line("Show number (Enter: none): ").strip()
         except (KeyboardInterrupt, EOFError):
             return
         if picked.isdecimal() and 1 <= int(picked) <= len(found):
             self._session.show(found[int(picked) - 1].url)
 
-    def _answer(self, shown: Shown, verdict: Verdict, category: str) -> None:
+    def _answer(self, shown: ShownPage, verdict: Verdict, category: str) -> None:
         label = self._session.answer(shown.page.url, verdict, category, self._clock())
-        self._told = _told(label)
+        self._told = _format_answer(label)
 
-    def _print(self, shown: Shown, screens: Sequence[str]) -> None:
+    def _print(self, shown: ShownPage, screens: Sequence[str]) -> None:
         standing = self._session.standing()
         click.clear()
         click.echo(
             f"{self._session.subject.name}: {standing.yes} yes, {standing.no} no, "
             f"{standing.skipped} skipped  |  "
-            f"precision {share_words(standing.precision, standing.precision_answers)}  |  "
-            f"harvest {share_words(standing.harvest, standing.harvest_answers)}"
+            f"precision {format_share(standing.precision, standing.precision_answers)}  |  "
+            f"harvest {format_share(standing.harvest, standing.harvest_answers)}"
         )
-        click.secho(_clean(self._told), dim=True)
-        click.secho(_clean(shown.page.title or shown.page.url), bold=True)
-        click.echo(_clean(shown.page.url))
-        click.secho(_reason(shown), dim=True)
+        click.secho(_printable(self._told), dim=True)
+        click.secho(_printable(shown.page.title or shown.page.url), bold=True)
+        click.echo(_printable(shown.page.url))
+        click.secho(_format_reason(shown), dim=True)
         click.echo(f"\n{screens[self._screen]}\n")
         if len(screens) > 1:
             click.secho(f"(screen {self._screen + 1} of {len(screens)})", dim=True)
         for number, category in enumerate(self._session.subject.categories, start=1):
-            click.echo(_clean(f"{number} {category.name}"), nl=False)
+            click.echo(_printable(f"{number} {category.name}"), nl=False)
             click.echo("  ", nl=False)
         click.echo(f"\n{_KEYS}")
 
 
-def _reason(shown: Shown) -> str:
-    if shown.role == "judge":
-        return f"{reason_told(shown)}; the classifier's word is hidden until you answer"
+def _format_reason(shown: ShownPage) -> str:
+    if shown.role == "evaluation":
+        return f"{format_reason(shown)}; the classifier's word is hidden until you answer"
     return (
-        f"{reason_told(shown)}; relevance {shown.relevance:.2f}, "
+        f"{format_reason(shown)}; relevance {shown.relevance:.2f}, "
         f"score before the fetch {shown.page.score:.2f}"
     )
 
 
-def _told(label: Label) -> str:
+def _format_answer(label: Label) -> str:
     said = f"{label.verdict}, {label.category}" if label.category else label.verdict
     model = "" if label.relevance is None else f" The classifier gave it {label.relevance:.2f}."
     return f"You said {said}: {label.title or label.url}.{model}"
 
 
-def _screens(text: str) -> list[str]:
+def _split_screens(text: str) -> list[str]:
     """The text in screenfuls, wrapped; at least one."""
     columns, rows = shutil.get_terminal_size()
     width, height = min(columns, 100), max(rows - 12, 5)
     lines = [
         wrapped
         for line in text.split("\n")
-        for wrapped in textwrap.wrap(_clean(line), width) or [""]
+        for wrapped in textwrap.wrap(_printable(line), width) or [""]
     ]
     found = ["\n".join(lines[at : at + height]) for at in range(0, len(lines), height)]
     return found or ["(no text)"]
 
 
-def _clean(text: str) -> str:
+def _printable(text: str) -> str:
     """Without control characters: a page must not steer the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)

@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
+from focused.atomic_file import append_durably, fsync_folder
 from focused.errors import LabelError
 from focused.labels.label import Label
 from focused.topic import Training
-from focused.whole_file import append_whole, sync_folder
 
-_NO_LABEL = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class _Undo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,9 +45,9 @@ class LabelFile:
         except OSError as error:
             raise LabelError(f"{path}: cannot be opened: {error.strerror}") from error
         try:
-            _lock(self._file.fileno(), path)
+            _lock_file(self._file.fileno(), path)
             self._standing = self._mend_end()
-            sync_folder(path.parent)
+            fsync_folder(path.parent)
         except OSError as error:
             self.close()
             raise LabelError(f"{path}: cannot be opened: {error.strerror}") from error
@@ -87,20 +87,20 @@ class LabelFile:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _mend_end(self) -> _Standing:
+    def _mend_end(self) -> _CurrentLabels:
         """Read what is there, and make the file end in a whole line."""
         self._file.seek(0)
         content = self._file.read()
-        standing, whole = _standing(content, self.path)
+        standing, whole = _parse_labels(content, self.path)
         if whole < len(content):
             self._file.truncate(whole)
         elif content and not content.endswith(b"\n"):
-            append_whole(self._file.fileno(), b"\n")
+            append_durably(self._file.fileno(), b"\n")
         return standing
 
     def _write(self, line: Label | _Undo) -> None:
         try:
-            append_whole(self._file.fileno(), msgspec.json.encode(line) + b"\n")
+            append_durably(self._file.fileno(), msgspec.json.encode(line) + b"\n")
         except OSError as error:
             raise LabelError(f"{self.path}: cannot be written: {error.strerror}") from error
 
@@ -117,15 +117,15 @@ def read_labels(path: Path) -> tuple[Label, ...]:
         return ()
     except OSError as error:
         raise LabelError(f"{path}: cannot be read: {error.strerror}") from error
-    return _standing(content, path)[0].labels
+    return _parse_labels(content, path)[0].labels
 
 
-def labels_of(training: Training) -> tuple[Label, ...]:
+def load_topic_labels(training: Training) -> tuple[Label, ...]:
     """What people said of pages for this topic, so far."""
     return () if training.labels is None else read_labels(training.labels)
 
 
-class _Standing:
+class _CurrentLabels:
     """What stands of a file's lines, taken one after the other."""
 
     def __init__(self) -> None:
@@ -154,34 +154,34 @@ class _Standing:
         return tuple(label for _, label in last)
 
 
-def _standing(content: bytes, path: Path) -> tuple[_Standing, int]:
+def _parse_labels(content: bytes, path: Path) -> tuple[_CurrentLabels, int]:
     """What stands, and the length in bytes of the part that is whole."""
-    standing = _Standing()
+    standing = _CurrentLabels()
     *lines, rest = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                standing.take(_read_line(line))
-            except _NO_LABEL as error:
+                standing.take(_decode_line(line))
+            except _DECODE_ERRORS as error:
                 raise LabelError(
                     f"{path}:{number}: is no label: {error}; mend the line or take it out"
                 ) from error
     try:
         if rest.strip():
-            standing.take(_read_line(rest))
+            standing.take(_decode_line(rest))
         return standing, len(content)
-    except _NO_LABEL:
+    except _DECODE_ERRORS:
         return standing, len(content) - len(rest)
 
 
-def _read_line(line: bytes) -> Label | _Undo:
+def _decode_line(line: bytes) -> Label | _Undo:
     # An editor that saved the file by hand may have put a byte order mark before it.
     fields = msgspec.json.decode(line.removeprefix(codecs.BOM_UTF8), type=dict[str, Any])
     kind: type[Label] | type[_Undo] = _Undo if "undo" in fields else Label
     return msgspec.convert(fields, kind)
 
 
-def _lock(descriptor: int, path: Path) -> None:
+def _lock_file(descriptor: int, path: Path) -> None:
     """Hold the file against other sessions for as long as it is open, a crash included."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
 """The Scrapy side: turns a Scrapy crawl into the driver of a :class:`focused.crawl.Crawl`.
 
 ``ADDONS = {"focused.scrapy_addon.FocusedAddon": 0}`` installs all of it. One
-:class:`~focused.scrapy_addon.session.Session` per crawler holds the crawl:
+:class:`~focused.scrapy_addon.crawl_session.CrawlSession` per crawler holds the crawl:
 
 - the scheduler asks it what to fetch next and makes the request at that moment;
 - the robots and politeness middlewares hold every request to the hosts'

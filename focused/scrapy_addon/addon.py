@@ -19,32 +19,35 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
-from focused.errors import FocusedError, visible
-from focused.scrapy_addon.checked_settings import (
+from focused.errors import FocusedError, escape_control_characters
+from focused.scrapy_addon.addon_settings import (
     DEFAULTS,
     check_settings,
     load_guide_maker,
     parser_processes,
     parsing_limits,
+    topic_from_settings,
 )
-from focused.scrapy_addon.connections import ConnectionsMiddleware
-from focused.scrapy_addon.download_handler import DecodingMiddleware, FocusedDownloadHandler
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.scrapy_addon.crawl_session import CrawlSession, SessionHolder
+from focused.scrapy_addon.download_handlers import (
+    DecodingMiddleware,
+    FocusedDownloadHandler,
+    install_replay,
+)
 from focused.scrapy_addon.downloader import SettlingDownloader
-from focused.scrapy_addon.guide import guide_for
-from focused.scrapy_addon.politeness import PolitenessMiddleware
-from focused.scrapy_addon.progress import ProgressExtension
-from focused.scrapy_addon.quiet_log import be_quiet
-from focused.scrapy_addon.relevance import RelevanceMiddleware
-from focused.scrapy_addon.replay import install_replay
-from focused.scrapy_addon.robots import RobotsMiddleware
+from focused.scrapy_addon.extensions.progress_line import ProgressExtension
+from focused.scrapy_addon.log_formatter import install_quiet_formatter
+from focused.scrapy_addon.middlewares.address_middleware import AddressMiddleware
+from focused.scrapy_addon.middlewares.politeness_middleware import PolitenessMiddleware
+from focused.scrapy_addon.middlewares.relevance_middleware import RelevanceMiddleware
+from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
+from focused.scrapy_addon.middlewares.settling_middleware import SettlingMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.scrapy_settings import warn_of_ignored
-from focused.scrapy_addon.session import Session, SessionHolder
-from focused.scrapy_addon.settling import SettlingMiddleware
 from focused.scrapy_addon.state_folder import check_state
-from focused.scrapy_addon.topic_settings import topic_of
-from focused.topic import Topic, on_a_recorded_web
-from focused.web.scope import check_seeds_in_scope
+from focused.topic import Topic, adapt_to_recorded_web
+from focused.web.scope_filter import check_seeds_in_scope
 
 _REPLACED_DOWNLOADER_MIDDLEWARES = (
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware",
@@ -88,44 +91,44 @@ class FocusedAddon(SessionHolder):
             with _interruptible(settings):
                 topic = self._attach_session(settings)
         except FocusedError as error:
-            _stop(error, self._crawler)
+            _exit_with_error(error, self._crawler)
         except KeyboardInterrupt:
-            _say("stopped before the crawl began; the same command goes on from here")
+            _print_line("stopped before the crawl began; the same command goes on from here")
             raise SystemExit(130) from None
         warn_of_ignored(settings, topic)
-        _install(settings)
-        _apply(settings, topic)
-        _leave_out_what_is_off(settings)
+        _install_components(settings)
+        _apply_topic_settings(settings, topic)
+        _skip_disabled_extensions(settings)
         _log_to_folder(settings, topic)
-        be_quiet(settings)
+        install_quiet_formatter(settings)
 
     def _install_replay_only(self, settings: Settings) -> None:
         """Leave Scrapy as it is, but send no request to the live Web where a replay is set."""
         try:
             install_replay(settings)
         except FocusedError as error:
-            _stop(error, self._crawler)
+            _exit_with_error(error, self._crawler)
 
     def _attach_session(self, settings: BaseSettings) -> Topic:
-        topic = topic_of(settings)
+        topic = topic_from_settings(settings)
         replayed = bool(settings["FOCUSED_REPLAY"])
-        check_seeds_in_scope(on_a_recorded_web(topic) if replayed else topic)
+        check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
         policy = settings["FOCUSED_POLICY"]
         # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
         check_state(topic, policy, replayed=replayed)
-        if settings["FOCUSED_GUIDE"]:
-            guide = load_guide_maker(settings["FOCUSED_GUIDE"])(topic)
+        if settings["FOCUSED_MODELS"]:
+            guide = load_guide_maker(settings["FOCUSED_MODELS"])(topic)
         else:
-            web, replay = settings["FOCUSED_WEB"], settings["FOCUSED_REPLAY"]
-            guide = guide_for(topic, web=web, replay=replay, say=_say)
+            web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
+            guide = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
         follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
-        self.session = Session(
+        self.session = CrawlSession(
             topic,
             policy,
             guide,
             follow_links=follow_links,
             replayed=replayed,
-            readers=parser_processes(settings),
+            parser_processes=parser_processes(settings),
             parsing_limits=parsing_limits(settings),
         )
         return topic
@@ -143,24 +146,24 @@ def _is_crawl(crawler: Crawler) -> bool:
     return not type(spider).start.__module__.startswith("scrapy.commands.")
 
 
-def _install(settings: Settings) -> None:
+def _install_components(settings: Settings) -> None:
     # Above a project's own choice: without this scheduler nothing here works.
     settings.set("SCHEDULER", FocusedScheduler, priority="cmdline")
     settings.set("DOWNLOADER", SettlingDownloader, priority="cmdline")
-    _bound_handlers(settings)
+    _install_download_handlers(settings)
     for middleware in _REPLACED_DOWNLOADER_MIDDLEWARES:
         _set_component(settings, "DOWNLOADER_MIDDLEWARES", middleware, None)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", SettlingMiddleware, 10)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", RobotsMiddleware, 100)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", PolitenessMiddleware, 110)
     # Below Scrapy's HttpProxyMiddleware (750): a proxy looks names up itself.
-    _set_component(settings, "DOWNLOADER_MIDDLEWARES", ConnectionsMiddleware, 800)
+    _set_component(settings, "DOWNLOADER_MIDDLEWARES", AddressMiddleware, 800)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
     _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
     _set_component(settings, "EXTENSIONS", ProgressExtension, 500)
 
 
-def _bound_handlers(settings: Settings) -> None:
+def _install_download_handlers(settings: Settings) -> None:
     """Put ours in the place of Scrapy's own handlers of http and https, of no others."""
     stock = settings["DOWNLOAD_HANDLERS_BASE"]
     chosen = settings.getdict("DOWNLOAD_HANDLERS")
@@ -172,7 +175,7 @@ def _set_component(settings: Settings, name: str, component: Any, order: int | N
     settings.set_in_component_priority_dict(name, component, order)
 
 
-def _apply(settings: Settings, topic: Topic) -> None:
+def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
     politeness = topic.politeness
     values = {
         "USER_AGENT": politeness.user_agent,
@@ -214,7 +217,7 @@ def _apply(settings: Settings, topic: Topic) -> None:
         settings.set(name, value, priority="cmdline" if name in of_topic else "addon")
 
 
-def _leave_out_what_is_off(settings: Settings) -> None:
+def _skip_disabled_extensions(settings: Settings) -> None:
     """Extensions that would be imported, some of them slowly, to say that they are switched off.
 
     Out of Scrapy's own list: one that EXTENSIONS names is imported to be left out, too.
@@ -236,8 +239,8 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
             logging.raiseExceptions = False
 
 
-def _say(line: str) -> None:
-    print(f"focused: {visible(line)}", file=sys.stderr, flush=True)
+def _print_line(line: str) -> None:
+    print(f"focused: {escape_control_characters(line)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -259,12 +262,12 @@ def _interruptible(settings: BaseSettings) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _stop(error: FocusedError, crawler: Crawler) -> NoReturn:
+def _exit_with_error(error: FocusedError, crawler: Crawler) -> NoReturn:
     """End the process with the message alone: Scrapy would print a traceback.
 
     Where another crawl runs in the process it goes on, and this one ends as Scrapy ends it.
     """
-    _say(str(error))
+    _print_line(str(error))
     if _another_crawl_runs(crawler):
         raise error
     raise SystemExit(2) from None

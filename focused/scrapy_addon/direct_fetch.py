@@ -27,49 +27,49 @@ from scrapy.extensions.corestats import CoreStats
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
-from focused.crawl import Purpose
-from focused.scrapy_addon.connections import ConnectionsMiddleware
-from focused.scrapy_addon.download_handler import (
+from focused.crawl import FetchPurpose
+from focused.scrapy_addon.crawl_session import session_of
+from focused.scrapy_addon.download_handlers import (
     DecodingMiddleware,
     FocusedDownloadHandler,
-    client_of,
+    http_client_of,
 )
-from focused.scrapy_addon.http_client import Answer
+from focused.scrapy_addon.http_client import RawResponse
+from focused.scrapy_addon.log_formatter import QuietLogFormatter
+from focused.scrapy_addon.middlewares.address_middleware import AddressMiddleware
+from focused.scrapy_addon.middlewares.politeness_middleware import PolitenessMiddleware
+from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
+from focused.scrapy_addon.middlewares.settling_middleware import SettlingMiddleware
 from focused.scrapy_addon.outcomes import (
-    TurnMissed,
-    joined_headers,
-    outcome_of_response,
+    FetchPostponed,
+    join_headers,
+    outcome_from_scrapy_response,
     with_exchange,
 )
-from focused.scrapy_addon.politeness import PolitenessMiddleware
-from focused.scrapy_addon.quiet_log import QuietLogFormatter
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.scrapy_addon.robots import RobotsMiddleware
-from focused.scrapy_addon.robots_request import counts_robots, robots_request
+from focused.scrapy_addon.robots_request import count_robots_bytes, robots_request
 from focused.scrapy_addon.scheduler import is_leased
-from focused.scrapy_addon.session import session_of
-from focused.scrapy_addon.settling import SettlingMiddleware
-from focused.web.page import Exchange, Outcome
-from focused.web.response import outcome_of
-from focused.web.robots_file import MAX_ROBOTS_BYTES
-from focused.web.warc import http_head
+from focused.web.http_response import outcome_from_response
+from focused.web.page import HttpExchange, Outcome
+from focused.web.robots.robots_file import MAX_ROBOTS_BYTES
+from focused.web.warc_writer import format_http_head
 
 if TYPE_CHECKING:
     from scrapy.core.downloader import Downloader
     from scrapy.crawler import Crawler
 
-    from focused.crawl import Settled
+    from focused.crawl import SettledFetch
 
-_OURS = frozenset(
+_OWN_MIDDLEWARES = frozenset(
     (
-        ConnectionsMiddleware,
+        AddressMiddleware,
         DecodingMiddleware,
         PolitenessMiddleware,
         RobotsMiddleware,
         SettlingMiddleware,
     )
 )
-_WITHOUT_EFFECT = frozenset(
+_INERT_MIDDLEWARES = frozenset(
     (
         DefaultHeadersMiddleware,
         DownloadTimeoutMiddleware,
@@ -77,14 +77,14 @@ _WITHOUT_EFFECT = frozenset(
         HttpProxyMiddleware,
     )
 )
-_SIGNALS = (
+_DOWNLOAD_SIGNALS = (
     signals.request_reached_downloader,
     signals.request_left_downloader,
     signals.response_downloaded,
     signals.headers_received,
     signals.bytes_received,
 )
-_SETTINGS = (
+_DOWNLOAD_SETTINGS = (
     "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
     "DOWNLOAD_BIND_ADDRESS",
     "DOWNLOAD_SLOTS",
@@ -92,7 +92,7 @@ _SETTINGS = (
     "HTTPAUTH_PASS",
     "HTTPAUTH_USER",
 )
-_ATTRIBUTES = ("download_maxsize", "download_timeout", "http_user", "http_pass")
+_SPIDER_ATTRIBUTES = ("download_maxsize", "download_timeout", "http_user", "http_pass")
 
 
 def can_fetch_directly(downloader: Downloader) -> bool:
@@ -112,24 +112,24 @@ def can_fetch_directly(downloader: Downloader) -> bool:
         and "wants" in vars(type(spider))
         and isinstance(crawler.logformatter, QuietLogFormatter)
         and all(type(handler) is FocusedDownloadHandler for handler in handlers)
-        and {type(each) for each in middlewares} - _WITHOUT_EFFECT == _OURS
+        and {type(each) for each in middlewares} - _INERT_MIDDLEWARES == _OWN_MIDDLEWARES
         and not any(_has_proxies(each) for each in middlewares)
-        and not any(map(settings.get, _SETTINGS))
+        and not any(map(settings.get, _DOWNLOAD_SETTINGS))
         and settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
-        and not any(hasattr(spider, name) for name in _ATTRIBUTES)
-        and not any(_listeners(crawler, signal) for signal in _SIGNALS)
+        and not any(hasattr(spider, name) for name in _SPIDER_ATTRIBUTES)
+        and not any(_listeners(crawler, signal) for signal in _DOWNLOAD_SIGNALS)
     )
 
 
-class DirectFetch:
+class DirectFetcher:
     """Fetches and settles pages for one running crawl."""
 
     def __init__(self, downloader: Downloader) -> None:
         self._crawler = downloader.crawler
         self._session = session_of(self._crawler)
-        self._client = client_of(self._crawler)
+        self._client = http_client_of(self._crawler)
         of_type = {type(each): each for each in downloader.middleware.middlewares}
-        self._connections: ConnectionsMiddleware = of_type[ConnectionsMiddleware]
+        self._connections: AddressMiddleware = of_type[AddressMiddleware]
         self._decoding: DecodingMiddleware = of_type[DecodingMiddleware]
         settings = self._crawler.settings
         self._keeps_exchanges = self._session.topic.output.warc != "off"
@@ -140,7 +140,7 @@ class DirectFetch:
         self._headers = self._headers_of(Request("http://example.org/"))
         self._robots_headers = self._headers_of(robots_request("http://example.org/robots.txt"))
         self._has_listeners = bool(_listeners(self._crawler, signals.response_received))
-        self._wants: Callable[[Settled], bool] = vars(type(self._crawler.spider))["wants"]
+        self._wants: Callable[[SettledFetch], bool] = vars(type(self._crawler.spider))["wants"]
 
     def _headers_of(self, request: Request) -> list[tuple[str, str]]:
         """The headers of each such request: what the middlewares put into it."""
@@ -174,7 +174,7 @@ class DirectFetch:
         outcome, response = self._outcome(request, answer)
         lease = state_of(request).lease
         assert lease is not None  # accepts() looked
-        settled = await self._session.take_in(lease, outcome)
+        settled = await self._session.parse_and_settle(lease, outcome)
         if settled is None or settled.page is None or settled.duplicate_of is not None:
             update_state(request, is_handled=True)
             return request
@@ -184,14 +184,14 @@ class DirectFetch:
             return request
         return self._pass_on(request, settled, response or _response(request, answer))
 
-    async def _send(self, request: Request) -> Answer:
+    async def _send(self, request: Request) -> RawResponse:
         """Return what the host answers; raises what Scrapy's download handlers raise."""
         session, state, url = self._session, state_of(request), request.url
         address = str(state.checked_address)
-        if not session.crawl.may_leave(state.lease, url, address, session.now()):
-            raise TurnMissed(f"{address} is not to be asked yet")
+        if not session.crawl.may_connect(state.lease, url, address, session.now()):
+            raise FetchPostponed(f"{address} is not to be asked yet")
         update_state(request, was_looked_up=True, sent_at=session.now())
-        is_robots = state.purpose is Purpose.ROBOTS
+        is_robots = state.purpose is FetchPurpose.ROBOTS
         headers = self._robots_headers if is_robots else self._headers
         answer = await self._client.fetch(
             url,
@@ -203,25 +203,27 @@ class DirectFetch:
         )
         if self._keeps_exchanges:
             _, _, netloc, path = url.split("/", 3)
-            sent = http_head(f"GET /{path} HTTP/1.1", [("Host", netloc), *headers])
+            sent = format_http_head(f"GET /{path} HTTP/1.1", [("Host", netloc), *headers])
             truncated = "length" if answer.is_cut else ""
-            exchange = Exchange(sent, answer.head, answer.body, truncated)
+            exchange = HttpExchange(sent, answer.head, answer.body, truncated)
             update_state(request, exchange=exchange)
         return answer
 
-    def _outcome(self, request: Request, answer: Answer) -> tuple[Outcome, Response | None]:
+    def _outcome(self, request: Request, answer: RawResponse) -> tuple[Outcome, Response | None]:
         """The outcome, and the response where the body had to be decoded."""
         now, state = self._session.now(), state_of(request)
         if answer.is_cut or b"content-encoding" in answer.headers:
             response = self._decoding.unpacked(request, _response(request, answer))
-            return outcome_of_response(request, response, now), response
+            return outcome_from_scrapy_response(request, response, now), response
         elapsed_s = max(0.0, now - (state.sent_at or now))
-        headers = joined_headers(answer.headers)
-        outcome = outcome_of(answer.status, headers, request.url, answer.body, elapsed_s, now)
+        headers = join_headers(answer.headers)
+        outcome = outcome_from_response(
+            answer.status, headers, request.url, answer.body, elapsed_s, now
+        )
         return replace(with_exchange(request, outcome), address=str(state.checked_address)), None
 
     def _pass_on(
-        self, request: Request, settled: Settled, response: Response
+        self, request: Request, settled: SettledFetch, response: Response
     ) -> Response | Request:
         """Hand a page to the spider, or to those who listen for responses."""
         update_state(request, settled=settled, left_out=settled.left_out)
@@ -244,7 +246,7 @@ def _listeners(crawler: Crawler, signal: object) -> list[Any]:
     return [
         each
         for each in liveReceivers(getAllReceivers(crawler, signal))
-        if each is not counts_robots and getattr(each, "__func__", None) is not count
+        if each is not count_robots_bytes and getattr(each, "__func__", None) is not count
     ]
 
 
@@ -252,7 +254,7 @@ def _has_proxies(middleware: Any) -> bool:
     return isinstance(middleware, HttpProxyMiddleware) and bool(middleware.proxies)
 
 
-def _response(request: Request, answer: Answer) -> Response:
+def _response(request: Request, answer: RawResponse) -> Response:
     """The answer as Scrapy's own handler would have made it."""
     headers = Headers(answer.headers)
     made = responsetypes.from_args(headers=headers, url=request.url, body=answer.body)

@@ -16,18 +16,18 @@ from scrapy.core.downloader import Downloader
 from scrapy.http import Request
 from twisted.internet.defer import Deferred
 
-from focused.crawl import Purpose
-from focused.scrapy_addon.direct_fetch import DirectFetch, can_fetch_directly
-from focused.scrapy_addon.outcomes import outcome_of_response
-from focused.scrapy_addon.relevance import (
+from focused.crawl import FetchPurpose
+from focused.scrapy_addon.crawl_session import session_of
+from focused.scrapy_addon.direct_fetch import DirectFetcher, can_fetch_directly
+from focused.scrapy_addon.middlewares.relevance_middleware import (
     CallbackPages,
-    JudgedPage,
-    pages_of_running_callback,
+    PageRelevance,
+    current_callback_pages,
 )
+from focused.scrapy_addon.middlewares.settling_middleware import SettlingMiddleware
+from focused.scrapy_addon.outcomes import outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.scheduler import is_leased
-from focused.scrapy_addon.session import session_of
-from focused.scrapy_addon.settling import SettlingMiddleware
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -43,14 +43,14 @@ class SettlingDownloader(Downloader):
         self._session = session_of(crawler)
         self._settling = SettlingMiddleware.from_crawler(crawler)
         self._looked = False
-        self._direct: DirectFetch | None = None
+        self._direct: DirectFetcher | None = None
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
         """Download through all middlewares, as Scrapy's own does, in one task instead of three."""
         # At once: the engine counts what is under way before it asks for more.
         self.active.add(request)
         told: Coroutine[Any, Any, Response | Request] = self._told(request)
-        pages = pages_of_running_callback()
+        pages = current_callback_pages()
         if pages is not None and not is_leased(request, self._session.crawl):
             told = self._judged(request, told, pages)
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(told))
@@ -70,15 +70,20 @@ class SettlingDownloader(Downloader):
         """What a callback downloads itself: if it is a page, its items get its relevance."""
         update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
         came = await told
-        if isinstance(came, Request) or state_of(request).purpose is Purpose.ROBOTS:
+        if isinstance(came, Request) or state_of(request).purpose is FetchPurpose.ROBOTS:
             return came
         now = self._session.now()
-        read = await self._session.read_only(outcome_of_response(request, came, now))
+        read = await self._session.parse_and_classify(
+            outcome_from_scrapy_response(request, came, now)
+        )
         if read is not None:
-            relevance, noindex = read.judgement.relevance, self._session.topic.politeness.noindex
-            left_out = noindex == "leave-out" and read.page.left_out_at(now)
+            relevance, noindex = (
+                read.classification.relevance,
+                self._session.topic.politeness.noindex,
+            )
+            left_out = noindex == "leave-out" and read.page.is_noindex_at(now)
             update_state(request, relevance=relevance, left_out=left_out)
-            pages.add((request.url, came.url), JudgedPage(relevance, left_out))
+            pages.add((request.url, came.url), PageRelevance(relevance, left_out))
         return came
 
     async def _told(self, request: Request) -> Response | Request:
@@ -96,10 +101,10 @@ class SettlingDownloader(Downloader):
                 raise
             return instead
 
-    def _direct_fetch(self) -> DirectFetch | None:
+    def _direct_fetch(self) -> DirectFetcher | None:
         if not self._looked:  # now that the spider is open
             self._looked = True
-            self._direct = DirectFetch(self) if can_fetch_directly(self) else None
+            self._direct = DirectFetcher(self) if can_fetch_directly(self) else None
         return self._direct
 
     async def _enqueue_request(self, request: Request) -> Response:

@@ -38,7 +38,7 @@ from scrapy.exceptions import (
 )
 from yarl import URL
 
-from focused.scrapy_addon.outcomes import TooLargeError
+from focused.scrapy_addon.outcomes import ResponseTooLargeError
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
@@ -64,7 +64,7 @@ _address: ContextVar[str | None] = ContextVar("focused_address", default=None)
 
 
 @dataclass(slots=True)
-class Answer:
+class RawResponse:
     """A response as it came: header names in lower case, values in their order.
 
     ``head`` has the status line and the headers as they were sent.
@@ -105,7 +105,7 @@ class HttpClient:
         self._idle = IdleConnections(max_idle(max_concurrent), one_per_address=one_per_address)
         self._session = aiohttp.ClientSession(
             connector=_Connector(
-                resolver=_CheckedAddress(),
+                resolver=_PinnedResolver(),
                 use_dns_cache=False,
                 happy_eyeballs_delay=None,
                 keepalive_timeout=MAX_IDLE_S,
@@ -140,7 +140,7 @@ class HttpClient:
 
         Without an address the URL's host must be one itself, or there must be a ``proxy``.
         ``timeout_s`` counts from here to the last byte of the body. Raises Scrapy's
-        exceptions for failed downloads, and TooLargeError.
+        exceptions for failed downloads, and ResponseTooLargeError.
         """
         target = URL(url, encoded=True)
         host = target.raw_host or ""
@@ -179,7 +179,7 @@ class HttpClient:
         timeout_s: float,
         max_bytes: int,
         cut: bool = False,
-    ) -> Answer:
+    ) -> RawResponse:
         """GET a URL; a body of more than ``max_bytes`` (0: no limit) fails, or is cut there.
 
         Raises what :meth:`open` raises, and ResponseDataLossError.
@@ -204,7 +204,7 @@ class HttpClient:
         for name, value in response.raw_headers:
             raw.setdefault(name.lower(), []).append(value)
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return Answer(response.status, _head_of(response), raw, body, is_cut)
+        return RawResponse(response.status, _head_of(response), raw, body, is_cut)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -228,10 +228,10 @@ def _scrapy_errors(url: str, timeout_s: float) -> Iterator[None]:
             f"Getting {url} took longer than {timeout_s} seconds."
         ) from error
     except (aiohttp.ClientError, HttpProcessingError) as error:
-        raise _kind_of(error)(str(error) or repr(error)) from error
+        raise _scrapy_error_type(error)(str(error) or repr(error)) from error
 
 
-def _kind_of(error: Exception) -> type[Exception]:
+def _scrapy_error_type(error: Exception) -> type[Exception]:
     if isinstance(error, aiohttp.InvalidURL):
         return UnsupportedURLSchemeError
     if isinstance(error, aiohttp.ClientPayloadError):
@@ -248,7 +248,7 @@ def _was_connected(error: aiohttp.ClientConnectorError) -> bool:
     return isinstance(error.os_error, ConnectionResetError | ConnectionAbortedError)
 
 
-class _CheckedAddress(AbstractResolver):
+class _PinnedResolver(AbstractResolver):
     """Resolves every host to the address of the request at hand, a proxy's by the system."""
 
     def __init__(self) -> None:
@@ -278,7 +278,7 @@ class _CheckedAddress(AbstractResolver):
         await self._system.close()
 
 
-class _BoundedHead(ResponseHandler):
+class _BoundedHeadProtocol(ResponseHandler):
     """aiohttp's protocol, which gives up a response whose head is too long.
 
     What a server sends beyond the announced length belongs to no request: it is dropped and the
@@ -320,7 +320,9 @@ class _BoundedHead(ResponseHandler):
             self._head_bytes += len(head)
             if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
                 self._in_head = False
-                self.set_exception(TooLargeError(f"more than {MAX_HEAD_BYTES} bytes of headers"))
+                self.set_exception(
+                    ResponseTooLargeError(f"more than {MAX_HEAD_BYTES} bytes of headers")
+                )
                 if self.transport is not None:
                     self.transport.abort()
             if not data:
@@ -338,11 +340,11 @@ class _Connector(aiohttp.TCPConnector):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         # A private name of aiohttp's, in this one line: nothing public sets the protocol.
-        self._factory = partial(_BoundedHead, loop=self._loop)  # type: ignore[assignment]  # narrower
+        self._factory = partial(_BoundedHeadProtocol, loop=self._loop)  # type: ignore[assignment]  # narrower
 
 
 @dataclass(slots=True)
-class _Idle:
+class _IdleConnection:
     host: str
     address: str
 
@@ -353,7 +355,7 @@ class IdleConnections:
 
     max_idle: int
     one_per_address: bool = False
-    _idle: dict[asyncio.Transport, _Idle] = field(default_factory=dict)
+    _idle: dict[asyncio.Transport, _IdleConnection] = field(default_factory=dict)
     _by_host: dict[str, set[asyncio.Transport]] = field(default_factory=lambda: defaultdict(set))
     _by_address: dict[str, set[asyncio.Transport]] = field(default_factory=lambda: defaultdict(set))
 
@@ -386,7 +388,7 @@ class IdleConnections:
             return
         if transport in self._idle:
             self._remove(transport)
-        self._idle[transport] = _Idle(host, address)
+        self._idle[transport] = _IdleConnection(host, address)
         self._by_host[host].add(transport)
         self._by_address[address].add(transport)
         while len(self._idle) > self.max_idle:

@@ -24,7 +24,13 @@ from scrapy.exceptions import IgnoreRequest
 from twisted.internet.error import DNSLookupError
 
 from focused.errors import ConfigurationError
-from focused.web.addresses import Address, is_loopback_name, is_public, literal, spelled_alike
+from focused.web.host_names import (
+    IpAddress,
+    canonical_address,
+    is_loopback_name,
+    is_public_address,
+    parse_ip_address,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -37,7 +43,7 @@ MIN_TTL_S = 10.0
 MAX_TTL_S = 86_400.0
 MISSING_TTL_S = 30.0
 """For a name that does not exist: name servers err, and c-ares does not report the SOA's time."""
-UNANSWERED_TTL_S = 10.0
+UNRESOLVED_TTL_S = 10.0
 """Far below the five minutes of RFC 2308 section 7; hosts back off by themselves."""
 SYSTEM_TTL_S = 300.0
 """getaddrinfo(3) reports no time to live."""
@@ -68,7 +74,7 @@ class NoSuchHostError(DNSLookupError):
     """The name does not exist, or has no address."""
 
 
-class UnansweredNameError(DNSLookupError):
+class NameServerError(DNSLookupError):
     """No name server could answer."""
 
 
@@ -77,7 +83,7 @@ class PrivateAddressError(IgnoreRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class NameAnswer:
+class ResolvedName:
     """The addresses of a name, IPv4 first; ``error`` where there are none."""
 
     addresses: tuple[str, ...] = ()
@@ -85,11 +91,11 @@ class NameAnswer:
     error: type[DNSLookupError] | None = None
 
 
-MISSING = NameAnswer(ttl_s=MISSING_TTL_S, error=NoSuchHostError)
-UNANSWERED = NameAnswer(ttl_s=UNANSWERED_TTL_S, error=UnansweredNameError)
-_LOOPBACK = NameAnswer(("127.0.0.1", "::1"), float("inf"))
+MISSING = ResolvedName(ttl_s=MISSING_TTL_S, error=NoSuchHostError)
+UNRESOLVED = ResolvedName(ttl_s=UNRESOLVED_TTL_S, error=NameServerError)
+_LOOPBACK = ResolvedName(("127.0.0.1", "::1"), float("inf"))
 
-Lookup = Callable[[str], Awaitable[NameAnswer]]
+Lookup = Callable[[str], Awaitable[ResolvedName]]
 
 
 class NameResolver:
@@ -109,22 +115,22 @@ class NameResolver:
         """
         self._lookup = lookup
         self._count = count
-        self._pending: dict[str, asyncio.Task[NameAnswer]] = {}
-        self._cache: TLRUCache[str, NameAnswer] | None = None
+        self._pending: dict[str, asyncio.Task[ResolvedName]] = {}
+        self._cache: TLRUCache[str, ResolvedName] | None = None
         if max_names:
             self._cache = TLRUCache(max_names, _expires_at, timer=now)
 
-    def cached(self, host: str) -> NameAnswer | None:
+    def cached(self, host: str) -> ResolvedName | None:
         """Return what is known of a URL's host (without port); None where it must be looked up."""
         name = normalize_host(host)
-        address = literal(name)
+        address = parse_ip_address(name)
         if address is not None:
-            return NameAnswer((str(address),), float("inf"))
+            return ResolvedName((str(address),), float("inf"))
         if is_loopback_name(name):
             return _LOOPBACK
         return None if self._cache is None else self._cache.get(name)
 
-    async def resolve(self, host: str) -> NameAnswer:
+    async def resolve(self, host: str) -> ResolvedName:
         """Return the same, looked up where it is not known; never raises."""
         answer = self.cached(host)
         if answer is not None:
@@ -141,11 +147,11 @@ class NameResolver:
         answer = None if self._cache is None else self._cache.get(name)
         if self._cache is None or answer is None:
             return
-        last = sorted(answer.addresses, key=lambda each: spelled_alike(each) == address)
+        last = sorted(answer.addresses, key=lambda each: canonical_address(each) == address)
         self._cache[name] = replace(answer, addresses=tuple(last))
 
-    async def _resolve(self, name: str) -> NameAnswer:
-        answer = UNANSWERED
+    async def _resolve(self, name: str) -> ResolvedName:
+        answer = UNRESOLVED
         try:
             answer = await self._lookup(name)
         except Exception:  # a bug, or a broken lookup of the user's: its callers get an answer
@@ -160,7 +166,7 @@ class NameResolver:
         return answer
 
 
-def _expires_at(_: str, answer: NameAnswer, now: float) -> float:
+def _expires_at(_: str, answer: ResolvedName, now: float) -> float:
     return now + max(MIN_TTL_S, min(MAX_TTL_S, answer.ttl_s))
 
 
@@ -198,7 +204,7 @@ class DnsLookup:
             flags=pycares.ARES_FLAG_NOSEARCH | flags,
         )
 
-    async def __call__(self, name: str) -> NameAnswer:
+    async def __call__(self, name: str) -> ResolvedName:
         """Return the name's addresses; never raises."""
         if _is_local(name):
             return await system_lookup(name)
@@ -207,34 +213,34 @@ class DnsLookup:
         try:
             found = await self._resolver.getaddrinfo(name, type=socket.SOCK_STREAM)
         except aiodns.error.DNSError as error:
-            return MISSING if error.args[0] in _MISSING_CODES else UNANSWERED
-        addresses = (_text(node.addr[0]) for node in found.nodes)
+            return MISSING if error.args[0] in _MISSING_CODES else UNRESOLVED
+        addresses = (_address_text(node.addr[0]) for node in found.nodes)
         ttls = [*(node.ttl for node in found.nodes), *(alias.ttl for alias in found.cnames)]
-        return NameAnswer(_ipv4_first(addresses), min(ttls, default=0.0))
+        return ResolvedName(_ipv4_first(addresses), min(ttls, default=0.0))
 
 
-async def system_lookup(name: str) -> NameAnswer:
+async def system_lookup(name: str) -> ResolvedName:
     """Return what getaddrinfo(3) says, in a thread; never raises."""
     try:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
-        return MISSING if error.errno in _MISSING_ERRNOS else UNANSWERED
+        return MISSING if error.errno in _MISSING_ERRNOS else UNRESOLVED
     except (OSError, UnicodeError):
-        return UNANSWERED
-    return NameAnswer(_ipv4_first(str(address[0]) for *_, address in found), SYSTEM_TTL_S)
+        return UNRESOLVED
+    return ResolvedName(_ipv4_first(str(address[0]) for *_, address in found), SYSTEM_TTL_S)
 
 
-def allowed_addresses(host: str, answer: NameAnswer, *, private: bool) -> tuple[str, ...]:
+def allowed_addresses(host: str, answer: ResolvedName, *, private: bool) -> tuple[str, ...]:
     """Return the addresses of ``answer`` that may be connected to, each once.
 
-    Raises NoSuchHostError, UnansweredNameError, or PrivateAddressError when
+    Raises NoSuchHostError, NameServerError, or PrivateAddressError when
     all of them are private and ``private`` is False.
     """
     if answer.error is NoSuchHostError:
         raise NoSuchHostError(f"no such host: {host}")
     if answer.error is not None:
-        raise UnansweredNameError(f"no name server could tell the address of {host}")
+        raise NameServerError(f"no name server could tell the address of {host}")
     allowed = _allowed(answer.addresses, private=private)
     if not allowed:
         raise PrivateAddressError(f"{host} is at {answer.addresses[0]}, a private address")
@@ -243,8 +249,8 @@ def allowed_addresses(host: str, answer: NameAnswer, *, private: bool) -> tuple[
 
 @lru_cache(maxsize=10_000)  # a host's next pages have the address of its last one
 def _allowed(addresses: tuple[str, ...], *, private: bool) -> tuple[str, ...]:
-    allowed = [each for each in addresses if private or is_public(_address(each))]
-    return tuple(dict.fromkeys(map(spelled_alike, allowed)))
+    allowed = [each for each in addresses if private or is_public_address(_checked_address(each))]
+    return tuple(dict.fromkeys(map(canonical_address, allowed)))
 
 
 def normalize_host(host: str) -> str:
@@ -292,12 +298,12 @@ def _ipv4_first(addresses: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(addresses), key=lambda address: ":" in address))
 
 
-def _text(address: bytes | str) -> str:
+def _address_text(address: bytes | str) -> str:
     return address.decode() if isinstance(address, bytes) else address
 
 
-def _address(text: str) -> Address:
-    found = literal(text)
+def _checked_address(text: str) -> IpAddress:
+    found = parse_ip_address(text)
     if found is None:
         raise ValueError(f"{text!r} is no IP address")
     return found

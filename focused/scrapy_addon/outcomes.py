@@ -24,34 +24,34 @@ from service_identity import VerificationError
 from twisted.internet import error as net
 from twisted.web.client import ResponseFailed
 
-from focused.crawl.failures import RULES
+from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.scrapy_addon.name_resolver import (
     MISSING,
+    NameServerError,
     NoSuchHostError,
     PrivateAddressError,
-    UnansweredNameError,
     system_lookup,
 )
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.web.page import Exchange, Failed, FailureKind, Fetched, Outcome
-from focused.web.response import outcome_of
-from focused.web.robots_tags import HEADER_SEPARATOR
-from focused.web.warc import http_head, status_line
+from focused.web.http_response import outcome_from_response
+from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, Outcome
+from focused.web.robots.robots_tags import X_ROBOTS_SEPARATOR
+from focused.web.warc_writer import format_http_head, status_line
 
 
-class RobotsDenied(IgnoreRequest):
+class RobotsDeniedError(IgnoreRequest):
     """robots.txt does not let us fetch this URL."""
 
 
-class TooLargeError(Exception):
+class ResponseTooLargeError(Exception):
     """The answer has more bytes, of headers or unpacked, than are taken."""
 
 
-class UndecodableError(Exception):
+class ContentDecodingError(Exception):
     """The body is not packed as its Content-Encoding says."""
 
 
-class TurnMissed(IgnoreRequest):
+class FetchPostponed(IgnoreRequest):
     """A fetch of the frontier that may not leave now, and goes back there."""
 
 
@@ -66,23 +66,25 @@ _ERRORS: dict[FailureKind, type[Exception]] = {
 }
 
 
-def error_of(url: str, kind: FailureKind) -> Exception:
+def exception_for_failure(url: str, kind: FailureKind) -> Exception:
     """What the errback of a request that was not sent gets: as Scrapy raises it where it can."""
-    return _ERRORS.get(kind, IgnoreRequest)(f"{url} was not asked for: {RULES[kind].meaning}")
+    return _ERRORS.get(kind, IgnoreRequest)(
+        f"{url} was not asked for: {FAILURE_RULES[kind].meaning}"
+    )
 
 
 _MAX_DETAIL_CHARS = 200
 _TLS = (ssl.SSLError, OpenSSL.SSL.Error, VerificationError)
 _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
     ((PrivateAddressError,), FailureKind.PRIVATE_ADDRESS),
-    ((UndecodableError,), FailureKind.BAD_ENCODING),
+    ((ContentDecodingError,), FailureKind.BAD_ENCODING),
     ((CannotResolveHostError, net.DNSLookupError, socket.gaierror), FailureKind.DNS),
     ((DownloadTimeoutError, net.TimeoutError, net.TCPTimedOutError), FailureKind.TIMEOUT),
     ((DownloadConnectionRefusedError, net.ConnectError), FailureKind.CONNECT),
     ((DownloadCancelledError,), FailureKind.TOO_LARGE),
     ((ResponseDataLossError, net.ConnectionLost, net.ConnectionDone), FailureKind.RESET),
     ((UnsupportedURLSchemeError,), FailureKind.BAD_REDIRECT),
-    ((RobotsDenied,), FailureKind.ROBOTS),
+    ((RobotsDeniedError,), FailureKind.ROBOTS),
     ((IgnoreRequest,), FailureKind.DROPPED),
     ((DownloadFailedError, ResponseFailed), FailureKind.RESET),
 )
@@ -90,9 +92,9 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
 
 def keep_exchange(request: Request, response: Response) -> None:
     """Keep what was sent and received, before a middleware changes it, for the archive."""
-    exchange = Exchange(
+    exchange = HttpExchange(
         _request_head(request),
-        http_head(status_line(response.status), _pairs(response.headers)),
+        format_http_head(status_line(response.status), _header_pairs(response.headers)),
         response.body,
         "length" if "download_stopped" in response.flags else "",
     )
@@ -103,10 +105,12 @@ def _request_head(request: Request) -> bytes:
     _, _, netloc, path = [*request.url.partition("#")[0].split("/", 3), ""][:4]
     host = netloc.rpartition("@")[2]
     headers = [("Host", host)] if "Host" not in request.headers else []
-    return http_head(f"{request.method} /{path} HTTP/1.1", [*headers, *_pairs(request.headers)])
+    return format_http_head(
+        f"{request.method} /{path} HTTP/1.1", [*headers, *_header_pairs(request.headers)]
+    )
 
 
-def _pairs(headers: Headers) -> list[tuple[str, str]]:
+def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, values in headers.items()
@@ -125,10 +129,10 @@ def with_exchange(request: Request, outcome: Outcome) -> Outcome:
     return replace(outcome, exchange=exchange)
 
 
-def outcome_of_response(request: Request, response: Response, now: float) -> Outcome:
+def outcome_from_scrapy_response(request: Request, response: Response, now: float) -> Outcome:
     """The outcome behind a response; ``now`` dates an HTTP-date in Retry-After."""
-    headers = joined_headers({name.lower(): values for name, values in response.headers.items()})
-    outcome = outcome_of(
+    headers = join_headers({name.lower(): values for name, values in response.headers.items()})
+    outcome = outcome_from_response(
         response.status, headers, request.url, response.body, _elapsed_s(request, now), now
     )
     outcome = with_exchange(request, outcome)
@@ -139,14 +143,14 @@ def outcome_of_response(request: Request, response: Response, now: float) -> Out
     return replace(outcome, address=str(mapped or response.ip_address))
 
 
-def joined_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
+def join_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
     """One value of all that each header had, by lower-case names.
 
     Where one ends matters to X-Robots-Tag alone.
     """
     joined = {}
     for name, values in headers.items():
-        between = HEADER_SEPARATOR if name == b"x-robots-tag" else ", "
+        between = X_ROBOTS_SEPARATOR if name == b"x-robots-tag" else ", "
         value = values[0] if len(values) == 1 else between.encode().join(values)
         joined[name.decode("latin-1")] = value.decode("latin-1")
     return joined
@@ -160,13 +164,13 @@ def _elapsed_s(request: Request, now: float) -> float:
     return max(0.0, now - sent_at)
 
 
-async def outcome_of_exception(request: Request, exception: BaseException) -> Outcome:
+async def outcome_from_exception(request: Request, exception: BaseException) -> Outcome:
     """The failure behind an exception of the download handlers or a middleware.
 
     A failed look-up by another resolver than ours takes as long again: the
     system is asked what it meant.
     """
-    kind = kind_of_exception(exception)
+    kind = failure_kind_of(exception)
     if kind is FailureKind.DNS and await _no_such_host(request, exception):
         kind = FailureKind.NO_HOST
     detail = f"{type(exception).__name__}: {exception}"[:_MAX_DETAIL_CHARS]
@@ -175,10 +179,10 @@ async def outcome_of_exception(request: Request, exception: BaseException) -> Ou
 
 
 async def _no_such_host(request: Request, exception: BaseException) -> bool:
-    for error in _behind(exception):
+    for error in _exception_chain(exception):
         if isinstance(error, NoSuchHostError):
             return True
-        if isinstance(error, UnansweredNameError | PrivateAddressError):
+        if isinstance(error, NameServerError | PrivateAddressError):
             return False
     if state_of(request).was_looked_up:
         return False
@@ -189,12 +193,12 @@ async def _no_such_host(request: Request, exception: BaseException) -> bool:
     return await system_lookup(name) == MISSING
 
 
-def kind_of_exception(exception: BaseException) -> FailureKind:
+def failure_kind_of(exception: BaseException) -> FailureKind:
     """The kind of failure that an exception stands for."""
-    behind = tuple(_behind(exception))
+    behind = tuple(_exception_chain(exception))
     if any(isinstance(each, _TLS) for each in behind):
         return FailureKind.TLS
-    if any(isinstance(each, TooLargeError) for each in behind):  # one that was wrapped, too
+    if any(isinstance(each, ResponseTooLargeError) for each in behind):  # one that was wrapped, too
         return FailureKind.TOO_LARGE
     for types, kind in _KINDS:
         if isinstance(exception, types):
@@ -202,7 +206,7 @@ def kind_of_exception(exception: BaseException) -> FailureKind:
     return FailureKind.OTHER
 
 
-def _behind(exception: BaseException) -> Iterator[BaseException]:
+def _exception_chain(exception: BaseException) -> Iterator[BaseException]:
     """The exception, what it was raised from, and what Twisted keeps in ``reasons``."""
     seen: BaseException | None = exception
     while seen is not None:

@@ -8,9 +8,9 @@ import msgspec
 from scrapy import Request
 from scrapy.http import Response
 
-from focused.crawl import Purpose, Settled
-from focused.crawl.visits import Visit
-from focused.web.page import Exchange
+from focused.crawl import FetchPurpose, SettledFetch
+from focused.crawl.leases import DirectRequest
+from focused.web.page import HttpExchange
 
 META_KEY = "focused"
 """Key of ``request.meta`` and ``response.meta``: a :class:`RequestState`."""
@@ -27,14 +27,14 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     """How relevant the response's page is, in [0, 1]; None where the page was not classified."""
     left_out: bool = False
     """Whether the page asks not to be indexed, and is left out of the results."""
-    settled: Settled | None = None
+    settled: SettledFetch | None = None
     """What the crawl made of the response."""
 
     lease: int | None = None
     """The frontier's lease; None for a request that bypasses the frontier."""
     leased_url: str = ""
     """The request's URL when the scheduler returned it."""
-    purpose: Purpose | None = None
+    purpose: FetchPurpose | None = None
     is_plain: bool = False
     """Whether the crawl made the request: no spider has a callback or arguments in it."""
     refused: Exception | None = None
@@ -48,16 +48,16 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the add-on's resolver resolved the request's host."""
     checked_address: str | None = None
     """The only address that the request may be sent to."""
-    exchange: Exchange | None = None
+    exchange: HttpExchange | None = None
     """The request and the response as they were sent, for the WARC file."""
-    visit: Visit | None = None
+    direct_request: DirectRequest | None = None
     """The turn of a request that bypasses the frontier, while it is under way."""
     rules_of: str = ""
     """The host whose robots.txt is requested."""
     robots_bytes: int | None = None
     """How many bytes of a robots.txt were received; None for other requests."""
 
-    found_on: Settled | None = None
+    found_on: SettledFetch | None = None
     """The page that the spider found the URL on."""
     found_as: Any = None
     """The scored link of that page with the URL."""

@@ -15,17 +15,17 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
-from focused.scrapy_addon.outcomes import UndecodableError
+from focused.scrapy_addon.outcomes import ContentDecodingError
 from focused.scrapy_addon.request_state import (
     META_KEY,
     RequestState,
     state_of,
     update_state,
 )
-from focused.web.robots_file import MAX_ROBOTS_BYTES, whole_lines
+from focused.web.robots.robots_file import MAX_ROBOTS_BYTES, cut_to_whole_lines
 
 ACCEPTED_CODINGS = "gzip, deflate"
-"""What :func:`unpack_start` unpacks."""
+"""What :func:`decode_robots_response` unpacks."""
 
 _WINDOWS = {b"gzip": (31,), b"x-gzip": (31,), b"deflate": (15, -15)}
 _GZIP = b"\x1f\x8b"
@@ -49,15 +49,15 @@ def is_robots_request(request: Request) -> bool:
     return state_of(request).robots_bytes is not None
 
 
-def stop_when_enough(crawler: Crawler) -> None:
+def limit_robots_downloads(crawler: Crawler) -> None:
     """End the download of every :func:`robots_request` when what counts of it has come."""
-    crawler.signals.connect(counts_robots, signals.bytes_received)
+    crawler.signals.connect(count_robots_bytes, signals.bytes_received)
 
 
-def unpack_start(response: Response) -> Response:
+def decode_robots_response(response: Response) -> Response:
     """Unpack a robots.txt as far as it counts, which makes bombs harmless.
 
-    Raises UndecodableError for what is not packed as it says, breaks off, or is
+    Raises ContentDecodingError for what is not packed as it says, breaks off, or is
     packed in a way that was not asked for.
     """
     told = b",".join(response.headers.getlist("Content-Encoding")).lower().split(b",")
@@ -66,14 +66,14 @@ def unpack_start(response: Response) -> Response:
         return response
     body, is_cut = response.body, "download_stopped" in response.flags
     for coding in reversed(codings):
-        body = _unpacked(body, coding, is_cut=is_cut)
+        body = _inflate(body, coding, is_cut=is_cut)
         is_cut = is_cut or len(body) > MAX_ROBOTS_BYTES
-    unpacked = response.replace(body=whole_lines(body) if is_cut else body)
+    unpacked = response.replace(body=cut_to_whole_lines(body) if is_cut else body)
     del unpacked.headers["Content-Encoding"]
     return unpacked
 
 
-def _unpacked(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
+def _inflate(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
     """Return one byte more than is parsed, at most.
 
     That ``packed`` breaks off is no error where it was cut by us.
@@ -91,10 +91,12 @@ def _unpacked(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
             continue
         if stream.eof or is_cut or len(text) > MAX_ROBOTS_BYTES:
             return text
-    raise UndecodableError(f"robots.txt is not packed by {coding.decode('latin-1')}, or breaks off")
+    raise ContentDecodingError(
+        f"robots.txt is not packed by {coding.decode('latin-1')}, or breaks off"
+    )
 
 
-def counts_robots(data: bytes, request: Request) -> None:
+def count_robots_bytes(data: bytes, request: Request) -> None:
     """Hears of all bytes, and does something for those of a robots.txt."""
     read = state_of(request).robots_bytes
     if read is None:

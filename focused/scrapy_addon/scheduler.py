@@ -21,36 +21,36 @@ from scrapy.settings import overridden_settings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from focused.crawl import Crawl, Done, Fetch, Purpose, Refused, Wait
-from focused.scrapy_addon.outcomes import error_of
-from focused.scrapy_addon.own_requests import OwnRequests
+from focused.crawl import Crawl, Done, Fetch, FetchPurpose, RefusedRequest, Wait
+from focused.scrapy_addon.crawl_session import CrawlSession, session_of
+from focused.scrapy_addon.outcomes import exception_for_failure
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.robots_request import robots_request
-from focused.scrapy_addon.session import Session, session_of
-from focused.scrapy_addon.stored_values import UnstorableValueError
+from focused.scrapy_addon.spider_requests import SpiderRequests
+from focused.scrapy_addon.value_serialization import UnstorableValueError
 from focused.web.page import Failed, FailureKind
 
 logger = logging.getLogger(__name__)
 
-_TEND_EVERY_S = 1.0
-_MOST_S_A_TURN = 0.01
+_MAINTENANCE_INTERVAL_S = 1.0
+_MAX_S_PER_TURN = 0.01
 """Of handing out; the reactor has other things to do, too."""
 
 # Measured in benchmarks/long_crawl.py: 0.16 ms a page, where Python's own 700, 10, 10 take 0.3.
-_OBJECTS_UNTIL_COLLECTED = (20_000, 20, 20)
+_GC_THRESHOLDS = (20_000, 20, 20)
 
 
 class FocusedScheduler(BaseScheduler):
     """Scrapy's scheduler seam over a :class:`focused.crawl.Crawl`."""
 
-    def __init__(self, crawler: Crawler, session: Session) -> None:
+    def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
         self._session = session
-        self._own = OwnRequests(session)
+        self._own = SpiderRequests(session)
         self._refused: deque[Request] = deque()
         self._wake: CallLaterResult | None = None
         self._wake_at = float("inf")
-        self._tended_at = 0.0
+        self._maintained_at = 0.0
         self._hands_out_since: float | None = None
         self._was_cut = False
 
@@ -67,9 +67,9 @@ class FocusedScheduler(BaseScheduler):
         settings = self._crawler.settings
         crawl = self._session.open(
             {
-                "web": settings["FOCUSED_WEB"],
+                "web": settings["FOCUSED_RECORDED_WEB"],
                 "replay": settings["FOCUSED_REPLAY"],
-                "scrapy": _plain(overridden_settings(settings)),
+                "scrapy": _to_plain_data(overridden_settings(settings)),
             },
             self._crawler.stats,
         )
@@ -79,14 +79,14 @@ class FocusedScheduler(BaseScheduler):
             # Each full collection would go through all objects of the start: a tenth of a second
             # in which nothing else happens. Reference counts free what a page leaves.
             gc.freeze()
-            gc.set_threshold(*_OBJECTS_UNTIL_COLLECTED)
+            gc.set_threshold(*_GC_THRESHOLDS)
 
     def close(self, reason: str) -> None:
         """Keep everything; the same command goes on from here."""
         self._cancel_wake()
         session = self._session
-        if not session.trouble:
-            session.done_because = self._why_ended(reason)
+        if not session.error_message:
+            session.end_reason = self._why_ended(reason)
         session.close()
 
     def _why_ended(self, reason: str) -> str:
@@ -102,7 +102,7 @@ class FocusedScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl has work left, be it not due yet."""
-        return bool(self._refused) or not self._session.crawl.is_over(self._session.now())
+        return bool(self._refused) or not self._session.crawl.is_finished(self._session.now())
 
     def enqueue_request(self, request: Request) -> bool:
         """Take in a request of the spider or a middleware.
@@ -112,7 +112,7 @@ class FocusedScheduler(BaseScheduler):
         if state_of(request).is_handled:
             return True
         try:
-            return self._own.take_in(request)
+            return self._own.enqueue(request)
         except IgnoreRequest as error:
             return self._refuse(request, error)
         except UnstorableValueError as error:
@@ -135,7 +135,7 @@ class FocusedScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the request for the best link whose host may be asked now."""
-        if self._session.trouble:  # the crawl is stopping: no answer could be kept
+        if self._session.error_message:  # the crawl is stopping: no answer could be kept
             return None
         if self._takes_long():
             return None
@@ -146,17 +146,17 @@ class FocusedScheduler(BaseScheduler):
             return None
 
     def _next_request(self, now: float) -> Request | None:
-        if now - self._tended_at >= _TEND_EVERY_S:
-            self._tended_at = now
-            self._session.tend(now)
+        if now - self._maintained_at >= _MAINTENANCE_INTERVAL_S:
+            self._maintained_at = now
+            self._session.maintain(now)
         crawl = self._session.crawl
-        if self._own.any_made or not self._session.follow_links:
+        if self._own.has_spider_requests or not self._session.follow_links:
             for refused in crawl.refuse_suspended(self._own.has_errback, now):
                 self._tell(refused)
         while not self._refused:
             step = crawl.next(now)
             self._session.waiting.note(step)
-            if isinstance(step, Refused):
+            if isinstance(step, RefusedRequest):
                 self._tell(step)
             elif isinstance(step, Fetch):
                 request = self._request(step)
@@ -168,15 +168,15 @@ class FocusedScheduler(BaseScheduler):
                 return None
         return self._refused.popleft()
 
-    def _tell(self, refused: Refused) -> None:
+    def _tell(self, refused: RefusedRequest) -> None:
         """Whoever made the request hears in its errback that it was refused."""
         request = self._own.restore(refused.link)
         if request is not None:
-            self._refuse(request, error_of(refused.link.url, refused.failure))
+            self._refuse(request, exception_for_failure(refused.link.url, refused.failure))
 
     def _request(self, fetch: Fetch) -> Request | None:
         """The request for a fetch; None where the spider's own is lost, and is settled."""
-        if fetch.purpose is Purpose.ROBOTS:
+        if fetch.purpose is FetchPurpose.ROBOTS:
             request, is_plain = robots_request(fetch.url), True
         elif fetch.link.payload is None:
             request, is_plain = Request(fetch.url, dont_filter=True), True
@@ -211,7 +211,7 @@ class FocusedScheduler(BaseScheduler):
             self._hands_out_since = now
             call_later(0, self._turn_ended)
             return False
-        if now - began_at < _MOST_S_A_TURN:
+        if now - began_at < _MAX_S_PER_TURN:
             return False
         self._was_cut = True
         return True
@@ -254,7 +254,7 @@ def is_leased(request: Request, crawl: Crawl) -> bool:
     )
 
 
-def _plain(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _to_plain_data(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Settings as JSON-able data; objects by their names."""
     return {
         name: value if isinstance(value, str | int | float | bool | None) else str(value)

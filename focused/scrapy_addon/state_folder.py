@@ -6,13 +6,13 @@ import errno
 import os
 from pathlib import Path
 
-from focused.archive_warc import WARC_FILE
+from focused.archive.warc_files import WARC_FILE
 from focused.errors import FocusedError, StateError
-from focused.frontier.soundness import advice
-from focused.frontier.store import StateStore
+from focused.storage.environment import write_error_advice
+from focused.storage.state_store import StateStore
 from focused.topic import Topic
 
-_WRITTEN = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "stats.json")
+_CRAWL_FILES = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "stats.json")
 """What a crawl writes into its folder anew, beside its state."""
 
 
@@ -59,7 +59,7 @@ def _refuse_to_overwrite(folder: Path) -> None:
     data = folder / "state" / "data.mdb"
     if data.is_file() and data.stat().st_size:
         return
-    found = next((name for name in _WRITTEN if (folder / name).exists()), None)
+    found = next((name for name in _CRAWL_FILES if (folder / name).exists()), None)
     if found is not None:
         raise StateError(
             f"{folder} holds {found}, and no state of a crawl that wrote it: beginning anew would "
@@ -67,14 +67,14 @@ def _refuse_to_overwrite(folder: Path) -> None:
         )
 
 
-def worded(error: Exception, folder: Path) -> str:
+def format_error(error: Exception, folder: Path) -> str:
     """What to tell the user of an error that stopped the crawl in ``folder``."""
     if isinstance(error, FocusedError):
         return str(error)
     if isinstance(error, OSError):
         return (
             f"cannot write to {folder}: {error.strerror or error}. What was fetched before is "
-            f"safe; {advice(error)} and start the same command again."
+            f"safe; {write_error_advice(error)} and start the same command again."
         )
     return (
         f"the crawl in {folder} was stopped by {type(error).__name__}: {error}. The log tells "

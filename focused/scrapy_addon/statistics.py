@@ -9,8 +9,8 @@ from typing import Any
 from scrapy.statscollectors import StatsCollector
 
 from focused.crawl import Crawl
-from focused.crawl.waiting import hosts_resting, long_delays_s
-from focused.web.page import OUTSIDE_A_WEB
+from focused.crawl.stop_conditions import count_hosts_backing_off, long_crawl_delays_s
+from focused.web.page import UNRECORDED_HOST
 
 PREFIX = "focused/"
 
@@ -23,17 +23,17 @@ def counters_of(crawl: Crawl, *, replayed: bool) -> dict[str, Any]:
     counters = crawl.counters.to_state()
     counters.pop("recent")
     failures = dict(crawl.counters.failures)
-    outside = {"outside_web": failures.pop(OUTSIDE_A_WEB, 0)} if replayed else {}
+    outside = {"unrecorded_hosts": failures.pop(UNRECORDED_HOST, 0)} if replayed else {}
     return {**counters, "failures": failures, **outside, "elapsed_s": counters["active_s"]}
 
 
 def hosts_of(crawl: Crawl) -> dict[str, Any]:
     """Return what is left, and what goes through all hosts: too slow for each second."""
-    long_delays = long_delays_s(crawl.frontier.hosts).items()
+    long_delays = long_crawl_delays_s(crawl.frontier.hosts).items()
     return {
         "frontier": len(crawl.frontier),
         "traps": crawl.traps.tally.as_json(),
-        "hosts_in_back_off": hosts_resting(crawl.frontier.hosts),
+        "hosts_in_back_off": count_hosts_backing_off(crawl.frontier.hosts),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),
         "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_LISTED)),
     }

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import unescape
+from typing import Any, NamedTuple
 
-from focused.web.decode import content_type_of, decode
-from focused.web.feed_entries import Entry, read_entries
+from lxml import etree
+
+from focused.web.decoding import decode, media_type_of
 from focused.web.page import Fetched, Link, Page
-from focused.web.robots_tags import read_tags
-from focused.web.url import normalise
+from focused.web.robots.robots_tags import parse_robots_directives
+from focused.web.urls import normalise
 
 MAX_FEED_LINKS = 50_000  # as many as a sitemap may have
 MAX_FEED_BYTES = 50_000_000  # uncompressed; likewise
@@ -34,7 +38,7 @@ _URL_LINE = re.compile(r"https?://\S+", re.IGNORECASE)
 
 def is_feed(fetched: Fetched) -> bool:
     """Tell, from its beginning, whether a response is a sitemap or a feed."""
-    return _kind(fetched, _unpack(fetched.body, _START_BYTES)) is not None
+    return _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES)) is not None
 
 
 def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "") -> Page | None:
@@ -44,22 +48,22 @@ def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "
     gives the entries before the break. A sitemap has links and no text.
     ``robot`` is the product token that X-Robots-Tag may speak to.
     """
-    kind = _kind(fetched, _unpack(fetched.body, _START_BYTES))
+    kind = _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES))
     if kind is None:
         return None
-    text = decode(_unpack(fetched.body, MAX_FEED_BYTES), fetched.headers)[0]
+    text = decode(_gunzip(fetched.body, MAX_FEED_BYTES), fetched.headers)[0]
     if kind == "text":
-        lines = (Entry(normalise(line.strip()) or "") for line in text.split("\n"))
-        return _page(fetched, kind, Entry(), lines, max_links, robot)
-    channel = Entry()
+        lines = (FeedEntry(normalise(line.strip()) or "") for line in text.split("\n"))
+        return _feed_page(fetched, kind, FeedEntry(), lines, max_links, robot)
+    channel = FeedEntry()
     root = _ROOT.match(text)
     # What declares entities stands before the root, and is not read.
     xml = text[root.start("root") :] if root else text
     entries = read_entries(xml, channel, fetched.url)
-    return _page(fetched, kind, channel, entries, max_links, robot)
+    return _feed_page(fetched, kind, channel, entries, max_links, robot)
 
 
-def _unpack(body: bytes, max_bytes: int) -> bytes:
+def _gunzip(body: bytes, max_bytes: int) -> bytes:
     """Return at most ``max_bytes`` of a body, gunzipped when it is gzip."""
     if not body.startswith(_GZIP):
         return body[:max_bytes]
@@ -69,28 +73,28 @@ def _unpack(body: bytes, max_bytes: int) -> bytes:
         return b""
 
 
-def _kind(fetched: Fetched, start: bytes) -> str | None:
+def _feed_kind(fetched: Fetched, start: bytes) -> str | None:
     """Return the root's name, ``"text"`` for a list of URLs, or None."""
     text = decode(start[:_START_BYTES], {})[0]
     root = _ROOT.match(text)
     if root:
         return root[2]
-    if content_type_of(fetched.headers) == "text/html":
+    if media_type_of(fetched.headers) == "text/html":
         return None
     lines = text.split("\n")[:-1] if len(start) >= _START_BYTES else text.split("\n")
     lines = [line.strip() for line in lines if line.strip()]
     return "text" if lines and all(map(_URL_LINE.fullmatch, lines)) else None
 
 
-def _page(
+def _feed_page(
     fetched: Fetched,
     kind: str,
-    channel: Entry,
-    entries: Iterator[Entry],
+    channel: FeedEntry,
+    entries: Iterator[FeedEntry],
     max_links: int,
     robot: str,
 ) -> Page:
-    found: dict[str, Entry] = {}
+    found: dict[str, FeedEntry] = {}
     own_url = normalise(fetched.url)
     cut = 0
     for entry in entries:
@@ -101,25 +105,304 @@ def _page(
             found.setdefault(target, entry)
     last = max(1, len(found) - 1)
     links = tuple(
-        Link(target, entry.title, _words(entry.summary), f"{kind}/entry", i / last)
+        Link(target, entry.title, _truncate_texts(entry.summary), f"{kind}/entry", i / last)
         for i, (target, entry) in enumerate(found.items())
     )
     says = [channel.title, channel.summary]
     says += [text for entry in found.values() for text in (entry.title, entry.summary)]
     text = " ".join(" ".join(says).split())[:_MAX_TEXT_CHARS]
-    tags = read_tags(fetched.headers.get("x-robots-tag", ""), (), robot)
+    tags = parse_robots_directives(fetched.headers.get("x-robots-tag", ""), (), robot)
     return Page(
         url=fetched.url,
         title=channel.title,
         description=channel.summary,
         text=text,
         links=links,
-        links_cut=cut,
+        links_over_limit=cut,
         noindex=tags.noindex,
         nofollow=tags.nofollow,
         unavailable_after=tags.unavailable_after,
     )
 
 
-def _words(summary: str) -> str:
+def _truncate_texts(summary: str) -> str:
     return " ".join(summary.split()[:CONTEXT_WORDS])
+
+
+MAX_ELEMENTS = 1_000_000
+"""Of one feed; what comes later is not read. A full sitemap (50,000 URLs) has 250,000."""
+
+MAX_TITLE_CHARS = 300
+SUMMARY_CHARS = 2_000
+
+_KEPT_CHARS = 8_000  # of one element's text; as long as a link may be before it is normalised
+_CHUNK_CHARS = 65_536
+_MAX_OPEN = 100  # containers and entries; broken feeds nest entries, hostile ones millions
+
+_XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+_ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_PARENTS_OF_ENTRIES = {
+    "url": frozenset({"urlset"}),
+    "sitemap": frozenset({"sitemapindex"}),
+    "item": frozenset({"channel", "RDF", "rss", "item"}),  # broken feeds leave items open
+    "entry": frozenset({"feed", "entry"}),
+}
+_SUMMARIES = frozenset({"description", "summary", "content", "encoded"})
+_ENTRY_TAGS = _SUMMARIES | {"loc", "link", "guid", "title"}
+_CHANNEL_TAGS = frozenset({"title", "description", "subtitle", "tagline"})
+_TEXT_TAGS = _SUMMARIES | _CHANNEL_TAGS
+_ATOM = frozenset({"feed", "entry"})
+_HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
+_ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
+_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+
+# fmt: off
+_INLINE = frozenset({
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "dfn", "em", "font", "i",
+    "ins", "kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "tt", "u", "var",
+})
+# fmt: on
+_HIDDEN = frozenset({"script", "style", "template", "noscript", "iframe"})
+_NOT_NAME = r"(?=[\s/>])"
+_REST_OF_TAG = r"""(?:[^>"']++|"[^"]*+"|'[^']*+'|["'])*+>?"""
+# What an HTML tokenizer takes for markup: "x < 5" has none. Each repetition is possessive, and
+# what is not closed reaches to the end, so that no text takes more than linear time.
+_MARKUP = re.compile(
+    rf"<(?P<hidden>{'|'.join(sorted(_HIDDEN))}){_NOT_NAME}{_REST_OF_TAG}"
+    rf".*?(?:</(?P=hidden){_NOT_NAME}{_REST_OF_TAG}|\Z)"
+    rf"|<!--.*?(?:-->|\Z)|</?(?P<name>[a-z][^\s/>]*+){_REST_OF_TAG}|<[!/?][^>]*+>?",
+    re.IGNORECASE | re.DOTALL,
+)
+# libxml2 lets these pass, and lxml then breaks off.
+_SURROGATE = re.compile(r"&#(?:[xX]0{0,20}[dD][89a-fA-F][0-9a-fA-F]{2}|0{0,20}5[5-7][0-9]{3});")
+
+
+@dataclass(slots=True)
+class FeedEntry:
+    """What one entry of a feed says; its URLs are absolute and normalised.
+
+    ``fallback_url`` counts when there is no ``url``: that of a permanent guid,
+    of a link to another format than HTML, or of content that stands elsewhere.
+    """
+
+    url: str = ""
+    fallback_url: str = ""
+    title: str = ""
+    summary: str = ""
+
+
+class _OpenElement(NamedTuple):
+    """An element that has begun and whose children matter. ``entry`` is what they belong to."""
+
+    namespace: str
+    name: str
+    base: str
+    entry: FeedEntry
+
+
+def read_entries(xml: str, channel: FeedEntry, url: str) -> Iterator[FeedEntry]:
+    """Yield the entries in order; what stands outside of them goes to ``channel``.
+
+    ``xml`` begins at the root; ``url`` is the document's own. Never raises: XML
+    that breaks off gives the entries before the break, the last one if its URL
+    is whole.
+    """
+    reader = _EntryReader(channel, url)
+    target: Any = reader  # lxml's stubs want all optional methods
+    parser = etree.XMLParser(
+        target=target,
+        encoding="utf-8",
+        recover=True,
+        huge_tree=False,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    xml = _SURROGATE.sub("&#xFFFD;", xml)
+    try:
+        for start in range(0, len(xml), _CHUNK_CHARS):
+            parser.feed(xml[start : start + _CHUNK_CHARS].encode("utf-8", "replace"))
+            yield from reader.take()
+            if reader.left <= 0:
+                return
+        parser.close()
+    except (etree.XMLSyntaxError, UnicodeDecodeError):
+        pass
+    reader.break_off()
+    yield from reader.take()
+
+
+class _EntryReader:
+    """Takes the parser's events; keeps the elements it is in, and one element's text."""
+
+    def __init__(self, channel: FeedEntry, url: str) -> None:
+        self.left = MAX_ELEMENTS
+        self._channel = channel
+        self._url = url
+        self._open: list[_OpenElement] = []
+        self._done: list[FeedEntry] = []
+        self._skipped = 0  # depth below an element whose content does not matter
+        self._name = ""  # of the element whose text is being kept
+        self._attributes: Mapping[str, str] = {}
+        self._depth = 0  # below that element
+        self._hidden = 0  # the depth at which a script or style began, 0: none
+        self._pieces: list[str] = []
+        self._chars = 0
+
+    def take(self) -> list[FeedEntry]:
+        """Return the entries that are complete since the last time."""
+        done, self._done = self._done, []
+        return done
+
+    def break_off(self) -> None:
+        """Nothing comes after this; an entry that has begun is as good as what is known of it."""
+        while self._open:
+            self._close(self._open.pop(), needs_url=True)
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        self.left -= 1
+        if self._name:
+            self._start_within(tag.rpartition("}")[2].lower())
+        elif self._skipped:
+            self._skipped += 1
+        else:
+            namespace, _, name = tag.rpartition("}")
+            self._start_child(namespace[1:], name, tag, attributes)
+
+    def _start_within(self, name: str) -> None:
+        self._depth += 1
+        if name in _HIDDEN and not self._hidden:
+            self._hidden = self._depth
+        if self._name in _TEXT_TAGS and name not in _INLINE:
+            self._keep(" ")
+
+    def _start_child(
+        self, namespace: str, name: str, tag: str, attributes: Mapping[str, str]
+    ) -> None:
+        parent = self._open[-1] if self._open else None
+        if parent is None:
+            self._begin(namespace, name, attributes, self._channel)
+        elif self._is_entry(name, namespace, parent) and len(self._open) < _MAX_OPEN:
+            self._begin(namespace, name, attributes, FeedEntry())
+        elif name == "channel" and parent.name in ("rss", "RDF"):
+            self._begin(namespace, name, attributes, self._channel)
+        elif tag == _ENCODED or (
+            namespace == parent.namespace
+            and name in (_CHANNEL_TAGS if parent.entry is self._channel else _ENTRY_TAGS)
+        ):
+            self._name, self._attributes = name, attributes
+            self._depth, self._hidden, self._chars = 0, 0, 0
+            self._pieces.clear()
+        else:
+            self._skipped = 1
+
+    def _is_entry(self, name: str, namespace: str, parent: _OpenElement) -> bool:
+        return parent.name in _PARENTS_OF_ENTRIES.get(name, ()) and (
+            namespace == parent.namespace or parent.namespace == _RDF
+        )
+
+    def _begin(
+        self, namespace: str, name: str, attributes: Mapping[str, str], entry: FeedEntry
+    ) -> None:
+        if self._open:
+            outer = self._open[-1]
+            if outer.entry is not self._channel:  # left open: the next entry ends it
+                self._close(outer, needs_url=True)
+                self._open[-1] = outer._replace(entry=self._channel)
+        base = self._base(attributes)
+        self._open.append(_OpenElement(namespace, name, base, entry))
+
+    def _base(self, attributes: Mapping[str, str]) -> str:
+        base = self._open[-1].base if self._open else self._url
+        told = attributes.get(_XML_BASE)
+        return (normalise(told, base) if told else None) or base
+
+    def data(self, text: str) -> None:
+        """Text, or a piece of it; a link's is its own alone, not its children's."""
+        if self._name and not self._hidden and (self._depth == 0 or self._name in _TEXT_TAGS):
+            self._keep(text)
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        if self._name:
+            if self._depth:
+                if self._hidden == self._depth:
+                    self._hidden = 0
+                self._depth -= 1
+            else:
+                self._read()
+                self._name = ""
+        elif self._skipped:
+            self._skipped -= 1
+        elif self._open:
+            self._close(self._open.pop())
+
+    def close(self) -> None:
+        """The document ends."""
+
+    def _close(self, element: _OpenElement, *, needs_url: bool = False) -> None:
+        entry = element.entry
+        if entry is not self._channel and (entry.url or not needs_url):
+            self._done.append(entry)
+
+    def _keep(self, text: str) -> None:
+        if text and self._chars < _KEPT_CHARS:
+            self._pieces.append(text[:_KEPT_CHARS])
+            self._chars += len(text)
+
+    def _read(self) -> None:
+        """Put what the element says where it belongs; the first of a kind counts."""
+        parent, name, attributes = self._open[-1], self._name, self._attributes
+        entry, text = parent.entry, "".join(self._pieces)
+        if name in ("loc", "link"):
+            self._read_link(entry, text.strip())
+        elif name == "guid":
+            if attributes.get("isPermaLink") != "false" and _ABSOLUTE.match(text.strip()):
+                entry.fallback_url = entry.fallback_url or self._resolved(text.strip())
+        elif name == "title":
+            entry.title = entry.title or self._text(text, parent)[:MAX_TITLE_CHARS]
+        elif name == "content" and "src" in attributes:
+            entry.fallback_url = entry.fallback_url or self._resolved(attributes["src"])
+        else:
+            entry.summary = entry.summary or self._text(text, parent)
+
+    def _read_link(self, entry: FeedEntry, text: str) -> None:
+        if text:
+            entry.url = entry.url or self._resolved(text)
+        elif self._attributes.get("rel", "alternate").strip().lower() in _ALTERNATE:
+            url = self._resolved(self._attributes.get("href", ""))
+            if self._attributes.get("type", "").partition(";")[0].strip().lower() in _HTML_TYPES:
+                entry.url = entry.url or url
+            else:
+                entry.fallback_url = entry.fallback_url or url
+
+    def _resolved(self, href: str) -> str:
+        return normalise(href, self._base(self._attributes)) or "" if href else ""
+
+    def _text(self, text: str, parent: _OpenElement) -> str:
+        """Return a title or summary as a reader sees it."""
+        if parent.name in _ATOM:
+            kind = self._attributes.get("type", "text").partition(";")[0].strip().lower()
+            is_xml = kind.endswith("xml") or kind == "xhtml"
+            # Atom 0.3 has a mode besides: what is not escaped is XML.
+            if self._attributes.get("mode") == "base64" or (
+                kind not in ("text", "html") and not kind.startswith("text/") and not is_xml
+            ):
+                return ""
+            if kind not in ("html", "text/html") or self._attributes.get("mode") == "xml":
+                return " ".join(text[: 2 * SUMMARY_CHARS].split())[:SUMMARY_CHARS]
+        return _strip_markup(text)
+
+
+def _strip_markup(html: str) -> str:
+    """Return the text of HTML that was escaped."""
+    text = unescape(_MARKUP.sub(_tag_replacement, html[: 2 * SUMMARY_CHARS]))
+    return " ".join(text.split())[:SUMMARY_CHARS]
+
+
+def _tag_replacement(markup: re.Match[str]) -> str:
+    return "" if (markup["name"] or "").lower() in _INLINE else " "

@@ -1,4 +1,4 @@
-"""What a fetch can bring: links, pages, judgements, outcomes.
+"""What a fetch can bring: links, pages, classifications, outcomes.
 
 Frozen data that every other package speaks in. Score (predicted before the
 fetch), relevance (judged after it) and outcome (what the network did) are
@@ -28,7 +28,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Of the context's words the first ``words_before`` (0 to 20) stand before
     the link, the last ``heading_words`` (0 to 10) are the heading's, those
-    between (0 to 20) stand after the link. ``blocks_up`` (0 to 2) is how many
+    between (0 to 20) stand after the link. ``context_levels`` (0 to 2) is how many
     blocks above the link's own the text was taken from, that one saying too
     little: the words' distance in the tree.
 
@@ -42,7 +42,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     holds another target too; links with equal numbers are of one block.
     ``siblings`` counts the targets in that block, nested blocks and this
     link included. ``navigation`` is for links that stand in what says it is
-    navigation (:mod:`focused.web.navigation`) in the first 24 levels of the
+    navigation (:mod:`focused.web.html.link_context`) in the first 24 levels of the
     tree, and only if all the page's links to this target do.
 
     A struct and no dataclass, for pages have many, which are made, kept and
@@ -57,7 +57,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     nofollow: bool = False
     words_before: int = 0
     heading_words: int = 0
-    blocks_up: int = 0
+    context_levels: int = 0
     title: str = ""
     rel: tuple[str, ...] = ()
     block: int = 0
@@ -92,7 +92,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Page:
     """A parsed page. ``links`` holds each target once, in document order.
 
-    ``links_cut`` counts those that came after the most that are taken, each
+    ``links_over_limit`` counts those that came after the most that are taken, each
     time one stands on the page.
 
     ``text`` is the visible text, boilerplate included; ``headings`` the texts
@@ -110,7 +110,7 @@ class Page:
     description: str = ""
     text: str = ""
     links: tuple[Link, ...] = ()
-    links_cut: int = 0
+    links_over_limit: int = 0
     canonical: str | None = None
     refresh: str | None = None
     language: str = ""
@@ -119,14 +119,14 @@ class Page:
     nofollow: bool = False
     unavailable_after: float | None = None
 
-    def left_out_at(self, now: float) -> bool:
+    def is_noindex_at(self, now: float) -> bool:
         """Whether the page asks not to be indexed, ``now`` in seconds since the epoch."""
         ends_at = self.unavailable_after
         return self.noindex or (ends_at is not None and now >= ends_at)
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Classification:
     """The topic classifier's verdict on one fetched page.
 
     ``relevance`` is the calibrated probability in [0, 1] that the page is on
@@ -175,16 +175,16 @@ class FailureKind(StrEnum):
     DROPPED = "dropped"
     PARSE_TIMEOUT = "parse-timeout"
     PARSE_MEMORY = "parse-memory"
-    UNDIGESTED = "undigested"
+    INTERNAL_ERROR = "internal-error"
     OTHER = "other"
 
 
-OUTSIDE_A_WEB = FailureKind.NO_HOST
+UNRECORDED_HOST = FailureKind.NO_HOST
 """In a crawl of a recorded web: the host is not in that web, which is no error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class HttpExchange:
     """A request and its response as they were sent, for the archive.
 
     Heads are the first line and the headers, up to and including the empty
@@ -212,7 +212,7 @@ class Fetched:
 
     ``headers`` has lower-case names; ``elapsed_s`` is the time from request
     to last byte; ``address`` is the IP address that answered, ``""`` when it
-    is not known. ``came_at`` is when it came, in seconds since the epoch.
+    is not known. ``received_at`` is when it came, in seconds since the epoch.
     ``exchange`` is what was sent; None when the client did not keep it.
     """
 
@@ -222,10 +222,10 @@ class Fetched:
     body: bytes = b""
     elapsed_s: float = 0.0
     address: str = ""
-    came_at: float = 0.0
-    exchange: Exchange | None = field(default=None, compare=False, repr=False)
+    received_at: float = 0.0
+    exchange: HttpExchange | None = field(default=None, compare=False, repr=False)
 
-    def failed(self, kind: FailureKind, detail: str = "") -> Failed:
+    def as_failure(self, kind: FailureKind, detail: str = "") -> Failed:
         """Return the failure that this response is; it keeps what was sent."""
         exchange = self.exchange
         if exchange is not None and exchange.body is None:
@@ -246,7 +246,7 @@ class Redirected:
     elapsed_s: float = 0.0
     address: str = ""
     retry_after_s: float | None = None
-    exchange: Exchange | None = field(default=None, compare=False, repr=False)
+    exchange: HttpExchange | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ class Failed:
     retry_after_s: float | None = None
     elapsed_s: float = 0.0
     address: str = ""
-    exchange: Exchange | None = field(default=None, compare=False, repr=False)
+    exchange: HttpExchange | None = field(default=None, compare=False, repr=False)
 
 
 Outcome = Fetched | Redirected | Failed

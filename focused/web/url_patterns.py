@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 import xxhash
 
-from focused.web.domain import registered_domain
+from focused.web.host_names import registered_domain
 
-MAX_SLOTS = 8
-ORDER = "order of parameters"
+MAX_PARTS_PER_URL = 8
+PARAMETER_ORDER = "order of parameters"
 """The slot of all parameters together: in which order they stand."""
 CASE, INDEX, SLASH = "letter case", "index page", "trailing slash"
 """Slots of the whole path: capitals, a folder's own page by its name, the slash at the end."""
-SPELLINGS = (ORDER, CASE, INDEX, SLASH)
+SPELLING_PARTS = (PARAMETER_ORDER, CASE, INDEX, SLASH)
 """Slots that hold nothing: URLs that differ in these alone are spelled differently."""
 
 _DAY = r"(?:1[5-9]|2[0-9])\d\d(?P<by>[-/_.]?)(?:0?[1-9]|1[0-2])(?:(?P=by)(?:0?[1-9]|[12]\d|3[01]))?"
@@ -36,7 +36,7 @@ _DATE_NAMES = frozenset({"date", "day", "month", "year", "week", "y", "yr", "mon
 _DATE_VALUE = re.compile(rf"{_DAY}(?:T.*)?")
 
 
-class PlaceKind(StrEnum):
+class UrlPatternKind(StrEnum):
     """What holds a place's URLs together."""
 
     CALENDAR = "calendar"
@@ -49,14 +49,14 @@ class PlaceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class UrlPattern:
     """Where a URL stands, together with others: ``name`` is unique among all places."""
 
-    kind: PlaceKind
+    kind: UrlPatternKind
     name: str
 
 
-def places_of(url: str) -> tuple[Place, ...]:
+def patterns_of_url(url: str) -> tuple[UrlPattern, ...]:
     """Where a normalised URL stands, from its pattern outwards to its domain.
 
     - *calendar*, *query* or *numbered*: the path with ``{date}``, ``{hex}`` and
@@ -69,42 +69,44 @@ def places_of(url: str) -> tuple[Place, ...]:
     head, _, query = url.partition("?")
     _, _, rest = head.partition("://")
     host, _, path = rest.partition("/")
-    general = _generalised(f"/{path}")
+    general = _generalise(f"/{path}")
     places = []
     if query:
         names = "&".join(sorted({part.partition("=")[0] for part in query.split("&")}))
-        kind = PlaceKind.CALENDAR if _tells_date(query) else PlaceKind.QUERY
-        places.append(Place(kind, f"{host}{general}?{names or '='}"))
-        places.append(Place(PlaceKind.SCRIPT, f"{host}{general}?"))
+        kind = UrlPatternKind.CALENDAR if _has_date(query) else UrlPatternKind.QUERY
+        places.append(UrlPattern(kind, f"{host}{general}?{names or '='}"))
+        places.append(UrlPattern(UrlPatternKind.SCRIPT, f"{host}{general}?"))
     elif "{" in general:
         dated = _LAST_DATE.search(general)
         is_last = dated is not None and dated.end() == len(general)
         places.append(
-            Place(PlaceKind.CALENDAR if is_last else PlaceKind.NUMBERED, f"{host}{general}")
+            UrlPattern(
+                UrlPatternKind.CALENDAR if is_last else UrlPatternKind.NUMBERED, f"{host}{general}"
+            )
         )
     top = path.partition("/")[0] + "/" if "/" in path else ""
-    places.append(Place(PlaceKind.DIRECTORY, f"{host}/{top}*"))
-    places.append(Place(PlaceKind.HOST, host))
-    places.append(Place(PlaceKind.DOMAIN, f"*.{registered_domain(host)}"))
+    places.append(UrlPattern(UrlPatternKind.DIRECTORY, f"{host}/{top}*"))
+    places.append(UrlPattern(UrlPatternKind.HOST, host))
+    places.append(UrlPattern(UrlPatternKind.DOMAIN, f"*.{registered_domain(host)}"))
     return tuple(places)
 
 
 @lru_cache(maxsize=1_024)
-def slots_of(url: str) -> tuple[str, ...]:
+def ignorable_parts(url: str) -> tuple[str, ...]:
     """The parts of a normalised URL that may change nothing, each by name, eight at most.
 
     Its spelling (:data:`SPELLINGS`), folders that look like a token, and parameters.
     """
     head, _, query = url.partition("?")
-    spelled = [slot for slot in (CASE, INDEX, SLASH) if _shows(slot, head)]
+    spelled = [slot for slot in (CASE, INDEX, SLASH) if _has_part(slot, head)]
     folders = [f"folder {n}" for n, each in _folders(head) if _TOKEN.fullmatch(each)]
     names = [part.partition("=")[0] for part in query.split("&") if part]
-    order = [ORDER] if len(names) > 1 else []
+    order = [PARAMETER_ORDER] if len(names) > 1 else []
     parts = (*order, *spelled, *folders, *(f"?{name}" for name in names))
-    return tuple(dict.fromkeys(parts))[:MAX_SLOTS]
+    return tuple(dict.fromkeys(parts))[:MAX_PARTS_PER_URL]
 
 
-def without_slots(url: str, slots: Collection[str]) -> str:
+def without_parts(url: str, slots: Collection[str]) -> str:
     """The URL with those slots left out: what URLs have in common that differ in these alone.
 
     A slot may be a parameter with its value, ``"?sort=up"``. No URL itself: without any slot
@@ -127,12 +129,12 @@ def without_slots(url: str, slots: Collection[str]) -> str:
         name, _, value = part.partition("=")
         if f"?{name}" not in slots and f"?{name}={value}" not in slots:
             parts.append(part)
-    if ORDER in slots:
+    if PARAMETER_ORDER in slots:
         parts.sort()
     return (path.lower() if CASE in slots else path) + "?" + "&".join(parts)
 
 
-def valued_slot(url: str, slot: str) -> str:
+def part_with_value(url: str, slot: str) -> str:
     """The slot with what ``url`` has there, if it is a parameter's (``"?sort=up"``); else itself.
 
     Of long values, and of several, it is a hash that stands for them.
@@ -146,20 +148,20 @@ def valued_slot(url: str, slot: str) -> str:
     return f"{slot}={xxhash.xxh3_64_hexdigest('&'.join(values).encode())}"
 
 
-def name_of_slot(slot: str) -> str:
-    """A slot without the value that :func:`valued_slot` put."""
+def part_name(slot: str) -> str:
+    """A slot without the value that :func:`part_with_value` put."""
     return slot.partition("=")[0]
 
 
-def differing_slots(one: str, other: str) -> tuple[str, ...]:
+def differing_parts(one: str, other: str) -> tuple[str, ...]:
     """The slots in which two normalised URLs differ; none when they differ in more than slots."""
-    left = list(dict.fromkeys((*slots_of(one), *slots_of(other))))
-    if one == other or without_slots(one, left) != without_slots(other, left):
+    left = list(dict.fromkeys((*ignorable_parts(one), *ignorable_parts(other))))
+    if one == other or without_parts(one, left) != without_parts(other, left):
         return ()
     # Parameters that are equal go first: without one of them no order would be left to tell.
     for slot in reversed(tuple(left)):
         fewer = [each for each in left if each != slot]
-        if without_slots(one, fewer) == without_slots(other, fewer):
+        if without_parts(one, fewer) == without_parts(other, fewer):
             left = fewer
     return tuple(left)
 
@@ -169,7 +171,7 @@ def looks_like_token(value: str) -> bool:
     return _TOKEN.fullmatch(value) is not None
 
 
-def _shows(slot: str, head: str) -> bool:
+def _has_part(slot: str, head: str) -> bool:
     """Whether scheme, host and path would be others without a slot of the whole path."""
     last = head[head.rindex("/") + 1 :]
     if slot == INDEX:
@@ -184,16 +186,58 @@ def _folders(head: str) -> list[tuple[int, str]]:
     return list(enumerate(head.split("/")))[3:-1]
 
 
-def _generalised(path: str) -> str:
+def _generalise(path: str) -> str:
     for pattern, name in ((_DATE, "{date}"), (_HEX, "{hex}")):
         path = pattern.sub(name, path)
     return _NUMBER.sub("{n}", path)
 
 
-def _tells_date(query: str) -> bool:
+def _has_date(query: str) -> bool:
     parts = [part.partition("=") for part in query.split("&")]
     return any(
         (name.lower() in _DATE_NAMES and any(map(str.isdigit, value)))
         or _DATE_VALUE.fullmatch(value)
         for name, _, value in parts
     )
+
+
+MAX_PREFIX_FOLDERS = 8
+"""A prefix has so many folders at most: a bound on the work for one URL."""
+
+
+def prefixes_and_suffixes(url: str) -> Iterator[tuple[str, str]]:
+    """Each (prefix, ending) that a normalised URL is made of, its site's first.
+
+    An ending begins with a slash of the path; query and all belong to it.
+    """
+    path_ends = url.find("?")
+    at = url.index("/", url.index("//") + 2)
+    for _ in range(MAX_PREFIX_FOLDERS + 1):
+        yield url[:at], url[at:]
+        at = url.find("/", at + 1, None if path_ends < 0 else path_ends)
+        if at < 0:
+            return
+
+
+def common_suffix(url: str, other: str) -> tuple[str, str, str] | None:
+    """The prefixes of two different normalised URLs before the longest ending that both have.
+
+    As (prefix of the one, prefix of the other, ending). None when they end differently, or
+    after more folders than :data:`MAX_PREFIX_FOLDERS`.
+    """
+    head, query, values = url.partition("?")
+    other_head, other_query, other_values = other.partition("?")
+    if (query, values) != (other_query, other_values) or url == other:
+        return None
+    here, there = _path_segments(head), _path_segments(other_head)
+    alike = 0
+    while alike < min(len(here), len(there)) and here[-1 - alike] == there[-1 - alike]:
+        alike += 1
+    if alike == 0 or max(len(here), len(there)) - alike > MAX_PREFIX_FOLDERS:
+        return None
+    ending = "/" + "/".join(here[-alike:])
+    return head[: -len(ending)], other_head[: -len(ending)], ending + query + values
+
+
+def _path_segments(head: str) -> list[str]:
+    return head.split("/")[3:]

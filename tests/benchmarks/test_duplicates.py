@@ -10,9 +10,9 @@ import duplicates_edits as edits
 import pandas as pd
 import pytest
 
-from focused.frontier.store import StateStore
+from focused.storage.state_store import StateStore
+from focused.text.content_signatures import shingles
 from focused.web.page import Page
-from focused.web.shingles import shingles
 
 WORDS = [f"word{n}" for n in range(400)]
 OTHER = [f"other{n}" for n in range(400)]

@@ -7,8 +7,8 @@ from itertools import pairwise
 from frontier_links import PAGE_LINKS, DrawnPage, LinkSource
 from msgspec.structs import replace
 
-from focused.frontier.queued import link_key
-from focused.web.url import host_of, normalise
+from focused.frontier.queued_link import link_key
+from focused.web.urls import host_of, normalise
 from tests.support.frontier_recordings import FEATURES, recording
 
 
@@ -74,7 +74,7 @@ def test_a_pushed_link_takes_score_evidence_and_anchor_from_the_recording() -> N
     drawn = source()
     page = drawn.page()
     for link in drawn.queued(page, {}, now=3.0):
-        assert link.evidence == (0.25,) * FEATURES
+        assert link.features == (0.25,) * FEATURES
         assert link.anchor.startswith("to https://")
         assert (link.score, link.parent, link.found_at) == (0.5, page.url, 3.0)
 

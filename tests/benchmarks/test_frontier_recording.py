@@ -67,4 +67,4 @@ def test_facts_tell_shares_of_what_was_pushed() -> None:
     assert told["share_own_host"] == 0.75
     # Of four links a page two of its own host and the one elsewhere waited, but at the beginning.
     assert told["share_waited"] == pytest.approx(0.75, abs=0.03)
-    assert told["evidence"]["anchor"]["zeros"] == 0.0
+    assert told["features"]["anchor"]["zeros"] == 0.0

@@ -11,25 +11,25 @@ from long_meter import STAGES, Meter, Window, mean_us
 from long_report import flatness
 from long_web import LongWeb
 
+from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.crawl import Crawl
-from focused.crawl.stages import Stages
-from focused.frontier.store import StateStore
-from focused.learning.apprentice import Apprentice
-from focused.learning.topic_classifier import TopicClassifier
-from focused.policies import Aids, policy_named
+from focused.crawl.crawl_stats import StageTimes
+from focused.link_scoring.apprentice import Apprentice
+from focused.orderings import PolicyInputs, find_policy
+from focused.storage.state_store import StateStore
+from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
-from focused.web.parse import parse_page
-from tests.learning.made_up import trained
+from tests.support.made_up_topic import trained
 from tests.support.simulated import politely, topic
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> TopicClassifier:
+def model(tmp_path_factory: pytest.TempPathFactory) -> LinearTopicClassifier:
     return trained(tmp_path_factory.mktemp("model")).classifier
 
 
 @pytest.fixture(scope="module")
-def web(model: TopicClassifier) -> LongWeb:
+def web(model: LinearTopicClassifier) -> LongWeb:
     return LongWeb(model, hosts=400, pages=100_000)
 
 
@@ -70,8 +70,8 @@ def test_pages_link_to_their_own_subject_more_than_by_chance(web):
 def test_a_crawl_is_measured_window_by_window(web, model, tmp_path):
     subject = politely(topic(tmp_path, *web.seeds(0, 5)), per_address=False)
     store = StateStore.open(subject.output.folder / "state", {"topic": "whales"})
-    stages = Stages()
-    policy = policy_named("focused")(Aids(model, Apprentice(model)))
+    stages = StageTimes()
+    policy = find_policy("focused")(PolicyInputs(model, Apprentice(model)))
     crawl = Crawl(subject, model, policy, store, stages=stages)
     crawl.seed(subject.seeds.urls, 0.0)
     yardstick = web.answer(subject.seeds.urls[0], 0.0, 0.1)

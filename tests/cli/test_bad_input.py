@@ -16,7 +16,7 @@ from tests.support.crawling import ROOT, write_topic
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 WEB = MemoryWeb(page("http://a.test/", html("Start", "/more")), page("http://a.test/more", html()))
-GUIDED = ("-s", "FOCUSED_GUIDE=tests.support.keyword_guide.guide")
+GUIDED = ("-s", "FOCUSED_MODELS=tests.support.keyword_guide.guide")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from tests.learning.made_up import CHEESE, COMMON, GARDEN
 from tests.support.crawling import ROOT
+from tests.support.made_up_topic import CHEESE, COMMON, GARDEN
 from tests.support.recorded_web import html
 
 BASE = "http://food.test/"

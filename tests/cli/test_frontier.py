@@ -16,15 +16,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.cli.frontier_folder import opened
-from focused.crawl.given_up import GivenUpHosts
+from focused.cli.frontier_actions import open_frontier
+from focused.crawl.hosts.failures import DeadHosts
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.frontier import Offer
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import link_key
-from focused.frontier.store import StateStore
+from focused.frontier.host import HostPace
+from focused.frontier.interface import Offer
+from focused.frontier.queued_link import link_key
+from focused.storage.state_store import StateStore
 from focused.web.page import FailureKind
-from focused.web.url import host_of
+from focused.web.urls import host_of
 from tests.cli.test_bad_input import Ran, run
 from tests.live.webs import SEED, wide_web
 from tests.support.crawling import crawl, write_topic
@@ -101,7 +101,7 @@ def test_the_real_command_tells_what_waits(folder):
 
 def test_machines_are_told_the_same(frontier):
     told = shown(frontier, "--hosts", 4)
-    assert set(told) == {"now", "late", "totals", "hosts", "hosts_backing_off", "under_way"}
+    assert set(told) == {"now", "late", "totals", "hosts", "hosts_backing_off", "in_flight"}
     assert not told["late"]
     assert len(told["hosts"]) == 4
     assert told["totals"]["hosts"] == 10
@@ -148,10 +148,10 @@ def test_hosts_in_trouble_are_told_with_what_ails_them_and_when_they_are_asked_a
     assert isinstance(offer, Offer)
     resting, hopeless = [host.name for host in queue.hosts if host is not offer.host][:2]
     host = queue.hosts.known(resting)
-    host.pace = HostPace(now + 9_030.0, failures=8, crawl_delay_s=5.0, times_aside=1)
-    queue.hosts.stands_at(host, "192.0.2.7")
+    host.pace = HostPace(now + 9_030.0, failures=8, crawl_delay_s=5.0, suspensions=1)
+    queue.hosts.assign_address(host, "192.0.2.7")
     queue.hosts.refresh(host, now)
-    GivenUpHosts(store.tables).add(hopeless, FailureKind.TIMEOUT)
+    DeadHosts(store.tables).add(hopeless, FailureKind.TIMEOUT)
     queue.save()
     store.close()
     said = frontier(...).stdout
@@ -271,7 +271,7 @@ def test_links_are_moved_up_and_down(frontier):
 
 def test_what_is_broken_off_before_it_was_kept_is_not_done(frontier, folder):
     def break_off() -> None:
-        with opened(folder) as crawl:
+        with open_frontier(folder) as crawl:
             (host, *_) = crawl.frontier.hosts
             assert crawl.frontier.drop_host(host.name, 0.0) > 0
             raise KeyboardInterrupt

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from focused.cli.retraining import STAYS, retrain_from
+from focused.classifier.model_versions import install_model, train_model
+from focused.cli.retrain_actions import OLD_MODEL_KEPT, retrain_from
 from focused.labels.label import Label, Role
-from focused.learning.model_making import install, make_model
 from focused.topic import Topic
 from focused.web.page import Page
-from tests.learning.made_up import page, topic, web
+from tests.support.made_up_topic import page, topic, web
 
 PAGES = {**web(cheese=60, garden=60)}
 
 
-def label(kind: str, number: int, verdict: str, role: Role = "teach") -> Label:
+def label(kind: str, number: int, verdict: str, role: Role = "training") -> Label:
     url = page(kind, number).url
     return Label(url=url, verdict=verdict, role=role, at=1.0)  # type: ignore[arg-type]  # a test's text
 
@@ -27,7 +27,7 @@ def begun(tmp_path: Path) -> Topic:
     """A topic of keywords with one listed page on topic, and its first model."""
     made = topic(tmp_path, web(cheese=1, garden=10), keywords=("gouda", "rennet"), background=True)
     named = replace(made, training=replace(made.training, labels=tmp_path / "c.labels.jsonl"))
-    install(make_model(named, PAGES.get, now=0.0), named.training.model)
+    install_model(train_model(named, PAGES.get, now=0.0), named.training.model)
     return named
 
 
@@ -59,8 +59,8 @@ def test_a_few_held_out_pages_that_clearly_speak_against_the_new_model_keep_the_
     """What teaches is labelled wrongly, what is held out rightly."""
     wrong = [label("cheese", n, "no") for n in range(20, 35)]
     wrong += [label("garden", n, "yes") for n in range(20, 35)]
-    right = [label("garden", n, "no", "judge") for n in range(40, 48)]
-    assert retrain_from(begun, (*wrong, *right), fetch, replace=False) == STAYS
+    right = [label("garden", n, "no", "evaluation") for n in range(40, 48)]
+    assert retrain_from(begun, (*wrong, *right), fetch, replace=False) == OLD_MODEL_KEPT
     assert "the old model is better on the 8 held-out pages" in capsys.readouterr().out
 
 
@@ -72,4 +72,4 @@ def test_without_a_new_label_a_comparison_of_too_few_pages_keeps_the_old(begun: 
         directory.read_text(encoding="utf-8") + f"Top/Home\t{page('garden', 31).url}\tx\n",
         encoding="utf-8",
     )
-    assert retrain_from(begun, labels, fetch, replace=False) == STAYS
+    assert retrain_from(begun, labels, fetch, replace=False) == OLD_MODEL_KEPT

@@ -12,12 +12,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from focused.directory.reading import read_directory
-from focused.labels.label import Label
+from focused.classifier.model_versions import list_versions
+from focused.directory.directory_reader import load_directory
+from focused.labels.label import Label, role_of
 from focused.labels.label_file import LabelFile
-from focused.labels.roles import role_of
-from focused.learning.model_versions import earlier_versions
-from focused.topic_file import load_topic
+from focused.topic.topic_file import load_topic
 from tests.cli.test_commands import BASE, focused, write_site
 from tests.support.crawling import ROOT
 
@@ -147,7 +146,7 @@ def test_the_samples_of_a_new_topic_are_kept_so_that_retraining_fetches_nothing(
     model = idea / "topics" / "cheese.joblib"
     before = model.read_bytes()
     topic = load_topic(idea / "topics" / "cheese.toml")
-    listed = {entry.url for entry in read_directory(topic.training.directory)}
+    listed = {entry.url for entry in load_directory(topic.training.directory)}
     kept = path.read_text(encoding="utf-8").splitlines()
     path.write_text(
         "".join(f"{line}\n" for line in kept if any(f'"{url}"' in line for url in listed)),
@@ -180,7 +179,7 @@ def test_a_model_that_is_no_worse_takes_over_and_the_old_one_is_kept(labelled):
     directory.write_bytes(listed + f"Top/Other\t{BASE}new.html\tHedges\n".encode())
     done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web", "--replace")
     assert done.returncode == 0, done.stderr
-    number = earlier_versions(model)[-1]
+    number = list_versions(model)[-1]
     assert (model.with_suffix(".versions") / f"{number}.joblib").read_bytes() == before
     assert model.read_bytes() != before
     changes = model.with_suffix(".changes.md").read_text(encoding="utf-8")
@@ -188,7 +187,7 @@ def test_a_model_that_is_no_worse_takes_over_and_the_old_one_is_kept(labelled):
     again = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
     assert again.returncode == 0, again.stderr
     assert "nothing that teaches has changed" in again.stdout
-    assert earlier_versions(model)[-1] == number
+    assert list_versions(model)[-1] == number
     back = focused(labelled, "retrain", "topics/cheese.toml", "--restore", str(number))
     directory.write_bytes(listed)
     assert back.returncode == 0, back.stderr
@@ -203,7 +202,7 @@ def test_a_model_that_was_brought_back_judges_the_next_crawl_though_the_director
     done = focused(idea, *again, "--folder", "brought-1")
     assert done.returncode == 0, done.stderr
     assert model.read_bytes() != before
-    number = earlier_versions(model)[-1]
+    number = list_versions(model)[-1]
     done = focused(idea, "retrain", "topics/cheese.toml", "--restore", str(number))
     assert done.returncode == 0, done.stderr
     done = focused(idea, *again, "--folder", "brought-2")
@@ -229,7 +228,7 @@ def test_pages_that_taught_by_a_label_are_no_harvest_of_the_next_crawl(labelled)
     done = focused(labelled, "crawl", "topics/cheese.toml", *options)
     assert done.returncode == 0, done.stderr
     pages = pd.read_parquet(labelled / "taught" / "pages.parquet").set_index("url")
-    teaching = [url for url in pages.index if role_of(url) == "teach"]
+    teaching = [url for url in pages.index if role_of(url) == "training"]
     assert teaching and pages.loc[teaching, "training"].all()
 
 
@@ -240,7 +239,7 @@ def test_labels_that_are_wrong_do_not_replace_the_model(idea):
     swap = {"yes": "no", "no": "yes"}
     with path.open("w", encoding="utf-8") as file:
         for line in text:
-            if '"role":"teach"' in line:
+            if '"role":"training"' in line:
                 old = "yes" if '"verdict":"yes"' in line else "no"
                 line = line.replace(f'"verdict":"{old}"', f'"verdict":"{swap[old]}"')
             file.write(line + "\n")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from focused.frontier.exploration import Exploration
-from focused.frontier.frontier import Known, NotYet
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import link_key
-from focused.frontier.turns import HostLimits
+from focused.frontier.host import HostPace
+from focused.frontier.host_scheduler import HostLimits
+from focused.frontier.interface import Known, NotYet
+from focused.frontier.priorities import Exploration
+from focused.frontier.queued_link import link_key
 from tests.contracts.steps import finish, link, take, url_of_next
 from tests.support.frontier_lives import Life
 
@@ -56,7 +56,7 @@ def test_what_was_under_way_is_queued_again(life: Life) -> None:
 def test_tries_of_a_link_under_way_are_counted_though_it_was_never_settled(life: Life) -> None:
     frontier = life.begin()
     frontier.push(link("http://a/1"), 0)
-    frontier.keep_tries(take(frontier), 2)
+    frontier.save_tries(take(frontier), 2)
     life.commit()
     life.crash()
     assert take(life.begin(), 10).link == replace(link("http://a/1"), tries=2)
@@ -69,7 +69,7 @@ def test_a_settled_link_never_comes_again(life: Life) -> None:
     life.commit()
     life.crash()
     frontier = life.begin()
-    assert frontier.known_among([("a", link_key("http://a/1"))]) == Known(
+    assert frontier.lookup_links([("a", link_key("http://a/1"))]) == Known(
         {link_key("http://a/1")}, {}
     )
     assert not frontier.push(link("http://a/1"), 0)
@@ -106,16 +106,16 @@ def test_hosts_keep_their_clock_their_counts_their_address_and_their_rules(life:
     frontier = life.begin()
     host = frontier.hosts.get("a")
     host.pace = HostPace(7.0, 2, 0.5, 1)
-    host.asked, host.barren = 3, 1.5
+    host.asked, host.unproductive = 3, 1.5
     frontier.hosts.refresh(host, 0)
     frontier.hosts.count_fetched(host)
-    frontier.hosts.stands_at(host, "192.0.2.1")
+    frontier.hosts.assign_address(host, "192.0.2.1")
     frontier.hosts.keep_robots(host, "https", {"allow": ["/"]})
     life.commit()
     life.crash()
     frontier = life.begin()
     host = frontier.hosts.get("a")
-    assert (host.pace, host.asked, host.barren) == (HostPace(7.0, 2, 0.5, 1), 3, 1.5)
+    assert (host.pace, host.asked, host.unproductive) == (HostPace(7.0, 2, 0.5, 1), 3, 1.5)
     assert (host.fetched, host.address) == (1, "192.0.2.1")
     assert frontier.hosts.robots(host) == {"https": {"allow": ["/"]}}
 
@@ -137,11 +137,14 @@ def test_hosts_that_were_being_asked_are_told_to_the_next_process_alone(life: Li
 
 
 def test_hosts_at_one_address_share_their_turn_and_their_budget_after_a_crash(life: Life) -> None:
-    settings = {"limits": HostLimits(pages_per_address=2), "exploration": Exploration(unknown=1.0)}
+    settings = {
+        "limits": HostLimits(pages_per_address=2),
+        "exploration": Exploration(new_host_bonus=1.0),
+    }
     frontier = life.begin(**settings)
     for name in "abc":
         frontier.push(link(f"http://{name}/1"), 0)
-        frontier.hosts.stands_at(frontier.hosts.get(name), "192.0.2.1")
+        frontier.hosts.assign_address(frontier.hosts.get(name), "192.0.2.1")
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
     life.commit()
     life.crash()

@@ -1,4 +1,4 @@
-"""What every :class:`focused.frontier.frontier.Frontier` must keep to.
+"""What every :class:`focused.frontier.interface.Frontier` must keep to.
 
 A module of tests takes them all in with ``import *``, and says in a fixture
 ``life`` how its frontiers are made, die and come back

@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from focused.frontier.exploration import Exploration, barren_after
-from focused.frontier.frontier import Frontier, NotYet, Offer
-from focused.frontier.politeness import HostPace
+from focused.frontier.host import HostPace
+from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.priorities import Exploration, unproductive_after
 from tests.contracts.steps import link
 from tests.support.frontier_lives import Life
 
 UNKNOWN = 4.0
-EXPLORATION = Exploration(unknown=UNKNOWN)
+EXPLORATION = Exploration(new_host_bonus=UNKNOWN)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def fetch(
     offer = frontier.offer(now)
     assert isinstance(offer, Offer)
     offer.host.asked += 1
-    offer.host.barren = barren_after(offer.host.barren, relevance)
+    offer.host.unproductive = unproductive_after(offer.host.unproductive, relevance)
     frontier.settle(offer, HostPace(now + delay_s), now)
     return offer.link.url
 
@@ -117,7 +117,7 @@ def test_with_patience_a_link_waits_for_a_host_that_more_is_hoped_of(hopeful: Fr
 
 
 def test_links_of_a_host_that_brings_nothing_wait_for_others(life: Life) -> None:
-    frontier = life.begin(exploration=Exploration(dry=1.0))
+    frontier = life.begin(exploration=Exploration(unproductive_penalty=1.0))
     for number in range(6):
         frontier.push(link(f"http://dry/{number}", 2.0), 0)
         frontier.push(link(f"http://else/{number}", 1.0), 0)
@@ -126,14 +126,16 @@ def test_links_of_a_host_that_brings_nothing_wait_for_others(life: Life) -> None
         offer = frontier.offer(0)
         assert isinstance(offer, Offer)
         hosts.append(offer.host.name)
-        offer.host.barren = barren_after(offer.host.barren, float(offer.host.name == "else"))
+        offer.host.unproductive = unproductive_after(
+            offer.host.unproductive, float(offer.host.name == "else")
+        )
         frontier.settle(offer, HostPace(), 0)
-    # After one barren page it is worth ln 2 less, after two ln 3, which is more than 1.
+    # After one unproductive page it is worth ln 2 less, after two ln 3, which is more than 1.
     assert hosts == ["dry", "dry", "else", "else", "else", "else"]
 
 
 def test_a_page_on_topic_makes_up_for_all_barren_ones_before_it(life: Life) -> None:
-    frontier = life.begin(exploration=Exploration(dry=1.0))
+    frontier = life.begin(exploration=Exploration(unproductive_penalty=1.0))
     for number, relevance in enumerate((0.0, 0.0, 0.0, 1.0)):
         frontier.push(link(f"http://a/{number}", 1.0), 0)
         fetch(frontier, relevance=relevance)
@@ -144,7 +146,7 @@ def test_a_page_on_topic_makes_up_for_all_barren_ones_before_it(life: Life) -> N
 def test_how_dry_a_host_is_survives_a_restart(life: Life) -> None:
     worths = []
     for _ in range(2):
-        frontier = life.begin(exploration=Exploration(dry=2.0))
+        frontier = life.begin(exploration=Exploration(unproductive_penalty=2.0))
         if not worths:
             fetch_one_barren(frontier)
         worths.append(frontier.hosts.worth(frontier.hosts.get("a")))

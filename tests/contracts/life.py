@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.frontier.frontier import Frontier
+from focused.frontier.interface import Frontier
 from tests.support.frontier_lives import Life
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from focused.frontier.frontier import Frontier, Known
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.host import HostPace
+from focused.frontier.interface import Frontier, Known
+from focused.frontier.queued_link import QueuedLink, link_key
 from tests.contracts.steps import finish, link, take, url_of_next
 
 
@@ -55,8 +55,8 @@ def test_a_better_in_link_leaves_a_link_under_way_alone(frontier: Frontier) -> N
 
 
 def joined(url: str, score: float, told: float, **fields) -> QueuedLink:
-    """A link with evidence of all pages that link there."""
-    return link(url, score, evidence=(told,), **fields)
+    """A link with features of all pages that link there."""
+    return link(url, score, features=(told,), **fields)
 
 
 def test_evidence_of_another_page_may_move_a_waiting_link_down(frontier: Frontier) -> None:
@@ -96,7 +96,7 @@ def test_a_joined_link_keeps_the_shorter_way_and_what_befell_it(
     frontier.push(new, 0, joined=True)
     found = take(frontier).link
     assert (found.depth, found.found_at, found.tries, found.payload) == (2, 1.0, 1, "own")
-    assert (found.score, found.evidence) == (score, (2.0,))
+    assert (found.score, found.features) == (score, (2.0,))
     assert (found.parent, found.anchor) == ("http://b/", "x")
 
 
@@ -131,22 +131,22 @@ def test_the_links_that_wait_are_told_as_they_wait(frontier: Frontier) -> None:
     frontier.drop(link("http://dropped/1"), 0)
     names = ("done", "waiting", "moved", "dropped", "unknown")
     keys = {name: link_key(f"http://{name}/1") for name in names}
-    known = frontier.known_among(list(keys.items()))
+    known = frontier.lookup_links(list(keys.items()))
     assert known.waiting == {
         keys["waiting"]: joined("http://waiting/1", 0.5, 1.0),
         keys["moved"]: joined("http://moved/1", 0.2, 2.0),
     }
     assert known.settled == {keys["done"], keys["dropped"]}
-    assert frontier.known_among([]) == Known(set(), {})
+    assert frontier.lookup_links([]) == Known(set(), {})
 
 
 def test_a_link_under_way_does_not_wait_until_it_comes_back(frontier: Frontier) -> None:
     frontier.push(link("http://a/1"), 0)
     key = link_key("http://a/1")
     offer = take(frontier)
-    assert frontier.known_among([("a", key)]) == Known(set(), {})
+    assert frontier.lookup_links([("a", key)]) == Known(set(), {})
     frontier.retry(offer, HostPace(), 0)
-    assert frontier.known_among([("a", key)]).waiting[key].tries == 1
+    assert frontier.lookup_links([("a", key)]).waiting[key].tries == 1
 
 
 def test_an_offered_link_can_go_back_for_less(frontier: Frontier) -> None:
@@ -160,24 +160,24 @@ def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier: Frontie
     for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6)):
         frontier.push(link(f"http://one.test/{name}", score), now=0)
     frontier.push(link("http://other.test/", 0.85), now=0)
-    under_way = take(frontier)
-    assert under_way.link.url == "http://one.test/a"
+    in_flight = take(frontier)
+    assert in_flight.link.url == "http://one.test/a"
     now_worth = {"b": 0.1, "c": 0.95, "d": 2.0}
     asked: list[str] = []
 
     def again(waiting: Sequence[QueuedLink], found: Sequence[int]) -> Sequence[QueuedLink]:
         asked.extend(each.url[-1] for each in waiting)
         return [
-            replace(each, priority=now_worth[each.url[-1]], evidence=(1.0, float(number)))
+            replace(each, priority=now_worth[each.url[-1]], features=(1.0, float(number)))
             for each, number in zip(waiting, found, strict=True)
         ]
 
-    frontier.score_best_again(under_way.host, again, range(3), now=0)
+    frontier.rescore_best(in_flight.host, again, range(3), now=0)
     assert asked == ["b", "c"]  # the one under way is the host's best, and left alone
-    finish(frontier, under_way, now=0, delay_s=0)
+    finish(frontier, in_flight, now=0, delay_s=0)
     best = take(frontier)
     assert best.link.url == "http://one.test/c"
-    assert best.link.evidence == (1.0, 2.0)
+    assert best.link.features == (1.0, 2.0)
     assert take(frontier).link.url == "http://other.test/"
     finish(frontier, best, now=0, delay_s=0)
     assert [url_of_next(frontier) for _ in "db"] == ["http://one.test/d", "http://one.test/b"]
@@ -218,10 +218,10 @@ def test_a_host_is_dropped_with_its_links_but_for_the_one_under_way(frontier: Fr
     for page in range(3):
         frontier.push(link(f"http://a/{page}"), 0)
     frontier.push(link("http://b/1", 0.1), 0)
-    under_way = take(frontier)
+    in_flight = take(frontier)
     assert frontier.drop_host("a", 0) == 2
     assert frontier.drop_host("unknown", 0) == 0
-    finish(frontier, under_way, 0)
+    finish(frontier, in_flight, 0)
     assert url_of_next(frontier, 1) == "http://b/1"
     assert not frontier.push(link("http://a/2"), 1)
 
@@ -239,7 +239,7 @@ def test_a_link_that_is_forgotten_may_come_in_again(frontier: Frontier) -> None:
 def test_links_that_come_together_come_in_as_one_by_one(frontier: Frontier) -> None:
     frontier.push(joined("http://a/waits", 0.3, 1.0), 0)
     frontier.push(link("http://b/under-way", 0.9), 0)
-    under_way = take(frontier)
+    in_flight = take(frontier)
     together = [
         joined("http://a/new", 0.5, 1.0),
         joined("http://a/waits", 0.6, 2.0),
@@ -250,7 +250,7 @@ def test_links_that_come_together_come_in_as_one_by_one(frontier: Frontier) -> N
     ]
     assert frontier.push_all(together, 0, joined=True) == 2
     assert len(frontier) == 4
-    finish(frontier, under_way, 0)
+    finish(frontier, in_flight, 0)
     order = [url_of_next(frontier) for _ in range(3)]
     assert order == ["http://a/waits", "http://a/new", "http://c/1"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from focused.frontier.frontier import Frontier, Offer
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.host import HostPace
+from focused.frontier.interface import Frontier, Offer
+from focused.frontier.queued_link import QueuedLink, link_key
 
 
 def link(url: str, score: float = 0.5, **fields) -> QueuedLink:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from focused.frontier.frontier import Frontier, NotYet, Offer
-from focused.frontier.politeness import HostPace
-from focused.frontier.turns import HostLimits
+from focused.frontier.host import HostPace
+from focused.frontier.host_scheduler import HostLimits
+from focused.frontier.interface import Frontier, NotYet, Offer
 from tests.contracts.steps import finish, link, take, url_of_next
 from tests.support.frontier_lives import Life
 
@@ -99,7 +99,7 @@ def neighbours(frontier: Frontier, names: str, address: str = "192.0.2.1") -> No
     for place, name in enumerate(names):
         for page in "12":
             frontier.push(link(f"http://{name}/{page}", 0.9 - place / 10), 0)
-        frontier.hosts.stands_at(frontier.hosts.get(name), address)
+        frontier.hosts.assign_address(frontier.hosts.get(name), address)
 
 
 def test_hosts_at_one_address_are_asked_one_after_the_other(frontier: Frontier) -> None:
@@ -133,7 +133,7 @@ def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(life:
     frontier.hosts.reserve(host, 0)
     assert frontier.offer(100) == NotYet(None)
     host.pace = HostPace(105)
-    frontier.hosts.let_go(host, 101)
+    frontier.hosts.release_reservation(host, 101)
     assert frontier.offer(101) == NotYet(103)
     assert take(frontier, 103).link.url == "http://b/1"
 
@@ -144,7 +144,7 @@ def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: Frontie
     frontier.hosts.reserve(offer.host, 0)
     finish(frontier, offer, 5)
     assert frontier.offer(100) == NotYet(None)
-    frontier.hosts.let_go(offer.host, 100)
+    frontier.hosts.release_reservation(offer.host, 100)
     assert url_of_next(frontier, 100) == "http://a/2"
 
 
@@ -152,7 +152,7 @@ def test_a_host_that_is_let_go_while_it_is_asked_is_still_asked_once(frontier: F
     neighbours(frontier, "ab")
     offer = take(frontier)
     frontier.hosts.reserve(offer.host, 0)
-    frontier.hosts.let_go(offer.host, 1)
+    frontier.hosts.release_reservation(offer.host, 1)
     assert frontier.offer(100) == NotYet(None)
     finish(frontier, offer, 100)
     assert url_of_next(frontier, 200) == "http://a/2"
@@ -197,7 +197,7 @@ def test_who_waits_at_an_address_is_asked_though_the_best_of_them_moved_away(
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 0, delay_s=50.0)
     assert frontier.offer(0.5) == NotYet(1.0)  # b and c wait for their address
-    frontier.hosts.stands_at(frontier.hosts.get("b"), "192.0.2.2")
+    frontier.hosts.assign_address(frontier.hosts.get("b"), "192.0.2.2")
     assert url_of_next(frontier, 0.5) == "http://b/1"
     assert frontier.offer(0.5).host.name == "b"
     assert take(frontier, 1.0).link.url == "http://c/1"
@@ -220,9 +220,9 @@ def test_who_waits_at_an_address_is_asked_though_the_one_under_way_moved_away(
     frontier: Frontier,
 ) -> None:
     neighbours(frontier, "ab")
-    under_way = take(frontier)
+    in_flight = take(frontier)
     assert frontier.offer(1) == NotYet(None)
-    frontier.hosts.stands_at(under_way.host, "192.0.2.2")
+    frontier.hosts.assign_address(in_flight.host, "192.0.2.2")
     assert take(frontier, 1).link.url == "http://b/1"
 
 
@@ -230,7 +230,7 @@ def test_a_host_that_moves_to_a_busy_address_waits_there(frontier: Frontier) -> 
     neighbours(frontier, "a")
     frontier.push(link("http://b/1", 0.1), 0)
     offer = take(frontier)
-    frontier.hosts.stands_at(frontier.hosts.get("b"), "192.0.2.1")
+    frontier.hosts.assign_address(frontier.hosts.get("b"), "192.0.2.1")
     assert frontier.offer(1) == NotYet(None)
     finish(frontier, offer, 1, delay_s=9.0)
     assert take(frontier, 1).link.url == "http://b/1"
@@ -240,7 +240,7 @@ def test_a_fetch_under_way_goes_with_its_host_to_the_new_address(frontier: Front
     neighbours(frontier, "a")
     neighbours(frontier, "b", "192.0.2.2")
     offer = take(frontier)
-    frontier.hosts.stands_at(offer.host, "192.0.2.2")
+    frontier.hosts.assign_address(offer.host, "192.0.2.2")
     assert frontier.offer(1) == NotYet(None)
     finish(frontier, offer, 1, delay_s=9.0)
     assert take(frontier, 1).link.url == "http://b/1"
@@ -300,6 +300,6 @@ def test_a_host_that_moves_brings_its_pages_along(life: Life) -> None:
     frontier.push(link("http://c/1", 0.1), 0)
     assert [fetch(frontier, 0) for _ in range(2)] == ["http://a/1", "http://a/2"]
     assert take(frontier).host.name == "c"
-    frontier.hosts.stands_at(frontier.hosts.get("a"), "192.0.2.3")
+    frontier.hosts.assign_address(frontier.hosts.get("a"), "192.0.2.3")
     assert take(frontier).link.url == "http://b/1"
     assert not [*frontier.hosts.full()]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from focused.crawl.canonicals import CANONICAL, ONE_IN
-from focused.crawl.idle_slots import MIN_SAME, PARAMETER, SPELLING
-from focused.learning.apprentice import Apprentice
-from focused.learning.evidence import parent_log_odds
+from focused.crawl.dedup.canonical_urls import CANONICAL, RECHECK_ONE_IN
+from focused.crawl.dedup.ignorable_url_parts import (
+    IGNORABLE_PARAMETER,
+    MIN_DISTINCT_TEXTS,
+    SPELLING_VARIANT,
+)
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_features import parent_log_odds
 from focused.topic import Scope
 from focused.web.page import FailureKind, Page
 from tests.support.alias_web import PAGES, SEED, AliasWeb
@@ -40,11 +44,11 @@ def refused(crawl: Simulation) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("kind", "at_most"),
     [
-        ("sorts", 2 * MIN_SAME),
-        ("lists", MIN_SAME),
-        ("spelled", 4 * MIN_SAME),
-        ("moved", MIN_SAME),
-        ("canonical", 2 * MIN_SAME),
+        ("sorts", 2 * MIN_DISTINCT_TEXTS),
+        ("lists", MIN_DISTINCT_TEXTS),
+        ("spelled", 4 * MIN_DISTINCT_TEXTS),
+        ("moved", MIN_DISTINCT_TEXTS),
+        ("canonical", 2 * MIN_DISTINCT_TEXTS),
         ("front-liar", 0),
     ],
 )
@@ -70,28 +74,30 @@ def test_a_host_whose_items_are_gone_keeps_those_that_are_there(simulate, tmp_pa
 
 def test_a_host_that_begins_to_lie_is_found_out(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "late-liar")
-    assert len(titles(crawl)) >= WITH_FRONTS - ONE_IN
+    assert len(titles(crawl)) >= WITH_FRONTS - RECHECK_ONE_IN
     assert not crawl.crawl.traps.refuses("http://late-liar.test/page/20")
 
 
 def test_what_is_refused_is_called_by_its_name_and_no_trap(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "spelled")
-    assert crawl.crawl.traps.refuses("http://spelled.test/GUIDE/partaa/") == SPELLING
-    assert refused(crawl).get(FailureKind.ALIAS, 0) + refused(crawl).get(SPELLING, 0) > PAGES
+    assert crawl.crawl.traps.refuses("http://spelled.test/GUIDE/partaa/") == SPELLING_VARIANT
+    assert (
+        refused(crawl).get(FailureKind.ALIAS, 0) + refused(crawl).get(SPELLING_VARIANT, 0) > PAGES
+    )
     assert crawl.crawl.traps.tally.lines() == []
 
 
 def test_a_sort_order_is_an_idle_parameter_with_a_line_in_the_report(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "sorts")
     (line,) = crawl.crawl.traps.tally.lines()
-    assert (line.site, line.kind) == ("sorts.test", PARAMETER)
+    assert (line.site, line.kind) == ("sorts.test", IGNORABLE_PARAMETER)
     assert line.links > PAGES
 
 
 def test_the_first_page_of_a_list_is_the_list_and_its_second_is_not(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "lists")
     late = "http://lists.test/list/0?page={}"
-    assert crawl.crawl.traps.refuses(late.format(1)) == PARAMETER
+    assert crawl.crawl.traps.refuses(late.format(1)) == IGNORABLE_PARAMETER
     assert crawl.crawl.traps.refuses(late.format(7)) is None
 
 
@@ -188,9 +194,9 @@ def test_a_redirect_to_a_link_that_waits_adds_what_it_was_found_by(simulate, tmp
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, scorer=scorer).run()
     assert crawl.urls == [A, f"{A}whale", f"{A}whale/old", f"{A}later"]
     row = crawl.rows[f"{A}later"]
-    on_topic = parent_log_odds(WhaleJudge().judge(Page(A, text="whale")))
-    assert row["evidence"]["in_links"] == 2
-    assert row["evidence"]["parent"] == pytest.approx(on_topic, abs=0.01)
+    on_topic = parent_log_odds(WhaleJudge().classify(Page(A, text="whale")))
+    assert row["features"]["in_links"] == 2
+    assert row["features"]["parent"] == pytest.approx(on_topic, abs=0.01)
     assert row["depth"] == 1
 
 

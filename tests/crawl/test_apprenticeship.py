@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from focused.crawl import apprenticeship
-from focused.crawl.apprenticeship import Apprenticeship
+from focused.crawl import online_training
+from focused.crawl.online_training import OnlineTraining
 from focused.crawl.policy import Policy
-from focused.crawl.steps import Settled
+from focused.crawl.steps import SettledFetch
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.exploration import Exploration, barren_after
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.store import StateStore
-from focused.learning.apprentice import Apprentice
-from focused.learning.evidence import COLUMN
-from focused.learning.protocols import Visit
-from focused.web.page import Failed, FailureKind, Judgement, Page
-from focused.web.url import host_of
+from focused.frontier.priorities import Exploration, unproductive_after
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_features import FEATURE_INDEX
+from focused.link_scoring.protocols import PageContext
+from focused.storage.state_store import StateStore
+from focused.web.page import Classification, Failed, FailureKind, Page
+from focused.web.urls import host_of
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.simulated import Simulation, moved, page, site, topic
@@ -88,9 +88,9 @@ def test_a_pages_links_are_scored_before_the_page_is_learned_from(simulate, tmp_
     heard: list[bool] = []
 
     class Watched(Pupil):
-        def score_joined(self, visit, links, waiting):
+        def score_merged(self, visit, links, waiting):
             heard.append(visit.page.url in self.heard)
-            return super().score_joined(visit, links, waiting)
+            return super().score_merged(visit, links, waiting)
 
     simulate(topic(tmp_path, A), wide_web(), scorer=Watched()).run()
     assert heard
@@ -101,14 +101,14 @@ def test_a_page_that_could_not_be_judged_teaches_nothing(simulate, tmp_path):
     """Its relevance is the topic's prior: nobody has read it."""
 
     class Shortsighted(WhaleJudge):
-        def judge(self, page):
-            judged = super().judge(page)
+        def classify(self, page):
+            judged = super().classify(page)
             return dataclasses.replace(judged, known="whale" in page.url)
 
     pupil = Pupil()
-    done = simulate(topic(tmp_path, A), web(), judge=Shortsighted(), scorer=pupil).run()
+    done = simulate(topic(tmp_path, A), web(), classifier=Shortsighted(), scorer=pupil).run()
     assert [url for url, _, _ in pupil.lessons] == [A + "whale"]
-    assert done.crawl.frontier.hosts.get("a.test").barren > 2.0
+    assert done.crawl.frontier.hosts.get("a.test").unproductive > 2.0
 
 
 def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp_path, caplog):
@@ -149,36 +149,36 @@ def test_where_a_redirect_led_is_learned_with_what_was_known_of_its_link(simulat
     simulate(topic(tmp_path, A), web(), scorer=Watched()).run()
     led = taught[A + "end"]
     assert led.anchor == "/moved"
-    assert led.evidence == taught[A + "trade"].evidence
-    assert led.trail == taught[A + "whale"].trail == 7
+    assert led.features == taught[A + "trade"].features
+    assert led.tag_path_key == taught[A + "whale"].tag_path_key == 7
 
 
 def test_a_link_that_a_driver_queues_keeps_its_place_on_the_page(simulate, tmp_path):
     begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
     (home,) = begun.settled
     found, key = home.scored[A + "whale"], link_key("the driver's own")
-    begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
-    assert begun.crawl.frontier.known_among([("a.test", key)]).waiting[key].trail == 7
+    begun.crawl.enqueue_url(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
+    assert begun.crawl.frontier.lookup_links([("a.test", key)]).waiting[key].tag_path_key == 7
 
 
 def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
-    """Hopeless links are told apart by their worth, where their scores are next to nothing."""
+    """Hopeless links are told apart by their rank_score, where their scores are next to nothing."""
     begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
     (home,) = begun.settled
-    found = structs.replace(home.scored[A + "whale"], worth=-9.0, score=0.0001)
+    found = structs.replace(home.scored[A + "whale"], rank_score=-9.0, score=0.0001)
     key = link_key("the driver's own")
-    begun.crawl.offer_link(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
-    assert begun.crawl.frontier.known_among([("a.test", key)]).waiting[key].priority == -9.0
+    begun.crawl.enqueue_url(A + "whale", 0.5, begun.now, key=key, parent=home, found=found)
+    assert begun.crawl.frontier.lookup_links([("a.test", key)]).waiting[key].priority == -9.0
 
 
 def waiting_with(begun: Simulation, key: bytes, **features: float) -> QueuedLink:
-    """The link of that key, which waits, with other evidence."""
+    """The link of that key, which waits, with other features."""
     frontier = begun.crawl.frontier
-    waits = frontier.known_among([("a.test", key)]).waiting[key]
-    evidence = list(waits.evidence)
+    waits = frontier.lookup_links([("a.test", key)]).waiting[key]
+    features = list(waits.features)
     for name, value in features.items():
-        evidence[COLUMN[name]] = value
-    waits = structs.replace(waits, evidence=tuple(evidence))
+        features[FEATURE_INDEX[name]] = value
+    waits = structs.replace(waits, features=tuple(features))
     frontier.push(waits, begun.now, joined=True)
     return waits
 
@@ -193,16 +193,16 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
     (home,) = begun.settled
     frontier, key = begun.crawl.frontier, link_key(A + "trade")
     waits = waiting_with(begun, key, in_links=in_links)
-    evidence = list(waits.evidence)
-    evidence[COLUMN["url_words"]] += 0.5
+    features = list(waits.features)
+    features[FEATURE_INDEX["url_words"]] += 0.5
     again = structs.replace(
         home.scored[A + "trade"],
-        evidence=tuple(evidence),
-        worth=waits.priority + rises,
+        features=tuple(features),
+        rank_score=waits.priority + rises,
         before=waits,
     )
-    begun.crawl._discovery.queue(home.link, {A + "trade": again}, waits.depth, begun.now)
-    left = frontier.known_among([("a.test", key)]).waiting[key]
+    begun.crawl._enqueuer.queue(home.link, {A + "trade": again}, waits.depth, begun.now)
+    left = frontier.lookup_links([("a.test", key)]).waiting[key]
     assert (left != waits) is is_written
 
 
@@ -213,18 +213,18 @@ def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant
     begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleJudge())).run(pages=1)
     (home,) = begun.settled
     waits = waiting_with(begun, link_key(A + "trade"), in_links=in_links, parent=parent)
-    visit = Visit(home.page, home.judgement)
-    found = begun.crawl._discovery.score(visit, waits.depth)
+    visit = PageContext(home.page, home.classification)
+    found = begun.crawl._enqueuer.score(visit, waits.depth)
     assert list(found) == list(home.scored)
     told = found[A + "trade"]
-    assert ((told.evidence, told.score) != (waits.evidence, waits.score)) is is_scored
+    assert ((told.features, told.score) != (waits.features, waits.score)) is is_scored
 
 
 def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
     class Sure(Pupil):
-        def score_joined(self, visit, links, waiting):
-            told = super().score_joined(visit, links, waiting)
-            return dataclasses.replace(told, worth=told.worth + 8.0)
+        def score_merged(self, visit, links, waiting):
+            told = super().score_merged(visit, links, waiting)
+            return dataclasses.replace(told, rank_score=told.rank_score + 8.0)
 
     answers = site(page(A, "/whale"), page(A + "whale"), page(A + "seed"))
     done = simulate(topic(tmp_path, A, A + "seed"), answers, scorer=Sure()).run()
@@ -264,7 +264,7 @@ def test_a_link_that_is_worth_more_by_now_comes_up_with_its_hosts_next_refreshme
     simulate, tmp_path, monkeypatch
 ):
     """Its turn would not come: at the top of the queue nobody asks for it."""
-    monkeypatch.setattr(apprenticeship, "_PAGES_UNTIL_SCORED_AGAIN", 3)
+    monkeypatch.setattr(online_training, "_RESCORE_INTERVAL_PAGES", 3)
     answers = site(
         page(A, *"12345678", "last"), *(page(A + name) for name in (*"12345678", "last"))
     )
@@ -340,16 +340,16 @@ def test_a_seed_that_a_page_links_to_stays_a_seed(simulate, tmp_path):
 
 
 def test_a_hosts_pages_are_counted_as_they_were_judged(simulate, tmp_path):
-    """Copies and failures bring nothing, whatever the judge says of them; a redirect is no page."""
+    """Copies and failures bring nothing, whatever the classifier says of them; a redirect is no page."""
     done = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run()
-    barren = 0.0
+    unproductive = 0.0
     for row in done.rows.values():
         if row["outcome"] != "redirected":
             brings = row["outcome"] == "fetched" and row["duplicate_of"] is None
-            barren = barren_after(barren, row["relevance"] if brings else 0.0)
+            unproductive = unproductive_after(unproductive, row["relevance"] if brings else 0.0)
     host = done.crawl.frontier.hosts.get("a.test")
-    assert (host.fetched, host.barren) == (5, pytest.approx(barren))
-    assert barren > 0.5
+    assert (host.fetched, host.unproductive) == (5, pytest.approx(unproductive))
+    assert unproductive > 0.5
 
 
 def test_a_host_that_answers_nothing_but_errors_is_left_for_another(simulate, tmp_path):
@@ -382,16 +382,16 @@ def test_after_a_restart_it_is_taught_again_what_it_knew(simulate, tmp_path):
     assert [url for url, _, _ in pupil.lessons].count(A + "whale") == 1
 
 
-def settled(number: int) -> Settled:
+def settled(number: int) -> SettledFetch:
     url = f"http://a.test/{number}"
-    link = QueuedLink(link_key(url), url, "a.test", 0.5, 0.5, evidence=(0.0, 0.1))
-    return Settled(link, "fetched", page=Page(url), judgement=Judgement(0.9, True))
+    link = QueuedLink(link_key(url), url, "a.test", 0.5, 0.5, features=(0.0, 0.1))
+    return SettledFetch(link, "fetched", page=Page(url), classification=Classification(0.9, True))
 
 
 def test_lessons_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(apprenticeship, "_LESSONS_UNTIL_KEPT", 500)
+    monkeypatch.setattr(online_training, "_EXAMPLES_PER_SNAPSHOT", 500)
     store = StateStore.open(tmp_path / "state", {"test": "lessons"})
-    kept = Apprenticeship(Policy("pupil", Pupil()), DiskFrontier(store.tables), store.tables)
+    kept = OnlineTraining(Policy("pupil", Pupil()), DiskFrontier(store.tables), store.tables)
     rows = []
     for number in range(1_203):
         kept.learn(settled(number))
@@ -400,16 +400,16 @@ def test_lessons_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch
     assert max(rows) == 499
     assert rows[-1] == 203
     again = Pupil()
-    Apprenticeship(Policy("pupil", again), DiskFrontier(store.tables), store.tables)
+    OnlineTraining(Policy("pupil", again), DiskFrontier(store.tables), store.tables)
     assert [url for url, _, _ in again.lessons] == [f"http://a.test/{n}" for n in range(1_203)]
     assert len(again.heard) == 203  # the others came with the state
     store.close()
 
 
 def story(crawl: Simulation) -> list[tuple[Any, ...]]:
-    """What was fetched, in order, by which prediction, and by which evidence."""
+    """What was fetched, in order, by which prediction, and by which features."""
     return [
-        (row["url"], row["outcome"], row["score"], row["parent"], row["evidence"])
+        (row["url"], row["outcome"], row["score"], row["parent"], row["features"])
         for row in crawl.rows.values()
     ]
 
@@ -421,7 +421,7 @@ def learner(crawl: Simulation) -> Apprentice:
 
 @pytest.fixture
 def kept_every_seven(monkeypatch):
-    monkeypatch.setattr(apprenticeship, "_LESSONS_UNTIL_KEPT", 7)
+    monkeypatch.setattr(online_training, "_EXAMPLES_PER_SNAPSHOT", 7)
 
 
 @pytest.mark.usefixtures("kept_every_seven")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from focused.archive_warc import WARC_FILE
+from focused.archive.warc_files import WARC_FILE
 from focused.crawl import Done, Wait
-from focused.recorded.warc_records import StoredRecord, read_responses
 from focused.web.page import FailureKind
+from focused.web.warc_reader import WarcResponse, read_responses
 from tests.support.simulated import Simulation, failed, moved, page, politely, site, topic
 
 A = "http://a.test/"
@@ -44,7 +44,7 @@ def test_a_crash_at_a_commit_loses_nothing_but_the_answer_it_would_have_kept(
     assert crawl.crawl.counters.fetched == whole.crawl.counters.fetched
     assert crawl.crawl.counters.on_topic == whole.crawl.counters.on_topic
     records = list(read_responses(crawl.topic.output.folder / WARC_FILE))
-    assert all(isinstance(record, StoredRecord) for record in records)
+    assert all(isinstance(record, WarcResponse) for record in records)
     assert {record.url: record.offset for record in records} == {
         url: row["warc_offset"] for url, row in crawl.rows.items() if row["warc_offset"] is not None
     }
@@ -74,7 +74,7 @@ def test_a_page_that_crawls_die_over_is_given_up_after_as_many_tries(simulate, t
     three_pages = site(page(A, "/1", "/2", "/3"), *(page(f"{A}{n}") for n in (1, 2, 3)))
     crawl = simulate(politely(topic(tmp_path, A), max_tries=2), three_pages)
     assert [crash_over(crawl, A + "2") for _ in range(3)] == [True, True, False]
-    assert crawl.rows[A + "2"]["failure"] == "undigested"
+    assert crawl.rows[A + "2"]["failure"] == "internal-error"
     assert crawl.rows[A + "3"]["outcome"] == "fetched"
 
 
@@ -102,5 +102,5 @@ def test_half_a_record_at_the_end_of_the_warc_is_cut_off(simulate, tmp_path):
     path.write_bytes(whole + whole[: len(whole) // 3])
     crawl.restart().run()
     records = list(read_responses(path))
-    assert all(isinstance(record, StoredRecord) for record in records)
+    assert all(isinstance(record, WarcResponse) for record in records)
     assert len(records) == crawl.crawl.counters.fetched

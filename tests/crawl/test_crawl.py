@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from focused.archive import link_rows
+from focused.archive.archive import link_rows
 from focused.crawl import Done, Fetch, Wait
 from focused.topic import Budget, Scope
 from tests.support.simulated import FETCH_S, Simulation, moved, page, politely, raw, site, topic
@@ -71,7 +71,7 @@ class TestRows:
         web = site(page(A, "/whales"), page(A + "whales", text="whale"))
         row = simulate(topic(tmp_path, A), web).run().rows[A + "whales"]
         assert (row["parent"], row["anchor"], row["depth"]) == (A, "/whales", 1)
-        assert row["evidence"] == {"anchor": 1.0, "parent": 0.9}
+        assert row["features"] == {"anchor": 1.0, "parent": 0.9}
         assert row["score"] == pytest.approx(0.6 + 0.3 * 0.9)
         assert (row["relevance"], row["on_topic"]) == (0.9, True)
 
@@ -84,7 +84,7 @@ class TestRows:
         rows = simulate(topic(tmp_path, A), web).run().rows
         old, new = rows[A + "whales"], rows[B]
         assert (old["outcome"], new["outcome"]) == ("redirected", "fetched")
-        for field in ("score", "anchor", "evidence", "depth"):
+        for field in ("score", "anchor", "features", "depth"):
             assert old[field] == new[field], field
         assert new["parent"] == A + "whales"
 
@@ -105,7 +105,7 @@ class TestRows:
         done = simulate(topic(tmp_path, A), web, training_urls=frozenset({A + "t"})).run()
         assert [row["training"] for row in done.rows.values()] == [False, True, False]
         counters = done.crawl.counters
-        assert (counters.fetched, counters.judged, counters.on_topic, counters.training) == (
+        assert (counters.fetched, counters.classified, counters.on_topic, counters.training) == (
             2, 1, 1, 1,
         )  # fmt: skip
 
@@ -246,7 +246,7 @@ class TestFeedsAsSeeds:
         done = simulate(topic(tmp_path, A + "map.xml"), web).run()
         row = done.rows[A + "map.xml"]
         assert (row["outcome"], row["relevance"], row["on_topic"]) == ("feed", None, False)
-        assert done.crawl.counters.judged == 0
+        assert done.crawl.counters.classified == 0
 
     def test_a_feed_that_is_no_seed_is_of_the_wrong_type(self, simulate, tmp_path):
         web = site(page(A, "/map.xml"), raw(A + "map.xml", self.SITEMAP, "application/xml"))
@@ -351,7 +351,7 @@ class TestRestart:
 def test_an_empty_frontier_is_the_end(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), site(page(A)))
     assert done.run().ended == "frontier is empty"
-    assert done.crawl.is_over(done.now)
+    assert done.crawl.is_finished(done.now)
     assert done.crawl.next(done.now) == Done("frontier is empty")
 
 
@@ -375,5 +375,5 @@ class TestLongPages:
         mine = topic(tmp_path, A, scope=Scope(max_links_per_page=2))
         done = simulate(mine, web).run()
         assert sorted(done.urls) == at("", "1", "2", "5", "6")
-        assert done.crawl.counters.links_cut == 2
-        assert done.restart().crawl.counters.links_cut == 2
+        assert done.crawl.counters.links_over_limit == 2
+        assert done.restart().crawl.counters.links_over_limit == 2

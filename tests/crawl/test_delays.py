@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from focused.crawl.waiting import long_delays_s
+from focused.crawl.stop_conditions import long_crawl_delays_s
 from focused.topic import Budget
 from focused.web.page import FailureKind
 from tests.support.simulated import FETCH_S, START, failed, moved, page, politely, raw, site, topic
@@ -100,6 +100,6 @@ def test_a_crawl_ends_when_none_is_due_in_its_time_and_tells_long_crawl_delays(s
     told = "only hosts are left that are not due before the time budget is spent"
     assert crawl.ended == f"{told}: 1 host, 2 links"
     assert crawl.now - START == pytest.approx(43_200, abs=2)
-    assert crawl.crawl.is_over(crawl.now)
-    assert long_delays_s(crawl.crawl.frontier.hosts) == {"slow.test": 43_200.0}
-    assert {wait.resting for at, wait in crawl.waited if wait.until - at > 3_600} == {1}
+    assert crawl.crawl.is_finished(crawl.now)
+    assert long_crawl_delays_s(crawl.crawl.frontier.hosts) == {"slow.test": 43_200.0}
+    assert {wait.hosts_backing_off for at, wait in crawl.waited if wait.until - at > 3_600} == {1}

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from focused.crawl import Done, Wait
-from focused.crawl.waiting import hosts_resting
+from focused.crawl.stop_conditions import count_hosts_backing_off
 from focused.topic import Budget
 from focused.web.page import FailureKind
 from tests.support.simulated import START, failed, moved, page, politely, site, topic
@@ -100,21 +100,21 @@ def test_that_its_robots_txt_comes_does_not_make_it_well(simulate, tmp_path):
 
 
 def test_how_long_is_the_topics_choice(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), set_aside_s=1_000.0)
+    mine = politely(topic(tmp_path, A), suspend_s=1_000.0)
     crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
     long_ones = [pause for pause in pauses(asked(crawl, B)) if pause > 600]
     assert long_ones == pytest.approx([1_000, 2_000, 4_000], abs=1)
 
 
 def test_with_no_time_to_be_set_aside_for_it_is_given_up_at_once(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), set_aside_s=0.0)
+    mine = politely(topic(tmp_path, A), suspend_s=0.0)
     crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
     assert len(asked(crawl, B)) == 1 + 8
     assert crawl.now - START < HOUR_S
 
 
 def test_a_host_longer_asked_for_with_retry_after_is_not_asked_sooner(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), set_aside_s=10.0)
+    mine = politely(topic(tmp_path, A), suspend_s=10.0)
     web = {A: failed(A, FailureKind.THROTTLED, retry_after_s=900)}
     web[f"{A}robots.txt"] = failed(f"{A}robots.txt", FailureKind.THROTTLED, retry_after_s=900)
     crawl = simulate(mine, web).run()
@@ -127,7 +127,7 @@ class TestLinksOfAHostGivenUp:
         assert crawl.crawl.counters.failures == {"timeout": 40}
 
     def test_are_counted_and_only_the_first_have_a_row(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A), set_aside_s=0.0)
+        mine = politely(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, web_with_a_dead_host(links=400)).run()
         assert crawl.crawl.counters.failures == {"timeout": 400}
         asked_for = {url for url in crawl.urls if url.startswith(B)}
@@ -135,7 +135,7 @@ class TestLinksOfAHostGivenUp:
         assert len(told) == 2 + 10 and len(told - asked_for) == 10 - 1
 
     def test_are_settled_over_several_turns_when_they_are_many(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A, "http://c.test/"), set_aside_s=0.0)
+        mine = politely(topic(tmp_path, A, "http://c.test/"), suspend_s=0.0)
         web = web_with_a_dead_host(links=900) | site(page("http://c.test/"))
         crawl = simulate(mine, web)
         while not crawl.crawl.counters.failures.get("timeout", 0) > 2:
@@ -144,7 +144,7 @@ class TestLinksOfAHostGivenUp:
 
     def test_found_later_are_refused_at_the_door(self, simulate, tmp_path):
         c = "http://c.test/"
-        mine = politely(topic(tmp_path, A, delay_s=500.0), set_aside_s=0.0, patience=0.0)
+        mine = politely(topic(tmp_path, A, delay_s=500.0), suspend_s=0.0, patience=0.0)
         web = web_with_a_dead_host(links=1)
         web[A] = page(A, f"{B}0", c)
         web[f"{B}robots.txt"] = failed(f"{B}robots.txt", FailureKind.CONNECT)
@@ -155,10 +155,10 @@ class TestLinksOfAHostGivenUp:
         assert f"{B}late" not in crawl.rows
 
     def test_stay_settled_and_refused_after_a_restart(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A), set_aside_s=0.0)
+        mine = politely(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
         before = len(crawl.asked)
-        crawl.restart().crawl.offer_link(f"{B}new", 1.0, crawl.now)
+        crawl.restart().crawl.enqueue_url(f"{B}new", 1.0, crawl.now)
         assert crawl.run().crawl.counters.out_of_scope == {"host given up": 1}
         assert len(crawl.asked) == before
 
@@ -184,7 +184,7 @@ class TestAHostThatDoesNotExist:
         assert crawl.crawl.counters.failures == {"no-such-host": 40}
 
     def test_is_a_trouble_like_any_other_where_no_host_is_set_aside(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A), set_aside_s=0.0)
+        mine = politely(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, self.web()).run()
         assert len(asked(crawl, B)) == mine.politeness.max_tries
         assert crawl.now - START < 10
@@ -225,8 +225,8 @@ class TestAHostThatDoesNotExist:
 class TestAFrontierThatOnlyHoldsHostsInBackOff:
     def test_says_so_and_when_the_next_may_be_asked(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40, until=UP_AGAIN)).run()
-        told = [(at, wait) for at, wait in crawl.waited if wait.resting]
-        assert {wait.resting for _, wait in told} == {1}
+        told = [(at, wait) for at, wait in crawl.waited if wait.hosts_backing_off]
+        assert {wait.hosts_backing_off for _, wait in told} == {1}
         hour_long = [wait for at, wait in told if wait.until - at > 3_000]
         assert hour_long[0].until in {at for at, _ in crawl.asked}
 
@@ -238,7 +238,7 @@ class TestAFrontierThatOnlyHoldsHostsInBackOff:
         }
         mine = politely(topic(tmp_path, *seeds), max_tries=20)
         crawl = simulate(mine, web).run()
-        assert max(wait.resting for _, wait in crawl.waited) == 3
+        assert max(wait.hosts_backing_off for _, wait in crawl.waited) == 3
         assert crawl.crawl.counters.fetched == 3
 
     def test_says_nothing_while_a_host_waits_for_no_more_than_its_delay(self, simulate, tmp_path):
@@ -248,15 +248,15 @@ class TestAFrontierThatOnlyHoldsHostsInBackOff:
         crawl = simulate(topic(tmp_path, A, delay_s=60.0), web)
         while len(asked(crawl, A)) < 10:
             crawl.step()
-        assert not any(wait.resting for _, wait in crawl.waited)
+        assert not any(wait.hosts_backing_off for _, wait in crawl.waited)
 
     def test_is_not_the_end_of_the_crawl(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40))
-        while not (crawl.waited and crawl.waited[-1][1].resting):
+        while not (crawl.waited and crawl.waited[-1][1].hosts_backing_off):
             crawl.step()
-        assert not crawl.crawl.is_over(crawl.now)
+        assert not crawl.crawl.is_finished(crawl.now)
         assert isinstance(crawl.crawl.next(crawl.now - 1), Wait)
-        assert hosts_resting(crawl.crawl.frontier.hosts) == 1
+        assert count_hosts_backing_off(crawl.crawl.frontier.hosts) == 1
 
     def test_ends_when_the_time_is_over(self, simulate, tmp_path):
         mine = topic(tmp_path, A, budget=Budget(hours=0.5))
@@ -264,6 +264,6 @@ class TestAFrontierThatOnlyHoldsHostsInBackOff:
         left = "1 host, 38 links"
         told = "only hosts are left that are not due before the time budget is spent"
         assert crawl.ended == f"{told}: {left}"
-        assert crawl.crawl.is_over(crawl.now)
+        assert crawl.crawl.is_finished(crawl.now)
         assert crawl.now - START < 1_800.0
         assert isinstance(crawl.crawl.next(crawl.now), Done)

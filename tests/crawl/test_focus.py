@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from focused.crawl.focus import leads_on
-from focused.web.page import Judgement
+from focused.crawl.enqueue import follows_links
+from focused.web.page import Classification
 from tests.support.simulated import page, site, topic
 
 A = "http://a.test/"
@@ -55,10 +55,10 @@ def test_soft_focus_follows_every_page(simulate, tmp_path):
 def test_the_likeliest_category_decides_whatever_the_relevance(tmp_path, category, followed):
     training = focused(tmp_path, "hard").training
     for on_topic in (True, False):
-        judgement = Judgement(0.4, on_topic, category=category)
-        assert leads_on(training, judgement, depth=1) == followed
+        classification = Classification(0.4, on_topic, category=category)
+        assert follows_links(training, classification, depth=1) == followed
 
 
 def test_a_page_with_too_little_text_to_be_judged_is_followed(tmp_path):
-    unknown = Judgement(0.1, on_topic=False, known=False)
-    assert leads_on(focused(tmp_path, "hard").training, unknown, depth=1)
+    unknown = Classification(0.1, on_topic=False, known=False)
+    assert follows_links(focused(tmp_path, "hard").training, unknown, depth=1)

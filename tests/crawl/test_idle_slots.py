@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from focused.crawl.idle_slots import (
-    MIN_SAME,
-    MIN_SAME_TEXT,
-    PARAMETER,
-    SESSION,
-    SPELLING,
-    IdleSlots,
+from focused.crawl.dedup.ignorable_url_parts import (
+    IGNORABLE_PARAMETER,
+    MIN_DISTINCT_TEXTS,
+    MIN_EQUAL_PAGES,
+    SESSION_ID,
+    SPELLING_VARIANT,
+    IgnorableUrlParts,
 )
-from focused.crawl.page_texts import Said
-from focused.frontier.store import StateStore
-from focused.frontier.tables import Tables
-from focused.web.url_patterns import CASE, INDEX, ORDER
+from focused.crawl.dedup.signatures import ContentSignature
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from focused.web.url_patterns import CASE, INDEX, PARAMETER_ORDER
 
 A = "http://a.test"
 
@@ -27,19 +27,23 @@ def tables(tmp_path):
     store.close()
 
 
-def came(slots: IdleSlots, path: str, text: str, bag: str = "", copy_of: str | None = None) -> None:
-    said = Said.of(A + path, text.encode().ljust(16, b"-"), bag.encode().ljust(8, b"\0"))
+def came(
+    slots: IgnorableUrlParts, path: str, text: str, bag: str = "", copy_of: str | None = None
+) -> None:
+    said = ContentSignature.of(
+        A + path, text.encode().ljust(16, b"-"), bag.encode().ljust(8, b"\0")
+    )
     slots.take(A + path, said, copy_of)
 
 
-def idle(slots: IdleSlots) -> tuple[str, ...]:
+def idle(slots: IgnorableUrlParts) -> tuple[str, ...]:
     return slots.of("a.test")
 
 
-def with_sessions(tables: Tables) -> IdleSlots:
+def with_sessions(tables: Tables) -> IgnorableUrlParts:
     """A host whose ``visit`` is a session's, learned from five pages."""
-    slots = IdleSlots(tables)
-    for n in range(MIN_SAME):
+    slots = IgnorableUrlParts(tables)
+    for n in range(MIN_DISTINCT_TEXTS):
         came(slots, f"/item?id={n}&visit={n}aaaa1bbb2cccc", f"item {n}")
         came(slots, f"/item?id={n}&visit={n}dddd1eee2ffff", f"item {n}")
     assert idle(slots) == ("?visit",)
@@ -48,9 +52,9 @@ def with_sessions(tables: Tables) -> IdleSlots:
 
 def test_a_page_that_came_is_refused_under_another_value_and_without_any(tables):
     slots = with_sessions(tables)
-    assert slots.why(f"{A}/item?id=3&visit=9abc9abc9abc9") == SESSION
-    assert slots.why(f"{A}/item?id=3&visit=short") == PARAMETER
-    assert slots.why(f"{A}/item?id=3") == SPELLING
+    assert slots.why(f"{A}/item?id=3&visit=9abc9abc9abc9") == SESSION_ID
+    assert slots.why(f"{A}/item?id=3&visit=short") == IGNORABLE_PARAMETER
+    assert slots.why(f"{A}/item?id=3") == SPELLING_VARIANT
     assert slots.why(f"{A}/item?id=77&visit=9abc9abc9abc9") is None
     assert slots.why(f"{A}/item?id=3&visit=3aaaa1bbb2cccc") is None
 
@@ -59,23 +63,23 @@ def test_a_page_with_a_parameter_that_matters_stands_for_none_without_it(tables)
     slots = with_sessions(tables)
     came(slots, "/only?id=3&visit=1", "the third")
     assert slots.why(f"{A}/only?visit=9abc9abc9abc9") is None
-    assert slots.why(f"{A}/only?id=3&visit=9abc9abc9abc9") == SESSION
+    assert slots.why(f"{A}/only?id=3&visit=9abc9abc9abc9") == SESSION_ID
 
 
 def test_one_text_for_many_urls_counts_once_for_as_long_as_none_is_another(tables):
-    slots = IdleSlots(tables)
-    for n in range(MIN_SAME_TEXT):
+    slots = IgnorableUrlParts(tables)
+    for n in range(MIN_EQUAL_PAGES):
         came(slots, f"/item?id={n}", "no such item")
         assert idle(slots) == ()
     came(slots, "/item?id=99", "an item")
-    for n in range(100, 100 + 3 * MIN_SAME_TEXT):
+    for n in range(100, 100 + 3 * MIN_EQUAL_PAGES):
         came(slots, f"/item?id={n}", "no such item")
     assert idle(slots) == ()
 
 
 def test_one_value_is_idle_by_itself(tables):
-    slots = IdleSlots(tables)
-    for n in range(MIN_SAME):
+    slots = IgnorableUrlParts(tables)
+    for n in range(MIN_DISTINCT_TEXTS):
         came(slots, f"/list{n}", f"list {n}")
         came(slots, f"/list{n}?page=1", f"list {n}")
     assert idle(slots) == ("?page=1",)
@@ -83,50 +87,50 @@ def test_one_value_is_idle_by_itself(tables):
 
 
 def test_three_values_make_the_whole_parameter_idle(tables):
-    slots = IdleSlots(tables)
-    for n in range(MIN_SAME):
+    slots = IgnorableUrlParts(tables)
+    for n in range(MIN_DISTINCT_TEXTS):
         came(slots, f"/list{n}", f"list {n}", bag="b" + str(n))
         came(slots, f"/list{n}?sort={n % 3}", f"sorted {n}", bag="b" + str(n))
     assert idle(slots) == ("?sort",)
 
 
 def test_words_in_another_order_are_the_same_for_parameters_alone(tables):
-    slots = IdleSlots(tables)
-    for n in range(3 * MIN_SAME):
+    slots = IgnorableUrlParts(tables)
+    for n in range(3 * MIN_DISTINCT_TEXTS):
         came(slots, f"/Page{n}", f"text {n}", bag="b" + str(n))
         came(slots, f"/page{n}", f"other {n}", bag="b" + str(n))
     assert idle(slots) == ()
 
 
 def test_parameters_that_are_equal_tell_nothing_where_their_order_differs(tables):
-    slots = IdleSlots(tables)
-    for n in range(MIN_SAME):
+    slots = IgnorableUrlParts(tables)
+    for n in range(MIN_DISTINCT_TEXTS):
         came(slots, f"/x?a={n}&b=1", f"text {n}")
         came(slots, f"/x?b=1&a={n}", f"text {n}")
-    assert idle(slots) == (ORDER,)
+    assert idle(slots) == (PARAMETER_ORDER,)
 
 
 def test_a_copy_of_the_first_page_is_the_same_though_no_text_is_kept(tables):
-    slots = IdleSlots(tables)
-    for n in range(MIN_SAME):
+    slots = IgnorableUrlParts(tables)
+    for n in range(MIN_DISTINCT_TEXTS):
         name = "abcdefgh"[n]
-        slots.take(f"{A}/{name}", Said.of(f"{A}/{name}"), None)
+        slots.take(f"{A}/{name}", ContentSignature.of(f"{A}/{name}"), None)
         came(slots, f"/{name.upper()}", f"text {n}", copy_of=f"{A}/{name}")
     assert idle(slots) == (CASE,)
 
 
 def test_redirects_between_spellings_count_once_for_each_target(tables):
-    slots = IdleSlots(tables)
-    for n in range(3 * MIN_SAME):
+    slots = IgnorableUrlParts(tables)
+    for n in range(3 * MIN_DISTINCT_TEXTS):
         slots.told(f"{A}/list?id={n}", f"{A}/list")
         slots.told(f"{A}/gone{n}/", f"{A}/")
         slots.told(f"{A}/Other{n}", f"http://b.test/other{n}")
     assert idle(slots) == ()
-    for n in range(MIN_SAME):
+    for n in range(MIN_DISTINCT_TEXTS):
         slots.told(f"{A}/d{n}/Index.html", f"{A}/d{n}/")
     assert idle(slots) == (INDEX,)
 
 
 def test_what_was_learned_is_there_in_the_next_process(tables):
     with_sessions(tables)
-    assert IdleSlots(tables).why(f"{A}/item?id=3&visit=9abc9abc9abc9") == SESSION
+    assert IgnorableUrlParts(tables).why(f"{A}/item?id=3&visit=9abc9abc9abc9") == SESSION_ID

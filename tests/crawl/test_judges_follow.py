@@ -1,4 +1,4 @@
-"""A judge that takes over in the middle of a crawl judges and scores all that comes after."""
+"""A classifier that takes over in the middle of a crawl judges and scores all that comes after."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from focused.crawl.tenure import Tenure, Term
-from focused.learning.apprentice import Apprentice
-from focused.learning.judge_in_office import JudgeInOffice
-from focused.web.page import Judgement, Page
+from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.crawl.online_training import ModelHistory, ModelPeriod
+from focused.link_scoring.apprentice import Apprentice
+from focused.web.page import Classification, Page
 from tests.support.simulated import page, site, topic
 
 A = "http://a.test/"
@@ -24,17 +24,17 @@ class WordJudge:
     def __init__(self, word: str) -> None:
         self._word = word
 
-    def judge(self, page: Page) -> Judgement:
+    def classify(self, page: Page) -> Classification:
         relevance = 0.95 if self._word in f"{page.title} {page.text}" else 0.05
-        return Judgement(relevance, relevance >= self.threshold)
+        return Classification(relevance, relevance >= self.threshold)
 
-    def verdicts(self, texts: Sequence[str]) -> np.ndarray:
+    def score_texts(self, texts: Sequence[str]) -> np.ndarray:
         return np.array([3.0 if self._word in text else -3.0 for text in texts])
 
 
 @pytest.fixture
 def whales_then_trade(simulate, tmp_path):
-    """A crawl whose first judge looks for whales; on its first page are links of both kinds."""
+    """A crawl whose first classifier looks for whales; on its first page are links of both kinds."""
     whales = [f"{A}whale/{n}" for n in range(4)]
     trades = [f"{A}trade/{n}" for n in range(4)]
     web = site(
@@ -42,12 +42,12 @@ def whales_then_trade(simulate, tmp_path):
         *(page(url, text=f"whale {url}") for url in whales),
         *(page(url, text=f"trade {url}") for url in trades),
     )
-    office = JudgeInOffice(WordJudge("whale"), "first")
-    return simulate(topic(tmp_path, A), web, judge=office, scorer=Apprentice(office))
+    office = SwappableClassifier(WordJudge("whale"), "first")
+    return simulate(topic(tmp_path, A), web, classifier=office, scorer=Apprentice(office))
 
 
-def terms_of(simulation) -> Sequence[Term]:
-    return Tenure(simulation.judge, simulation.scorer, simulation.store.tables).terms
+def terms_of(simulation) -> Sequence[ModelPeriod]:
+    return ModelHistory(simulation.classifier, simulation.scorer, simulation.store.tables).terms
 
 
 def test_links_that_wait_are_scored_by_the_judge_that_followed(whales_then_trade):
@@ -63,7 +63,7 @@ def test_a_link_whose_turn_comes_first_is_scored_anew_though_it_was_not_best(wha
     crawl.crawl.appoint(WordJudge("trade"), "second", crawl.now)
     crawl.run(pages=2)
     last = crawl.settled[-1]
-    anchor = last.link.evidence[Apprentice.feature_names.index("anchor")]
+    anchor = last.link.features[Apprentice.feature_names.index("anchor")]
     assert anchor == (3.0 if "trade" in last.link.url else -3.0)
 
 
@@ -78,9 +78,9 @@ def test_the_links_of_one_host_are_scored_anew_for_one_fetch(simulate, tmp_path)
             batches.append(len(links))
             return super().rescore(links)
 
-    office = JudgeInOffice(WordJudge("whale"), "first")
+    office = SwappableClassifier(WordJudge("whale"), "first")
     crawl = simulate(
-        topic(tmp_path, A), site(page(A, *links)), judge=office, scorer=Counting(office)
+        topic(tmp_path, A), site(page(A, *links)), classifier=office, scorer=Counting(office)
     )
     crawl.run(pages=1).crawl.appoint(WordJudge("trade"), "second", crawl.now)
     batches.clear()
@@ -93,7 +93,7 @@ def test_each_page_tells_which_judge_judged_it(whales_then_trade):
     crawl.crawl.appoint(WordJudge("trade"), "second", crawl.now)
     crawl.run()
     rows = sorted(crawl.rows.values(), key=lambda row: row["seq"])
-    assert [row["judge"] for row in rows] == ["first"] * 3 + ["second"] * 6
+    assert [row["model"] for row in rows] == ["first"] * 3 + ["second"] * 6
     on_topic = {row["url"] for row in rows[3:] if row["on_topic"]}
     assert on_topic and all("trade" in url for url in on_topic)
 
@@ -102,24 +102,26 @@ def test_a_restarted_crawl_knows_since_when_its_judge_judges(whales_then_trade):
     crawl = whales_then_trade.run(pages=1)
     changed_at = crawl.now
     crawl.crawl.appoint(WordJudge("trade"), "second", changed_at)
-    office = JudgeInOffice(WordJudge("trade"), "second")
-    crawl.judge, crawl.scorer = office, Apprentice(office)
+    office = SwappableClassifier(WordJudge("trade"), "second")
+    crawl.classifier, crawl.scorer = office, Apprentice(office)
     crawl.restart(later_s=100.0).run(pages=6)
-    assert [(term.judge, term.since) for term in terms_of(crawl)][1:] == [("second", changed_at)]
-    evidence = {each.link.url: each.link.evidence for each in crawl.settled[1:]}
+    assert [(term.classifier, term.since) for term in terms_of(crawl)][1:] == [
+        ("second", changed_at)
+    ]
+    features = {each.link.url: each.link.features for each in crawl.settled[1:]}
     column = Apprentice.feature_names.index("anchor")
-    assert {url: row[column] for url, row in evidence.items()} == {
-        url: 3.0 if "trade" in url else -3.0 for url in evidence
+    assert {url: row[column] for url, row in features.items()} == {
+        url: 3.0 if "trade" in url else -3.0 for url in features
     }
 
 
 def test_a_crawl_taken_up_with_another_model_is_scored_by_that(whales_then_trade):
     crawl = whales_then_trade.run(pages=2)
-    office = JudgeInOffice(WordJudge("trade"), "second")
-    crawl.judge, crawl.scorer = office, Apprentice(office)
+    office = SwappableClassifier(WordJudge("trade"), "second")
+    crawl.classifier, crawl.scorer = office, Apprentice(office)
     crawl.restart(later_s=100.0).run(pages=6)
     assert [url.split("/")[3] for url in crawl.urls[2:]] == ["trade"] * 4
-    assert [term.judge for term in terms_of(crawl)] == [
+    assert [term.classifier for term in terms_of(crawl)] == [
         "first",
         "second",
     ]

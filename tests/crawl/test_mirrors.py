@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from focused.crawl.mirrors import Mirrors
-from focused.frontier.frontier import Known
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.store import StateStore
-from focused.frontier.tables import Tables
+from focused.crawl.dedup.mirrors import MirrorFilter
+from focused.frontier.interface import Known
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
 from focused.web.page import FailureKind
-from focused.web.prefixes import endings
-from focused.web.url import host_of
+from focused.web.url_patterns import prefixes_and_suffixes
+from focused.web.urls import host_of
 from tests.support.simulated import failed, page, politely, site, topic
 
 A, B, C = "http://a.test", "http://b.test", "http://c.test"
@@ -29,20 +29,20 @@ MANUAL = "https://x.test/manual"
 
 @dataclass
 class Frontier:
-    """What :class:`Mirrors` asks of a frontier: which URLs are settled, and which wait."""
+    """What :class:`MirrorFilter` asks of a frontier: which URLs are settled, and which wait."""
 
     settled: set[str] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
-    under_way: set[str] = field(default_factory=set)
+    in_flight: set[str] = field(default_factory=set)
 
-    def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:
+    def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
         settled = {link_key(url) for url in self.settled}
         waiting = {link_key(url): queued(url) for url in self.waiting}
         keys = {key for _, key in links}
         return Known(keys & settled, {key: waiting[key] for key in keys & waiting.keys()})
 
     def is_under_way(self, url: str) -> bool:
-        return url in self.under_way
+        return url in self.in_flight
 
 
 def queued(url: str) -> QueuedLink:
@@ -56,12 +56,12 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
     opened.close()
 
 
-def mirrors(tables: Tables, frontier: Frontier) -> Mirrors:
-    return Mirrors(tables, frontier.known_among, frontier.is_under_way)
+def mirrors(tables: Tables, frontier: Frontier) -> MirrorFilter:
+    return MirrorFilter(tables, frontier.lookup_links, frontier.is_under_way)
 
 
 def copies(
-    found: Mirrors,
+    found: MirrorFilter,
     frontier: Frontier,
     copy: str,
     of: str,
@@ -79,13 +79,18 @@ def copies(
 
 
 def came(
-    found: Mirrors, frontier: Frontier, url: str, of: str | None = None, *, exactly: bool = True
+    found: MirrorFilter,
+    frontier: Frontier,
+    url: str,
+    of: str | None = None,
+    *,
+    exactly: bool = True,
 ) -> None:
-    found.fetched(url, of, same_as=of if exactly else None)
+    found.fetched(url, of, exact_duplicate_of=of if exactly else None)
     frontier.settled.add(url)
 
 
-def refuses(found: Mirrors, url: str) -> bool:
+def refuses(found: MirrorFilter, url: str) -> bool:
     return found.refuses(queued(url))
 
 
@@ -126,7 +131,9 @@ class TestPairsAreFound:
         for number in range(5):
             came(found, frontier, f"{OLD}/{number}")
             came(found, frontier, f"{NEW}/{number}", f"{OLD}/{number}", exactly=False)
-            found.fetched(f"{MANUAL}/{number}", f"{OLD}/{number}", same_as=f"{NEW}/{number}")
+            found.fetched(
+                f"{MANUAL}/{number}", f"{OLD}/{number}", exact_duplicate_of=f"{NEW}/{number}"
+            )
         assert found.pairs == {MANUAL: NEW}
         came(found, frontier, f"{OLD}/more")
         came(found, frontier, f"{NEW}/more", f"{OLD}/more", exactly=False)
@@ -214,7 +221,7 @@ class TestRefusal:
         copies(found, frontier, copy, of)
         came(found, frontier, of + "/more")
         frontier.waiting.add(of + "/waits")
-        frontier.under_way.add(of + "/asked")
+        frontier.in_flight.add(of + "/asked")
         names = ("more", "waits", "asked", "only-here")
         assert [refuses(found, f"{copy}/{name}") for name in names] == [True, True, True, False]
 
@@ -243,17 +250,17 @@ class TestRefusal:
         frontier.waiting.add(A + "/gone")
         assert refuses(found, B + "/gone")
         found.failed(A + "/gone")
-        freed = found.take_freed()
+        freed = found.take_released()
         assert [link.url for link in freed] == [B + "/gone"]
         assert freed[0].key != link_key(B + "/gone")
         assert freed[0].score == queued(B + "/gone").score
         frontier.waiting.clear()
         frontier.settled.add(A + "/gone")
         assert not found.refuses(freed[0])
-        assert found.take_freed() == []
+        assert found.take_released() == []
 
 
-def spared(found: Mirrors, frontier: Frontier, copy: str, of: str, pages: int) -> list[bool]:
+def spared(found: MirrorFilter, frontier: Frontier, copy: str, of: str, pages: int) -> list[bool]:
     """Which links under ``copy`` are refused though each has a page under ``of``."""
     answers = []
     for number in range(pages):
@@ -293,7 +300,7 @@ class TestDoubt:
                 came(found, frontier, f"{OLD}/other/{seen}")
             seen += 1
             assert seen <= 16
-        assert {link.url for link in found.take_freed()} == refused
+        assert {link.url for link in found.take_released()} == refused
 
     def test_a_dissolved_pair_needs_four_times_as_many_copies(self, tables: Tables) -> None:
         frontier = Frontier()
@@ -323,7 +330,7 @@ class TestDoubt:
             else:
                 came(found, frontier, f"{honest}/page/{number}")
         assert found.pairs == {}
-        assert lost == {link.url for link in found.take_freed()}
+        assert lost == {link.url for link in found.take_released()}
 
 
 def test_pairs_candidates_and_refused_links_are_known_after_a_restart(tables: Tables) -> None:
@@ -338,7 +345,7 @@ def test_pairs_candidates_and_refused_links_are_known_after_a_restart(tables: Ta
     came(again, frontier, C + "/x", A + "/x")
     assert again.pairs == {B: A, C: A}
     again.failed(A + "/gone")
-    assert [link.url for link in again.take_freed()] == [B + "/gone"]
+    assert [link.url for link in again.take_released()] == [B + "/gone"]
 
 
 @settings(max_examples=60, deadline=None)
@@ -365,8 +372,8 @@ def test_what_is_not_fetched_has_a_counterpart_that_was(
     assert fetched | refused == set(content)
     own = {url for url in fetched if content[url] is not None}
     for url in refused:
-        ends = {ending for _, ending in endings(url)}
-        assert any({ending for _, ending in endings(other)} & ends for other in own)
+        ends = {ending for _, ending in prefixes_and_suffixes(url)}
+        assert any({ending for _, ending in prefixes_and_suffixes(other)} & ends for other in own)
 
 
 def crawled(
@@ -393,10 +400,10 @@ def crawled(
         else:
             of = first.setdefault(text, url)
             of = None if of == url else of
-            found.fetched(url, of, same_as=of)
+            found.fetched(url, of, exact_duplicate_of=of)
             fetched.add(url)
         frontier.settled.add(url)
-        for freed in found.take_freed():
+        for freed in found.take_released():
             refused.discard(freed.url)
             line.insert(rng.randint(0, len(line)), freed)
     return fetched, refused

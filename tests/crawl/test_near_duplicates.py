@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from focused.crawl.copies import Copies
-from focused.crawl.near_duplicates import MIN_SHINGLES, NearDuplicates
-from focused.crawl.reading import MAX_SHINGLES, Reading
-from focused.frontier.store import StateStore
-from focused.frontier.tables import Tables
+from focused.crawl.dedup.duplicates import MIN_SHINGLES, DuplicateDetector, NearDuplicateIndex
+from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from focused.text.content_signatures import shingles
 from focused.topic import Scope
-from focused.web.fingerprint import content_fingerprint
-from focused.web.page import Judgement, Page
-from focused.web.shingles import shingles
+from focused.web.content_hash import content_fingerprint
+from focused.web.page import Classification, Page
 from tests.support.simulated import page as answer
 from tests.support.simulated import site, topic
 
@@ -40,24 +39,24 @@ def tables(tmp_path: Path) -> Iterator[Tables]:
     opened.close()
 
 
-def read(each: Page) -> Reading:
-    return Reading(
+def read(each: Page) -> ParsedPage:
+    return ParsedPage(
         each,
-        Judgement(0.5, True),
+        Classification(0.5, True),
         "",
         content_fingerprint(each),
         shingles(each.text)[:MAX_SHINGLES],
     )
 
 
-def met(index: NearDuplicates, *pages: Page) -> list[str | None]:
+def met(index: NearDuplicateIndex, *pages: Page) -> list[str | None]:
     """What each of the pages is found to be like, in turn; new ones are filed."""
     found = []
     for each in pages:
-        sketched = index.sketched(each, shingles(each.text))
-        found.append(index.like(sketched))
+        page_sketch = index.page_sketch(each, shingles(each.text))
+        found.append(index.like(page_sketch))
         if found[-1] is None:
-            index.add(sketched)
+            index.add(page_sketch)
     return found
 
 
@@ -72,34 +71,34 @@ def host_with_template(host: str, template: str, pages: int = 4, words: int = 60
 def test_a_copy_of_a_near_copy_names_the_original_and_its_own_twin(tables: Tables) -> None:
     text = prose(800, 1)
     first, near = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
-    copies = Copies(tables, near=True)
+    copies = DuplicateDetector(tables, near=True)
     for each in (first, near):
-        copies.keep(each, copies.look_up(read(each)))
-    found = copies.look_up(read(replace(near, url="http://c.test/z")))
-    assert (found.of, found.same_as) == (first.url, near.url)
-    found = copies.look_up(read(replace(first, url="http://c.test/z")))
-    assert (found.of, found.same_as) == (first.url, first.url)
+        copies.keep(each, copies.find_duplicate(read(each)))
+    found = copies.find_duplicate(read(replace(near, url="http://c.test/z")))
+    assert (found.of, found.exact_duplicate_of) == (first.url, near.url)
+    found = copies.find_duplicate(read(replace(first, url="http://c.test/z")))
+    assert (found.of, found.exact_duplicate_of) == (first.url, first.url)
 
 
 def test_a_page_on_another_host_with_a_few_other_words_is_found(tables: Tables) -> None:
     text = prose(800, 1)
     first, again = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
-    assert met(NearDuplicates(tables), first, again) == [None, first.url]
+    assert met(NearDuplicateIndex(tables), first, again) == [None, first.url]
 
 
 def test_a_page_of_which_half_is_new_is_another_page(tables: Tables) -> None:
     text = prose(400, 1)
     other = page("http://b.test/", f"{text} {prose(400, 2)}")
-    assert met(NearDuplicates(tables), page("http://a.test/", text), other) == [None, None]
+    assert met(NearDuplicateIndex(tables), page("http://a.test/", text), other) == [None, None]
 
 
 def test_of_several_alike_the_most_alike_is_named(tables: Tables) -> None:
     words = prose(800, 1).split()
     texts = [" ".join(words), " ".join([*words[:740], *prose(60, 2).split()])]
     pages = [page(f"http://{n}.test/", text) for n, text in enumerate(texts)]
-    index = NearDuplicates(tables)
+    index = NearDuplicateIndex(tables)
     for each in pages:
-        index.add(index.sketched(each, shingles(each.text)))
+        index.add(index.page_sketch(each, shingles(each.text)))
     near_second = page("http://c.test/", f"{texts[1]} one two")
     assert met(index, near_second) == [pages[1].url]
 
@@ -107,23 +106,23 @@ def test_of_several_alike_the_most_alike_is_named(tables: Tables) -> None:
 def test_short_pages_are_never_near_duplicates(tables: Tables) -> None:
     text = prose(MIN_SHINGLES, 1)
     pages = page("http://a.test/", text), page("http://b.test/", f"{text} end")
-    assert met(NearDuplicates(tables), *pages) == [None, None]
+    assert met(NearDuplicateIndex(tables), *pages) == [None, None]
     assert tables.count("sketches") == 0
 
 
 def test_pages_of_one_template_and_other_titles_are_no_copies(tables: Tables) -> None:
     pages = host_with_template("a.test", prose(1_000, 1), pages=12)
-    assert met(NearDuplicates(tables), *pages) == [None] * 12
+    assert met(NearDuplicateIndex(tables), *pages) == [None] * 12
 
 
 def test_pages_of_one_template_and_one_title_are_no_copies(tables: Tables) -> None:
     template = prose(1_000, 1)
     pages = [replace(each, title="Shop") for each in host_with_template("a.test", template, 12)]
-    assert met(NearDuplicates(tables), *pages) == [None] * 12
+    assert met(NearDuplicateIndex(tables), *pages) == [None] * 12
 
 
 def test_what_a_hosts_template_adds_does_not_hide_a_copy(tables: Tables) -> None:
-    index = NearDuplicates(tables)
+    index = NearDuplicateIndex(tables)
     text, template = prose(300, 7), prose(1_000, 1)
     met(index, page("http://bare.test/", text), *host_with_template("a.test", template, 12))
     framed = page("http://a.test/copy", f"{template} {text}")
@@ -131,7 +130,7 @@ def test_what_a_hosts_template_adds_does_not_hide_a_copy(tables: Tables) -> None
 
 
 def test_a_template_learnt_later_is_left_out_of_pages_filed_before(tables: Tables) -> None:
-    index = NearDuplicates(tables)
+    index = NearDuplicateIndex(tables)
     text, template = prose(300, 7), prose(1_000, 1)
     framed = page("http://a.test/first", f"{template} {text}")
     met(index, framed, *host_with_template("a.test", template, pages=8))
@@ -139,7 +138,7 @@ def test_a_template_learnt_later_is_left_out_of_pages_filed_before(tables: Table
 
 
 def test_a_page_of_the_same_host_is_found_by_its_title_too(tables: Tables) -> None:
-    index = NearDuplicates(tables)
+    index = NearDuplicateIndex(tables)
     template, text = prose(300, 1), prose(500, 7)
     met(index, *host_with_template("a.test", template, pages=16))
     first = page("http://a.test/14/x", f"{template} {text}", "Version 14: Indexes")
@@ -151,23 +150,23 @@ def test_a_page_of_the_same_host_is_found_by_its_title_too(tables: Tables) -> No
 def test_a_template_larger_than_what_is_kept_of_it_makes_no_copies(tables: Tables) -> None:
     pages = host_with_template("a.test", prose(6_000, 1), pages=40, words=120)
     same_title = [replace(each, title="Shop") for each in pages]
-    assert set(met(NearDuplicates(tables), *same_title)) == {None}
+    assert set(met(NearDuplicateIndex(tables), *same_title)) == {None}
 
 
 def test_a_host_of_which_little_was_seen_has_no_copies_of_its_own(tables: Tables) -> None:
     text = prose(800, 1)
     first, again = page("http://a.test/1", text), page("http://a.test/2", f"{text} today")
-    assert met(NearDuplicates(tables), first, again) == [None, None]
+    assert met(NearDuplicateIndex(tables), first, again) == [None, None]
 
 
 def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
     text = prose(800, 1)
     store = StateStore.open(tmp_path / "state", {})
-    met(NearDuplicates(store.tables), page("http://a.test/", text))
+    met(NearDuplicateIndex(store.tables), page("http://a.test/", text))
     store.commit()
     store.abandon()
     store = StateStore.open(tmp_path / "state", {})
-    index = NearDuplicates(store.tables)
+    index = NearDuplicateIndex(store.tables)
     found = met(index, page("http://b.test/", f"{text} x"), page("http://c.test/", prose(800, 2)))
     assert found == ["http://a.test/", None]
     assert store.tables.count("sketches") == 2
@@ -175,7 +174,7 @@ def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_the_oldest_pages_are_forgotten_with_all_their_rows(tables: Tables) -> None:
-    index = NearDuplicates(tables, most=10)
+    index = NearDuplicateIndex(tables, most=10)
     pages = [page(f"http://{n}.test/", prose(200, n)) for n in range(50)]
     met(index, *pages)
     assert [tables.count(table) for table in TABLES] == [10, 80, 10]
@@ -184,7 +183,7 @@ def test_the_oldest_pages_are_forgotten_with_all_their_rows(tables: Tables) -> N
 
 
 def test_a_page_and_a_host_take_bounded_room(tables: Tables) -> None:
-    index = NearDuplicates(tables)
+    index = NearDuplicateIndex(tables)
     met(index, *(page(f"http://a.test/{n}", prose(9_000, n % 3)) for n in range(40)))
     assert max(len(row) for _, row in tables.scan("sketches")) < 1_200
     assert max(len(row) for _, row in tables.scan("host_shingles")) < 8_300
@@ -193,7 +192,7 @@ def test_a_page_and_a_host_take_bounded_room(tables: Tables) -> None:
 def test_any_text_can_be_filed(tables: Tables) -> None:
     odd = " ".join(f"\ud800{n}\U0001f600 中{n}" for n in range(100))
     pages = page("http://a.test/", odd, "\ud800"), page("http://b.test/", f"{odd} x", "\ud800")
-    assert met(NearDuplicates(tables), *pages) == [None, "http://a.test/"]
+    assert met(NearDuplicateIndex(tables), *pages) == [None, "http://a.test/"]
 
 
 class TestInACrawl:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from focused.recorded.warc_records import read_response
+from focused.web.warc_reader import read_response
 from tests.support.simulated import START, page, politely, raw, site, topic
 
 A = "http://a.test/"
@@ -23,7 +23,7 @@ def test_a_noindex_page_is_listed_and_left_out_of_the_harvest(simulate, tmp_path
     assert (row["outcome"], row["on_topic"], row["title"]) == ("noindex", False, "")
     assert row["relevance"] > 0.5
     assert (done.crawl.counters.noindex, done.crawl.counters.on_topic) == (1, 1)
-    assert (done.crawl.counters.fetched, done.crawl.counters.judged) == (2, 1)
+    assert (done.crawl.counters.fetched, done.crawl.counters.classified) == (2, 1)
 
 
 def test_its_links_are_followed_for_it_does_not_ask_not_to(simulate, tmp_path):

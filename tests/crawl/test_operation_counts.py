@@ -1,6 +1,6 @@
 """How often a crawl does what costs time: bounds that no machine's speed moves.
 
-A small crawl of a made-up web, by the real judge and apprentice, parser, store and archive.
+A small crawl of a made-up web, by the real classifier and apprentice, parser, store and archive.
 Who parses a page twice, or commits for each link, is told by one of these. Where a bound is a
 number it stands a tenth above what was counted when it was set.
 """
@@ -16,22 +16,22 @@ import pytest
 from long_web import LongWeb
 from selectolax.lexbor import LexborHTMLParser
 
-from focused.archive import Archive, link_rows
-from focused.archive_warc import WARC_FILE
-from focused.frontier.journal import Journal
-from focused.frontier.tables import Tables
-from focused.learning import word_hashes
-from focused.learning.apprentice import Apprentice
-from focused.learning.topic_classifier import TopicClassifier
-from focused.recorded.warc_records import StoredRecord, read_responses
+from focused.archive.archive import Archive, link_rows
+from focused.archive.warc_files import WARC_FILE
+from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.link_scoring.apprentice import Apprentice
+from focused.storage.journal import Journal
+from focused.storage.tables import Tables
+from focused.text import word_hashes
 from focused.web.page import Outcome, Page
-from tests.learning.made_up import trained
+from focused.web.warc_reader import WarcResponse, read_responses
 from tests.support.counting import Count, count_calls, count_method
+from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, politely, topic
 
 PAGES = 150
 _WRITES = ("put", "put_many", "put_meta", "delete", "add", "add_many", "discard")
-_LIFE = ("redo", "renew", "abort")
+_LIFE = ("replay", "commit_transaction", "abort")
 
 
 class Answers:
@@ -74,13 +74,13 @@ class Counted:
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
     folder = tmp_path_factory.mktemp("counted")
-    judge = trained(folder).classifier
-    web = LongWeb(judge, hosts=60, pages=20_000)
+    classifier = trained(folder).classifier
+    web = LongWeb(classifier, hosts=60, pages=20_000)
     subject = politely(topic(folder, *web.seeds(0, 5)), per_address=False)
     with pytest.MonkeyPatch.context() as patch:
         counts = _count_all(patch)
         answers: Any = Answers(web)
-        crawl = Simulation(subject, answers, judge=judge, scorer=Apprentice(judge))
+        crawl = Simulation(subject, answers, classifier=classifier, scorer=Apprentice(classifier))
         crawl.run(pages=PAGES)
         yield Counted(crawl, answers.asked, {name: replace(each) for name, each in counts.items()})
         crawl.close()
@@ -93,10 +93,10 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
             count_method(patch, Tables, name, count=reads)
     return {
         "trees": count_calls(patch, LexborHTMLParser),
-        "judged": count_method(patch, TopicClassifier, "judge_words"),
-        "verdicts": count_method(patch, TopicClassifier, "verdicts"),
-        "hashed": count_calls(patch, word_hashes._hash_together, _chars),
-        "scored": count_method(patch, Apprentice, "score_joined", _links_scored),
+        "judged": count_method(patch, LinearTopicClassifier, "classify_hashed"),
+        "verdicts": count_method(patch, LinearTopicClassifier, "verdicts"),
+        "hashed": count_calls(patch, word_hashes._hash_batch, _chars),
+        "scored": count_method(patch, Apprentice, "score_merged", _links_scored),
         "rescored": count_method(patch, Apprentice, "rescore"),
         "lessons": count_method(patch, Apprentice, "learn"),
         "committed": count_method(patch, Journal, "append", lambda _, steps: len(steps)),
@@ -183,6 +183,6 @@ def test_what_is_settled_has_one_row_with_the_links_of_its_page_and_one_warc_rec
     assert counted["rows"].calls == len(settled)
     assert sum(1 for _ in link_rows(counted.crawl.store.tables)) == counted.links
     records = [
-        each for each in read_responses(folder / WARC_FILE) if isinstance(each, StoredRecord)
+        each for each in read_responses(folder / WARC_FILE) if isinstance(each, WarcResponse)
     ]
     assert len(records) == len(counted.pages)

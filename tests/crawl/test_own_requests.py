@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.crawl import Done, Refused
-from focused.frontier.queued import link_key
+from focused.crawl import Done, RefusedRequest
+from focused.frontier.queued_link import link_key
 from focused.topic import Scope
 from focused.web.page import FailureKind
 from tests.support.simulated import Simulation, failed, moved, page, politely, site, topic
@@ -19,7 +19,7 @@ A, B = "http://a.test/", "http://b.test/"
 def own(simulation: Simulation, *urls: str, payload: str = "told") -> Simulation:
     for url in urls:
         key = link_key(f"{url} {payload}")
-        simulation.crawl.offer_link(url, 1.0, simulation.now, key=key, payload=payload)
+        simulation.crawl.enqueue_url(url, 1.0, simulation.now, key=key, payload=payload)
     return simulation
 
 
@@ -29,7 +29,7 @@ def refused(simulation: Simulation, most_steps: int = 50) -> list[tuple[str, str
     for _ in range(most_steps):
         suspended = simulation.crawl.refuse_suspended(lambda payload: payload == "told", 0.0)
         began, step = simulation.now, simulation.step()
-        found += [*suspended, *([step] if isinstance(step, Refused) else [])]
+        found += [*suspended, *([step] if isinstance(step, RefusedRequest) else [])]
         if isinstance(step, Done) or simulation.now - began > 3_000:
             break
     return [(each.link.url, each.failure) for each in found]
@@ -88,7 +88,7 @@ def test_one_that_comes_when_its_host_is_back_is_asked_for(begun) -> None:
 
 
 def test_they_are_refused_at_a_host_that_is_given_up(begun) -> None:
-    simulation = own(begun(dead(FailureKind.CONNECT), set_aside_s=0.0), B, payload="silent")
+    simulation = own(begun(dead(FailureKind.CONNECT), suspend_s=0.0), B, payload="silent")
     assert refused(simulation) == [(B, FailureKind.CONNECT)]
 
 
@@ -103,7 +103,7 @@ def test_a_redirect_to_what_is_out_of_scope_tells_why(tmp_path: Path) -> None:
     mine = replace(topic(tmp_path), scope=Scope(deny_hosts=("b.test",)))
     simulation = own(Simulation(mine, site(moved(A, B))), A).run()
     (settled,) = simulation.settled
-    assert (settled.outcome, bool(settled.target_refused)) == ("redirected", True)
+    assert (settled.outcome, bool(settled.redirect_refusal)) == ("redirected", True)
     simulation.close()
 
 
@@ -113,6 +113,6 @@ def test_a_page_that_is_asked_for_again_does_not_make_its_host_seem_dry(tmp_path
     for number in range(30):
         own(simulation, A, payload=str(number)).run()
     assert len(simulation.settled) == 30
-    assert simulation.crawl.frontier.hosts.get("a.test").barren == pytest.approx(0.1)
+    assert simulation.crawl.frontier.hosts.get("a.test").unproductive == pytest.approx(0.1)
     assert simulation.crawl.refuses(f"{A}other", simulation.settled[-1]) is None
     simulation.close()

@@ -46,8 +46,8 @@ class TestOfADirectory:
 
     def test_links_found_when_it_is_spent_are_refused_at_the_door(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), calendar()).run()
-        assert not crawl.crawl.offer_link(f"{A}calendar/late", 1.0, crawl.now)
-        assert crawl.crawl.offer_link(f"{A}news/late", 1.0, crawl.now)
+        assert not crawl.crawl.enqueue_url(f"{A}calendar/late", 1.0, crawl.now)
+        assert crawl.crawl.enqueue_url(f"{A}news/late", 1.0, crawl.now)
         assert crawl.crawl.counters.out_of_scope == {"directory budget spent": 1}
 
     def test_is_kept_over_a_restart(self, simulate, tmp_path):
@@ -60,7 +60,7 @@ class TestOfADirectory:
         web = calendar() | site(page(f"{A}map", more), page(more))
         crawl = simulate(topic(tmp_path, A, scope=self.SCOPE), web).run()
         crawl.restart(scope=Scope(max_pages_per_directory=7))
-        crawl.crawl.offer_link(f"{A}map", 1.0, crawl.now)
+        crawl.crawl.enqueue_url(f"{A}map", 1.0, crawl.now)
         assert crawl.run().rows[more]["outcome"] == "fetched"
         assert fetched(crawl, f"{A}calendar/") == 5 + 1 + 1
 
@@ -93,7 +93,7 @@ class TestOfAHost:
         assert fetched(crawl, A) == 4
         assert len(crawl.crawl.frontier) == 27
         assert crawl.ended == "only hosts are left whose budget is spent: 1 host, 27 links"
-        assert crawl.crawl.is_over(crawl.now)
+        assert crawl.crawl.is_finished(crawl.now)
 
     def test_a_larger_one_goes_on_with_them(self, simulate, tmp_path):
         mine = topic(tmp_path, A, scope=Scope(max_pages_per_host=4))
@@ -104,7 +104,7 @@ class TestOfAHost:
     def test_links_found_when_it_is_spent_are_refused_at_the_door(self, simulate, tmp_path):
         mine = topic(tmp_path, A, scope=Scope(max_pages_per_host=4))
         crawl = simulate(mine, self.web()).run()
-        assert not crawl.crawl.offer_link(f"{A}late", 1.0, crawl.now)
+        assert not crawl.crawl.enqueue_url(f"{A}late", 1.0, crawl.now)
         assert crawl.crawl.counters.out_of_scope == {"host or address budget spent": 1}
 
 

@@ -58,7 +58,7 @@ def test_neither_refresh_nor_canonical_link_leads_there(simulate, tmp_path, head
 
 def test_no_driver_can_queue_one(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), site(page(A)))
-    assert not done.crawl.offer_link(PRIVATE, 1.0, done.now)
+    assert not done.crawl.enqueue_url(PRIVATE, 1.0, done.now)
     assert not done.crawl.seed([PRIVATE], done.now)
 
 
@@ -69,7 +69,7 @@ def test_a_host_that_turns_out_private_is_asked_no_more_even_after_a_restart(sim
     assert done.crawl.counters.failures == {"private-address": 3}
     assert sum(url in bad for _, url in done.asked) == 1
     done.restart()
-    assert not done.crawl.offer_link(f"{B}more", 1.0, done.now)
+    assert not done.crawl.enqueue_url(f"{B}more", 1.0, done.now)
     assert done.crawl.counters.out_of_scope == {"host given up": 1}
 
 

@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 from msgspec import msgpack
 
-from focused.archive_warc import WarcFiles
-from focused.crawl.reading import Reader, Reading
-from focused.crawl.reading_process import LENGTH, question, reading_in, serve
+from focused.archive.warc_files import WarcFiles
+from focused.crawl.page_parser import PageParser, ParsedPage
+from focused.crawl.parser_process import MESSAGE_LENGTH, decode_reply, encode_request, serve
 from focused.topic import Scope
-from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
-from focused.web.parse import parse_page
-from focused.web.warc import CaptureWriter
-from tests.learning.made_up import trained
+from focused.web.html.parse import parse_page
+from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
+from focused.web.warc_writer import WarcRecordBuilder
 from tests.support.keyword_guide import WhaleJudge
+from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, page, raw, site, topic
 
 A = "http://a.test/"
-WRITER = CaptureWriter("urn:uuid:8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11", requests=True)
+WRITER = WarcRecordBuilder("urn:uuid:8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11", requests=True)
 WEB = site(
     page(A, "/whales", "/trade", "/copy", "/picture"),
     page(A + "whales", "/more"),
@@ -36,8 +36,8 @@ WEB = site(
 )
 
 
-def reader(judge_name: str = "", **scope: bool) -> Reader:
-    return Reader(Scope(**scope), WhaleJudge(), judge_name, parse_page)
+def reader(classifier_name: str = "", **scope: bool) -> PageParser:
+    return PageParser(Scope(**scope), WhaleJudge(), classifier_name, parse_page)
 
 
 def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(
@@ -45,7 +45,7 @@ def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(
 ) -> None:
     # Records are as long as the random names in them pack.
     named_alike = partial(WarcFiles, new_id=lambda: uuid.UUID(int=1))
-    monkeypatch.setattr("focused.crawl.crawl.WarcFiles", named_alike)
+    monkeypatch.setattr("focused.crawl.loop.WarcFiles", named_alike)
     here = Simulation(topic(tmp_path / "here", A), WEB).run()
     ahead = Simulation(topic(tmp_path / "ahead", A), WEB, reads_ahead=True).run()
     assert ahead.asked == here.asked
@@ -58,36 +58,36 @@ def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path: Path) -> Non
     done = Simulation(topic(tmp_path, A), WEB)
     fetch = done.crawl.next(done.now)
     lease = fetch.lease  # the site's robots.txt
-    assert not done.crawl.may_read(lease, page(A))
+    assert not done.crawl.may_parse(lease, page(A))
     done.crawl.settle(lease, Failed(A + "robots.txt", FailureKind.CLIENT_ERROR, 404), done.now)
     lease = done.crawl.next(done.now + 10).lease
-    assert done.crawl.may_read(lease, page(A))
-    assert not done.crawl.may_read(lease, raw(A, b"x", "image/png"))
-    assert not done.crawl.may_read(lease, Failed(A, FailureKind.TIMEOUT))
-    assert not done.crawl.may_read(lease + 1, page(A))
+    assert done.crawl.may_parse(lease, page(A))
+    assert not done.crawl.may_parse(lease, raw(A, b"x", "image/png"))
+    assert not done.crawl.may_parse(lease, Failed(A, FailureKind.TIMEOUT))
+    assert not done.crawl.may_parse(lease + 1, page(A))
     done.close()
 
 
 def test_what_an_earlier_judge_said_ahead_is_judged_anew(tmp_path: Path) -> None:
     class Never(WhaleJudge):
-        def judge(self, page: Page) -> Judgement:
-            return Judgement(0.01, on_topic=False)
+        def classify(self, page: Page) -> Classification:
+            return Classification(0.01, on_topic=False)
 
     done = Simulation(topic(tmp_path, A), site(page(A, title="whales")))
     done.step()
     fetch = done.crawl.next(done.now + 10)
     ahead = done.crawl.reader().read(page(A, title="whales"))
-    assert isinstance(ahead, Reading) and ahead.judgement.on_topic
+    assert isinstance(ahead, ParsedPage) and ahead.classification.on_topic
     done.crawl.appoint(Never(), "another", done.now)
     settled = done.crawl.settle(fetch.lease, page(A, title="whales"), done.now + 11, ahead)
-    assert settled.judgement == Judgement(0.01, on_topic=False)
+    assert settled.classification == Classification(0.01, on_topic=False)
     done.close()
 
 
 def test_a_reader_reads_the_same_in_another_process() -> None:
-    sent = pickle.loads(pickle.dumps(reader("judge")))
+    sent = pickle.loads(pickle.dumps(reader("classifier")))
     for answer in WEB.values():
-        here, there = reader("judge").read(answer), sent.read(answer)
+        here, there = reader("classifier").read(answer), sent.read(answer)
         if isinstance(here, Failed):
             assert there == here
         else:
@@ -103,12 +103,12 @@ def test_what_holds_no_page_is_a_failure() -> None:
 @pytest.mark.parametrize("near", [True, False])
 def test_shingles_are_made_where_near_duplicates_are_looked_for(near: bool) -> None:
     read = reader(near_duplicates=near).read(page(A, text="one two three four five six"))
-    assert isinstance(read, Reading)
+    assert isinstance(read, ParsedPage)
     assert (read.shingles is not None) is near
 
 
-def same(one: Reading | Failed | None, other: Reading | Failed | None) -> bool:
-    if isinstance(one, Reading) and isinstance(other, Reading):
+def same(one: ParsedPage | Failed | None, other: ParsedPage | Failed | None) -> bool:
+    if isinstance(one, ParsedPage) and isinstance(other, ParsedPage):
         assert one.shingles is not None and other.shingles is not None
         alike = one.shingles.tolist() == other.shingles.tolist()
         return alike and replace(one, shingles=None) == replace(other, shingles=None)
@@ -121,18 +121,20 @@ def test_pages_read_together_are_read_as_each_alone() -> None:
     together = reader().read_all(answers)
     assert len(together) == len(answers)
     assert all(map(same, together, map(reader().read, answers)))
-    assert {type(each) for each in together} == {Reading, Failed}
+    assert {type(each) for each in together} == {ParsedPage, Failed}
 
 
 def test_a_page_that_our_code_breaks_over_is_the_only_one_not_read() -> None:
     class Moody(WhaleJudge):
-        def judge(self, page: Page) -> Judgement:
+        def classify(self, page: Page) -> Classification:
             if "riddle" in page.title:
                 raise ValueError("no idea")
-            return super().judge(page)
+            return super().classify(page)
 
     titles = ["one", "riddle", "two"]
-    together = Reader(Scope(), Moody(), "", parse_page).read_all([page(A, title=t) for t in titles])
+    together = PageParser(Scope(), Moody(), "", parse_page).read_all(
+        [page(A, title=t) for t in titles]
+    )
     assert [each is None for each in together] == [False, True, False]
 
 
@@ -141,27 +143,34 @@ def test_no_page_is_no_reading() -> None:
 
 
 def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
-    judge = trained(tmp_path).classifier
-    reader = Reader(Scope(), judge, "judge", parse_page, takes_told=True, capture_writer=WRITER)
+    classifier = trained(tmp_path).classifier
+    reader = PageParser(
+        Scope(),
+        classifier,
+        "classifier",
+        parse_page,
+        uses_static_features=True,
+        record_builder=WRITER,
+    )
     text = "Brie is a soft cheese \u2013 na\u00efve " * 9
     answer = page(A, "/brie", "http://b.test/tulip?x=1", text=text)
     here, there = reader.read(answer), _elsewhere(reader, answer)
-    assert isinstance(here, Reading)
+    assert isinstance(here, ParsedPage)
     assert here.words is not None
-    assert here.told is not None
+    assert here.static_features is not None
     assert here.record == WRITER.capture(answer)
     assert msgpack.encode(there, enc_hook=_plain) == msgpack.encode(here, enc_hook=_plain)
 
 
-def _elsewhere(reader: Reader, answer: Fetched) -> Reading | Failed:
+def _elsewhere(reader: PageParser, answer: Fetched) -> ParsedPage | Failed:
     """By messages, as they go to the process and back."""
     asked, told = BytesIO(), BytesIO()
-    for message in (pickle.dumps((reader, None)), question(answer)):
-        asked.write(LENGTH.pack(len(message)) + message)
+    for message in (pickle.dumps((reader, None)), encode_request(answer)):
+        asked.write(MESSAGE_LENGTH.pack(len(message)) + message)
     asked.seek(0)
     serve(asked, told)
-    ready_and_length = 2 * LENGTH.size
-    return reading_in(told.getvalue()[ready_and_length:])
+    ready_and_length = 2 * MESSAGE_LENGTH.size
+    return decode_reply(told.getvalue()[ready_and_length:])
 
 
 def _plain(array: object) -> object:

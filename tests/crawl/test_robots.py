@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from focused.crawl import Wait
-from focused.crawl.robots_gate import RobotsGate
+from focused.crawl.hosts.robots_cache import RobotsCache
 from focused.frontier.host import Host
 from focused.web.page import FailureKind
 from tests.support.simulated import (
@@ -229,7 +229,7 @@ def test_a_copy_is_used_when_renewal_is_put_off_for_as_long_as_a_copy_lasts(simu
     web |= {rules.url: [rules, asks_for_an_hour]}
     crawl = simulate(topic(tmp_path, "http://a.test/"), web).run(pages=1)
     crawl.now += DAY_S
-    crawl.crawl.offer_link("http://a.test/later", 1.0, crawl.now)
+    crawl.crawl.enqueue_url("http://a.test/later", 1.0, crawl.now)
     assert crawl.run(most_steps=100).urls[-1] == "http://a.test/later"
 
 
@@ -261,7 +261,7 @@ class FileOfHosts:
 
 def test_large_files_push_parsed_ones_out_of_memory_and_are_read_again():
     hosts = FileOfHosts()
-    gate = RobotsGate(hosts, "FocusedTest/0.1", obey=True)
+    gate = RobotsCache(hosts, "FocusedTest/0.1", obey=True)
     hosts_of = {f"h{n}.test": Host(f"h{n}.test", n) for n in range(40)}
     for name, host in hosts_of.items():
         said = f"User-agent: *\nDisallow: /{name}\n" + "#" * 498_000 + "\n"
@@ -275,7 +275,7 @@ def test_large_files_push_parsed_ones_out_of_memory_and_are_read_again():
 
 
 class TestRequestsOutsideOfTheFrontier:
-    """``robots.may_fetch`` and ``learn_robots``: what a driver asks for requests of its own."""
+    """``robots.may_fetch`` and ``record_robots``: what a driver asks for requests of its own."""
 
     @pytest.fixture
     def crawl(self, simulate, tmp_path):
@@ -285,30 +285,32 @@ class TestRequestsOutsideOfTheFrontier:
         assert crawl.robots.may_fetch("http://x.test/y", START) is None
 
     def test_learned_rules_decide(self, crawl):
-        crawl.learn_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
+        crawl.record_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
         assert crawl.robots.may_fetch("http://x.test/y", START) is False
         assert crawl.robots.may_fetch("http://x.test/z", START) is True
 
     def test_rules_of_one_scheme_say_nothing_about_the_other(self, crawl):
-        crawl.learn_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
+        crawl.record_robots("http://x.test/y", denying("/y", "http://x.test/robots.txt"), START)
         assert crawl.robots.may_fetch("https://x.test/y", START) is None
 
     def test_an_unreachable_robots_txt_leaves_it_open(self, crawl):
         url = "http://x.test/robots.txt"
-        crawl.learn_robots("http://x.test/y", failed(url, FailureKind.SERVER_ERROR), START)
+        crawl.record_robots("http://x.test/y", failed(url, FailureKind.SERVER_ERROR), START)
         assert crawl.robots.may_fetch("http://x.test/y", START) is None
         assert crawl.due_at("http://x.test/y") > START
 
     def test_the_hosts_own_links_wait_for_its_delay_after_such_a_request(self, crawl):
-        crawl.learn_robots("http://a.test/own", denying("/x"), START)
+        crawl.record_robots("http://a.test/own", denying("/x"), START)
         assert crawl.next(START) == Wait(START + 1.0)
 
     def test_rules_end_with_their_time(self, crawl):
-        crawl.learn_robots("http://x.test/y", denying("/", "http://x.test/robots.txt"), START)
+        crawl.record_robots("http://x.test/y", denying("/", "http://x.test/robots.txt"), START)
         assert crawl.robots.may_fetch("http://x.test/y", START + DAY_S + 1) is None
 
     def test_such_a_request_starts_the_hosts_delay_anew(self, crawl):
-        crawl.visits.go(crawl.visits.arrive("http://a.test/own", START), START)
+        crawl.direct_requests.mark_sent(
+            crawl.direct_requests.add("http://a.test/own", START), START
+        )
         assert crawl.due_at("http://a.test/") == START + 1.0
 
 
@@ -335,7 +337,7 @@ def test_a_robots_txt_that_moved_to_a_private_address_is_out_of_reach(simulate, 
         failed(inside, FailureKind.PRIVATE_ADDRESS),
         page("http://a.test/"),
     )
-    subject = politely(topic(tmp_path, "http://a.test/"), set_aside_s=0.0)
+    subject = politely(topic(tmp_path, "http://a.test/"), suspend_s=0.0)
     crawl = simulate(subject, web).run()
     assert len(crawl.times("http://a.test/robots.txt")) == 3
     assert crawl.times("http://a.test/") == []

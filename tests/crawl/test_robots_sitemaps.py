@@ -81,5 +81,5 @@ def test_of_thousands_twenty_are(simulate, tmp_path):
 def test_an_unreachable_robots_txt_names_none(simulate, tmp_path):
     there = site(page(A), failed(A + "robots.txt", FailureKind.SERVER_ERROR))
     mine = wanting(tmp_path, A)
-    mine = replace(mine, politeness=replace(mine.politeness, set_aside_s=0.0))
+    mine = replace(mine, politeness=replace(mine.politeness, suspend_s=0.0))
     assert simulate(mine, there).run().urls == []

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from focused.crawl.stages import Stage, Stages
+from focused.crawl.crawl_stats import Stage, StageTimes
 from tests.support.simulated import Simulation, page, site, topic
 
 
-def ticking() -> Stages:
+def ticking() -> StageTimes:
     ticks = count()
-    return Stages(lambda: float(next(ticks)))
+    return StageTimes(lambda: float(next(ticks)))
 
 
 def test_a_stage_adds_up_what_its_blocks_took() -> None:
@@ -44,6 +44,6 @@ def test_every_stage_of_a_crawl_is_timed_and_none_within_another(tmp_path: Path)
 
 def test_a_crawl_without_a_clock_tells_nothing(tmp_path: Path) -> None:
     web = site(page("http://a.test/"))
-    stages = Stages()
+    stages = StageTimes()
     Simulation(topic(tmp_path, "http://a.test/"), web, stages=stages).run().close()
     assert not any(stages.seconds.values())

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from focused.crawl import tending as tending_module
-from focused.crawl.given_up import GivenUpHosts
-from focused.crawl.order import Order, kept_order
-from focused.crawl.tending import Added, Fate, Tending
+from focused.crawl.frontier_editor import AddedUrl, AddResult, FrontierEditor
+from focused.crawl.hosts.failures import DeadHosts
+from focused.crawl.policy import LinkOrder, load_link_order
 from focused.errors import ConfigurationError, StateError
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.exploration import Exploration
-from focused.frontier.frontier import Frontier
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.selection import links_matching
-from focused.frontier.store import StateStore
-from focused.frontier.transfer import BadRow, export_links, read_links
-from focused.learning.apprentice import Apprentice
+from focused.frontier.import_export import InvalidRow, export_links, read_links
+from focused.frontier.inspection import links_matching
+from focused.frontier.interface import Frontier
+from focused.frontier.priorities import Exploration
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.link_scoring.apprentice import Apprentice
+from focused.storage.state_store import StateStore
 from focused.topic import Scope
 from focused.web.page import FailureKind
 from tests.support.keyword_guide import WhaleJudge
@@ -60,7 +60,7 @@ def reopened() -> Iterator[Callable[[Simulation], tuple[Frontier, StateStore]]]:
 def tended(simulate, reopened, tmp_path):
     """Stop a crawl after two pages, do something, go on to the end; what was asked since then."""
 
-    def tend(do: Callable[[Tending, Frontier], object], **options: Any) -> list[str]:
+    def tend(do: Callable[[FrontierEditor, Frontier], object], **options: Any) -> list[str]:
         stopped = simulate(topic(tmp_path, A), web(), **options).run(pages=2)
         frontier, store = reopened(stopped)
         do(tender(frontier, store), frontier)
@@ -77,20 +77,23 @@ def kept(frontier: Frontier, store: StateStore) -> None:
 
 
 def tender(
-    frontier: Frontier, store: StateStore, order: Order | None = None, scope: Scope | None = None
-) -> Tending:
+    frontier: Frontier,
+    store: StateStore,
+    order: LinkOrder | None = None,
+    scope: Scope | None = None,
+) -> FrontierEditor:
     keep = partial(kept, frontier, store)
-    return Tending(
-        frontier, order or kept_order(store.tables), scope, GivenUpHosts(store.tables), keep, NOW
+    return FrontierEditor(
+        frontier, order or load_link_order(store.tables), scope, DeadHosts(store.tables), keep, NOW
     )
 
 
 def tending_of(
     store: StateStore, scope: Scope | None = None, **options: Any
-) -> tuple[Tending, Frontier]:
+) -> tuple[FrontierEditor, Frontier]:
     """Tend the frontier in the store; by scores unless ``options`` of the order say otherwise."""
     frontier = DiskFrontier(store.tables)
-    order = Order(**{"by_score": True, **options})
+    order = LinkOrder(**{"by_score": True, **options})
     return tender(frontier, store, order, scope), frontier
 
 
@@ -113,7 +116,7 @@ def store(tmp_path):
     store.close()
 
 
-def fates(added: Iterator[Added]) -> dict[str, str]:
+def fates(added: Iterator[AddedUrl]) -> dict[str, str]:
     return {each.url: each.fate.name for each in added}
 
 
@@ -142,10 +145,10 @@ def test_each_url_is_told_what_became_of_it(store):
     tending, frontier = tending_of(store, Scope(deny_hosts=("b.test",)))
     urls = ["HTTP://A.test/x#there", A + "x", B, "mailto:me@a.test"]
     assert [(each.url, each.fate, each.particulars) for each in tending.add(urls)] == [
-        (A + "x", Fate.ADDED, ""),
-        (A + "x", Fate.WAITS, ""),
-        (B, Fate.REFUSED, "(host denied)"),
-        ("mailto:me@a.test", Fate.NO_URL, ""),
+        (A + "x", AddResult.ADDED, ""),
+        (A + "x", AddResult.ALREADY_QUEUED, ""),
+        (B, AddResult.REFUSED, "(host denied)"),
+        ("mailto:me@a.test", AddResult.INVALID_URL, ""),
     ]
     assert [link.url for link in waiting(frontier)] == [A + "x"]
 
@@ -170,9 +173,9 @@ def test_what_was_dropped_or_fetched_comes_in_again_only_when_asked_for(store):
     tending, frontier = tending_of(store)
     list(tending.add([A]))
     tending.drop(waiting(frontier))
-    assert fates(tending.add([A])) == {A: "SETTLED"}
+    assert fates(tending.add([A])) == {A: "ALREADY_SETTLED"}
     assert fates(tending.add([A], again=True)) == {A: "ADDED"}
-    assert fates(tending.add([A], again=True)) == {A: "WAITS"}
+    assert fates(tending.add([A], again=True)) == {A: "ALREADY_QUEUED"}
 
 
 def test_a_fetched_page_that_is_added_again_is_fetched_again(tended):
@@ -181,16 +184,16 @@ def test_a_fetched_page_that_is_added_again_is_fetched_again(tended):
 
 
 def test_links_to_hosts_that_were_given_up_are_refused_until_the_host_is_forgiven(store):
-    given_up = GivenUpHosts(store.tables)
+    given_up = DeadHosts(store.tables)
     given_up.add("a.test", FailureKind.DNS)
     tending, frontier = tending_of(store)
     (told,) = tending.add([A])
-    assert (told.fate, told.particulars) == (Fate.GIVEN_UP, "(dns)")
+    assert (told.fate, told.particulars) == (AddResult.DEAD_HOST, "(dns)")
     row = QueuedLink(link_key(A), A, "a.test", 0.1, 0.1)
     assert dict(tending.take_in([row], print).refused) == {"its host was given up (dns)": 1}
     assert fates(tending.add([A], again=True)) == {A: "ADDED"}
     assert len(frontier) == 1
-    assert GivenUpHosts(store.tables).why("a.test") is None
+    assert DeadHosts(store.tables).why("a.test") is None
 
 
 def test_a_score_is_refused_where_scores_do_not_order(store):
@@ -226,10 +229,10 @@ def test_drop_tells_how_many_links_it_took_out(store):
 def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_learns(
     tended, scorer
 ):
-    """The scorer would make their priority anew, from their evidence, when their turn comes."""
+    """The scorer would make their priority anew, from their features, when their turn comes."""
     moved: list[str] = []
 
-    def to_the_front(tending: Tending, frontier: Frontier) -> None:
+    def to_the_front(tending: FrontierEditor, frontier: Frontier) -> None:
         links = choose(frontier, "trade")
         moved.extend(link.url for link in links)
         front = tending.priority(0.999)
@@ -243,7 +246,7 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
 def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_learns(tended, scorer):
     moved: list[str] = []
 
-    def to_the_end(tending: Tending, frontier: Frontier) -> None:
+    def to_the_end(tending: FrontierEditor, frontier: Frontier) -> None:
         links = choose(frontier, "whale.$")
         moved.extend(link.url for link in links)
         assert tending.move(links, lambda old: old - 50.0) == len(links) >= 3
@@ -255,7 +258,7 @@ def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_lea
 def test_links_that_are_moved_alike_keep_their_order(tended):
     orders: list[list[str]] = []
 
-    def lift(tending: Tending, frontier: Frontier) -> None:
+    def lift(tending: FrontierEditor, frontier: Frontier) -> None:
         orders.append([link.url for link in choose(frontier, "trade")])
         tending.move(choose(frontier, "trade"), lambda old: old + 30.0)
 
@@ -292,9 +295,19 @@ def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_evidence(
     tending = tender(frontier, store)
     assert tending.move(before, lambda old: 7.0) == 1
     (after,) = choose(frontier, "whale4$")
-    assert before[0].evidence != ()
-    assert (after.priority, after.evidence) == (7.0, ())
-    for name in ("key", "url", "host", "score", "depth", "parent", "anchor", "found_at", "trail"):
+    assert before[0].features != ()
+    assert (after.priority, after.features) == (7.0, ())
+    for name in (
+        "key",
+        "url",
+        "host",
+        "score",
+        "depth",
+        "parent",
+        "anchor",
+        "found_at",
+        "tag_path_key",
+    ):
         assert getattr(after, name) == getattr(before[0], name)
 
 
@@ -304,7 +317,7 @@ def test_where_no_scorer_learns_a_moved_link_keeps_its_evidence(simulate, reopen
     tending = tender(frontier, store)
     tending.move(choose(frontier, "whale4$"), lambda old: 7.0)
     (after,) = choose(frontier, "whale4$")
-    assert len(after.evidence) == 2
+    assert len(after.features) == 2
 
 
 def test_a_link_that_is_there_already_is_not_moved(store):
@@ -340,21 +353,21 @@ def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
         QueuedLink(link_key(url), url, "a.test", 0.1, 0.1, depth=depth)
         for url, depth in ((A, 0), (A + "dropped", 0), (A + "deep", 4), (A + "new", 3))
     ]
-    told: list[BadRow] = []
-    done = tending.take_in([*rows, BadRow("line 6", "nothing")], told.append)
+    told: list[InvalidRow] = []
+    done = tending.take_in([*rows, InvalidRow("line 6", "nothing")], told.append)
     assert (done.added, done.known, dict(done.refused), done.bad) == (
         1,
         2,
         {"out of the topic's scope (too deep)": 1},
         1,
     )
-    assert told == [BadRow("line 6", "nothing")]
+    assert told == [InvalidRow("line 6", "nothing")]
     assert [link.url for link in waiting(frontier)] == [A, A + "new"]
 
 
 def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_path, monkeypatch):
     """A frontier is larger than memory: what is done is made true piece by piece."""
-    monkeypatch.setattr(tending_module, "_CHANGES_A_COMMIT", 2)
+    monkeypatch.setattr(tending_module, "_CHANGES_PER_COMMIT", 2)
     rows = [QueuedLink(link_key(A + n), A + n, "a.test", 0.1, 0.1) for n in "12345"]
 
     def broken() -> Iterator[QueuedLink]:
@@ -380,11 +393,11 @@ def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_p
 def test_a_crawl_keeps_how_it_orders_its_links(simulate, reopened, tmp_path):
     exploration = Exploration(3.0, 2.0)
     learning = simulate(topic(tmp_path / "a", A), {}, scorer=Pupil(), exploration=exploration)
-    assert kept_order(reopened(learning)[1].tables) == Order(True, True, exploration)
+    assert load_link_order(reopened(learning)[1].tables) == LinkOrder(True, True, exploration)
     in_turn = simulate(topic(tmp_path / "b", A), {}, policy="bfs")
-    assert kept_order(reopened(in_turn)[1].tables) == Order(False, False)
+    assert load_link_order(reopened(in_turn)[1].tables) == LinkOrder(False, False)
 
 
 def test_a_state_that_does_not_tell_its_order_is_refused(store):
     with pytest.raises(StateError, match="does not tell how it orders"):
-        kept_order(store.tables)
+        load_link_order(store.tables)

@@ -6,38 +6,42 @@ from dataclasses import replace
 
 import pytest
 
-from focused.crawl.barren_places import GOOD_BUYS, MAX_BARREN_HOSTS, PATIENCE
+from focused.crawl.traps.trap_detector import (
+    MAX_UNPRODUCTIVE_HOSTS,
+    PAGES_PER_GOOD_PAGE,
+    PATTERN_BUDGETS,
+)
 from focused.topic import Scope
 from focused.web.page import FailureKind
-from focused.web.url_patterns import PlaceKind
+from focused.web.url_patterns import UrlPatternKind
 from tests.support.simulated import Simulation, failed, page, site, topic
 from tests.support.trap_server import GOOD_PAGES, KINDS, SEED, TrapWeb
 
-OF_GOOD_PAGES = GOOD_BUYS * GOOD_PAGES
+OF_GOOD_PAGES = PAGES_PER_GOOD_PAGE * GOOD_PAGES
 MOST_PAGES_LOST = {
-    "calendar": PATIENCE[PlaceKind.CALENDAR].barren,
+    "calendar": PATTERN_BUDGETS[UrlPatternKind.CALENDAR].unproductive,
     "dates": 20,
-    "paths": PATIENCE[PlaceKind.HOST].barren + OF_GOOD_PAGES,
+    "paths": PATTERN_BUDGETS[UrlPatternKind.HOST].unproductive + OF_GOOD_PAGES,
     "segments": 60,
-    "facets": PATIENCE[PlaceKind.SCRIPT].barren + OF_GOOD_PAGES,
+    "facets": PATTERN_BUDGETS[UrlPatternKind.SCRIPT].unproductive + OF_GOOD_PAGES,
     "session": 30,
     "folder-session": 30,
-    "soft404": PATIENCE[PlaceKind.HOST].copies + OF_GOOD_PAGES + 40,
+    "soft404": PATTERN_BUDGETS[UrlPatternKind.HOST].copies + OF_GOOD_PAGES + 40,
     "loops": 8,
-    "chains": PATIENCE[PlaceKind.QUERY].barren + 1,
-    "everything": PATIENCE[PlaceKind.DIRECTORY].barren,
-    "noise": PATIENCE[PlaceKind.HOST].barren + OF_GOOD_PAGES,
-    "hosts": MAX_BARREN_HOSTS + 20,
+    "chains": PATTERN_BUDGETS[UrlPatternKind.QUERY].unproductive + 1,
+    "everything": PATTERN_BUDGETS[UrlPatternKind.DIRECTORY].unproductive,
+    "noise": PATTERN_BUDGETS[UrlPatternKind.HOST].unproductive + OF_GOOD_PAGES,
+    "hosts": MAX_UNPRODUCTIVE_HOSTS + 20,
 }
 REPORTED = {
     "calendar": "trap: calendar",
-    "dates": "trap: idle parameter",
+    "dates": "trap: ignorable parameter",
     "paths": "trap: endless host",
     "segments": "trap: repeated segments",
     "facets": "trap: endless parameters",
     "session": "trap: session id",
     "folder-session": "trap: session id",
-    "soft404": "trap: the same page again",
+    "soft404": "trap: repeated page",
     "loops": "trap: redirect loop",
     "chains": "trap: endless parameters",
     "everything": "trap: endless directory",
@@ -106,7 +110,7 @@ def test_what_was_learned_is_kept_over_a_restart(simulate, tmp_path):
     told = crawl.crawl.traps.tally.as_json()
     assert crawl.restart().crawl.traps.tally.as_json() == told
     late = "http://calendar.test/calendar/2026/12/24/"
-    assert not crawl.crawl.offer_link(late, 1.0, crawl.now, parent=crawl.settled[0])
+    assert not crawl.crawl.enqueue_url(late, 1.0, crawl.now, parent=crawl.settled[0])
 
 
 def test_a_trap_on_a_good_host_takes_its_good_pages_with_it_only_where_they_look_alike(
@@ -137,7 +141,7 @@ def test_each_page_on_topic_buys_its_place_more_patience(simulate, tmp_path):
 
 def test_a_numbered_place_without_any_is_closed(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), pages(700, "Nothing {} here")).run()
-    assert len(fetched(crawl)) == 1 + PATIENCE[PlaceKind.NUMBERED].barren
+    assert len(fetched(crawl)) == 1 + PATTERN_BUDGETS[UrlPatternKind.NUMBERED].unproductive
 
 
 def test_pages_on_topic_without_end_are_no_trap(simulate, tmp_path):
@@ -168,7 +172,7 @@ def test_server_trouble_tells_nothing_of_a_place(simulate, tmp_path):
         url = f"{A}item/{number}"
         web[url] = [failed(url, FailureKind.SERVER_ERROR), web[url]]
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), web).run(most_steps=4_000)
-    assert len(fetched(crawl)) == 1 + PATIENCE[PlaceKind.NUMBERED].barren
+    assert len(fetched(crawl)) == 1 + PATTERN_BUDGETS[UrlPatternKind.NUMBERED].unproductive
 
 
 def test_a_parameter_that_changes_pages_is_never_taken_for_a_session(simulate, tmp_path):

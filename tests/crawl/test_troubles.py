@@ -71,10 +71,10 @@ def test_one_slow_host_does_not_keep_another_waiting(simulate, tmp_path):
 
 
 class Choking(WhaleJudge):
-    def judge(self, page):
+    def classify(self, page):
         if "choke" in page.url:
             raise RuntimeError("what a page")
-        return super().judge(page)
+        return super().classify(page)
 
 
 class ChokingScorer(WhaleScorer):
@@ -84,7 +84,9 @@ class ChokingScorer(WhaleScorer):
         return super().score(visit, links)
 
 
-@pytest.mark.parametrize("broken", [{"judge": Choking()}, {"scorer": ChokingScorer()}], ids=list)
+@pytest.mark.parametrize(
+    "broken", [{"classifier": Choking()}, {"scorer": ChokingScorer()}], ids=list
+)
 def test_a_page_that_cannot_be_digested_is_counted_and_nothing_stops(simulate, tmp_path, broken):
     web = site(
         page(A, "/choke", "/fine"),
@@ -92,9 +94,9 @@ def test_a_page_that_cannot_be_digested_is_counted_and_nothing_stops(simulate, t
         page("http://a.test/fine", text="whale"),
     )
     done = simulate(topic(tmp_path, A), web, **broken).run()
-    assert done.rows["http://a.test/choke"]["failure"] == "undigested"
+    assert done.rows["http://a.test/choke"]["failure"] == "internal-error"
     assert done.rows["http://a.test/fine"]["on_topic"]
-    assert done.crawl.counters.failures == {"undigested": 1}
+    assert done.crawl.counters.failures == {"internal-error": 1}
     assert "http://a.test/lost" not in done.rows
     assert done.crawl.counters.fetched == 2
 
@@ -129,5 +131,5 @@ def test_a_lease_that_is_put_back_is_offered_again(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), site(page(A)))
     first = done.crawl.next(done.now)
     done.crawl.put_back(first.lease, done.now)
-    assert done.crawl.under_way == 0
+    assert done.crawl.in_flight == 0
     assert done.run().rows[A]["outcome"] == "fetched"

@@ -8,10 +8,14 @@ from importlib.resources import files
 
 import pytest
 
-from focused.directory.background import BACKGROUND, background_samples, is_background
-from focused.learning.training import train_topic
+from focused.classifier.topic_training import train_topic
+from focused.directory.background_samples import (
+    BACKGROUND_CATEGORY,
+    background_samples,
+    is_background,
+)
 from focused.web.page import Page
-from tests.learning import made_up
+from tests.support import made_up_topic as made_up
 
 # Article 1 of the Universal Declaration of Human Rights.
 FOREIGN = {
@@ -32,7 +36,7 @@ FOREIGN = {
 def test_it_has_many_languages_and_english_most_of_all():
     languages = Counter(entry.category for entry in background_samples())
     assert len(languages) > 50
-    assert languages.most_common(1)[0][0] == f"{BACKGROUND}/en"
+    assert languages.most_common(1)[0][0] == f"{BACKGROUND_CATEGORY}/en"
     assert sum(languages.values()) > 4_000
 
 
@@ -45,7 +49,7 @@ def test_each_sample_has_words_of_its_own_and_is_not_fetched():
     samples = background_samples()
     assert len({entry.url for entry in samples}) == len(samples)
     assert all(len(entry.text.split()) >= 100 for entry in samples)
-    assert not any(entry.is_fetched for entry in samples)
+    assert not any(entry.needs_fetch for entry in samples)
 
 
 def test_fewer_samples_are_the_first_of_more():
@@ -70,7 +74,7 @@ def test_its_categories_are_known_by_their_name(category, expected):
 
 @pytest.fixture(scope="module")
 def cheese(tmp_path_factory):
-    """A judge of cheese, from thirty pages on topic and the background alone."""
+    """A classifier of cheese, from thirty pages on topic and the background alone."""
     folder = tmp_path_factory.mktemp("background")
     pages = {f"http://{n}.example/": made_up.page("cheese", n) for n in range(30)}
     lines = [
@@ -85,11 +89,11 @@ def cheese(tmp_path_factory):
 
 
 def test_a_topic_is_learned_from_good_samples_and_the_background_alone(cheese):
-    judged = [cheese.judge(made_up.page("cheese", number)) for number in range(100, 120)]
+    judged = [cheese.classify(made_up.page("cheese", number)) for number in range(100, 120)]
     assert sum(verdict.on_topic for verdict in judged) >= 18
 
 
 @pytest.mark.parametrize("language", FOREIGN)
 def test_a_page_about_something_else_is_off_topic_in_any_language(cheese, language):
     page = Page("http://un.example/", title="", text=FOREIGN[language] * 5)
-    assert not cheese.judge(page).on_topic
+    assert not cheese.classify(page).on_topic

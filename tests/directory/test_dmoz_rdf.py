@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from focused.directory.dmoz_rdf import (
-    CUT_OFF,
-    MENDED,
+from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
+from focused.directory.dmoz import (
+    MAX_RECORD_BYTES,
     NOT_FETCHABLE,
+    REPAIRED,
+    TRUNCATED,
     UNREADABLE,
     read_dmoz_content,
+    split_records,
     symbolic_links,
 )
-from focused.directory.dmoz_records import MAX_RECORD_BYTES, dmoz_records
-from focused.directory.entry import DirectoryEntry
-from focused.directory.passed_over import PassedOver
 
 HEAD = b"""<?xml version="1.0" encoding="UTF-8"?>
 <RDF xmlns:r="http://www.w3.org/TR/RDF/" xmlns:d="http://purl.org/dc/elements/1.0/"
@@ -60,7 +60,7 @@ def page(number, extra=b""):
 def read(tmp_path, *parts, name="content.rdf.u8"):
     path = tmp_path / name
     path.write_bytes(b"".join(parts))
-    passed_over = PassedOver()
+    passed_over = SkippedRecords()
     entries = list(read_dmoz_content(path, passed_over))
     return entries, {reason: count for (_, reason), count in passed_over.counts.items()}
 
@@ -105,14 +105,14 @@ def test_a_page_that_is_no_xml_is_mended_and_counted(tmp_path, harm):
     entries, counts = read(tmp_path, HEAD, page(1), page(2, harm), page(3), END)
     assert [entry.title for entry in entries] == ["Page 1", "Page 2", "Page 3"]
     assert {entry.category for entry in entries} == {"Top/Test"}
-    assert counts == {MENDED: 1}
+    assert counts == {REPAIRED: 1}
 
 
 def test_a_page_without_an_end_costs_no_other(tmp_path):
     cut = page(2).replace(b"</ExternalPage>", b"")
     entries, counts = read(tmp_path, HEAD, page(1), cut, page(3), END)
     assert [entry.title for entry in entries] == ["Page 1", "Page 2", "Page 3"]
-    assert counts == {MENDED: 1}
+    assert counts == {REPAIRED: 1}
 
 
 def test_an_end_cut_off_inside_an_address_is_counted(tmp_path):
@@ -125,7 +125,7 @@ def test_a_compressed_dump_that_is_cut_off_gives_what_came_before(tmp_path):
     whole = gzip.compress(HEAD + b"".join(page(n) for n in range(1_000)) + END)
     entries, counts = read(tmp_path, whole[: len(whole) // 2], name="content.rdf.u8.gz")
     assert 0 < len(entries) < 1_000
-    assert counts[CUT_OFF] == 1
+    assert counts[TRUNCATED] == 1
 
 
 def test_a_record_without_end_is_given_up_in_bounded_memory(tmp_path):
@@ -134,7 +134,7 @@ def test_a_record_without_end_is_given_up_in_bounded_memory(tmp_path):
     path.write_bytes(HEAD + endless + PAGE)
     tracemalloc.start()
     try:
-        entries = list(read_dmoz_content(path, PassedOver()))
+        entries = list(read_dmoz_content(path, SkippedRecords()))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -146,7 +146,7 @@ def test_entities_of_a_dumps_own_are_not_expanded(tmp_path):
     bomb = b"<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]>"
     entries, counts = read(tmp_path, HEAD, bomb, page(1, b"<d:Description>&b;</d:Description>"))
     assert [entry.description for entry in entries] == [""]
-    assert counts == {MENDED: 1}
+    assert counts == {REPAIRED: 1}
 
 
 def test_symbolic_links_of_any_priority_are_pairs_of_categories(tmp_path):
@@ -165,7 +165,7 @@ def test_symbolic_links_of_any_priority_are_pairs_of_categories(tmp_path):
 """
         + END
     )
-    assert list(symbolic_links(path, PassedOver())) == [
+    assert list(symbolic_links(path, SkippedRecords())) == [
         ("Top/Arts/Design", "Top/Computers/Fonts"),
         ("Top/Arts/Design", "Top/Business/D"),
     ]
@@ -179,7 +179,7 @@ def test_records_are_the_same_however_the_stream_is_cut(sizes):
         size = sizes[len(chunks) % len(sizes)]
         chunks.append(stream[start : start + size])
         start += size
-    assert list(dmoz_records(chunks)) == list(dmoz_records([stream]))
+    assert list(split_records(chunks)) == list(split_records([stream]))
 
 
 @settings(max_examples=200, deadline=None)
@@ -195,7 +195,7 @@ def test_harm_done_to_one_page_costs_no_page_after_the_next(tmp_path_factory, da
             break
     path = tmp_path_factory.mktemp("harm") / "content.rdf.u8"
     path.write_bytes(b"".join([HEAD, *before, harmed, *after, END]))
-    titles = [entry.title for entry in read_dmoz_content(path, PassedOver())]
+    titles = [entry.title for entry in read_dmoz_content(path, SkippedRecords())]
     assert titles[:3] == ["Page 0", "Page 1", "Page 2"]
     assert titles[-3:] == ["Page 5", "Page 6", "Page 7"]
 
@@ -206,6 +206,6 @@ def test_no_bytes_break_the_reader(tmp_path_factory, noise, place):
     stream = HEAD + TOPIC + PAGE + PAGE
     path = tmp_path_factory.mktemp("noise") / "content.rdf.u8"
     path.write_bytes(stream[:place] + noise + stream[place:])
-    for entry in read_dmoz_content(path, PassedOver()):
+    for entry in read_dmoz_content(path, SkippedRecords()):
         assert entry.category
         assert entry.url.startswith("http")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.directory.entry import DirectoryEntry
-from focused.directory.sides import SampleSet, sample_set
+from focused.directory.directory_entry import DirectoryEntry
+from focused.directory.sample_set import SampleSet, make_sample_set
 
 GOOD = ("Top/Food",)
 ENTRIES = st.lists(
@@ -36,20 +36,20 @@ def urls(listed: SampleSet) -> set[str]:
 
 
 def test_no_more_than_the_limit_is_kept_of_either_side():
-    listed = sample_set(goods(50) + others(500), GOOD, limit=20)
+    listed = make_sample_set(goods(50) + others(500), GOOD, limit=20)
     assert (sum(listed.good), len(listed.good), listed.left_out) == (20, 40, 510)
 
 
 def test_the_draw_depends_neither_on_order_nor_on_repeats():
     entries = goods(5) + others(300)
     again = entries[::-1] + entries[100:200] * 3
-    drawn = urls(sample_set(entries, GOOD, limit=20))
-    assert urls(sample_set(again, GOOD, limit=20)) == drawn
+    drawn = urls(make_sample_set(entries, GOOD, limit=20))
+    assert urls(make_sample_set(again, GOOD, limit=20)) == drawn
 
 
 def test_another_seed_is_another_draw():
     entries = goods(5) + others(300)
-    drawn = [urls(sample_set(entries, GOOD, limit=20, seed=seed)) for seed in (1, 2)]
+    drawn = [urls(make_sample_set(entries, GOOD, limit=20, seed=seed)) for seed in (1, 2)]
     assert drawn[0] != drawn[1]
 
 
@@ -59,7 +59,7 @@ def test_all_urls_have_the_same_chance():
     for seed in range(400):
         early += sum(
             int(url.rpartition("/")[2]) < 50
-            for url in urls(sample_set(entries, GOOD, limit=10, seed=seed))
+            for url in urls(make_sample_set(entries, GOOD, limit=10, seed=seed))
             if "o.example" in url
         )
     assert abs(early - 2_000) < 5 * (400 * 10 * 0.25) ** 0.5  # five standard deviations
@@ -68,7 +68,7 @@ def test_all_urls_have_the_same_chance():
 def test_a_good_page_that_was_not_drawn_does_not_come_back_as_another():
     entries = goods(50)
     also = [replace(entry, category="Top/Other") for entry in entries]
-    listed = sample_set([*entries, *also, *others(3)], GOOD, limit=10)
+    listed = make_sample_set([*entries, *also, *others(3)], GOOD, limit=10)
     assert all(
         good == ("g.example" in e.url) for e, good in zip(listed.entries, listed.good, strict=True)
     )
@@ -77,20 +77,20 @@ def test_a_good_page_that_was_not_drawn_does_not_come_back_as_another():
 
 @given(ENTRIES, st.integers(1, 40))
 def test_lines_are_drawn_repeats_or_left_out(entries, limit):
-    listed = sample_set(entries, GOOD, limit=limit)
+    listed = make_sample_set(entries, GOOD, limit=limit)
     assert len(listed.entries) + listed.repeats + listed.left_out == len(entries)
 
 
 @given(ENTRIES)
 def test_a_limit_that_is_not_reached_changes_nothing(entries):
-    assert sample_set(entries, GOOD, limit=len(entries)) == sample_set(entries, GOOD)
+    assert make_sample_set(entries, GOOD, limit=len(entries)) == make_sample_set(entries, GOOD)
 
 
 @given(ENTRIES, st.integers(1, 40))
 def test_each_url_is_once_and_on_the_side_it_has_without_a_limit(entries, limit):
-    all_of_them = sample_set(entries, GOOD)
+    all_of_them = make_sample_set(entries, GOOD)
     side = dict(zip((e.url for e in all_of_them.entries), all_of_them.good, strict=True))
-    listed = sample_set(entries, GOOD, limit=limit)
+    listed = make_sample_set(entries, GOOD, limit=limit)
     assert len(urls(listed)) == len(listed.entries)
     assert all(side[e.url] == good for e, good in zip(listed.entries, listed.good, strict=True))
 
@@ -104,7 +104,7 @@ def test_memory_is_bounded_by_what_is_drawn():
     def peak(count):
         tracemalloc.start()
         try:
-            sample_set(stream(count), GOOD, limit=100)
+            make_sample_set(stream(count), GOOD, limit=100)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.directory.entry import DirectoryEntry
-from focused.directory.json_lines import read_json_lines
+from focused.directory.directory_entry import DirectoryEntry
+from focused.directory.sample_files import read_json_lines
 from focused.errors import ConfigurationError
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -39,14 +39,14 @@ def test_a_text_needs_no_address_and_is_not_fetched(tmp_path):
         '{"category": "Top/Food", "text": "Cheddar is hard."}',
         '{"category": "Top/Other", "text": "Brie is soft.", "url": null}',
     )
-    assert not first.is_fetched
+    assert not first.needs_fetch
     assert first.url == same.url != second.url
 
 
 def test_a_text_with_an_address_keeps_it_and_is_not_fetched(tmp_path):
     line = '{"category": "Top", "text": "Brie", "url": "https://a.example/"}'
     (entry,) = read(tmp_path, line)
-    assert (entry.url, entry.is_fetched) == ("https://a.example/", False)
+    assert (entry.url, entry.needs_fetch) == ("https://a.example/", False)
 
 
 def test_a_compressed_file_is_read_by_its_ending(tmp_path):

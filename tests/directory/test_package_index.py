@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import lzma
 
-from focused.directory import control_fields
-from focused.directory.entry import DirectoryEntry
+from focused.directory import package_index
+from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
 from focused.directory.package_index import read_package_index
-from focused.directory.passed_over import PassedOver
 
 STELLARIUM = """\
 Package: stellarium
@@ -30,19 +29,19 @@ BARE = "Package: bare\nSection: utils\nDescription: no home\n\n"
 def read(tmp_path, text, name="Packages"):
     path = tmp_path / name
     path.write_bytes(lzma.compress(text.encode()) if name.endswith(".xz") else text.encode())
-    passed_over = PassedOver()
-    return list(read_package_index(path, passed_over)), passed_over.remarks()
+    passed_over = SkippedRecords()
+    return list(read_package_index(path, passed_over)), passed_over.messages()
 
 
 def test_a_package_is_a_sample_of_its_section_and_of_each_tag(tmp_path):
-    entries, remarks = read(tmp_path, STELLARIUM)
+    entries, messages = read(tmp_path, STELLARIUM)
     assert [entry.category for entry in entries] == [
         "Top/Section/science",
         "Top/Tag/field/astronomy",
         "Top/Tag/interface/graphical",
         "Top/Tag/works-with/image/raster",
     ]
-    assert remarks == ()
+    assert messages == ()
 
 
 def test_homepage_name_summary_and_long_description_are_the_sample(tmp_path):
@@ -56,9 +55,9 @@ def test_homepage_name_summary_and_long_description_are_the_sample(tmp_path):
 
 
 def test_packages_without_a_homepage_are_counted(tmp_path):
-    entries, remarks = read(tmp_path, BARE + STELLARIUM + BARE)
+    entries, messages = read(tmp_path, BARE + STELLARIUM + BARE)
     assert len(entries) == 4
-    assert remarks == ("Packages: 2 packages without a homepage on the Web",)
+    assert messages == ("Packages: 2 packages without a homepage on the Web",)
 
 
 def test_the_description_in_english_of_apt_cache_show_is_read(tmp_path):
@@ -69,23 +68,23 @@ def test_the_description_in_english_of_apt_cache_show_is_read(tmp_path):
 def test_a_compressed_index_that_is_cut_off_is_counted(tmp_path):
     path = tmp_path / "Packages.xz"
     path.write_bytes(lzma.compress((STELLARIUM * 50).encode())[:-20])
-    passed_over = PassedOver()
+    passed_over = SkippedRecords()
     for entry in read_package_index(path, passed_over):
         assert entry.url == "https://stellarium.org/"
-    (remark,) = passed_over.remarks()
+    (remark,) = passed_over.messages()
     assert "cut off or damaged" in remark
 
 
 def test_stanzas_and_bytes_that_are_no_packages_do_not_stop_the_reading(tmp_path):
     path = tmp_path / "Packages"
     path.write_bytes(b"Origin: x\n\n continued\n\nno colon\xff\n\n" + STELLARIUM.encode())
-    passed_over = PassedOver()
+    passed_over = SkippedRecords()
     assert len(list(read_package_index(path, passed_over))) == 4
-    assert passed_over.remarks() == ("Packages: 2 stanzas that are no package",)
+    assert passed_over.messages() == ("Packages: 2 stanzas that are no package",)
 
 
 def test_of_a_stanza_without_an_end_no_more_is_kept_than_fits(tmp_path, monkeypatch):
-    monkeypatch.setattr(control_fields, "MAX_STANZA_CHARS", 1_000)
+    monkeypatch.setattr(package_index, "MAX_STANZA_CHARS", 1_000)
     endless = "Package: a\nHomepage: https://a.example/\nDescription: x\n" + " more\n" * 9_000
     found, _ = read(tmp_path, f"{endless}Section: late\n\n{STELLARIUM}")
     assert {entry.url for entry in found} == {"https://stellarium.org/"}

@@ -6,9 +6,8 @@ import os
 
 import pytest
 
-from focused.directory.own_pages import own_page
-from focused.directory.page_folders import read_page_folder
-from focused.directory.passed_over import PassedOver
+from focused.directory.directory_entry import SkippedRecords
+from focused.directory.page_folders import load_sample_page, read_page_folder
 from focused.errors import ConfigurationError
 
 
@@ -20,7 +19,7 @@ def saved(folder, name, content="<title>Brie</title><p>A soft cheese</p>"):
 
 
 def read(folder, passed_over=None):
-    return list(read_page_folder(folder, passed_over or PassedOver()))
+    return list(read_page_folder(folder, passed_over or SkippedRecords()))
 
 
 def test_the_path_of_folders_is_the_category(tmp_path):
@@ -32,15 +31,15 @@ def test_the_path_of_folders_is_the_category(tmp_path):
 def test_a_page_is_read_from_disk_and_never_fetched(tmp_path):
     saved(tmp_path, "Food/brie.html")
     (entry,) = read(tmp_path)
-    page = own_page(entry)
-    assert not entry.is_fetched
+    page = load_sample_page(entry)
+    assert not entry.needs_fetch
     assert (page.url, page.title, page.text) == (entry.url, "Brie", "A soft cheese")
 
 
 def test_a_text_file_is_a_page_without_markup(tmp_path):
     saved(tmp_path, "Food/brie.txt", "A <soft> cheese")
     (entry,) = read(tmp_path)
-    assert own_page(entry).text == "A <soft> cheese"
+    assert load_sample_page(entry).text == "A <soft> cheese"
 
 
 def test_the_same_page_in_two_folders_is_one_page(tmp_path):
@@ -61,7 +60,7 @@ def test_the_same_page_in_two_folders_is_one_page(tmp_path):
 def test_a_page_that_says_where_it_was_saved_from_has_that_address(tmp_path, comment):
     saved(tmp_path, "Food/brie.html", f"<!DOCTYPE html>\n{comment}<p>A soft cheese</p>")
     (entry,) = read(tmp_path)
-    assert (entry.url, entry.is_fetched) == ("https://cheese.example/brie", False)
+    assert (entry.url, entry.needs_fetch) == ("https://cheese.example/brie", False)
 
 
 def test_what_a_browser_saved_beside_a_page_is_no_page(tmp_path):
@@ -75,9 +74,9 @@ def test_files_that_are_no_pages_are_counted(tmp_path):
     saved(tmp_path, "Food/brie.html")
     saved(tmp_path, "Food/brie.pdf")
     saved(tmp_path, "Food/.hidden.html")
-    passed_over = PassedOver()
+    passed_over = SkippedRecords()
     assert len(read(tmp_path, passed_over)) == 1
-    (remark,) = passed_over.remarks()
+    (remark,) = passed_over.messages()
     assert remark == f"{tmp_path.name}: 1 files that are no pages (.html, .htm, .xhtml, .txt)"
 
 
@@ -98,8 +97,8 @@ def test_a_page_that_is_empty_or_gone_has_no_text(tmp_path):
     saved(tmp_path, "Food/gone.html")
     empty, gone = read(tmp_path)
     gone.file.unlink()
-    assert own_page(empty) is None
-    assert own_page(gone) is None
+    assert load_sample_page(empty) is None
+    assert load_sample_page(gone) is None
 
 
 def test_pipes_and_links_out_of_the_folder_are_counted_and_not_read(tmp_path):
@@ -109,8 +108,8 @@ def test_pipes_and_links_out_of_the_folder_are_counted_and_not_read(tmp_path):
     (folder / "Food" / "secret.txt").symlink_to(saved(tmp_path, "private/key.txt", "a secret"))
     (folder / "Food" / "gone.html").symlink_to(folder / "nowhere.html")
     os.mkfifo(folder / "Food" / "pipe.html")
-    passed_over = PassedOver()
+    passed_over = SkippedRecords()
     found = read(folder, passed_over)
     assert [entry.file.name for entry in found] == ["alias.html", "brie.html"]
-    (remark,) = passed_over.remarks()
+    (remark,) = passed_over.messages()
     assert "3 links that lead out" in remark

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from focused.directory.digest import content_digest
-from focused.directory.passed_over import PassedOver
-from focused.directory.reading import read_directory, read_entries, structure_dumps
-from focused.directory.samples import training_samples
+from focused.directory.directory_entry import SkippedRecords
+from focused.directory.directory_reader import (
+    content_digest,
+    find_structure_dumps,
+    iter_entries,
+    load_directory,
+    load_training_samples,
+)
 from focused.errors import ConfigurationError, TrainingError
 from focused.topic import Training
 
@@ -29,7 +33,7 @@ STRUCTURE = (
 
 
 def hosts(*paths: Path) -> list[str]:
-    return [entry.url.split("/")[2] for entry in read_directory(paths)]
+    return [entry.url.split("/")[2] for entry in load_directory(paths)]
 
 
 def written(path: Path, content: bytes) -> Path:
@@ -83,7 +87,7 @@ def test_a_directory_without_samples_is_an_error_that_says_what_was_passed_over(
 
 def test_entries_come_one_by_one(tmp_path):
     path = written(tmp_path / "a.tsv", TSV + b"a bad line\n")
-    entries = read_entries([path], PassedOver())
+    entries = iter_entries([path], SkippedRecords())
     assert next(entries).url == "http://tsv.example/"
     with pytest.raises(ConfigurationError, match=r"a\.tsv:2: "):
         next(entries)
@@ -93,7 +97,7 @@ def test_structure_dumps_are_found_in_folders_and_by_name(tmp_path):
     beside = written(tmp_path / "dumps" / "kt-structure.rdf.u8.gz", b"")
     written(tmp_path / "dumps" / "content.rdf.u8", DMOZ)
     alone = written(tmp_path / "structure.rdf.u8", STRUCTURE)
-    assert structure_dumps([tmp_path / "dumps", alone]) == [beside, alone]
+    assert find_structure_dumps([tmp_path / "dumps", alone]) == [beside, alone]
 
 
 def test_what_good_categories_link_to_is_on_neither_side(tmp_path):
@@ -102,10 +106,10 @@ def test_what_good_categories_link_to_is_on_neither_side(tmp_path):
         written(tmp_path / "a.tsv", TSV + lines),
         written(tmp_path / "structure.rdf.u8", STRUCTURE),
     )
-    listed = training_samples(Training(paths, ("Top/Food",), tmp_path / "m.joblib"))
+    listed = load_training_samples(Training(paths, ("Top/Food",), tmp_path / "m.joblib"))
     assert [entry.url for entry in listed.entries] == ["http://tsv.example/", "http://o.example/"]
     assert (listed.good, listed.between) == ((True, False), 1)
-    assert listed.remarks == ("1 samples on neither side: good categories link to them",)
+    assert listed.messages == ("1 samples on neither side: good categories link to them",)
 
 
 def test_the_same_content_has_the_same_digest_wherever_it_lies(tmp_path):

@@ -1,4 +1,4 @@
-"""What is hoped of a host falls with each page, and with each barren one again.
+"""What is hoped of a host falls with each page, and with each unproductive one again.
 
 What a frontier makes of it is told in tests/contracts/hopes.py.
 """
@@ -8,23 +8,28 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.frontier.exploration import NONE, Exploration, barren_after
+from focused.frontier.priorities import NO_EXPLORATION, Exploration, unproductive_after
 
 
 @given(st.integers(0, 10_000), st.floats(0, 10_000))
 def test_with_each_page_less_is_hoped_and_with_each_barren_one_less_again(
-    asked: int, barren: float
+    asked: int, unproductive: float
 ) -> None:
-    exploration = Exploration(unknown=3.0, dry=1.0)
-    hope = exploration.hope(asked, barren)
-    assert exploration.hope(asked + 1, barren) < hope <= 3.0
-    assert exploration.hope(asked, barren + 1.0) < hope
-    assert NONE.hope(asked, barren) == 0.0
+    exploration = Exploration(new_host_bonus=3.0, unproductive_penalty=1.0)
+    bonus = exploration.bonus(asked, unproductive)
+    assert exploration.bonus(asked + 1, unproductive) < bonus <= 3.0
+    assert exploration.bonus(asked, unproductive + 1.0) < bonus
+    assert NO_EXPLORATION.bonus(asked, unproductive) == 0.0
 
 
 @given(st.floats(0, 10_000), st.floats(0, 1), st.floats(0, 1))
 def test_the_more_relevant_a_page_the_fewer_its_host_is_barren_by(
-    barren: float, one: float, other: float
+    unproductive: float, one: float, other: float
 ) -> None:
     low, high = sorted((one, other))
-    assert 0.0 <= barren_after(barren, high) <= barren_after(barren, low) <= barren + 1.0
+    assert (
+        0.0
+        <= unproductive_after(unproductive, high)
+        <= unproductive_after(unproductive, low)
+        <= unproductive + 1.0
+    )

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from focused.errors import StateError
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.store import StateStore
+from focused.storage.state_store import StateStore
 from tests.contracts.steps import finish, link, take, url_of_next
 
 IDENTITY = {"topic": "test", "policy": "focused"}

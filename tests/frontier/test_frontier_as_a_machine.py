@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from focused.frontier import store as store_module
-from focused.frontier.exploration import Exploration, barren_after
-from focused.frontier.frontier import Frontier, NotYet, Offer
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.turns import HostLimits
+from focused.frontier.host import HostPace
+from focused.frontier.host_scheduler import HostLimits
+from focused.frontier.interface import Frontier, NotYet, Offer
+from focused.frontier.priorities import Exploration, unproductive_after
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.storage import state_store as store_module
 from tests.support.frontier_lives import DiskLife, PlainLife
 
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -36,7 +36,9 @@ delays_s = st.sampled_from([0.0, 1.0, 5.0])
 limits = st.none() | st.integers(1, 6)
 setups = st.fixed_dictionaries(
     {
-        "exploration": st.sampled_from([Exploration(), Exploration(unknown=0.5, dry=0.25)]),
+        "exploration": st.sampled_from(
+            [Exploration(), Exploration(new_host_bonus=0.5, unproductive_penalty=0.25)]
+        ),
         "limits": st.builds(
             HostLimits, st.none() | st.integers(2, 9), st.none() | st.integers(3, 12)
         ),
@@ -54,7 +56,7 @@ class FrontierMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.now = 0.0
-        self.under_way: list[tuple[Offer, Offer]] = []
+        self.in_flight: list[tuple[Offer, Offer]] = []
         self.shared = False
         """Whether hosts were ever found at an address: then a frontier may wake up early."""
 
@@ -77,7 +79,7 @@ class FrontierMachine(RuleBasedStateMachine):
             self.is_found_at(str(host), address)
 
     def _begin_again(self) -> None:
-        self.under_way.clear()
+        self.in_flight.clear()
         self.disk = self.disk_life.begin(**self.setup)
         self.plain = self.plain_life.begin(**self.setup)
 
@@ -91,8 +93,8 @@ class FrontierMachine(RuleBasedStateMachine):
     )
     def push(self, found: list[tuple[str, float, int]], depth: int, by: str, joined: bool) -> None:
         for url, score, told in found:
-            evidence = (float(told),) if told else ()
-            new = link(url, score, evidence=evidence, depth=depth, parent=by, found_at=self.now)
+            features = (float(told),) if told else ()
+            new = link(url, score, features=features, depth=depth, parent=by, found_at=self.now)
             assert self.disk.push(new, self.now, joined=joined) == self.plain.push(
                 new, self.now, joined=joined
             )
@@ -122,7 +124,7 @@ class FrontierMachine(RuleBasedStateMachine):
         count=st.integers(1, 4),
         moved=st.lists(scores, min_size=4, max_size=4),
     )
-    def score_best_again(self, host: str, first: int, count: int, moved: list[float]) -> None:
+    def rescore_best(self, host: str, first: int, count: int, moved: list[float]) -> None:
         asked: list[list[tuple[QueuedLink, int]]] = []
         for frontier in (self.disk, self.plain):
             asked.append([])
@@ -132,7 +134,7 @@ class FrontierMachine(RuleBasedStateMachine):
                 asked[-1].extend(zip(waiting, found, strict=True))
                 return [replace(link, priority=moved[n]) for n, link in enumerate(waiting, before)]
 
-            frontier.score_best_again(
+            frontier.rescore_best(
                 frontier.hosts.get(host), again, range(first, first + count), self.now
             )
         assert asked[0] == asked[1]
@@ -157,8 +159,8 @@ class FrontierMachine(RuleBasedStateMachine):
         theirs = self.plain.offer(self.now, patience_s)
         assert type(ours) is type(theirs), (ours, theirs)
         if isinstance(ours, Offer):
-            assert (ours.link, ours.place) == (theirs.link, theirs.place)
-            self.under_way.append((ours, theirs))
+            assert (ours.link, ours.queue_key) == (theirs.link, theirs.queue_key)
+            self.in_flight.append((ours, theirs))
         elif isinstance(ours, NotYet):
             self._must_wake_in_time(ours, theirs)
         return ours
@@ -171,7 +173,7 @@ class FrontierMachine(RuleBasedStateMachine):
             assert ours.until is not None
             assert ours.until <= theirs.until
 
-    @precondition(lambda self: self.under_way)
+    @precondition(lambda self: self.in_flight)
     @rule(
         which=st.integers(0, 9),
         delay_s=delays_s,
@@ -182,7 +184,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def finish(
         self, which: int, delay_s: float, fate: str, relevance: float, in_trouble: bool
     ) -> None:
-        both = self.under_way.pop(which % len(self.under_way))
+        both = self.in_flight.pop(which % len(self.in_flight))
         pace = HostPace(self.now + delay_s, int(in_trouble))
         for frontier, offer in zip((self.disk, self.plain), both, strict=True):
             if fate == "fetched":
@@ -190,17 +192,17 @@ class FrontierMachine(RuleBasedStateMachine):
                 frontier.hosts.keep_robots(offer.host, "http", [self.now])
             if fate in ("fetched", "failed"):
                 offer.host.asked += 1
-                offer.host.barren = barren_after(offer.host.barren, relevance)
+                offer.host.unproductive = unproductive_after(offer.host.unproductive, relevance)
                 frontier.settle(offer, pace, self.now)
             elif fate == "retry":
                 frontier.retry(offer, pace, self.now)
             else:
                 frontier.put_back(offer, pace, self.now)
 
-    @precondition(lambda self: self.under_way)
+    @precondition(lambda self: self.in_flight)
     @rule(priority=scores)
     def goes_back_for_less_or_more(self, priority: float) -> None:
-        both = self.under_way.pop()
+        both = self.in_flight.pop()
         for frontier, offer in zip((self.disk, self.plain), both, strict=True):
             frontier.requeue(offer, replace(offer.link, priority=priority), self.now)
 
@@ -210,7 +212,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def is_found_at(self, host: str, address: int) -> None:
         self.shared = True
         for frontier in (self.disk, self.plain):
-            frontier.hosts.stands_at(frontier.hosts.get(host), f"192.0.2.{address}")
+            frontier.hosts.assign_address(frontier.hosts.get(host), f"192.0.2.{address}")
 
     @rule(host=hosts, delay_s=delays_s)
     def is_asked_for_something_else(self, host: str, delay_s: float) -> None:
@@ -259,7 +261,7 @@ class FrontierMachine(RuleBasedStateMachine):
             for host in range(HOSTS)
             for page in range(PAGES)
         ]
-        assert self.disk.known_among(known) == self.plain.known_among(known)
+        assert self.disk.lookup_links(known) == self.plain.lookup_links(known)
 
         self._both_tell_the_same_of_hosts()
 
@@ -275,10 +277,10 @@ class FrontierMachine(RuleBasedStateMachine):
             assert self.disk.count(host) == self.plain.count(twin)
             assert ours.robots(host) == theirs.robots(twin)
             assert (host.address, host.pace) == (twin.address, twin.pace)
-            assert (host.asked, host.fetched, host.barren) == (
+            assert (host.asked, host.fetched, host.unproductive) == (
                 twin.asked,
                 twin.fetched,
-                twin.barren,
+                twin.unproductive,
             )
             if host.in_turn:
                 assert ours.worth(host) == theirs.worth(twin)
@@ -301,7 +303,7 @@ class FrontierMachine(RuleBasedStateMachine):
             told = self._offer()
             if told is None:
                 return
-            if isinstance(told, Offer) or (told.until is None and self.under_way):
+            if isinstance(told, Offer) or (told.until is None and self.in_flight):
                 self.finish(0, 1.0, "fetched", 1.0, False)
             else:
                 assert told.until is not None, "stalled: nobody is asked, and nobody falls due"

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.exploration import Exploration
-from focused.frontier.frontier import Frontier, Offer
+from focused.frontier.host import HostPace
+from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.inspection import (
     backing_off,
-    best_links,
-    best_links_of_all,
-    host_seen,
-    totals,
-    under_way,
-    worthiest_hosts,
+    count_totals,
+    in_flight,
+    summarise_host,
+    top_hosts,
+    top_links,
+    top_links_overall,
 )
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.store import StateStore
-from focused.frontier.turns import HostLimits
+from focused.frontier.interface import Frontier, Offer
+from focused.frontier.priorities import Exploration
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.storage.state_store import StateStore
 
 NOW = 1_000.0
 
@@ -34,7 +34,7 @@ def link(url: str, priority: float, **fields) -> QueuedLink:
 @pytest.fixture
 def frontier(tmp_path: Path):
     store = StateStore.open(tmp_path / "state", {})
-    yield DiskFrontier(store.tables, exploration=Exploration(unknown=1.0))
+    yield DiskFrontier(store.tables, exploration=Exploration(new_host_bonus=1.0))
     store.close()
 
 
@@ -60,7 +60,7 @@ def test_totals_tell_links_and_which_hosts_are_due_resting_or_in_trouble(frontie
     assert ask(frontier, HostPace(NOW + 8.0)) == "slow"
     assert ask(frontier, HostPace(NOW + 60.0, failures=3)) == "broken"
     assert ask(frontier, HostPace(NOW + 2.0)) == "empty"
-    told = totals(frontier, NOW)
+    told = count_totals(frontier, NOW)
     assert (told.links, told.hosts, told.with_links) == (3, 4, 3)
     assert (told.due, told.backing_off) == (1, 1)
     assert told.next_due_in_s == 8.0
@@ -68,13 +68,13 @@ def test_totals_tell_links_and_which_hosts_are_due_resting_or_in_trouble(frontie
 
 def test_a_frontier_whose_hosts_are_all_due_waits_for_none(frontier):
     put(frontier, "a", 0.1)
-    assert totals(frontier, NOW).next_due_in_s is None
+    assert count_totals(frontier, NOW).next_due_in_s is None
 
 
 def test_an_empty_frontier_is_told_of_too(frontier):
-    assert astuple(totals(frontier, NOW)) == (0, 0, 0, 0, 0, 0, None, 0)
-    assert worthiest_hosts(frontier, 5, NOW) == backing_off(frontier, 5, NOW) == []
-    assert best_links_of_all(frontier, 5) == []
+    assert astuple(count_totals(frontier, NOW)) == (0, 0, 0, 0, 0, 0, None, 0)
+    assert top_hosts(frontier, 5, NOW) == backing_off(frontier, 5, NOW) == []
+    assert top_links_overall(frontier, 5) == []
 
 
 def test_hosts_stand_in_the_order_of_their_worth_which_new_hosts_have_more_of(frontier):
@@ -82,7 +82,7 @@ def test_hosts_stand_in_the_order_of_their_worth_which_new_hosts_have_more_of(fr
     ask(frontier, HostPace(NOW))
     put(frontier, "new", 0.8)
     put(frontier, "poor", 0.0)
-    rows = worthiest_hosts(frontier, 2, NOW)
+    rows = top_hosts(frontier, 2, NOW)
     assert [row.name for row in rows] == ["new", "known"]
     assert [row.worth for row in rows] == pytest.approx([1.8, 1.0 + 2**-0.5])
     assert [row.best for row in rows] == [0.8, 1.0]
@@ -91,7 +91,7 @@ def test_hosts_stand_in_the_order_of_their_worth_which_new_hosts_have_more_of(fr
 def test_a_host_is_told_with_its_queue_its_clock_and_its_troubles(frontier):
     put(frontier, "a", 2.0, 1.0, 0.5)
     ask(frontier, HostPace(NOW + 30.0, failures=2, crawl_delay_s=10.0))
-    told = host_seen(frontier, frontier.hosts.get("a"), NOW + 10.0)
+    told = summarise_host(frontier, frontier.hosts.get("a"), NOW + 10.0)
     assert (told.queued, told.best, told.score) == (2, 1.0, 0.5)
     assert (told.asked, told.failures) == (1, 2)
     assert (told.due_in_s, told.crawl_delay_s) == (20.0, 10.0)
@@ -99,10 +99,10 @@ def test_a_host_is_told_with_its_queue_its_clock_and_its_troubles(frontier):
 
 def test_a_host_that_was_set_aside_backs_off_though_its_failures_are_counted_anew(frontier):
     put(frontier, "a", 2.0, 1.0)
-    ask(frontier, HostPace(NOW + 30.0, failures=0, times_aside=2))
+    ask(frontier, HostPace(NOW + 30.0, failures=0, suspensions=2))
     (told,) = backing_off(frontier, 9, NOW)
-    assert (told.name, told.times_aside) == ("a", 2)
-    assert totals(frontier, NOW).backing_off == 1
+    assert (told.name, told.suspensions) == ("a", 2)
+    assert count_totals(frontier, NOW).backing_off == 1
 
 
 def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
@@ -111,10 +111,10 @@ def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
     put(frontier, "a", 2.0, 1.0)
     ask(frontier, HostPace(NOW + 30.0, failures=1))
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
-    told = totals(frontier, NOW)
+    told = count_totals(frontier, NOW)
     assert (told.with_links, told.full, told.due, told.backing_off) == (1, 1, 0, 0)
     assert told.next_due_in_s is None
-    assert host_seen(frontier, frontier.hosts.get("a"), NOW).full
+    assert summarise_host(frontier, frontier.hosts.get("a"), NOW).full
     assert backing_off(frontier, 9, NOW) == []
     store.close()
 
@@ -122,9 +122,9 @@ def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
 def test_a_hosts_address_is_told_once_it_is_known(frontier):
     put(frontier, "a", 2.0)
     host = frontier.hosts.get("a")
-    assert host_seen(frontier, host, NOW).address == ""
-    frontier.hosts.stands_at(host, "192.0.2.1")
-    assert host_seen(frontier, host, NOW).address == "192.0.2.1"
+    assert summarise_host(frontier, host, NOW).address == ""
+    frontier.hosts.assign_address(host, "192.0.2.1")
+    assert summarise_host(frontier, host, NOW).address == "192.0.2.1"
 
 
 def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
@@ -138,8 +138,8 @@ def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
     store.abandon()
     store = StateStore.reopen(tmp_path / "killed")
     frontier = DiskFrontier(store.tables)
-    assert totals(frontier, NOW + 10.0).under_way == 3
-    told = under_way(frontier, 2, NOW + 10.0)
+    assert count_totals(frontier, NOW + 10.0).in_flight == 3
+    told = in_flight(frontier, 2, NOW + 10.0)
     assert [(each.name, each.for_s) for each in told] == [("first", 10.0), ("second", 9.0)]
     store.close()
 
@@ -147,7 +147,7 @@ def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
 def test_a_host_without_links_is_told_with_nothing_best(frontier):
     put(frontier, "a", 2.0)
     ask(frontier, HostPace(NOW - 5.0))
-    told = host_seen(frontier, frontier.hosts.get("a"), NOW)
+    told = summarise_host(frontier, frontier.hosts.get("a"), NOW)
     assert (told.queued, told.best, told.worth, told.score) == (0, None, None, None)
     assert told.due_in_s == 0.0
 
@@ -163,7 +163,7 @@ def test_hosts_that_back_off_stand_in_the_order_in_which_they_are_due(frontier):
 
 def test_a_hosts_links_stand_best_first(frontier):
     put(frontier, "a", 0.1, 0.9, 0.5)
-    told = best_links(frontier, frontier.hosts.get("a"), 2)
+    told = top_links(frontier, frontier.hosts.get("a"), 2)
     assert [(row.url, row.priority) for row in told] == [("http://a/1", 0.9), ("http://a/2", 0.5)]
 
 
@@ -171,6 +171,6 @@ def test_the_best_links_of_all_hosts_are_merged_by_priority(frontier):
     put(frontier, "a", 0.9, 0.7, 0.2)
     put(frontier, "b", 0.8, 0.6)
     put(frontier, "c", 0.1)
-    told = best_links_of_all(frontier, 4)
+    told = top_links_overall(frontier, 4)
     assert [row.priority for row in told] == [0.9, 0.8, 0.7, 0.6]
-    assert [row.priority for row in best_links_of_all(frontier, 99)][-2:] == [0.2, 0.1]
+    assert [row.priority for row in top_links_overall(frontier, 99)][-2:] == [0.2, 0.1]

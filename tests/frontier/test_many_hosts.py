@@ -10,11 +10,11 @@ from statistics import median
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.frontier import Offer
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.host import HostPace
+from focused.frontier.interface import Offer
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.frontier.state_check import check_state
-from focused.frontier.store import StateStore
+from focused.storage.state_store import StateStore
 
 LINKS_A_HOST, TURNS = 3, 3_000
 
@@ -62,7 +62,7 @@ def test_a_turn_among_a_hundred_thousand_hosts_costs_as_much_as_among_a_thousand
     began = time.process_time()
     store = StateStore.open(tmp_path / "100000", {})
     frontier = DiskFrontier(store.tables)
-    frontier.hosts.rest_addresses(1e6)
+    frontier.hosts.restore_address_delays(1e6)
     assert isinstance(frontier.offer(1e6 + 1_000), Offer)
     assert time.process_time() - began < 30
     assert len(frontier.hosts) == 100_000

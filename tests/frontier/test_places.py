@@ -1,9 +1,9 @@
-"""A place in a queue tells priority and number, and sorts by them."""
+"""A queue_key in a queue tells priority and number, and sorts by them."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.frontier.places import number_of, place, priority_of
+from focused.frontier.queued_link import number_in_key, priority_in_key, queue_key
 
 priorities = st.floats(allow_nan=False, allow_infinity=False)
 numbers = st.integers(0, 2**40 - 1)
@@ -12,17 +12,17 @@ numbers = st.integers(0, 2**40 - 1)
 @given(priorities, priorities, numbers, numbers)
 def test_larger_priorities_come_first(one: float, other: float, here: int, there: int) -> None:
     if one > other:
-        assert place(one, here) < place(other, there)
+        assert queue_key(one, here) < queue_key(other, there)
 
 
 @given(priorities.filter(bool), numbers, numbers)
 def test_of_equal_priorities_the_first_found_comes_first(
     priority: float, one: int, other: int
 ) -> None:
-    assert (place(priority, one) < place(priority, other)) == (one < other)
+    assert (queue_key(priority, one) < queue_key(priority, other)) == (one < other)
 
 
 @given(priorities, numbers)
 def test_a_place_tells_its_priority_and_its_number(priority: float, number: int) -> None:
-    told = place(priority, number)
-    assert (priority_of(told), number_of(told), len(told)) == (priority, number, 13)
+    told = queue_key(priority, number)
+    assert (priority_in_key(told), number_in_key(told), len(told)) == (priority, number, 13)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from focused.frontier.recent_links import RecentLinks, Seen
+from focused.frontier.link_table import RecentLinkCache, SeenLink
 
 
-def numbered(number: int) -> Seen:
-    return Seen(number.to_bytes(5, "big"))
+def numbered(number: int) -> SeenLink:
+    return SeenLink(number.to_bytes(5, "big"))
 
 
 def test_of_many_links_the_last_ones_are_known() -> None:
-    recent = RecentLinks(most=10)
+    recent = RecentLinkCache(most=10)
     for number in range(100):
         recent.put(str(number).encode(), numbered(number))
     last = [recent.get(str(number).encode()) for number in range(90, 100)]
@@ -19,7 +19,7 @@ def test_of_many_links_the_last_ones_are_known() -> None:
 
 
 def test_a_link_that_is_asked_for_stays() -> None:
-    recent = RecentLinks(most=10)
+    recent = RecentLinkCache(most=10)
     recent.put(b"asked for", numbered(0))
     for number in range(1, 100):
         recent.put(str(number).encode(), numbered(number))
@@ -27,7 +27,7 @@ def test_a_link_that_is_asked_for_stays() -> None:
 
 
 def test_what_was_put_last_counts_however_long_ago_the_link_was_met_first() -> None:
-    recent = RecentLinks(most=2)
+    recent = RecentLinkCache(most=2)
     for number in range(5):
         recent.put(b"same", numbered(number))
         recent.put(b"other", numbered(9))
@@ -35,7 +35,7 @@ def test_what_was_put_last_counts_however_long_ago_the_link_was_met_first() -> N
 
 
 def test_what_is_forgotten_is_unknown() -> None:
-    recent = RecentLinks(most=2)
+    recent = RecentLinkCache(most=2)
     for name in (b"a", b"b", b"c"):
         recent.put(name, numbered(1))
     for name in (b"a", b"b", b"c"):

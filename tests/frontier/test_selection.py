@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from focused.frontier import selection
+from focused.frontier import inspection
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.selection import links_matching, links_named
-from focused.frontier.store import StateStore
+from focused.frontier.inspection import find_links, links_matching
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.storage.state_store import StateStore
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def frontier(tmp_path: Path):
 
 
 def test_urls_are_told_with_their_links_and_those_that_do_not_wait_without(frontier):
-    named = dict(links_named(frontier, ["http://a.test/3", "http://a.test/9"]))
+    named = dict(find_links(frontier, ["http://a.test/3", "http://a.test/9"]))
     assert named["http://a.test/3"].priority == 3.0
     assert named["http://a.test/9"] is None
 
@@ -43,7 +43,7 @@ def test_a_pattern_is_found_anywhere_in_the_url_on_any_host(frontier):
 
 
 def test_links_may_be_written_while_they_are_gone_through(frontier, monkeypatch):
-    monkeypatch.setattr(selection, "_LINKS_A_BATCH", 2)
+    monkeypatch.setattr(inspection, "_LINKS_A_BATCH", 2)
     dropped = 0
     for link in links_matching(frontier, frontier.hosts):
         frontier.drop(link, 0.0)

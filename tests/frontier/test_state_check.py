@@ -12,15 +12,15 @@ import lmdb
 import pytest
 
 from focused.errors import StateError
-from focused.frontier import store as store_module
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.environment import MAP_SIZE_BYTES, SETS, TABLES
-from focused.frontier.frontier import Offer
-from focused.frontier.lmdb_pages import LmdbPages
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
+from focused.frontier.host import HostPace
+from focused.frontier.interface import Offer
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.frontier.state_check import check_state
-from focused.frontier.store import StateStore
+from focused.storage import state_store as store_module
+from focused.storage.environment import MAP_SIZE_BYTES, SETS, TABLES
+from focused.storage.lmdb_check import LmdbFileCheck
+from focused.storage.state_store import StateStore
 
 PAGE_BYTES = 4096
 HOSTS = 40
@@ -75,7 +75,7 @@ def _take_nothing(table: str, key: bytes, value: bytes) -> None:
 
 
 def pages_in_use(folder: Path) -> list[int]:
-    pages = LmdbPages(folder / "data.mdb", MAP_SIZE_BYTES)
+    pages = LmdbFileCheck(folder / "data.mdb", MAP_SIZE_BYTES)
     assert not pages.read(SETS, lambda table, rows: None)
     return list(pages.pages_in_use)
 
@@ -225,8 +225,8 @@ def delete_all(table: str, key: bytes | None = None) -> Callable[[StateStore], N
 
 
 def one_link_twice(store: StateStore) -> None:
-    key, place = next(store.tables.firsts("queue"))
-    store.tables.add("queue", key, b"\0" + place[1:])
+    key, queue_key = next(store.tables.first_members("queue"))
+    store.tables.add("queue", key, b"\0" + queue_key[1:])
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
-from focused.frontier import transfer
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.transfer import BadRow, export_links, read_links
+from focused.frontier import import_export
+from focused.frontier.import_export import InvalidRow, export_links, read_links
+from focused.frontier.queued_link import QueuedLink, link_key
 
 NOW = 1_000.0
 KINDS = ("csv", "parquet")
@@ -41,16 +41,16 @@ def links(draw) -> QueuedLink:
         depth=draw(st.integers(0, 65_535)),
         parent=draw(some_text),
         anchor=draw(unicode),
-        evidence=tuple(draw(st.lists(finite, max_size=4))),
+        features=tuple(draw(st.lists(finite, max_size=4))),
         found_at=draw(finite),
         tries=draw(counts),
         hops=draw(counts),
         payload=draw(some_text),
-        trail=draw(st.integers(0, 2**64 - 1)),
+        tag_path_key=draw(st.integers(0, 2**64 - 1)),
     )
 
 
-def read(path: Path) -> list[QueuedLink | BadRow]:
+def read(path: Path) -> list[QueuedLink | InvalidRow]:
     return list(read_links(path, lambda score: 10.0 * score, NOW))
 
 
@@ -59,8 +59,8 @@ def write_csv(path: Path, *rows: str) -> Path:
     return path
 
 
-def problem(row: QueuedLink | BadRow) -> str:
-    assert isinstance(row, BadRow), row
+def problem(row: QueuedLink | InvalidRow) -> str:
+    assert isinstance(row, InvalidRow), row
     return f"{row.where}: {row.problem}"
 
 
@@ -76,7 +76,7 @@ def test_what_is_exported_and_read_is_what_was_queued(kind: str, queued: list[Qu
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_links_than_a_batch_holds_are_all_there_in_order(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(transfer, "_ROWS_A_BATCH", 3)
+    monkeypatch.setattr(import_export, "_ROWS_PER_BATCH", 3)
     urls = [f"http://a.test/{number}" for number in range(10)]
     path = tmp_path / f"frontier.{kind}"
     export_links((QueuedLink(link_key(url), url, "a.test", 0.0, 0.5) for url in urls), path)
@@ -88,9 +88,9 @@ def test_an_export_has_the_columns_that_are_documented(tmp_path):
     link = QueuedLink(link_key(url), url, "a.test", 0.0, 0.5)
     export_links([link], tmp_path / "a.parquet")
     export_links([link], tmp_path / "a.csv")
-    assert pq.read_schema(tmp_path / "a.parquet") == transfer.SCHEMA
+    assert pq.read_schema(tmp_path / "a.parquet") == import_export.FRONTIER_SCHEMA
     with (tmp_path / "a.csv").open(newline="") as file:
-        assert next(csv.reader(file)) == transfer.SCHEMA.names
+        assert next(csv.reader(file)) == import_export.FRONTIER_SCHEMA.names
 
 
 @pytest.mark.parametrize("anchor", ['=HYPERLINK("http://x.test","y")', "+1", "-1", "@A1", "a;=1"])
@@ -147,12 +147,12 @@ def test_a_row_that_is_no_link_is_told_by_its_line_and_the_others_are_read(tmp_p
         ("depth", "-1", "Expected `int` >= 0, in column `depth`"),
         ("depth", "65536", "Expected `int` <= 65535, in column `depth`"),
         ("tries", "256", "Expected `int` <= 255, in column `tries`"),
-        ("evidence", "1 " * 256, "Expected `array` of length <= 255, in column `evidence`"),
+        ("features", "1 " * 256, "Expected `array` of length <= 255, in column `features`"),
         ("depth", "1.5", "Expected `int`, got `str`, in column `depth`"),
         ("priority", "inf", "a number is not finite"),
-        ("evidence", "0.5 x", "Expected `float`, got `str`, in column `evidence[1]`"),
+        ("features", "0.5 x", "Expected `float`, got `str`, in column `features[1]`"),
         ("key", "abc", "Expected `str` matching regex '^[0-9a-f]{32}$', in column `key`"),
-        ("trail", str(2**64), "trail has more than 64 bits"),
+        ("tag_path_key", str(2**64), "tag_path_key has more than 64 bits"),
     ],
 )
 def test_each_column_is_checked(tmp_path, column, cell, told):

@@ -9,10 +9,9 @@ from random import Random
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.frontier import NotYet, Offer
-from focused.frontier.host import Host
-from focused.frontier.politeness import HostPace
-from focused.frontier.store import StateStore
+from focused.frontier.host import Host, HostPace
+from focused.frontier.interface import NotYet, Offer
+from focused.storage.state_store import StateStore
 from tests.contracts.steps import finish, link, take
 
 HOSTS, MANY = 20, 20_000
@@ -35,8 +34,8 @@ def hosts(frontier: DiskFrontier) -> list[Host]:
 
 def longest(frontier: DiskFrontier, hosts: list[Host]) -> int:
     turns = frontier.hosts.turns
-    aside = [len(host.server.aside) for host in hosts if host.server is not None]
-    return max(len(turns._due), len(turns._waiting), *aside, 0)
+    waiting_hosts = [len(host.server.waiting_hosts) for host in hosts if host.server is not None]
+    return max(len(turns._due), len(turns._waiting), *waiting_hosts, 0)
 
 
 def test_hosts_that_are_due_are_placed_anew_thousands_of_times(
@@ -63,13 +62,13 @@ def test_hosts_beside_a_busy_one_are_placed_anew_thousands_of_times(
     frontier: DiskFrontier, hosts: list[Host]
 ) -> None:
     for host in hosts:
-        frontier.hosts.stands_at(host, "192.0.2.1")
-    under_way = take(frontier)
+        frontier.hosts.assign_address(host, "192.0.2.1")
+    in_flight = take(frontier)
     for number in range(MANY):
         frontier.hosts.refresh(hosts[number % HOSTS], 0)
         assert frontier.offer(0) == NotYet(None)
     assert longest(frontier, hosts) <= SLACK + 2 * HOSTS + 1
-    finish(frontier, under_way, 0)
+    finish(frontier, in_flight, 0)
     assert isinstance(frontier.offer(0.5), Offer)
 
 
@@ -77,7 +76,7 @@ def test_hosts_beside_a_better_one_are_placed_anew_thousands_of_times(
     frontier: DiskFrontier, hosts: list[Host]
 ) -> None:
     for host in hosts:
-        frontier.hosts.stands_at(host, "192.0.2.1")
+        frontier.hosts.assign_address(host, "192.0.2.1")
     rng = Random(1)
     best = hosts[0]
     for now in range(MANY // 10):
@@ -95,7 +94,7 @@ def test_it_wakes_no_more_often_than_hosts_and_addresses_fall_due(
     frontier: DiskFrontier, hosts: list[Host]
 ) -> None:
     for number, host in enumerate(hosts):
-        frontier.hosts.stands_at(host, f"192.0.2.{number % 3}")
+        frontier.hosts.assign_address(host, f"192.0.2.{number % 3}")
         frontier.push(link(f"http://{host.name}/more", 0.4), 0)
     now, fetched, woken = 0.0, 0, 0
     while woken <= 3 * HOSTS:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from focused.labelling import server
-from focused.labelling.bounded_reading import BoundedReader, Prepared
-from focused.labelling.subject import Category
+from focused.labelling import label_server
+from focused.labelling.labelling_task import TopicCategory
+from focused.labelling.page_renderer import PageRenderer, RenderedPage
+from focused.labels.label import evaluation_hash
 from focused.labels.label_file import LabelFile, read_labels
-from focused.labels.roles import judges_lot
 from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
@@ -178,7 +178,7 @@ def test_without_the_right_token_no_page_is_shown(window: Any, page: Served, end
 
 def test_an_address_that_expired_is_told(window: Any, page: Served, labels: Path) -> None:
     visit(window, page.address)
-    page.clock.now += server.IDLE_S + 1
+    page.clock.now += label_server.TOKEN_IDLE_S + 1
     window.find_element("id", "yes").click()
     until(window, lambda: "expired" in text(window, "message-text"))
     assert read_labels(labels) == ()
@@ -221,9 +221,11 @@ def test_a_narrow_window_has_no_sideways_scrolling(window: Any, page: Served) ->
 def crowded(tmp_path: Path, labels: Path) -> Iterator[Served]:
     """A label page with nine categories, and a first page with a long address and wide content."""
     names = ("Parallel_Computing", "Message_Passing_Interface", "Beowulf", *"ABCDEF")
-    categories = tuple(Category(f"Top/Computers/{name}", n < 5) for n, name in enumerate(names))
+    categories = tuple(
+        TopicCategory(f"Top/Computers/{name}", n < 5) for n, name in enumerate(names)
+    )
     urls = (f"https://long.example/{'path/' * 20}{n}?{'q' * 80}={n}" for n in range(10_000))
-    url = next(url for url in urls if judges_lot(url) < 0.001)
+    url = next(url for url in urls if evaluation_hash(url) < 0.001)
     wide = f"<p>{'krill ' * 2_000}</p><pre>{'x' * 900}</pre><table>{'<td>cell</td>' * 60}</table>"
     write_crawl(tmp_path, pages=12, bodies={url: f"<title>{'Whale' * 30}</title>{wide}"})
     with LabelFile(labels) as file, served(session(tmp_path, file, categories)) as at:
@@ -367,7 +369,7 @@ def elsewhere() -> Iterator[Outside]:
 def hostile_crawl(folder: Path, elsewhere: Outside) -> None:
     """A crawl whose first page to be shown is hostile."""
     urls = (f"https://bad.example/{n}" for n in range(10_000))
-    url = next(url for url in urls if judges_lot(url) < 0.001)
+    url = next(url for url in urls if evaluation_hash(url) < 0.001)
     html = HOSTILE.replace("OUT", elsewhere.origin)
     write_crawl(folder, pages=12, bodies={url: html})
 
@@ -384,8 +386,8 @@ def test_a_hostile_page_runs_nothing_asks_for_nothing_and_reaches_nothing(
     """Without sanitising it is the frame and its headers alone that hold."""
     hostile_crawl(tmp_path, elsewhere)
     if not sanitised:
-        raw = Prepared(HOSTILE.replace("OUT", elsewhere.origin))
-        monkeypatch.setattr(BoundedReader, "original", lambda *_: raw)
+        raw = RenderedPage(HOSTILE.replace("OUT", elsewhere.origin))
+        monkeypatch.setattr(PageRenderer, "original", lambda *_: raw)
     with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
         visit(window, at.address)
         assert "bad.example" in text(window, "url")
@@ -416,7 +418,7 @@ def test_the_same_hostile_page_does_harm_where_nothing_holds_it(
 
 def test_what_a_page_says_is_shown_as_text(window: Any, tmp_path: Path, labels: Path) -> None:
     urls = (f"https://bad.example/{n}" for n in range(10_000))
-    url = next(url for url in urls if judges_lot(url) < 0.001)
+    url = next(url for url in urls if evaluation_hash(url) < 0.001)
     html = "<title>t</title><p>&lt;img src=x onerror=document.title='taken'&gt; is HTML.</p>"
     write_crawl(tmp_path, pages=4, bodies={url: html})
     with LabelFile(labels) as file, served(session(tmp_path, file)) as at:

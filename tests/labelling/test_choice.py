@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from focused.labelling.choice import FEW_GOOD, Pool
-from focused.labelling.likeness import likeness_to, page_vectors
+from focused.labelling.page_selection import MIN_GOOD_PAGES, PagePool, cosine_to, page_vectors
 from focused.web.page import Page
 from tests.support.labelled_crawls import choice
 
 
-def pool(*rows: list[float], hosts: list[str] | None = None) -> Pool:
+def pool(*rows: list[float], hosts: list[str] | None = None) -> PagePool:
     vectors = np.array(rows) / np.linalg.norm(np.array(rows), axis=1, keepdims=True)
-    return Pool(tuple(hosts or [f"h{i}" for i in range(len(rows))]), sp.csr_matrix(vectors))
+    return PagePool(tuple(hosts or [f"h{i}" for i in range(len(rows))]), sp.csr_matrix(vectors))
 
 
 APART = pool(*np.eye(6).tolist())
@@ -23,20 +22,20 @@ APART = pool(*np.eye(6).tolist())
 def test_while_few_good_pages_are_known_the_most_relevant_come_first() -> None:
     asking = choice(APART, [0.1, 0.5, 0.9, 0.2, 0.3, 0.8])
     assert asking.next() == (2, "high")
-    asking.told(2, "no")
+    asking.add_label(2, "no")
     assert asking.next() == (5, "high")
 
 
 def test_later_the_page_nearest_to_the_threshold_is_asked_about() -> None:
-    asking = choice(APART, [0.1, 0.5, 0.9, 0.32, 0.3, 0.8], threshold=0.3, good=FEW_GOOD)
+    asking = choice(APART, [0.1, 0.5, 0.9, 0.32, 0.3, 0.8], threshold=0.3, good=MIN_GOOD_PAGES)
     assert asking.next() == (4, "uncertain")
 
 
 def test_turns_are_taken_by_the_uncertain_and_the_doubtful() -> None:
-    asking = choice(APART, [0.1, 0.5, 0.9, 0.2, 0.3, 0.8], good=FEW_GOOD)
+    asking = choice(APART, [0.1, 0.5, 0.9, 0.2, 0.3, 0.8], good=MIN_GOOD_PAGES)
     reasons = set()
     while (found := asking.next()) is not None:
-        asking.told(found[0], "no")
+        asking.add_label(found[0], "no")
         reasons.add(found[1])
     assert reasons == {"uncertain", "doubtful"}
 
@@ -46,22 +45,22 @@ def test_no_page_is_asked_about_twice_and_each_is_asked_about() -> None:
     asked = []
     while (found := asking.next()) is not None:
         asked.append(found[0])
-        asking.told(found[0], "skip")
+        asking.add_label(found[0], "skip")
     assert sorted(asked) == list(range(6))
 
 
 def test_a_page_nearly_like_one_that_was_labelled_waits_until_no_other_is_left() -> None:
     twins = pool([1.0, 0.0, 0.0], [1.0, 0.01, 0.0], [0.0, 0.0, 1.0])
     asking = choice(twins, [0.9, 0.89, 0.01])
-    asking.told(0, "yes")
+    asking.add_label(0, "yes")
     assert asking.next() == (2, "high")
-    asking.told(2, "no")
+    asking.add_label(2, "no")
     assert asking.next() == (1, "high")
 
 
 def test_of_pages_worth_the_same_that_of_a_host_not_yet_labelled_comes_first() -> None:
     asking = choice(pool(*np.eye(3).tolist(), hosts=["a", "a", "b"]), [0.9, 0.7, 0.7])
-    asking.told(0, "yes")
+    asking.add_label(0, "yes")
     assert asking.next() == (2, "high")
 
 
@@ -77,7 +76,7 @@ def test_doubtful_is_what_is_like_the_good_and_called_off_topic_or_the_reverse(
     relevance: list[float], doubted: int
 ) -> None:
     asking = choice(pool([1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 1.0]), relevance)
-    asking.told(0, "yes")
+    asking.add_label(0, "yes")
     assert np.argmax(asking.doubtful()[1:]) + 1 == doubted
 
 
@@ -90,7 +89,7 @@ def test_likeness_knows_pages_by_their_words_and_not_by_what_all_share() -> None
         Page("u4", text=""),
     ]
     vectors = page_vectors(pages)
-    alike = likeness_to(vectors, 0)
+    alike = cosine_to(vectors, 0)
     assert alike[0] == pytest.approx(1.0)
     assert alike[1] > 0.5 > alike[2]
     assert alike[3] == 0

@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 from focused.cli import main
-from focused.labelling.server import TOKEN_HEADER
-from focused.labelling.subject import subject_of
+from focused.labelling.label_server import TOKEN_HEADER
+from focused.labelling.labelling_task import find_labelling_task
 from focused.labels.label_file import LabelFile, read_labels
-from focused.recorded.kept_pages import kept_page_reader
+from focused.labels.labelled_pages import labelled_page_reader
 from tests.support.labelled_crawls import write_crawl
 
 TOPIC = """
@@ -89,7 +89,7 @@ def test_what_was_acknowledged_outlives_kill_9(topic: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert [one.url for one in read_labels(labels)] == said
-    read = kept_page_reader(labels)
+    read = labelled_page_reader(labels)
     assert all(read(url) is not None for url in said)
     with label(str(topic)) as (_, address):
         standing = ask(address, "/api/state")["standing"]
@@ -141,22 +141,22 @@ def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
 
 
 def test_the_subject_of_a_topic_file_has_its_categories_good_ones_first(topic: Path) -> None:
-    subject = subject_of(topic)
+    subject = find_labelling_task(topic)
     assert [(one.name, one.good) for one in subject.categories] == [
         ("Top/Animals/Whales", True),
         ("Top/Other/Ships", False),
     ]
-    assert (subject.name, subject.good_samples, subject.judge) == ("whales", 3, None)
+    assert (subject.name, subject.good_samples, subject.classifier) == ("whales", 3, None)
     assert subject.labels == topic.parent / "whales.labels.jsonl"
 
 
 def test_a_crawls_folder_finds_its_topic_file(topic: Path) -> None:
     folder = topic.parent / "crawl"
     (folder / "settings.json").write_text(json.dumps({"topic": {"path": str(topic)}}))
-    assert subject_of(folder) == subject_of(topic)
+    assert find_labelling_task(folder) == find_labelling_task(topic)
 
 
 def test_without_the_topic_file_the_labels_must_be_named(topic: Path, tmp_path: Path) -> None:
     labels = tmp_path / "mine.jsonl"
-    subject = subject_of(topic.parent / "crawl", labels)
+    subject = find_labelling_task(topic.parent / "crawl", labels)
     assert (subject.name, subject.labels, subject.categories) == ("crawl", labels, ())

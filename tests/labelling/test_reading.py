@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from focused.archive_warc import WARC_FILE, WarcPlace
-from focused.labelling.bounded_reading import BoundedReader
-from focused.labelling.crawled import CrawledPage, CrawledPages
-from focused.labelling.reading import (
+from focused.archive.warc_files import WARC_FILE, WarcPosition
+from focused.labelling.crawled_pages import CrawledPage, FetchedPages
+from focused.labelling.page_renderer import PageRenderer
+from focused.labelling.page_views import (
     MAX_ORIGINAL_CHARS,
     MAX_TEXT_CHARS,
     readable_text,
@@ -26,7 +26,7 @@ SLOW = b"Whales come first. " + b"&" * 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bodies(CrawledPages):
+class Bodies(FetchedPages):
     """A crawl whose records are given, and that counts who reads them."""
 
     bodies: dict[str, bytes] = field(default_factory=dict)
@@ -48,12 +48,12 @@ def bodies(**named: bytes) -> Bodies:
 
 
 def page(name: str) -> CrawledPage:
-    return CrawledPage(name, "h.example", "T", 0.5, 0.5, True, WarcPlace(WARC_FILE, 0), 1.0)
+    return CrawledPage(name, "h.example", "T", 0.5, 0.5, True, WarcPosition(WARC_FILE, 0), 1.0)
 
 
 @pytest.fixture
-def reader() -> Iterator[BoundedReader]:
-    with BoundedReader() as opened:
+def reader() -> Iterator[PageRenderer]:
+    with PageRenderer() as opened:
         yield opened
 
 
@@ -103,26 +103,26 @@ def test_a_sanitised_original_is_bounded() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_page_that_takes_too_long_is_shown_from_its_beginning_and_says_so() -> None:
-    with BoundedReader(deadline_s=0.5) as reader:
+    with PageRenderer(deadline_s=0.5) as reader:
         crawled = bodies(slow=SLOW, good=b"<p>Krill.</p>")
         prepared = reader.original(crawled, page("slow"))
         assert "could not be prepared within 0.5 s" in prepared.problem
         assert reader.text(crawled, page("good")).content == "Krill."
 
 
-def test_a_page_is_prepared_once(reader: BoundedReader) -> None:
+def test_a_page_is_prepared_once(reader: PageRenderer) -> None:
     crawled = bodies(good=b"<p>Krill.</p>")
     first = reader.text(crawled, page("good"))
     assert reader.text(crawled, page("good")) is first
     assert crawled.asked == ["good"]
 
 
-def test_a_record_that_cannot_be_read_is_a_problem_and_no_error(reader: BoundedReader) -> None:
+def test_a_record_that_cannot_be_read_is_a_problem_and_no_error(reader: PageRenderer) -> None:
     assert "cannot be read" in reader.text(bodies(), page("gone")).problem
     assert "cannot be read" in reader.original(bodies(), page("gone")).problem
 
 
-def test_after_it_is_closed_no_process_is_left(reader: BoundedReader) -> None:
+def test_after_it_is_closed_no_process_is_left(reader: PageRenderer) -> None:
     reader.text(bodies(good=b"<p>Krill.</p>"), page("good"))
     process = reader._process
     assert process is not None and process.poll() is None

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from focused.errors import StateError
-from focused.labelling.bounded_reading import BoundedReader, Prepared
-from focused.labelling.crawled import CrawledPage, CrawledPages
-from focused.labelling.server import IDLE_S, TOKEN_HEADER
-from focused.labelling.session import Session
+from focused.labelling.crawled_pages import CrawledPage, FetchedPages
+from focused.labelling.label_server import TOKEN_HEADER, TOKEN_IDLE_S
+from focused.labelling.page_renderer import PageRenderer, RenderedPage
+from focused.labelling.session import LabellingSession
 from focused.labels.label_file import LabelFile, read_labels
 from tests.support.label_pages import Served, served
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
@@ -69,11 +69,11 @@ def test_of_a_random_page_nothing_is_told_that_would_sway_until_it_is_labelled(
     page: Served,
 ) -> None:
     shown = ask(page, "/api/state").json["page"]
-    assert shown["role"] == "judge"
+    assert shown["role"] == "evaluation"
     assert (shown["relevance"], shown["score"]) == (None, None)
     told = ask(page, "/api/label", {"url": shown["url"], "verdict": "no"}).json
     assert told["last"]["relevance"] is not None
-    assert told["page"]["role"] == "teach"
+    assert told["page"]["role"] == "training"
     assert told["page"]["relevance"] is not None
 
 
@@ -115,9 +115,9 @@ def test_the_token_stands_in_no_answer(page: Served) -> None:
 
 
 def test_a_token_that_was_not_used_for_long_has_expired(page: Served) -> None:
-    page.clock.now += IDLE_S - 1
+    page.clock.now += TOKEN_IDLE_S - 1
     assert ask(page, "/api/state").status == 200
-    page.clock.now += IDLE_S + 1
+    page.clock.now += TOKEN_IDLE_S + 1
     answer = ask(page, "/api/state")
     assert (answer.status, answer.json["error"]) == (403, "This address has expired.")
     assert ask(page, "/api/state").status == 403
@@ -219,7 +219,7 @@ def test_a_label_that_cannot_be_written_is_told(
         raise StateError("the pages that were labelled cannot be kept: No space left on device")
 
     shown = ask(page, "/api/state").json["page"]
-    monkeypatch.setattr(Session, "answer", full)
+    monkeypatch.setattr(LabellingSession, "answer", full)
     answer = ask(page, "/api/label", {"url": shown["url"], "verdict": "yes"})
     assert answer.status == 500
     assert "No space left" in answer.json["error"]
@@ -232,11 +232,11 @@ def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
     """Preparing waits until a second request was answered."""
     asked, answered = threading.Event(), threading.Event()
 
-    class Slow(BoundedReader):
-        def text(self, crawled: CrawledPages, page: CrawledPage) -> Prepared:
+    class Slow(PageRenderer):
+        def text(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
             asked.set()
             assert answered.wait(30)
-            return Prepared("Krill.")
+            return RenderedPage("Krill.")
 
     write_crawl(tmp_path, pages=4)
     with (
@@ -252,9 +252,9 @@ def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
 
 
 def test_what_could_not_be_prepared_is_told(tmp_path: Path, labels: Path) -> None:
-    class Failing(BoundedReader):
-        def text(self, crawled: CrawledPages, page: CrawledPage) -> Prepared:
-            return Prepared("", "Too <slow>.")
+    class Failing(PageRenderer):
+        def text(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
+            return RenderedPage("", "Too <slow>.")
 
         original = text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.labelling import serving
+from focused.labelling import label_server
 from focused.labels.label_file import LabelFile
 from tests.support.labelled_crawls import session, url_of, write_crawl
 
@@ -16,13 +16,13 @@ from tests.support.labelled_crawls import session, url_of, write_crawl
 def test_what_a_running_crawl_fetches_is_taken_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "LOOK_AGAIN_S", 0.02)
+    monkeypatch.setattr(label_server, "REFRESH_INTERVAL_S", 0.02)
     write_crawl(tmp_path, pages=6)
 
     async def label_beside_a_crawl() -> None:
         with LabelFile(tmp_path / "l.labels.jsonl") as file:
             asking = session(tmp_path, file)
-            keeping_up = asyncio.create_task(serving._keep_up(asking))
+            keeping_up = asyncio.create_task(label_server._refresh_periodically(asking))
             await asyncio.sleep(0.1)
             assert asking.page(url_of(7)) is None
             write_crawl(tmp_path, pages=6, first=6)

@@ -8,16 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from focused.archive_warc import WarcPlace
+from focused.archive.warc_files import WarcPosition
 from focused.errors import LabelError, StateError
-from focused.labelling.crawled import read_crawled
-from focused.labelling.pool import candidates, judges_queue, teaching_pool
-from focused.labelling.search import MOST_FOUND
-from focused.labelling.session import JUDGE_EVERY, Session
-from focused.labelling.views import reason_told
+from focused.labelling.crawled_pages import read_fetched_pages
+from focused.labelling.session import EVALUATION_EVERY, LabellingSession
+from focused.labelling.session_views import format_reason
+from focused.labelling.training_pool import (
+    MAX_RESULTS,
+    build_training_pool,
+    evaluation_queue,
+    select_candidates,
+)
+from focused.labels.label import evaluation_hash, role_of
 from focused.labels.label_file import LabelFile, read_labels
-from focused.labels.roles import judges_lot, role_of
-from focused.recorded.kept_pages import KeptPages, kept_page_reader, kept_pages_path
+from focused.labels.labelled_pages import (
+    LabelledPageStore,
+    labelled_page_reader,
+    labelled_pages_path,
+)
 from tests.support.labelled_crawls import session, subject, url_of, write_crawl
 
 
@@ -34,7 +42,7 @@ def file(tmp_path: Path) -> Iterator[LabelFile]:
         yield opened
 
 
-def label_all(asking: Session, count: int, at: float = 1.0) -> list[str]:
+def label_all(asking: LabellingSession, count: int, at: float = 1.0) -> list[str]:
     """Answer ``count`` pages, yes to even ones; their URLs."""
     asked = []
     for _ in range(count):
@@ -50,12 +58,12 @@ def label_all(asking: Session, count: int, at: float = 1.0) -> list[str]:
 def test_one_page_in_three_is_the_judges_drawn_by_lot(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
     label_all(asking, 12)
-    judged = [one for one in file.labels if one.role == "judge"]
-    assert len(judged) == 12 // JUDGE_EVERY
+    judged = [one for one in file.labels if one.role == "evaluation"]
+    assert len(judged) == 12 // EVALUATION_EVERY
     assert {one.reason for one in judged} == {"random"}
-    lots = [judges_lot(one.url) for one in judged]
+    lots = [evaluation_hash(one.url) for one in judged]
     assert lots == sorted(lots)
-    drawn = [page.url for page in judges_queue(read_crawled(crawl))]
+    drawn = [page.url for page in evaluation_queue(read_fetched_pages(crawl))]
     assert [one.url for one in judged] == drawn[: len(judged)]
 
 
@@ -65,7 +73,7 @@ def test_a_label_has_the_role_of_its_page_wherever_it_was_shown(
     asking = session(crawl, file)
     for number in range(20):
         asking.answer(url_of(number), "yes", "", 1.0)
-    assert {one.role for one in file.labels} == {"judge", "teach"}
+    assert {one.role for one in file.labels} == {"evaluation", "training"}
     assert all(one.role == role_of(one.url) for one in file.labels)
 
 
@@ -114,7 +122,7 @@ def test_what_teaches_changes_no_estimate(crawl: Path, file: LabelFile) -> None:
     label_all(asking, 15)
     before = asking.standing()
     for number in range(60):
-        if role_of(url_of(number)) == "teach":
+        if role_of(url_of(number)) == "training":
             asking.answer(url_of(number), "yes", "", 1.0)
     after = asking.standing()
     assert (after.precision, after.harvest) == (before.precision, before.harvest)
@@ -143,15 +151,17 @@ def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> 
 
 def test_labelled_pages_are_kept_and_skipped_ones_are_not(crawl: Path, tmp_path: Path) -> None:
     path = tmp_path / "l.labels.jsonl"
-    crawled = read_crawled(crawl)
-    with LabelFile(path) as file, KeptPages(kept_pages_path(path)) as kept:
-        asking = Session(subject(crawl), crawled, teaching_pool(crawled, None), file, kept)
+    crawled = read_fetched_pages(crawl)
+    with LabelFile(path) as file, LabelledPageStore(labelled_pages_path(path)) as kept:
+        asking = LabellingSession(
+            subject(crawl), crawled, build_training_pool(crawled, None), file, kept
+        )
         asking.answer(url_of(0), "yes", "Top/Animals/Whales", 1.0)
         asking.answer(url_of(1), "skip", "", 1.0)
-    page = kept_page_reader(path)(url_of(0))
+    page = labelled_page_reader(path)(url_of(0))
     assert page is not None
     assert page.title == "Page 0"
-    assert kept_page_reader(path)(url_of(1)) is None
+    assert labelled_page_reader(path)(url_of(1)) is None
     assert read_labels(path)[0].category == "Top/Animals/Whales"
 
 
@@ -161,16 +171,16 @@ def test_pages_fetched_meanwhile_are_taken_in(tmp_path: Path, file: LabelFile) -
     label_all(asking, 9)
     assert asking.current() is None
     write_crawl(tmp_path, pages=5, first=5)
-    crawled = read_crawled(tmp_path)
-    asking.renew(crawled, teaching_pool(crawled, None))
+    crawled = read_fetched_pages(tmp_path)
+    asking.refresh(crawled, build_training_pool(crawled, None))
     assert len(label_all(asking, 9)) == 5
     assert asking.standing().pages == 10
 
 
 def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None:
-    from focused.archive import Archive, PageRow
-    from focused.archive_parquet import export
-    from focused.frontier.store import StateStore
+    from focused.archive.archive import Archive, PageRow
+    from focused.archive.parquet import write_parquet_files
+    from focused.storage.state_store import StateStore
 
     write_crawl(tmp_path, pages=3)
     store = StateStore.open(tmp_path / "state", {})
@@ -185,21 +195,21 @@ def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None
     ):
         archive.append(msgspec.structs.replace(base, seq=seq, url=f"u{seq}", **changed))
     archive.close()
-    export(store.tables, tmp_path)
+    write_parquet_files(store.tables, tmp_path)
     store.close()
-    crawled = read_crawled(tmp_path)
+    crawled = read_fetched_pages(tmp_path)
     assert set(crawled.pages) == {url_of(n) for n in range(3)}
     assert crawled.duplicates == 1
     (tmp_path / "state").rename(tmp_path / "gone")  # Parquet alone will do
-    assert read_crawled(tmp_path) == crawled
+    assert read_fetched_pages(tmp_path) == crawled
 
 
 def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(
     crawl: Path,
 ) -> None:
-    crawled = read_crawled(crawl)
-    chosen = candidates(crawled, limit=8)
-    teach = [page for page in crawled.pages.values() if role_of(page.url) == "teach"]
+    crawled = read_fetched_pages(crawl)
+    chosen = select_candidates(crawled, limit=8)
+    teach = [page for page in crawled.pages.values() if role_of(page.url) == "training"]
     assert len(chosen) == 8 < len(teach)
     assert max(teach, key=lambda page: page.relevance) in chosen
     on = min(page.relevance for page in teach if page.on_topic)
@@ -208,19 +218,19 @@ def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(
 
 def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     write_crawl(tmp_path, pages=10)
-    crawled = read_crawled(tmp_path)
+    crawled = read_fetched_pages(tmp_path)
     broken = {
-        url: replace(page, place=WarcPlace(page.place.file, page.place.offset + 3))
+        url: replace(page, place=WarcPosition(page.place.file, page.place.offset + 3))
         for url, page in crawled.pages.items()
     }
-    assert teaching_pool(replace(crawled, pages=broken), None).pages == ()
+    assert build_training_pool(replace(crawled, pages=broken), None).pages == ()
 
 
 def test_a_folder_that_is_no_crawls_is_told(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="there is no such folder"):
-        read_crawled(tmp_path / "none")
+        read_fetched_pages(tmp_path / "none")
     with pytest.raises(StateError, match="holds no pages"):
-        read_crawled(tmp_path)
+        read_fetched_pages(tmp_path)
 
 
 def test_while_pages_on_topic_are_few_the_page_shown_tells_how_many_are_needed(
@@ -231,39 +241,39 @@ def test_while_pages_on_topic_are_few_the_page_shown_tells_how_many_are_needed(
     for _ in range(20):
         shown = asking.current()
         assert shown is not None
-        if shown.role == "teach":
-            told.append((shown.reason, shown.wanted, reason_told(shown)))
-        asking.answer(shown.page.url, "yes" if shown.role == "teach" else "no", "", 1.0)
-    assert [(reason, wanted) for reason, wanted, _ in told[:5]] == [
+        if shown.role == "training":
+            told.append((shown.reason, shown.good_pages_needed, format_reason(shown)))
+        asking.answer(shown.page.url, "yes" if shown.role == "training" else "no", "", 1.0)
+    assert [(reason, good_pages_needed) for reason, good_pages_needed, _ in told[:5]] == [
         ("high", number) for number in (5, 4, 3, 2, 1)
     ]
     assert "2 more pages on topic needed" in told[3][2]
     assert "1 more page on topic needed" in told[4][2]
-    assert all(wanted == 0 for _, wanted, _ in told[5:])
+    assert all(good_pages_needed == 0 for _, good_pages_needed, _ in told[5:])
 
 
 def test_a_word_of_the_title_the_address_or_the_text_finds_pages(
     crawl: Path, file: LabelFile
 ) -> None:
     asking = session(crawl, file)
-    teaching = {url_of(n) for n in range(60) if role_of(url_of(n)) == "teach"}
+    teaching = {url_of(n) for n in range(60) if role_of(url_of(n)) == "training"}
     by_text = {page.url for page in asking.search("baleen")}
     assert by_text and by_text <= teaching & {url_of(n) for n in range(0, 60, 2)}
     assert len(asking.search("h1 example")) > 0
-    assert len(asking.search("pag")) == MOST_FOUND
+    assert len(asking.search("pag")) == MAX_RESULTS
     assert asking.search("baleen engine") == asking.search("giraffe") == asking.search(" ") == ()
 
 
 def test_of_two_matches_the_one_in_the_title_comes_first(tmp_path: Path, file: LabelFile) -> None:
     urls = [f"https://k.example/{n}" for n in range(40)]
-    teach = [url for url in urls if role_of(url) == "teach"][:2]
+    teach = [url for url in urls if role_of(url) == "training"][:2]
     write_crawl(
         tmp_path, pages=8, bodies={teach[0]: "<p>page giraffe text</p>", teach[1]: "<p>a</p>"}
     )
     asking = session(tmp_path, file)
     in_title = replace(asking.crawled.pages[teach[1]], title="The giraffe", relevance=0.0)
     crawled = replace(asking.crawled, pages={**asking.crawled.pages, teach[1]: in_title})
-    asking.renew(crawled, teaching_pool(crawled, None))
+    asking.refresh(crawled, build_training_pool(crawled, None))
     assert [page.url for page in asking.search("giraffe")] == [teach[1], teach[0]]
 
 
@@ -281,12 +291,12 @@ def test_a_page_that_was_searched_for_is_shown_and_its_label_says_so(
     found = asking.search("baleen")[3]
     assert asking.show(found.url) == asking.current()
     label = asking.answer(found.url, "yes", "", 1.0)
-    assert (label.reason, label.role) == ("searched", "teach")
+    assert (label.reason, label.role) == ("searched", "training")
 
 
 def test_a_page_of_the_judge_cannot_be_searched_for(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
-    drawn = next(url_of(n) for n in range(60) if role_of(url_of(n)) == "judge")
+    drawn = next(url_of(n) for n in range(60) if role_of(url_of(n)) == "evaluation")
     with pytest.raises(LabelError, match="drawn at random"):
         asking.show(drawn)
     with pytest.raises(LabelError, match="no page of this crawl"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from focused.errors import LabelError
-from focused.labelling.bounded_reading import BoundedReader
-from focused.labelling.terminal import Terminal
+from focused.labelling.page_renderer import PageRenderer
+from focused.labelling.terminal import LabellingTerminal
+from focused.labels.label import evaluation_hash
 from focused.labels.label_file import LabelFile
-from focused.labels.roles import judges_lot
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 
@@ -31,9 +31,9 @@ def play(folder: Path, file: LabelFile, keys: str | list[str]) -> None:
         except StopIteration:
             raise EOFError from None
 
-    with BoundedReader() as reader:
+    with PageRenderer() as reader:
         asked = session(folder, file)
-        Terminal(asked, clock=lambda: 7.0, reader=reader, read_key=read_key).run()
+        LabellingTerminal(asked, clock=lambda: 7.0, reader=reader, read_key=read_key).run()
 
 
 def test_keys_label_undo_and_categorise(tmp_path: Path, file: LabelFile) -> None:
@@ -60,9 +60,9 @@ def test_without_a_terminal_it_says_so(tmp_path: Path, file: LabelFile) -> None:
     def no_terminal() -> str:
         raise OSError(6, "No such device or address")
 
-    with BoundedReader() as reader:
+    with PageRenderer() as reader:
         asked = session(tmp_path, file)
-        terminal = Terminal(asked, clock=lambda: 7.0, reader=reader, read_key=no_terminal)
+        terminal = LabellingTerminal(asked, clock=lambda: 7.0, reader=reader, read_key=no_terminal)
         with pytest.raises(LabelError, match="no terminal"):
             terminal.run()
 
@@ -114,7 +114,9 @@ def test_long_pages_are_turned_over_and_back(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("LINES", "20")
-    url = next(u for u in (f"https://l.example/{n}" for n in range(9_999)) if judges_lot(u) < 1e-3)
+    url = next(
+        u for u in (f"https://l.example/{n}" for n in range(9_999)) if evaluation_hash(u) < 1e-3
+    )
     lines = "".join(f"<p>Line {n} of a long page about whales.</p>" for n in range(60))
     write_crawl(tmp_path, pages=3, bodies={url: lines})
     play(tmp_path, file, "   bq")
@@ -126,7 +128,9 @@ def test_long_pages_are_turned_over_and_back(
 def test_a_page_cannot_steer_the_terminal(
     tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str], keys: str
 ) -> None:
-    url = next(u for u in (f"https://b.example/{n}" for n in range(9_999)) if judges_lot(u) < 1e-3)
+    url = next(
+        u for u in (f"https://b.example/{n}" for n in range(9_999)) if evaluation_hash(u) < 1e-3
+    )
     html = "<title>\x1b]0;taken\x07</title><p>\x1b[2J\x9b31m whales \u202e sdrawkcab</p>"
     write_crawl(tmp_path, pages=3, bodies={url: html})
     play(tmp_path, file, keys)
@@ -147,8 +151,8 @@ def search_for(folder: Path, file: LabelFile, *lines: str, keys: str = "/yq") ->
         except StopIteration:
             raise EOFError from None
 
-    with BoundedReader() as reader:
-        Terminal(
+    with PageRenderer() as reader:
+        LabellingTerminal(
             session(folder, file),
             clock=lambda: 7.0,
             reader=reader,

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from focused.labels.estimate import Stratum, share_of, share_words, total_share
+from focused.labels.precision_estimate import (
+    Stratum,
+    estimate_share,
+    estimate_stratified_share,
+    format_share,
+)
 
 
 def strata() -> st.SearchStrategy[Stratum]:
@@ -23,13 +28,13 @@ def strata() -> st.SearchStrategy[Stratum]:
 def test_a_share_lies_in_its_interval_and_between_nought_and_one(
     found: list[Stratum], none_good: int
 ) -> None:
-    share = total_share(found, none_good)
+    share = estimate_stratified_share(found, none_good)
     assert share is not None
     assert 0 <= share.low <= share.value <= share.high <= 1
 
 
 def test_one_stratum_has_the_interval_of_jeffreys() -> None:
-    share = share_of(Stratum(pages=1_000, drawn=20, good=16))
+    share = estimate_share(Stratum(pages=1_000, drawn=20, good=16))
     assert share is not None
     # From tables of Beta(16.5, 4.5).
     assert (share.value, share.drawn) == (0.8, 20)
@@ -38,26 +43,28 @@ def test_one_stratum_has_the_interval_of_jeffreys() -> None:
 
 
 def test_each_stratum_weighs_as_much_as_it_has_pages() -> None:
-    share = total_share([Stratum(900, 10, 10), Stratum(100, 30, 0)])
+    share = estimate_stratified_share([Stratum(900, 10, 10), Stratum(100, 30, 0)])
     assert share is not None
     assert share.value == pytest.approx(0.9)
 
 
 def test_repeated_pages_are_in_the_whole_and_never_good() -> None:
-    share = total_share([Stratum(100, 10, 10)], none_good=100)
+    share = estimate_stratified_share([Stratum(100, 10, 10)], none_good=100)
     assert share is not None
     assert share.value == pytest.approx(0.5)
     assert share.high <= 0.5
 
 
 def test_nothing_is_known_while_a_stratum_with_pages_has_no_label() -> None:
-    assert share_of(Stratum(10, 0, 0)) is None
-    assert total_share([Stratum(10, 5, 5), Stratum(1, 0, 0)]) is None
-    assert total_share([Stratum(0, 0, 0)]) is None
+    assert estimate_share(Stratum(10, 0, 0)) is None
+    assert estimate_stratified_share([Stratum(10, 5, 5), Stratum(1, 0, 0)]) is None
+    assert estimate_stratified_share([Stratum(0, 0, 0)]) is None
 
 
 def test_an_empty_stratum_is_passed_over() -> None:
-    assert total_share([Stratum(10, 4, 2), Stratum(0, 0, 0)]) == share_of(Stratum(10, 4, 2))
+    assert estimate_stratified_share([Stratum(10, 4, 2), Stratum(0, 0, 0)]) == estimate_share(
+        Stratum(10, 4, 2)
+    )
 
 
 @pytest.mark.parametrize("shares", [(0.9, 0.1), (0.7, 0.02), (0.5, 0.3), (0.95, 0.05)])
@@ -72,7 +79,7 @@ def test_the_interval_of_the_harvest_holds_the_truth_about_as_often_as_it_says(
     for _ in range(400):
         ours = int(rng.binomial(drawn, on / (on + off)))
         ours = min(max(ours, 1), drawn - 1)
-        share = total_share(
+        share = estimate_stratified_share(
             [
                 Stratum(on, ours, int(rng.binomial(ours, shares[0]))),
                 Stratum(off, drawn - ours, int(rng.binomial(drawn - ours, shares[1]))),
@@ -93,10 +100,10 @@ def test_the_interval_of_the_harvest_holds_the_truth_about_as_often_as_it_says(
     ],
 )
 def test_a_share_of_fewer_than_ten_answers_is_withheld(answers: int, words: str) -> None:
-    share = share_of(Stratum(pages=100, drawn=answers, good=0))
-    assert share_words(share, answers) == words
+    share = estimate_share(Stratum(pages=100, drawn=answers, good=0))
+    assert format_share(share, answers) == words
 
 
 def test_a_share_without_answers_in_one_stratum_says_what_is_missing() -> None:
-    share = total_share([Stratum(10, 12, 5), Stratum(9, 0, 0)])
-    assert share_words(share, 12) == "too few answers: all on one of the classifier's two verdicts"
+    share = estimate_stratified_share([Stratum(10, 12, 5), Stratum(9, 0, 0)])
+    assert format_share(share, 12) == "too few answers: all on one of the classifier's two verdicts"

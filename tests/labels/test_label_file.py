@@ -20,14 +20,14 @@ URLS = ("https://a.example/", "https://b.example/ü?x=\u2028", "https://c.exampl
 
 
 def label(url: str = URLS[0], **fields: object) -> Label:
-    return Label(**{"url": url, "verdict": "yes", "role": "teach", "at": 1.5, **fields})  # type: ignore[arg-type]
+    return Label(**{"url": url, "verdict": "yes", "role": "training", "at": 1.5, **fields})  # type: ignore[arg-type]
 
 
 LABELS = st.builds(
     Label,
     url=st.sampled_from(URLS),
     verdict=st.sampled_from(("yes", "no", "skip")),
-    role=st.sampled_from(("judge", "teach")),
+    role=st.sampled_from(("evaluation", "training")),
     at=st.floats(0, 2e9),
     category=st.text(max_size=5),
     reason=st.sampled_from(("random", "uncertain", "doubtful", "high", "given")),
@@ -125,13 +125,13 @@ def test_an_undo_gives_back_what_was_said_before(tmp_path: Path) -> None:
         "1",
         "null",
         '{"url": ""}',
-        '{"url": "u", "verdict": "maybe", "role": "teach", "at": 1}',
+        '{"url": "u", "verdict": "maybe", "role": "training", "at": 1}',
         '{"url": "u", "verdict": "yes", "role": "boss", "at": 1}',
-        '{"url": "u", "verdict": "yes", "role": "teach", "at": 1, "relevance": 1.5}',
-        '{"url": "u", "verdict": "yes", "role": "teach", "at": 1, "colour": "red"}',
+        '{"url": "u", "verdict": "yes", "role": "training", "at": 1, "relevance": 1.5}',
+        '{"url": "u", "verdict": "yes", "role": "training", "at": 1, "colour": "red"}',
         '{"undo": 3, "at": 1}',
-        '{"url": "\\ud800", "verdict": "yes", "role": "teach", "at": 1}',
-        b'{"url": "\xff", "verdict": "yes", "role": "teach", "at": 1}',
+        '{"url": "\\ud800", "verdict": "yes", "role": "training", "at": 1}',
+        b'{"url": "\xff", "verdict": "yes", "role": "training", "at": 1}',
     ],
 )
 def test_a_line_that_is_no_label_is_an_error_that_names_file_and_line(
@@ -150,7 +150,7 @@ def test_a_line_that_is_no_label_is_an_error_that_names_file_and_line(
 
 def test_blank_lines_and_a_missing_last_line_feed_are_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "by-hand.jsonl"
-    path.write_text('\n{"url": "u", "verdict": "yes", "role": "teach", "at": 1}')
+    path.write_text('\n{"url": "u", "verdict": "yes", "role": "training", "at": 1}')
     with LabelFile(path) as file:
         file.append(label())
     assert [one.url for one in read_labels(path)] == ["u", URLS[0]]
@@ -190,7 +190,7 @@ def test_a_label_survives_kill_9_the_moment_append_returns(tmp_path: Path) -> No
         from focused.labels.label_file import LabelFile
         file = LabelFile(Path({str(path)!r}))
         for number in itertools.count():
-            file.append(Label(url=f"https://a/{{number}}", verdict="no", role="judge", at=1))
+            file.append(Label(url=f"https://a/{{number}}", verdict="no", role="evaluation", at=1))
             print(number, flush=True)
     """
     with subprocess.Popen(
@@ -216,11 +216,11 @@ def test_a_full_disk_is_told_and_spoils_no_line(tmp_path: Path) -> None:
         from focused.labels.label_file import LabelFile
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         file = LabelFile(Path({str(path)!r}))
-        file.append(Label(url="u", verdict="no", role="judge", at=1))
+        file.append(Label(url="u", verdict="no", role="evaluation", at=1))
         size = Path({str(path)!r}).stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, size + 10))
         try:
-            file.append(Label(url="v", verdict="no", role="judge", at=1))
+            file.append(Label(url="v", verdict="no", role="evaluation", at=1))
         except LabelError as error:
             print(error, [one.url for one in file.labels])
     """

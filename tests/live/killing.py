@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from focused.archive import link_rows, page_rows
+from focused.archive.archive import link_rows, page_rows
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.queued import link_key
-from focused.frontier.store import StateStore
-from focused.recorded.serve import Access
-from focused.web.url import host_of
+from focused.frontier.queued_link import link_key
+from focused.recorded_web.replay_server import AccessLogEntry
+from focused.storage.state_store import StateStore
+from focused.web.urls import host_of
 from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_urls, motley_web
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.recorded_web import Served, served
@@ -72,7 +72,7 @@ class Left:
         linked = {row["target"] for row in link_rows(store.tables)}
         keys = {link_key(url): url for url in (*linked, *MOTLEY_SEEDS)}
         links = [(host_of(url), key) for key, url in keys.items()]
-        waiting = DiskFrontier(store.tables).known_among(links).waiting
+        waiting = DiskFrontier(store.tables).lookup_links(links).waiting
         return cls(
             list(page_rows(store.tables)),
             linked,
@@ -88,7 +88,7 @@ class Session:
     began_at: float
     moment: Moment | None
     left: Left
-    asked: list[Access] = field(default_factory=list)
+    asked: list[AccessLogEntry] = field(default_factory=list)
 
 
 class _Watch:
@@ -105,7 +105,7 @@ class _Watch:
         whole = text[: text.rfind("\n") + 1]
         self._read += len(whole)
         for line in whole.splitlines():
-            access = Access(**json.loads(line))
+            access = AccessLogEntry(**json.loads(line))
             self._began_at.append(access.start)
             self.urls.add(url_of(access))
 
@@ -114,7 +114,7 @@ class _Watch:
         return sum(began_at >= since for began_at in self._began_at)
 
 
-def url_of(access: Access) -> str:
+def url_of(access: AccessLogEntry) -> str:
     return f"{access.scheme}://{access.host}{access.path}"
 
 
@@ -158,7 +158,7 @@ class Survivor:
     def _note(self, began_at: float, moment: Moment | None) -> None:
         self.sessions.append(Session(began_at, moment, Left.in_folder(self._out)))
 
-    def _share_out(self, accesses: list[Access]) -> None:
+    def _share_out(self, accesses: list[AccessLogEntry]) -> None:
         """Give each session its requests, in the order in which they came in.
 
         By their time, not their place in the log: an answer that was under

@@ -183,7 +183,7 @@ def test_what_failed_was_asked_for_again_after_its_wait(crawled: Crawled) -> Non
 
 def test_what_bypassed_the_frontier_came(crawled: Crawled) -> None:
     came = {url.split("/", 3)[3]: told for url, told in crawled.came.items()}
-    assert came.pop("private/picture") == "RobotsDenied"
+    assert came.pop("private/picture") == "RobotsDeniedError"
     assert came.pop("throttled-picture") == "429"
     assert set(came.values()) == {"200"}
 

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from focused.archive_warc import WARC_FILE
+from focused.archive.warc_files import WARC_FILE
 from focused.cli import main
-from focused.frontier.environment import MAP_SIZE_BYTES, SETS, TABLES
-from focused.frontier.store import StateStore
+from focused.storage.environment import MAP_SIZE_BYTES, SETS, TABLES
+from focused.storage.state_store import StateStore
 from tests.live.webs import HOSTS, SEED, pages_asked, wide_web
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import served

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.recorded.serve import Access
+from focused.recorded_web.replay_server import AccessLogEntry
 from tests.live.webs import SEED, pages_asked, wide_web
 from tests.support.crawling import ROOT, Finished, command, write_topic
 from tests.support.recorded_web import Served, served
@@ -49,9 +49,9 @@ def crawl(
     return Finished(done.returncode, done.stdout, topic.parent / "out")
 
 
-def shortest_pause_s(asked: list[Access]) -> float:
+def shortest_pause_s(asked: list[AccessLogEntry]) -> float:
     """From request to request: server and crawl disagree on when an answer was whole."""
-    by_host: dict[str, list[Access]] = {}
+    by_host: dict[str, list[AccessLogEntry]] = {}
     for access in asked:
         by_host.setdefault(access.host, []).append(access)
     return min(

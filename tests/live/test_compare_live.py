@@ -15,18 +15,13 @@ import pandas as pd
 import pytest
 
 from focused.errors import StateError
-from focused.evaluation.examination.examiner import Desk
-from focused.evaluation.examination.journal import JOURNAL_FILE
-from focused.evaluation.examination.live import (
-    counted_as,
-    crawled_topic,
-    examine_live,
-    topic_text,
-)
-from focused.evaluation.examination.measures import Row
-from focused.evaluation.examination.terms import Terms
-from focused.evaluation.examination.webs import ExaminedWeb
-from focused.topic_file import load_topic
+from focused.experiments.comparison_files import RUN_LOG_FILE
+from focused.experiments.experiment_plan import ExperimentSettings
+from focused.experiments.live_runs import cut_at_budget, live_topic, run_live_trials, topic_to_toml
+from focused.experiments.run_measures import RunRecord
+from focused.experiments.runner import WebContext
+from focused.experiments.web_sources import ExperimentWeb
+from focused.topic.topic_file import load_topic
 from tests.support.crawling import ROOT
 from tests.support.two_sides import (
     build_web,
@@ -39,9 +34,9 @@ from tests.support.two_sides import (
 ASKED = ("--policies", "focused", "--budget", "15", "--seeds", "off-topic:2", "--host-cap", "6")
 
 
-def rows(folder: Path) -> list[Row]:
+def rows(folder: Path) -> list[RunRecord]:
     whole = json.loads((folder / "comparison" / "comparison.json").read_text())
-    found: list[Row] = whole["runs"]
+    found: list[RunRecord] = whole["runs"]
     return found
 
 
@@ -79,7 +74,7 @@ def test_policies_that_no_real_crawl_can_have_are_refused(
     done = compare(sides, "--policies", f"bfs,{policy}", "--live")
     assert done.exit_code == 2
     assert why in done.stderr.splitlines()[-1] and "Traceback" not in done.output
-    journal = sides / "comparison" / JOURNAL_FILE
+    journal = sides / "comparison" / RUN_LOG_FILE
     assert not journal.exists() or not journal.read_text()
 
 
@@ -107,12 +102,12 @@ def test_ctrl_c_ends_the_crawls_under_way_and_leaves_nothing_of_them(sides: Path
 def test_a_crawl_that_does_not_end_in_order_is_told_in_its_own_words(sides: Path) -> None:
     ours = candidate(sides)
     plan = planned(sides / "web", ours, "bfs", delay_s=0.0)
-    webs = {"two-sides": ExaminedWeb("two-sides", sides / "web")}
+    webs = {"two-sides": ExperimentWeb("two-sides", sides / "web")}
     trials = [replace(plan.trials[0], policy="sharp")]
-    runs = examine_live(webs, {"whales": ours}, trials, plan.terms, sides / "live")
+    runs = run_live_trials(webs, {"whales": ours}, trials, plan.terms, sides / "live")
     with pytest.raises(StateError, match=r"sharp on whales did not end in order: .*'sharp'"):
         next(runs)
-    assert (sides / "live" / "1" / "said.txt").is_file()
+    assert (sides / "live" / "1" / "output.txt").is_file()
 
 
 def test_a_trials_topic_file_says_what_the_topic_says(sides: Path) -> None:
@@ -120,12 +115,12 @@ def test_a_trials_topic_file_says_what_the_topic_says(sides: Path) -> None:
     ours = candidate(sides, scope=scope)
     odd = replace(ours, topic=replace(ours.topic, description='tab\t, "quotes", ü and \x7f'))
     plan = planned(sides / "web", odd, "bfs", host_caps=[3], budget="x1", seeds=["on-topic:2"])
-    desk = Desk(ExaminedWeb("two-sides", sides / "web"))
-    desk.lay_out(odd)
-    topic = crawled_topic(plan.trials[0], desk, Terms(delay_s=0.5), sides / "run")
-    desk.close()
+    web_context = WebContext(ExperimentWeb("two-sides", sides / "web"))
+    web_context.select_topic(odd)
+    topic = live_topic(plan.trials[0], web_context, ExperimentSettings(delay_s=0.5), sides / "run")
+    web_context.close()
     (sides / "run").mkdir()
-    topic.path.write_text(topic_text(topic), encoding="utf-8")
+    topic.path.write_text(topic_to_toml(topic), encoding="utf-8")
     assert load_topic(topic.path) == topic
     assert (topic.seeds.urls, topic.scope.max_pages_per_host) == (plan.trials[0].start, 3)
     assert topic.politeness.delay_s == 0.5
@@ -141,10 +136,10 @@ def test_what_was_fetched_beyond_the_budget_is_cut_and_training_pages_are_no_par
         {"url": urls, "outcome": "fetched", "training": False, "duplicate_of": None}
     )
     pages.loc[2, "outcome"] = "failed"
-    desk = Desk(ExaminedWeb("two-sides", sides / "web"))
-    desk.lay_out(ours)
-    kept = counted_as(trial, desk.referee, pages)
-    assert desk.samples == 1
-    desk.close()
+    web_context = WebContext(ExperimentWeb("two-sides", sides / "web"))
+    web_context.select_topic(ours)
+    kept = cut_at_budget(trial, web_context.referee, pages)
+    assert web_context.samples == 1
+    web_context.close()
     assert list(kept["url"]) == urls[:5]
     assert list(kept["training"]) == [False, True, False, False, False]

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from focused.evaluation.report import report_data
+from focused.reports.crawl_report import report_as_dict
 from tests.support.access_rules import ROBOTS, Access
 from tests.support.crawling import ROOT, Finished, command, write_topic
 from tests.support.hostile_faults import (
@@ -161,7 +161,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     done = Finished(process.returncode, (folder / "said").read_text(), folder / "out")
     assert done.status == 0, done.said[-2000:]
     stats = json.loads((done.folder / "stats.json").read_text())
-    return Crawled(done, stats, report_data(done.folder), served.port, more_mb, served.accesses)
+    return Crawled(done, stats, report_as_dict(done.folder), served.port, more_mb, served.accesses)
 
 
 def topic_of(folder: Path, served: HostileHosts) -> Path:
@@ -280,7 +280,7 @@ def test_hosts_that_want_years_between_requests_are_told(crawled: Crawled) -> No
 
 
 def test_links_too_long_are_none_and_those_above_the_bound_are_counted(crawled: Crawled) -> None:
-    assert crawled.stats["links_cut"] > OF_EACH * 70_000
+    assert crawled.stats["links_over_limit"] > OF_EACH * 70_000
     asked = [access.path for access in crawled.accesses if kind_of(access.host) == "long-urls"]
     assert sorted(asked) == ["/"] * OF_EACH + [ROBOTS] * OF_EACH
 

@@ -56,7 +56,7 @@ def begun(topic: Path, site: Served, timeout_s: float = 4.0) -> Popen[str]:
     return start(
         topic,
         site.address,
-        FOCUSED_GUIDE="tests.support.hostile_guide.guide",
+        FOCUSED_MODELS="tests.support.hostile_guide.guide",
         FOCUSED_PARSE_TIMEOUT_S=timeout_s,
     )
 
@@ -118,7 +118,7 @@ def test_a_page_that_was_being_parsed_when_the_crawl_was_killed_has_used_a_try(
     process.communicate(timeout=45)
     resumed = finish(begun(topic, site), topic, 120.0)
     assert resumed.status == 0, resumed.said
-    assert resumed.pages.loc[ENDLESS, "failure"] == "undigested"
+    assert resumed.pages.loc[ENDLESS, "failure"] == "internal-error"
     assert pages_asked(site).count(ENDLESS) == 1
     assert set(GOOD) <= set(resumed.fetched())
 

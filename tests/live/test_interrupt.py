@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from focused.recorded.faults import FaultPlan, parse_fault
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
 from tests.support.crawling import crawl, finish, start, write_topic
 from tests.support.recorded_web import served

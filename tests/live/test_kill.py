@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from focused.recorded.serve import Access
-from focused.recorded.warc_records import StoredRecord, read_responses
+from focused.recorded_web.replay_server import AccessLogEntry
+from focused.web.warc_reader import WarcResponse, read_responses
 from tests.live.killing import DELAY_S, Left, Moment, Session, Survivor, url_of
 from tests.live.webs import (
     MOTLEY_SEEDS,
@@ -167,7 +167,7 @@ def test_a_host_is_not_asked_before_its_delay_is_over_whoever_asked_last(
             earliest[access.host] = since + delay_after(access)
 
 
-def delay_after(access: Access) -> float:
+def delay_after(access: AccessLogEntry) -> float:
     is_page = access.path != "/robots.txt"  # before that was read its crawl-delay is not known
     return UNHURRIED_DELAY_S if access.host == UNHURRIED and is_page else DELAY_S
 
@@ -180,7 +180,7 @@ def test_the_rows_are_numbered_without_gaps_and_each_page_has_one(survivor: Surv
 
 def test_the_warc_holds_one_whole_record_per_response_at_its_offset(survivor: Survivor) -> None:
     records = list(read_responses(survivor.end.folder / "pages.warc.gz"))
-    assert all(isinstance(record, StoredRecord) for record in records)
+    assert all(isinstance(record, WarcResponse) for record in records)
     pages = survivor.end.pages
     answered = pages[pages["status"] > 0]
     assert set(answered["warc_file"]) == {"pages.warc.gz"}

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from focused import archive_parquet
+from focused.archive import parquet
 from focused.cli import main
-from focused.frontier.store import StateStore
+from focused.storage.state_store import StateStore
 from tests.live.webs import SEED, wide_web
 from tests.support.crawling import ROOT, write_topic
 from tests.support.recorded_web import served
@@ -93,7 +93,7 @@ def test_parquet_files_that_are_killed_in_the_middle_are_the_old_ones(folder: Pa
     assert len(pq.read_table(pages)) == 30
     assert_sound(folder)
     store = StateStore.reopen(folder / "state")
-    archive_parquet.export(store.tables, folder)
+    parquet.write_parquet_files(store.tables, folder)
     store.close()
     assert len(pq.read_table(links)) > 30
     assert not list(folder.glob(".*.part"))

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from focused.archive import page_rows
-from focused.crawl.apprenticeship import Apprenticeship
+from focused.archive.archive import page_rows
+from focused.crawl.online_training import OnlineTraining
 from focused.crawl.policy import Policy
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.store import StateStore
-from focused.learning.apprentice import Apprentice
-from focused.learning.lesson import Lesson, from_bytes
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.protocols import TrainingExample, from_bytes
+from focused.storage.state_store import StateStore
 from tests.live.webs import SEED, SLOWLY, all_pages, answered, wait_for_answers, wide_web
 from tests.support.crawling import finish, start, write_topic
 from tests.support.keyword_guide import WhaleJudge
@@ -31,7 +31,7 @@ class Left:
     """What a process left behind; ``state`` is what an apprentice knows that is taught from it."""
 
     harvested: list[tuple[str, float]]
-    lessons: list[Lesson]
+    lessons: list[TrainingExample]
     state: bytes
 
     @classmethod
@@ -45,7 +45,7 @@ class Left:
             ]
             lessons = [from_bytes(row) for _, row in store.tables.scan("lessons")]
             apprentice = Apprentice(WhaleJudge())
-            Apprenticeship(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
+            OnlineTraining(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
             return cls(rows, lessons, apprentice.state())
         finally:
             store.close()
@@ -60,12 +60,12 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> list[Left]:
     found = []
     with served(wide_web(), SLOWLY) as site:
         for _ in range(KILLS):
-            process = start(topic, site.address, FOCUSED_GUIDE=GUIDE)
+            process = start(topic, site.address, FOCUSED_MODELS=GUIDE)
             wait_for_answers(site, answered(site) + rng.randint(30, 80), process)
             process.kill()
             assert finish(process, topic).status == KILLED
             found.append(Left.in_folder(folder / "out"))
-        end = finish(start(topic, site.address, FOCUSED_GUIDE=GUIDE), topic)
+        end = finish(start(topic, site.address, FOCUSED_MODELS=GUIDE), topic)
     assert end.status == 0, end.said
     assert "Traceback" not in end.said
     assert set(end.fetched()) == all_pages()
@@ -93,5 +93,5 @@ def test_the_next_process_knows_what_one_that_was_never_killed_would(left: list[
 
 def test_lessons_hold_the_evidence_by_which_their_links_were_fetched(left: list[Left]) -> None:
     of_links = [lesson for lesson in left[-1].lessons if lesson.url != SEED]
-    assert {len(lesson.evidence) for lesson in of_links} == {len(Apprentice.feature_names)}
-    assert all(lesson.parent and lesson.trail for lesson in of_links)
+    assert {len(lesson.features) for lesson in of_links} == {len(Apprentice.feature_names)}
+    assert all(lesson.parent and lesson.tag_path_key for lesson in of_links)

@@ -28,12 +28,12 @@ def runs(pid: str) -> bool:
 def test_all_pages_come_and_each_is_read_once(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, SEED)
     with served(wide_web()) as site:
-        done = crawl(topic, site.address, FOCUSED_READERS=1)
+        done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=1)
     assert done.status == 0, done.said
     assert set(done.fetched()) == all_pages()
     told = profile(done)
-    assert told["reading_processes"] == 1
-    assert 0 < told["pages_read_there"] <= len(all_pages())
+    assert told["parser_processes"] == 1
+    assert 0 < told["pages_parsed_in_processes"] <= len(all_pages())
 
 
 def test_the_same_pages_are_judged_alike_here_and_there(tmp_path: Path) -> None:
@@ -41,10 +41,10 @@ def test_the_same_pages_are_judged_alike_here_and_there(tmp_path: Path) -> None:
     for readers in (0, 2):
         topic = write_topic(tmp_path / str(readers), SEED)
         with served(wide_web()) as site:
-            done = crawl(topic, site.address, FOCUSED_READERS=readers)
+            done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=readers)
         pages = done.pages[["relevance", "on_topic", "title", "duplicate_of", "failure"]]
         found.append(pages.sort_index().astype(str).to_dict("index"))
-        assert (profile(done)["pages_read_there"] > 0) == (readers > 0)
+        assert (profile(done)["pages_parsed_in_processes"] > 0) == (readers > 0)
     assert found[0] == found[1]
 
 
@@ -52,7 +52,7 @@ def test_the_same_pages_are_judged_alike_here_and_there(tmp_path: Path) -> None:
 def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
     topic = write_topic(tmp_path, SEED)
     with served(wide_web(), SLOWLY) as site:
-        process = start(topic, site.address, FOCUSED_READERS=2)
+        process = start(topic, site.address, FOCUSED_PARSER_PROCESSES=2)
         wait_for_answers(site, 60, process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         process.send_signal(how)
@@ -62,7 +62,7 @@ def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
         while any(map(runs, children)):
             assert time.monotonic() < until, "a process outlives its crawl"
             time.sleep(0.05)
-        ended = crawl(topic, site.address, FOCUSED_READERS=2)
+        ended = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=2)
     assert set(ended.fetched()) == all_pages()
     asked = pages_asked(site)
     again = 16 if how is signal.SIGKILL else 0  # what was under way is asked for once more
@@ -73,6 +73,6 @@ def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
 def test_a_number_of_processes_that_makes_no_sense_is_told(readers: str, tmp_path: Path) -> None:
     topic = write_topic(tmp_path, SEED)
     with served(wide_web()) as site:
-        done = crawl(topic, site.address, FOCUSED_READERS=readers)
+        done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=readers)
     assert done.status == 2
-    assert "FOCUSED_READERS" in done.said and "Traceback" not in done.said
+    assert "FOCUSED_PARSER_PROCESSES" in done.said and "Traceback" not in done.said

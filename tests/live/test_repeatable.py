@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from focused.recorded.faults import FaultPlan, parse_fault
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
@@ -34,7 +34,7 @@ def fetched(folder: Path, *faults: str) -> list[str]:
             topic,
             site.address,
             FOCUSED_CONCURRENCY=1,
-            FOCUSED_GUIDE="tests.support.keyword_guide.learning_guide",
+            FOCUSED_MODELS="tests.support.keyword_guide.learning_guide",
         )
     assert done.status == 0, done.said
     return done.fetched()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.learning.model_store import load_model, save_model
-from focused.whole_file import write_whole
+from focused.atomic_file import write_atomically
+from focused.classifier.model_file import load_model, save_model
 from tests.live.test_training import start, text, write
 from tests.live.webs import wait_for_answers
 from tests.support.crawling import Finished, finish
@@ -64,9 +64,9 @@ def test_the_crawl_ends_in_order(retrained: Finished) -> None:
 
 def test_pages_are_judged_by_one_model_and_then_by_the_other(retrained: Finished) -> None:
     pages = retrained.pages.sort_values("seq")
-    judges = list(dict.fromkeys(pages["judge"]))
+    judges = list(dict.fromkeys(pages["model"]))
     assert len(judges) == 2
-    first = pages["judge"] == judges[0]
+    first = pages["model"] == judges[0]
     assert first.sum() >= 10 and (~first).sum() >= 10
     assert list(first) == sorted(first, reverse=True)
     assert pages[first]["on_topic"].any() and not pages[~first]["on_topic"].any()
@@ -84,9 +84,9 @@ def test_a_file_that_is_no_model_changes_nothing_but_a_line_in_the_log(tmp_path:
     with served(web()) as site:
         crawl: subprocess.Popen[str] = start(topic, site)
         wait_for_answers(site, len(SAMPLES) + 8 + 24, crawl)
-        write_whole(tmp_path / "models" / "cheese.joblib", b"no model at all")
+        write_atomically(tmp_path / "models" / "cheese.joblib", b"no model at all")
         done = finish(crawl, topic)
     assert done.status == 0, done.said
     assert set(NEW) <= set(done.fetched())
-    assert done.pages["judge"].nunique() == 1
+    assert done.pages["model"].nunique() == 1
     assert "goes on without it" in (done.folder / "crawl.log").read_text(encoding="utf-8")

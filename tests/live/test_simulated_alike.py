@@ -12,11 +12,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from focused.evaluation.simulation.network import RecordedNetwork, constant_latency
-from focused.evaluation.simulation.simulator import simulate
-from focused.policies import Aids, policy_named
-from focused.recorded.faults import FaultPlan, parse_fault
-from focused.topic_file import load_topic
+from focused.experiments.simulation.simulator import RecordedNetwork, constant_latency, simulate
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused.topic.topic_file import load_topic
 from tests.support.crawling import crawl, write_topic
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, html, page, served
@@ -70,7 +69,7 @@ def test_spider_and_simulator_bring_the_same_harvest_concurrently(
         load_topic(topic),
         WhaleJudge(),
         RecordedNetwork(archipelago()),
-        policy_named(policy)(Aids(WhaleJudge(), WhaleScorer())),
+        find_policy(policy)(PolicyInputs(WhaleJudge(), WhaleScorer())),
         latency=constant_latency(LATENCY_S),
     )
     difference = harvest(live.pages) - harvest(simulated.pages)

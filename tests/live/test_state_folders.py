@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 import lmdb
 import pytest
 
-from focused.archive import page_rows
-from focused.frontier import store as store_module
-from focused.frontier.store import StateStore
+from focused.archive.archive import page_rows
+from focused.storage import state_store as store_module
+from focused.storage.state_store import StateStore
 from tests.live.webs import HOSTS, SEED, SLOWLY, all_pages, answered, pages_asked, wide_web
 from tests.support.crawling import Finished, write_topic
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served

@@ -13,10 +13,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from focused.recorded.serve import Access
-from tests.learning.made_up import CHEESE, COMMON, GARDEN
+from focused.recorded_web.replay_server import AccessLogEntry
 from tests.live.webs import answered, wait_for_answers
 from tests.support.crawling import ROOT, finish
+from tests.support.made_up_topic import CHEESE, COMMON, GARDEN
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect, served
 
 DELAY_S = 0.1
@@ -101,7 +101,7 @@ class Lesson:
             again = start(self.topic, site, EXTENSIONS=extension, MODULES_FILE=file)
             self.second = finish(again, self.topic)
             self.modules_at_start = set(file.read_text().split())
-        self.accesses: list[Access] = site.accesses[:asked]
+        self.accesses: list[AccessLogEntry] = site.accesses[:asked]
         self.asked_again = site.accesses[asked:]
 
 
@@ -140,7 +140,7 @@ def test_the_trained_model_tells_the_pages_apart(lesson: Lesson) -> None:
 
 
 def test_samples_are_fetched_as_politely_as_any_page(lesson: Lesson) -> None:
-    by_host: dict[str, list[Access]] = {}
+    by_host: dict[str, list[AccessLogEntry]] = {}
     for access in sorted(lesson.accesses, key=lambda x: x.start):
         by_host.setdefault(access.host, []).append(access)
     for host, accesses in by_host.items():
@@ -203,5 +203,5 @@ def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_goes_on(
 def test_with_a_model_a_crawl_begins_without_what_is_slow_to_import(
     lesson: Lesson, name: str
 ) -> None:
-    assert "focused.crawl.crawl" in lesson.modules_at_start
+    assert "focused.crawl.loop" in lesson.modules_at_start
     assert name not in lesson.modules_at_start

@@ -6,8 +6,8 @@ import random
 import time
 from subprocess import Popen
 
-from focused.recorded.faults import FaultPlan, parse_fault
-from focused.recorded.store import RecordedResponse
+from focused.recorded_web.recorded_web import RecordedResponse
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect
 
 HOSTS, PAGES_PER_HOST = 10, 30

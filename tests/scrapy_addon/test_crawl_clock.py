@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from focused.scrapy_addon.crawl_clock import CrawlClock
+from focused.scrapy_addon.crawl_session import CrawlClock
 
 HOUR_S = 3600.0
 
@@ -37,7 +37,7 @@ def test_a_system_s_clock_that_is_set_back_or_forward_does_not_move_it() -> None
 def test_it_goes_on_from_an_earlier_session_s_time_where_the_system_s_was_set_back() -> None:
     system = System()
     clock = system.clock()
-    clock.go_on_from(1_000_000.0 + HOUR_S)
+    clock.advance_to(1_000_000.0 + HOUR_S)
     assert clock() == 1_000_000.0 + HOUR_S
     system.counted += 1.0
     assert clock() == 1_000_001.0 + HOUR_S
@@ -45,5 +45,5 @@ def test_it_goes_on_from_an_earlier_session_s_time_where_the_system_s_was_set_ba
 
 def test_an_earlier_session_that_was_earlier_changes_nothing() -> None:
     clock = System().clock()
-    clock.go_on_from(0.0)
+    clock.advance_to(0.0)
     assert clock() == 1_000_000.0

@@ -20,29 +20,29 @@ from scrapy.exceptions import (
 )
 from scrapy.http import Request
 
-from focused.crawl.failures import RULES, HostEffect
+from focused.crawl.hosts.failures import FAILURE_RULES, HostEffect
 from focused.scrapy_addon.name_resolver import (
+    NameServerError,
     NoSuchHostError,
     PrivateAddressError,
-    UnansweredNameError,
 )
 from focused.scrapy_addon.outcomes import (
-    RobotsDenied,
-    TooLargeError,
-    UndecodableError,
-    outcome_of_exception,
+    ContentDecodingError,
+    ResponseTooLargeError,
+    RobotsDeniedError,
+    outcome_from_exception,
 )
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.topic import Scope
+from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind
-from focused.web.response import outcome_of
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import Simulation, failed, page, politely, raw, site, topic
 
 A = "http://a.test/"
 EXCEPTIONS = {
     CannotResolveHostError("no answer"): FailureKind.DNS,
-    UnansweredNameError("a.test"): FailureKind.DNS,
+    NameServerError("a.test"): FailureKind.DNS,
     NoSuchHostError("a.test"): FailureKind.NO_HOST,
     PrivateAddressError("a.test"): FailureKind.PRIVATE_ADDRESS,
     DownloadConnectionRefusedError("refused"): FailureKind.CONNECT,
@@ -51,10 +51,10 @@ EXCEPTIONS = {
     DownloadFailedError("broken"): FailureKind.RESET,
     ssl.SSLError("handshake"): FailureKind.TLS,
     DownloadCancelledError("large"): FailureKind.TOO_LARGE,
-    TooLargeError("headers"): FailureKind.TOO_LARGE,
-    UndecodableError("gzip"): FailureKind.BAD_ENCODING,
+    ResponseTooLargeError("headers"): FailureKind.TOO_LARGE,
+    ContentDecodingError("gzip"): FailureKind.BAD_ENCODING,
     UnsupportedURLSchemeError("gopher"): FailureKind.BAD_REDIRECT,
-    RobotsDenied("robots.txt"): FailureKind.ROBOTS,
+    RobotsDeniedError("robots.txt"): FailureKind.ROBOTS,
     IgnoreRequest("a middleware"): FailureKind.DROPPED,
     ValueError("who knows"): FailureKind.OTHER,
 }
@@ -69,7 +69,7 @@ STATUSES = {
     503: FailureKind.SERVER_ERROR,
     999: FailureKind.OTHER,
 }
-OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "undigested"}
+OF_PAGES = {"empty", "wrong-type", "too-large", "wrong-language", "internal-error"}
 OF_PARSING = {FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY}
 UNASKED = {
     FailureKind.ALIAS,
@@ -81,25 +81,25 @@ UNASKED = {
 
 
 class Choking(WhaleJudge):
-    def judge(self, page):
+    def classify(self, page):
         if page.url.endswith("/choke"):
             raise ValueError("what a page")
-        return super().judge(page)
+        return super().classify(page)
 
 
 def test_every_kind_has_its_row_and_no_row_is_of_another() -> None:
-    assert set(RULES) == set(FailureKind)
+    assert set(FAILURE_RULES) == set(FailureKind)
 
 
 @pytest.mark.parametrize(("error", "kind"), EXCEPTIONS.items(), ids=repr)
 def test_each_exception_stands_for_a_kind(error: Exception, kind: FailureKind) -> None:
     request = Request(A, meta={META_KEY: RequestState(was_looked_up=True)})
-    assert asyncio.run(outcome_of_exception(request, error)).kind is kind
+    assert asyncio.run(outcome_from_exception(request, error)).kind is kind
 
 
 @pytest.mark.parametrize(("status", "kind"), STATUSES.items())
 def test_each_status_that_brings_no_page_stands_for_a_kind(status: int, kind: FailureKind) -> None:
-    outcome = outcome_of(status, {}, A, b"", 0.0, 0.0)
+    outcome = outcome_from_response(status, {}, A, b"", 0.0, 0.0)
     assert isinstance(outcome, Failed)
     assert outcome.kind is kind
 
@@ -115,7 +115,7 @@ def test_each_page_that_is_none_stands_for_a_kind(tmp_path: Path) -> None:
         page(f"{A}choke"),
     )
     mine = topic(tmp_path, A, scope=Scope(max_page_bytes=11_000, languages=("fi",)))
-    done = Simulation(mine, web, judge=Choking()).run()
+    done = Simulation(mine, web, classifier=Choking()).run()
     done.close()
     assert set(done.crawl.counters.failures) == OF_PAGES
 
@@ -127,7 +127,7 @@ def test_every_kind_comes_from_somewhere() -> None:
     """
     met = {*EXCEPTIONS.values(), *STATUSES.values(), *map(FailureKind, OF_PAGES), *UNASKED}
     assert met | OF_PARSING == set(FailureKind)
-    unasked = {kind for kind, rule in RULES.items() if rule.host is HostEffect.NOT_ASKED}
+    unasked = {kind for kind, rule in FAILURE_RULES.items() if rule.host is HostEffect.NOT_ASKED}
     assert unasked == UNASKED
 
 
@@ -141,7 +141,7 @@ def crawl_with(kind: FailureKind, folder: Path) -> Simulation:
     # A host whose robots.txt came exists, whatever is said of its name later.
     mine = politely(topic(folder, A), max_tries=3, robots=False)
     done = Simulation(mine, web).run()
-    done.crawl.offer_link(good, 0.1, done.now)
+    done.crawl.enqueue_url(good, 0.1, done.now)
     done.run()
     done.close()
     return done
@@ -151,7 +151,7 @@ def crawl_with(kind: FailureKind, folder: Path) -> Simulation:
 def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
     tmp_path: Path, kind: FailureKind
 ) -> None:
-    done, rule = crawl_with(kind, tmp_path), RULES[kind]
+    done, rule = crawl_with(kind, tmp_path), FAILURE_RULES[kind]
     times = [at for at, url in done.asked if url == "http://b.test/bad"]
     tries = {HostEffect.ONE_MORE_CHANCE: 2, HostEffect.GIVEN_UP: 1}
     assert len(times) == tries.get(rule.host, 3 if rule.again else 1)
@@ -160,16 +160,16 @@ def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
     assert reached == (rule.host in (HostEffect.GOES_ON, HostEffect.BACKS_OFF))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ASKED if RULES[kind].again])
+@pytest.mark.parametrize("kind", [kind for kind in ASKED if FAILURE_RULES[kind].again])
 def test_waits_double_between_the_tries_when_the_host_backs_off(
     tmp_path: Path, kind: FailureKind
 ) -> None:
     done = crawl_with(kind, tmp_path)
     times = [at for at, url in done.asked if url == "http://b.test/bad"]
     waits = [after - before for before, after in pairwise(times)]
-    if RULES[kind].host is HostEffect.BACKS_OFF:
+    if FAILURE_RULES[kind].host is HostEffect.BACKS_OFF:
         assert waits[1] > 1.5 * waits[0]
-    elif RULES[kind].host is HostEffect.GOES_ON:
+    elif FAILURE_RULES[kind].host is HostEffect.GOES_ON:
         assert waits[1] == pytest.approx(waits[0])
     else:
         assert waits[0] >= 60

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from focused.crawl import Fetch, Purpose
+from focused.crawl import Fetch, FetchPurpose
 from focused.scrapy_addon import scheduler as scheduling
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from tests.contracts.steps import link
@@ -25,7 +25,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> FocusedScheduler:
     def choose(now: float) -> Fetch:
         clock.now += CHOOSING_TAKES_S
         chosen = link(f"http://a.test/{next(leases)}")
-        return Fetch(0, chosen.url, Purpose.PAGE, chosen)
+        return Fetch(0, chosen.url, FetchPurpose.PAGE, chosen)
 
     monkeypatch.setattr(scheduling.time, "perf_counter", lambda: clock.now)
     session = Mock(trouble="", now=lambda: 0.0, crawl=Mock(next=choose))

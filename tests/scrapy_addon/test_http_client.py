@@ -19,12 +19,12 @@ from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError
 from focused.scrapy_addon.http_client import (
     MAX_HEAD_BYTES,
     MAX_IDLE,
-    Answer,
     HttpClient,
     IdleConnections,
+    RawResponse,
     max_idle,
 )
-from focused.scrapy_addon.outcomes import kind_of_exception
+from focused.scrapy_addon.outcomes import failure_kind_of
 from focused.web.page import FailureKind
 from tests.support.crawling import write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
@@ -71,7 +71,7 @@ class Server:
                     writer.close()
 
 
-Fetch = Callable[..., Awaitable[Answer]]
+Fetch = Callable[..., Awaitable[RawResponse]]
 
 
 def with_client(
@@ -81,7 +81,7 @@ def with_client(
         context = ssl.create_default_context()
         client = HttpClient(context, **{"one_per_address": False, "max_concurrent": 8, **options})
 
-        async def fetch(host: str = "a.test", path: str = "/", **given: Any) -> Answer:
+        async def fetch(host: str = "a.test", path: str = "/", **given: Any) -> RawResponse:
             limits = {"address": "127.0.0.1", "timeout_s": 20.0, "max_bytes": 1_000_000, **given}
             return await client.fetch(f"http://{host}:{server.port}{path}", [], **limits)
 
@@ -94,14 +94,14 @@ def with_client(
     return asyncio.run(run())
 
 
-def fetched(raw: bytes, *, closes: bool = False, **given: Any) -> Answer:
+def fetched(raw: bytes, *, closes: bool = False, **given: Any) -> RawResponse:
     return with_client(Server(raw, closes=closes), lambda _, fetch: fetch(**given))
 
 
 def failure(raw: bytes, *, closes: bool = False, **given: Any) -> FailureKind:
     with pytest.raises(Exception) as raised:  # noqa: PT011  # its kind is what is tested
         fetched(raw, closes=closes, **given)
-    return kind_of_exception(raised.value)
+    return failure_kind_of(raised.value)
 
 
 def test_an_answer_has_its_status_headers_and_body_as_they_came() -> None:
@@ -160,7 +160,7 @@ def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
             await client.fetch(
                 "http://a.test:1/", [], address="127.0.0.1", timeout_s=5, max_bytes=9
             )
-        assert kind_of_exception(raised.value) is FailureKind.CONNECT
+        assert failure_kind_of(raised.value) is FailureKind.CONNECT
 
     with_client(Server(PLAIN), test)
 
@@ -270,7 +270,7 @@ def test_no_request_is_repeated_when_a_kept_connection_breaks() -> None:
         server.writers[0].close()
         with pytest.raises(Exception) as raised:  # noqa: PT011  # its kind is what is tested
             await answer
-        assert kind_of_exception(raised.value) is FailureKind.RESET
+        assert failure_kind_of(raised.value) is FailureKind.RESET
 
     with_client(server, test)
     assert len(server.requests) == 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from scrapy.settings import Settings
 
-from focused.scrapy_addon.quiet_log import QuietLogFormatter, be_quiet
-from focused.scrapy_addon.spiders.topic import TopicSpider
+from focused.scrapy_addon.log_formatter import QuietLogFormatter, install_quiet_formatter
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 
 PROXY = "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware"
 OFFSITE = "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware"
@@ -48,13 +48,13 @@ def test_pages_are_told_in_the_log_where_it_has_lines_of_that_level(
     level: str | int, quiet: bool
 ) -> None:
     settings = Settings({"LOG_LEVEL": level})
-    be_quiet(settings)
+    install_quiet_formatter(settings)
     assert (settings["LOG_FORMATTER"] is QuietLogFormatter) == quiet
 
 
 def test_a_formatter_of_ones_own_stays() -> None:
     settings = Settings({"LOG_FORMATTER": "mine.Formatter"})
-    be_quiet(settings)
+    install_quiet_formatter(settings)
     assert settings["LOG_FORMATTER"] == "mine.Formatter"
 
 

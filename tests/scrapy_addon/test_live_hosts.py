@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.frontier.store import StateStore
+from focused.storage.state_store import StateStore
 from tests.support.crawling import Finished, crawl, write_topic
 from tests.support.name_server import FAILS, NO_SUCH_NAME, at, serve_names
 from tests.support.recorded_web import html
@@ -59,7 +59,7 @@ def live_topic(folder: Path, seed: str, **sections: str) -> Path:
 def test_a_name_that_does_not_exist_is_told_from_a_name_service_that_is_silent(
     tmp_path: Path, seed: str
 ) -> None:
-    done = crawl_live(live_topic(tmp_path, seed, politeness="set_aside_s = 0"))
+    done = crawl_live(live_topic(tmp_path, seed, politeness="suspend_s = 0"))
     assert done.status == 0, done.said
     stats = json.loads((done.folder / "stats.json").read_text())
     assert stats["failures"] == {"no-such-host": 3, "dns": 3}
@@ -67,7 +67,7 @@ def test_a_name_that_does_not_exist_is_told_from_a_name_service_that_is_silent(
 
 
 def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
-    done = crawl_live(live_topic(tmp_path, seed, politeness="set_aside_s = 0"))
+    done = crawl_live(live_topic(tmp_path, seed, politeness="suspend_s = 0"))
     store = StateStore.reopen(done.folder / "state")
     standing = {host.name: host.address for host in DiskFrontier(store.tables).hosts}
     store.close()
@@ -79,9 +79,9 @@ def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks
     tmp_path: Path, seed: str
 ) -> None:
     topic = live_topic(
-        tmp_path, seed, politeness="set_aside_s = 8\nmax_tries = 1", budget="hours = 0.004"
+        tmp_path, seed, politeness="suspend_s = 8\nmax_tries = 1", budget="hours = 0.004"
     )
-    done = crawl_live(topic, FOCUSED_PROGRESS_S=1)
+    done = crawl_live(topic, FOCUSED_PROGRESS_INTERVAL_S=1)
     told = "waiting for 2 hosts in back-off or long crawl-delays, the next at "
     assert any(line.count(told) == 1 for line in done.said.splitlines() if " pages | " in line)
     log = (done.folder / "crawl.log").read_text()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from focused.learning.model_store import load_model, save_model
-from focused.scrapy_addon.model_watch import ModelWatch, named_judge
-from tests.learning.made_up import page, trained
+from focused.classifier.model_file import load_model, save_model
+from focused.scrapy_addon.model_watcher import ModelWatcher, load_named_classifier
+from tests.support.made_up_topic import page, trained
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two model files that judge differently."""
+    """Two model files that classify differently."""
     folder = tmp_path_factory.mktemp("models")
     for name, estimator in (("first", "naive-bayes"), ("second", "logistic-regression")):
         made = trained(tmp_path_factory.mktemp(name), estimator=estimator)
@@ -35,7 +35,7 @@ def replace(model: Path, content: bytes) -> None:
 
 
 def relevance(path: Path) -> float:
-    return load_model(path).classifier.judge(page("cheese", 7)).relevance
+    return load_model(path).classifier.classify(page("cheese", 7)).relevance
 
 
 def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(
@@ -49,9 +49,9 @@ def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(
         return content
 
     monkeypatch.setattr(Path, "read_bytes", read_and_replace)
-    found = named_judge(model)
+    found = load_named_classifier(model)
     monkeypatch.undo()
-    assert found.judge.judge(page("cheese", 7)).relevance == relevance(models[0])
+    assert found.classifier.classify(page("cheese", 7)).relevance == relevance(models[0])
     assert hashlib.sha256(models[0].read_bytes()).hexdigest().startswith(found.name)
 
 
@@ -59,7 +59,7 @@ def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(
 def test_a_model_that_is_cut_short_changes_nothing_until_a_whole_one_is_there(
     models: tuple[Path, Path], model: Path, part: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch, whole = ModelWatch(model), models[1].read_bytes()
+    watch, whole = ModelWatcher(model), models[1].read_bytes()
     with model.open("wb") as file:  # in place, as a copy over the network does
         file.write(whole[: int(len(whole) * part)])
         file.flush()
@@ -69,13 +69,13 @@ def test_a_model_that_is_cut_short_changes_nothing_until_a_whole_one_is_there(
         file.write(whole[int(len(whole) * part) :])
     found = watch.replaced()
     assert found is not None
-    assert found.judge.judge(page("cheese", 7)).relevance == relevance(models[1])
+    assert found.classifier.classify(page("cheese", 7)).relevance == relevance(models[1])
 
 
 def test_a_model_with_a_flipped_bit_changes_nothing(
     models: tuple[Path, Path], model: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch, damaged = ModelWatch(model), bytearray(models[1].read_bytes())
+    watch, damaged = ModelWatcher(model), bytearray(models[1].read_bytes())
     damaged[len(damaged) // 2] ^= 16
     replace(model, bytes(damaged))
     assert watch.replaced() is None
@@ -85,7 +85,7 @@ def test_a_model_with_a_flipped_bit_changes_nothing(
 def test_a_model_that_is_gone_for_a_moment_changes_nothing(
     models: tuple[Path, Path], model: Path
 ) -> None:
-    watch = ModelWatch(model)
+    watch = ModelWatcher(model)
     model.unlink()
     assert watch.replaced() is None
     replace(model, models[1].read_bytes())

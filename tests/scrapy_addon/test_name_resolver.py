@@ -20,13 +20,13 @@ from focused.errors import ConfigurationError
 from focused.scrapy_addon import name_resolver
 from focused.scrapy_addon.name_resolver import (
     MISSING,
-    UNANSWERED,
+    UNRESOLVED,
     DnsLookup,
-    NameAnswer,
     NameResolver,
+    NameServerError,
     NoSuchHostError,
     PrivateAddressError,
-    UnansweredNameError,
+    ResolvedName,
     allowed_addresses,
     make_lookup,
     parse_servers,
@@ -35,7 +35,7 @@ from focused.scrapy_addon.name_resolver import (
 from tests.support.name_server import FAILS, SILENT, NameServer, Says, Zone, at, serve_names
 
 T = TypeVar("T")
-FOUND = NameAnswer(("192.0.2.1",), 300)
+FOUND = ResolvedName(("192.0.2.1",), 300)
 
 
 class FakeLookup:
@@ -43,10 +43,10 @@ class FakeLookup:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.answers: list[asyncio.Future[NameAnswer]] = []
+        self.answers: list[asyncio.Future[ResolvedName]] = []
         self.now = 0.0
 
-    async def __call__(self, name: str) -> NameAnswer:
+    async def __call__(self, name: str) -> ResolvedName:
         self.names.append(name)
         self.answers.append(asyncio.get_running_loop().create_future())
         return await self.answers[-1]
@@ -58,7 +58,7 @@ def run(test: Callable[[NameResolver, FakeLookup], Awaitable[T]], max_names: int
 
 
 async def resolved(
-    resolver: NameResolver, lookup: FakeLookup, host: str, answer: NameAnswer
+    resolver: NameResolver, lookup: FakeLookup, host: str, answer: ResolvedName
 ) -> None:
     waiting = asyncio.ensure_future(resolver.resolve(host))
     await asyncio.sleep(0)
@@ -100,7 +100,7 @@ def test_a_lookup_that_fails_leaves_nobody_waiting(caplog: pytest.LogCaptureFixt
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         lookup.answers[0].set_exception(RuntimeError("broken"))
-        assert await waiting == UNANSWERED
+        assert await waiting == UNRESOLVED
 
     run(test)
     assert "a.test could not be looked up" in caplog.text
@@ -109,15 +109,15 @@ def test_a_lookup_that_fails_leaves_nobody_waiting(caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("answer", "kept_s"),
     [
-        (NameAnswer(("192.0.2.1",), 0), 10),
-        (NameAnswer(("192.0.2.1",), 300), 300),
-        (NameAnswer(("192.0.2.1",), 10**9), 86_400),
+        (ResolvedName(("192.0.2.1",), 0), 10),
+        (ResolvedName(("192.0.2.1",), 300), 300),
+        (ResolvedName(("192.0.2.1",), 10**9), 86_400),
         (MISSING, 30),
-        (UNANSWERED, 10),
+        (UNRESOLVED, 10),
     ],
 )
 def test_an_answer_is_kept_for_its_time_to_live_within_bounds(
-    answer: NameAnswer, kept_s: int
+    answer: ResolvedName, kept_s: int
 ) -> None:
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         await resolved(resolver, lookup, "a.test", answer)
@@ -150,7 +150,7 @@ def test_a_cache_of_no_names_keeps_none() -> None:
 
 
 def test_an_address_where_nobody_answers_comes_last() -> None:
-    answer = NameAnswer(("192.0.2.1", "::ffff:192.0.2.2", "192.0.2.3"), 300)
+    answer = ResolvedName(("192.0.2.1", "::ffff:192.0.2.2", "192.0.2.3"), 300)
 
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         await resolved(resolver, lookup, "a.test", answer)
@@ -194,14 +194,14 @@ def test_an_international_name_is_looked_up_in_punycode() -> None:
 # -- name servers
 
 
-def ask(*servers: NameServer, name: str = "a.test", timeout_s: float = 31.0) -> NameAnswer:
-    async def asked() -> NameAnswer:
+def ask(*servers: NameServer, name: str = "a.test", timeout_s: float = 31.0) -> ResolvedName:
+    async def asked() -> ResolvedName:
         return await DnsLookup([server.address for server in servers], timeout_s)(name)
 
     return asyncio.run(asked())
 
 
-def asked_of(zone: Zone, name: str = "a.test") -> NameAnswer:
+def asked_of(zone: Zone, name: str = "a.test") -> ResolvedName:
     with serve_names(zone) as server:
         return ask(server, name=name)
 
@@ -209,13 +209,13 @@ def asked_of(zone: Zone, name: str = "a.test") -> NameAnswer:
 def test_both_kinds_of_address_are_asked_for_and_ipv4_comes_first() -> None:
     with serve_names({"a.test": at("2001:db8::1", "192.0.2.1", ttl_s=70)}) as server:
         answer = ask(server)
-    assert answer == NameAnswer(("192.0.2.1", "2001:db8::1"), 70)
+    assert answer == ResolvedName(("192.0.2.1", "2001:db8::1"), 70)
     assert sorted(server.asked) == [("a.test", "A"), ("a.test", "AAAA")]
 
 
 def test_an_alias_is_kept_for_the_shortest_time_of_its_chain() -> None:
     zone = {"a.test": Says(("192.0.2.1",), alias="cdn.test", ttl_s=20)}
-    assert asked_of(zone) == NameAnswer(("192.0.2.1",), 20)
+    assert asked_of(zone) == ResolvedName(("192.0.2.1",), 20)
 
 
 @pytest.mark.parametrize("zone", [{}, {"a.test": Says(minimum_s=90)}])
@@ -233,7 +233,7 @@ def test_an_answer_too_long_for_a_datagram_is_fetched_by_tcp() -> None:
 @pytest.mark.parametrize("says", [FAILS, Says(loops=True), Says(code=dns.EREFUSED)])
 def test_a_server_that_cannot_tell_is_asked_five_times(says: Says) -> None:
     with serve_names({"a.test": says}) as server:
-        assert ask(server, timeout_s=0.3) == UNANSWERED
+        assert ask(server, timeout_s=0.3) == UNRESOLVED
     assert server.asked.count(("a.test", "A")) == 5
 
 
@@ -273,13 +273,13 @@ def test_the_system_resolves_search_domains_and_multicast_names(
     ("error", "answer"),
     [
         (socket.gaierror(socket.EAI_NONAME, "no name"), MISSING),
-        (socket.gaierror(socket.EAI_AGAIN, "later"), UNANSWERED),
-        (OSError("no sockets left"), UNANSWERED),
-        (UnicodeError("label too long"), UNANSWERED),
+        (socket.gaierror(socket.EAI_AGAIN, "later"), UNRESOLVED),
+        (OSError("no sockets left"), UNRESOLVED),
+        (UnicodeError("label too long"), UNRESOLVED),
     ],
 )
 def test_a_missing_name_is_told_apart_from_a_silent_system(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, answer: NameAnswer
+    monkeypatch: pytest.MonkeyPatch, error: Exception, answer: ResolvedName
 ) -> None:
     def getaddrinfo(*_: object, **__: object) -> None:
         raise error
@@ -304,28 +304,28 @@ def test_the_system_resolves_all_names_where_no_server_is_configured_and_the_log
 
 
 def test_private_addresses_among_public_ones_are_left_out() -> None:
-    answer = NameAnswer(("10.0.0.1", "8.8.8.8", "::1", "2606:4700::1"), 300)
+    answer = ResolvedName(("10.0.0.1", "8.8.8.8", "::1", "2606:4700::1"), 300)
     assert allowed_addresses("a.test", answer, private=False) == ("8.8.8.8", "2606:4700::1")
     assert allowed_addresses("a.test", answer, private=True) == answer.addresses
 
 
 def test_a_host_with_private_addresses_alone_is_refused() -> None:
-    answer = NameAnswer(("169.254.169.254", "fd00:ec2::254"), 300)
+    answer = ResolvedName(("169.254.169.254", "fd00:ec2::254"), 300)
     with pytest.raises(PrivateAddressError, match=r"a\.test is at 169\.254\.169\.254"):
         allowed_addresses("a.test", answer, private=False)
 
 
 def test_an_address_counts_once_however_it_is_written() -> None:
     written = ("8.8.8.8", "::ffff:808:808", "::ffff:8.8.8.8", "2606:4700:0::1", "2606:4700::1")
-    answer = NameAnswer(written, 300)
+    answer = ResolvedName(written, 300)
     assert allowed_addresses("a.test", answer, private=False) == ("8.8.8.8", "2606:4700::1")
 
 
 @pytest.mark.parametrize(
-    ("answer", "error"), [(MISSING, NoSuchHostError), (UNANSWERED, UnansweredNameError)]
+    ("answer", "error"), [(MISSING, NoSuchHostError), (UNRESOLVED, NameServerError)]
 )
 def test_a_missing_name_is_another_error_than_silence(
-    answer: NameAnswer, error: type[Exception]
+    answer: ResolvedName, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match=r"a\.test"):
         allowed_addresses("a.test", answer, private=True)

@@ -12,7 +12,7 @@ from scrapy.http import Request, Response
 from twisted.internet.error import DNSLookupError
 
 from focused.scrapy_addon.name_resolver import NoSuchHostError
-from focused.scrapy_addon.outcomes import outcome_of_exception, outcome_of_response
+from focused.scrapy_addon.outcomes import outcome_from_exception, outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.page import FailureKind, Outcome
 
@@ -22,7 +22,7 @@ URL = "http://a.test/x"
 def answered(status: int = 200, address: str | None = "192.0.2.1", **meta: object) -> Outcome:
     request = Request(URL, meta=meta)
     found = None if address is None else ip_address(address)
-    return outcome_of_response(request, Response(URL, status, ip_address=found), now=100.0)
+    return outcome_from_scrapy_response(request, Response(URL, status, ip_address=found), now=100.0)
 
 
 @pytest.mark.parametrize("status", [200, 404, 503])
@@ -53,7 +53,7 @@ def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
 
 
 def failure(error: BaseException, **meta: object) -> FailureKind:
-    return asyncio.run(outcome_of_exception(Request(URL, meta=meta), error)).kind
+    return asyncio.run(outcome_from_exception(Request(URL, meta=meta), error)).kind
 
 
 def looked_up(error: Exception | None):

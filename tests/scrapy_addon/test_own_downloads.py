@@ -74,7 +74,7 @@ def test_the_relevance_of_each_stands_in_its_responses_meta(ran: Ran) -> None:
 
 def test_items_of_a_downloaded_page_that_asks_not_to_be_indexed_are_dropped(ran: Ran) -> None:
     assert relevance(ran, "/hidden") == []
-    assert "'item_dropped_reasons_count/NotToBeIndexed': 1" in ran.said
+    assert "'item_dropped_reasons_count/NoindexPageError': 1" in ran.said
 
 
 def test_an_item_that_holds_a_pages_url_is_of_that_page(ran: Ran) -> None:

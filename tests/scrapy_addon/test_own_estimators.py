@@ -40,7 +40,7 @@ def topic_file(folder: Path) -> Path:
 
 def crawl(topic: Path, site: Served, **settings: str) -> pd.DataFrame:
     done = subprocess.run(
-        command(topic, site.address, FOCUSED_GUIDE="own_estimators.guide", **settings),
+        command(topic, site.address, FOCUSED_MODELS="own_estimators.guide", **settings),
         cwd=topic.parent,
         env=os.environ
         | {"PYTHONPATH": f"{ROOT}:{EXAMPLE}", "SCRAPY_SETTINGS_MODULE": "spiders.settings"},
@@ -78,6 +78,6 @@ def test_a_scorer_of_ones_own_learns_from_an_earlier_crawl(tmp_path: Path) -> No
         pages = crawl(topic, site, FOCUSED_POLICY="own_estimators.policy")
     assert kinds(pages) == ["whale"] * 24 + ["trade"] * 24
     found = pages[pages["parent"].notna()]
-    assert {name for evidence in found["evidence"] for name, _ in evidence} == {"anchor", "parent"}
+    assert {name for features in found["features"] for name, _ in features} == {"anchor", "parent"}
     scores = found.set_index("url")["score"]
     assert scores[f"{SEED}whale-1"] > 0.5 > scores[f"{SEED}trade-1"]

@@ -35,7 +35,7 @@ def run(spider: Path, topic: Path, site: Served, *options: str) -> tuple[list[di
     items = topic.parent / "items.jsonl"
     settings = {
         "FOCUSED_TOPIC": topic,
-        "FOCUSED_GUIDE": "tests.support.keyword_guide.guide",
+        "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
         "FOCUSED_REPLAY": site.address,
     }
     told = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
@@ -131,7 +131,7 @@ def test_items_of_pages_that_ask_not_to_be_indexed_are_dropped_unless_they_are_k
     assert {item["url"] for item in items} == expected
     assert f"LEAVE OUT http://a.test/hidden {left_out}" in said
     assert "LEAVE OUT http://a.test/open False" in said
-    assert ("'item_dropped_reasons_count/NotToBeIndexed': 1" in said) == left_out
+    assert ("'item_dropped_reasons_count/NoindexPageError': 1" in said) == left_out
 
 
 SPIDER_WITH_STATE = """

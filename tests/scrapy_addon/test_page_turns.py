@@ -6,32 +6,37 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from itertools import pairwise
 
-from focused.crawl.reading import Reader, Reading
-from focused.scrapy_addon.page_turns import MOST_BYTES, MOST_LINKS, MOST_SETTLED, PageTurns
+from focused.crawl.page_parser import PageParser, ParsedPage
+from focused.scrapy_addon.page_batcher import (
+    MAX_BATCH_BYTES,
+    MAX_LINKS_PER_TURN,
+    MAX_SETTLED_PER_TURN,
+    PageBatcher,
+)
 from focused.topic import Scope
+from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched
-from focused.web.parse import parse_page
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import page
 
 A = "http://a.test/"
 
 
-class Noted(Reader):
+class Noted(PageParser):
     """Notes how many pages are read at a time."""
 
     def __init__(self) -> None:
         super().__init__(Scope(), WhaleJudge(), "", parse_page)
         self.times: list[int] = []
 
-    def read_all(self, answers: Sequence[Fetched]) -> Sequence[Reading | Failed | None]:
+    def read_all(self, answers: Sequence[Fetched]) -> Sequence[ParsedPage | Failed | None]:
         self.times.append(len(answers))
         return super().read_all(answers)
 
 
-def read(reader: Noted, *answers: Fetched) -> list[Reading | Failed | None]:
-    async def together() -> list[Reading | Failed | None]:
-        turns = PageTurns(lambda: reader)
+def read(reader: Noted, *answers: Fetched) -> list[ParsedPage | Failed | None]:
+    async def together() -> list[ParsedPage | Failed | None]:
+        turns = PageBatcher(lambda: reader)
         return await asyncio.gather(*map(turns.read, answers))
 
     return asyncio.run(together())
@@ -41,29 +46,31 @@ def test_what_came_in_one_turn_is_read_at_once_and_goes_to_who_asked() -> None:
     reader = Noted()
     found = read(reader, *(page(f"{A}{n}") for n in range(5)))
     assert reader.times == [5]
-    assert [each.page.url for each in found if isinstance(each, Reading)] == [
+    assert [each.page.url for each in found if isinstance(each, ParsedPage)] == [
         f"{A}{n}" for n in range(5)
     ]
 
 
 def test_long_pages_are_read_in_several_turns_so_that_the_reactor_is_not_blocked() -> None:
     reader = Noted()
-    long, longer = "whales " * (MOST_BYTES // 20), "whales " * (MOST_BYTES // 4)
+    long, longer = "whales " * (MAX_BATCH_BYTES // 20), "whales " * (MAX_BATCH_BYTES // 4)
     found = read(
         reader, *(page(f"{A}{n}", text=text) for n, text in enumerate([long] * 4 + [longer]))
     )
-    assert all(isinstance(each, Reading) for each in found)
+    assert all(isinstance(each, ParsedPage) for each in found)
     assert reader.times == [2, 2, 1]
 
 
-def turns_of(reader: Noted, answers: Sequence[Fetched], *ahead: Reading) -> list[tuple[int, int]]:
+def turns_of(
+    reader: Noted, answers: Sequence[Fetched], *ahead: ParsedPage
+) -> list[tuple[int, int]]:
     """How many pages were read and how many settled in each turn of the reactor."""
 
     async def ask() -> list[tuple[int, int]]:
-        turns = PageTurns(lambda: reader)
-        settled: list[Reading | Failed | None] = []
+        turns = PageBatcher(lambda: reader)
+        settled: list[ParsedPage | Failed | None] = []
 
-        async def settle(turn: Awaitable[Reading | Failed | None]) -> None:
+        async def settle(turn: Awaitable[ParsedPage | Failed | None]) -> None:
             settled.append(await turn)
 
         asked = [*map(turns.read, answers), *map(turns.settle, ahead)]
@@ -79,25 +86,25 @@ def turns_of(reader: Noted, answers: Sequence[Fetched], *ahead: Reading) -> list
 
 
 def test_few_pages_are_settled_in_a_turn_of_the_reactor_and_none_is_read_in_it() -> None:
-    elsewhere = Reader(Scope(), WhaleJudge(), "", parse_page).read(page(A))
-    assert isinstance(elsewhere, Reading)
+    elsewhere = PageParser(Scope(), WhaleJudge(), "", parse_page).read(page(A))
+    assert isinstance(elsewhere, ParsedPage)
     answers = [page(f"{A}{n}") for n in range(10)]
     turns = turns_of(Noted(), answers, *[elsewhere] * 10)
-    assert max(settled for _, settled in turns) == MOST_SETTLED
+    assert max(settled for _, settled in turns) == MAX_SETTLED_PER_TURN
     assert not any(read and settled for read, settled in turns)
 
 
 def test_pages_of_many_links_are_settled_in_turns_of_their_own() -> None:
-    linked = page(A, *(f"/{n}" for n in range(MOST_LINKS // 2 + 1)))
+    linked = page(A, *(f"/{n}" for n in range(MAX_LINKS_PER_TURN // 2 + 1)))
     assert max(settled for _, settled in turns_of(Noted(), [linked] * 3)) == 1
 
 
 def test_who_waits_for_a_crawl_that_was_closed_is_told_that_nothing_was_read() -> None:
-    def closed() -> Reader:
+    def closed() -> PageParser:
         raise RuntimeError("the crawl is not open")
 
-    async def ask() -> Reading | Failed | None:
-        return await PageTurns(closed).read(page(A))
+    async def ask() -> ParsedPage | Failed | None:
+        return await PageBatcher(closed).read(page(A))
 
     assert asyncio.run(ask()) is None
 
@@ -105,12 +112,12 @@ def test_who_waits_for_a_crawl_that_was_closed_is_told_that_nothing_was_read() -
 def test_who_waits_no_more_disturbs_nobody() -> None:
     reader = Noted()
 
-    async def ask() -> Reading | Failed | None:
-        turns = PageTurns(lambda: reader)
+    async def ask() -> ParsedPage | Failed | None:
+        turns = PageBatcher(lambda: reader)
         gone = asyncio.ensure_future(turns.read(page(A)))
         waits = asyncio.ensure_future(turns.read(page(f"{A}2")))
         await asyncio.sleep(0)
         gone.cancel()
         return await waits
 
-    assert isinstance(asyncio.run(ask()), Reading)
+    assert isinstance(asyncio.run(ask()), ParsedPage)

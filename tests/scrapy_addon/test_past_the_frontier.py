@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from focused.crawl import Fetch, Purpose
-from focused.scrapy_addon.outcomes import TurnMissed
-from focused.scrapy_addon.robots import RobotsMiddleware
-from focused.web.robots import MAX_AGE_S
+from focused.crawl import Fetch, FetchPurpose
+from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
+from focused.scrapy_addon.outcomes import FetchPostponed
+from focused.web.robots.robots_rules import MAX_AGE_S
 from tests.scrapy_addon.test_politeness import handed_out
 from tests.support.access_rules import ROBOTS
 from tests.support.crawling import USER_AGENT, write_topic
@@ -58,7 +58,7 @@ def downloaded(folder: Path, *paths: str) -> tuple[dict[str, str], Sequence[str]
 
 def test_rules_hold_for_the_url_that_is_sent_not_for_its_normalised_form(tmp_path: Path) -> None:
     came, asked = downloaded(tmp_path, SESSION, FREE)
-    assert came == {SESSION: "RobotsDenied", FREE: "200"}
+    assert came == {SESSION: "RobotsDeniedError", FREE: "200"}
     assert SESSION not in asked
 
 
@@ -77,14 +77,14 @@ def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_asked_for(
     simulation.step()
     last = START + MAX_AGE_S
     lease = simulation.crawl.next(last)
-    assert isinstance(lease, Fetch) and lease.purpose is Purpose.PAGE
+    assert isinstance(lease, Fetch) and lease.purpose is FetchPurpose.PAGE
     session = SimpleNamespace(crawl=simulation.crawl, now=lambda: last + 1.0)
     middleware = RobotsMiddleware(SimpleNamespace(), session)
-    with pytest.raises(TurnMissed):
+    with pytest.raises(FetchPostponed):
         asyncio.run(middleware.process_request(handed_out(lease)))
     simulation.crawl.put_back(lease.lease, last + 1.0)
     again = simulation.crawl.next(last + 1.0)
-    assert isinstance(again, Fetch) and again.purpose is Purpose.ROBOTS
+    assert isinstance(again, Fetch) and again.purpose is FetchPurpose.ROBOTS
     simulation.crawl.put_back(again.lease, last + 1.0)
     simulation.close()
 

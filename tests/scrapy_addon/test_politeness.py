@@ -12,9 +12,12 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from focused.crawl import Fetch, Wait
-from focused.frontier.politeness import HostPace, set_aside
-from focused.scrapy_addon.outcomes import TurnMissed
-from focused.scrapy_addon.politeness import PolitenessMiddleware, go_to
+from focused.frontier.host import HostPace, suspend
+from focused.scrapy_addon.middlewares.politeness_middleware import (
+    PolitenessMiddleware,
+    claim_address,
+)
+from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.scrapy_addon.request_state import META_KEY, RequestState, state_of
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import MemoryWeb, html, page, served
@@ -70,7 +73,7 @@ def test_a_request_to_a_host_that_is_due_leaves_at_once_and_starts_its_delay(sim
 
 def test_a_request_to_a_host_that_is_set_aside_is_not_sent(simulation):
     host = simulation.crawl.frontier.hosts.get("a.test")
-    host.pace = set_aside(HostPace(failures=8), START, 3_600.0)
+    host.pace = suspend(HostPace(failures=8), START, 3_600.0)
     with pytest.raises(IgnoreRequest, match="only fails: not asked for 3600 s"):
         sent_at(simulation, START)
     assert sent_at(simulation, START + 3_600.0) == START + 3_600.0
@@ -113,7 +116,7 @@ def test_two_to_one_host_leave_one_after_the_other(simulation):
 def test_hosts_at_one_address_are_one_to_them(simulation):
     hosts = simulation.crawl.frontier.hosts
     for name in ("a.test", "b.test"):
-        hosts.stands_at(hosts.get(name), "192.0.2.1")
+        hosts.assign_address(hosts.get(name), "192.0.2.1")
     lease = simulation.crawl.next(START)
     held, neighbour = middleware(simulation), Request("http://b.test/picture")
     assert not leaves_soon(held, neighbour)
@@ -164,13 +167,13 @@ def test_one_that_was_given_the_meta_of_a_fetch_bypasses_the_frontier_as_any(sim
 
 def test_a_link_whose_host_turns_out_to_stand_where_another_is_asked_goes_back(simulation):
     crawl = simulation.crawl
-    crawl.offer_link("http://b.test/", 1.0, START)
+    crawl.enqueue_url("http://b.test/", 1.0, START)
     session = SimpleNamespace(crawl=crawl, now=NOW)
     first, second = crawl.next(START), crawl.next(START)
     leased = [handed_out(first), handed_out(second)]
-    asyncio.run(go_to(session, leased[0], "192.0.2.1"))
-    with pytest.raises(TurnMissed):
-        asyncio.run(go_to(session, leased[1], "192.0.2.1"))
+    asyncio.run(claim_address(session, leased[0], "192.0.2.1"))
+    with pytest.raises(FetchPostponed):
+        asyncio.run(claim_address(session, leased[1], "192.0.2.1"))
     crawl.put_back(second.lease, START)
     assert crawl.next(START + 5.0) == Wait(None)
     crawl.put_back(first.lease, START)

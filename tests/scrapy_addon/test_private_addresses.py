@@ -163,7 +163,7 @@ def test_a_robots_txt_that_moves_to_a_private_address_shuts_its_host(
     robots = site.url("robots.test", "/robots.txt")
     site.says(robots, status=301, Location=site.url("private.test", "/robots.txt"))
     page = site.says(site.url("robots.test", "/page"), html("whale"))
-    once = "set_aside_s = 0\nmax_tries = 1"
+    once = "suspend_s = 0\nmax_tries = 1"
     done = crawl_from(site, tmp_path, page, politeness=once)
     assert site.asked("robots.test") == ["/robots.txt"]
     assert done.pages.loc[page, "failure"] == "connect"
@@ -191,7 +191,7 @@ def test_other_schemes_enter_by_no_door(site: Site, tmp_path: Path, scheme: str,
 
 
 @pytest.mark.parametrize(
-    ("robots", "error"), [("true", "RobotsDenied"), ("false", "PrivateAddressError")]
+    ("robots", "error"), [("true", "RobotsDeniedError"), ("false", "PrivateAddressError")]
 )
 def test_what_is_downloaded_past_the_frontier_meets_the_same_check(
     site: Site, tmp_path: Path, robots: str, error: str

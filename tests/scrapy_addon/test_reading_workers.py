@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from focused.crawl.reading import UNJUDGED, Reader, Reading
-from focused.crawl.reading_process import ParsingLimits
-from focused.scrapy_addon import reading_workers
-from focused.scrapy_addon.reading_workers import (
-    AHEAD,
-    ENOUGH,
-    ReadingWorkers,
-    workers_for,
+from focused.crawl.page_parser import UNCLASSIFIED, PageParser, ParsedPage
+from focused.crawl.parser_process import ParsingLimits
+from focused.scrapy_addon import parser_pool
+from focused.scrapy_addon.parser_pool import (
+    MAX_WAITING_PAGES,
+    MIN_WAITING_PAGES,
+    ParserPool,
+    default_process_count,
 )
 from focused.topic import Scope
-from focused.web.page import Failed, FailureKind, Fetched, Judgement, Page
-from focused.web.parse import MAX_QUICK_BYTES, may_take_long, parse_page
+from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_page
+from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.simulated import page
 
@@ -33,7 +33,7 @@ A = "http://a.test/"
 class Moody(WhaleJudge):
     """Breaks over some pages, and dies over others."""
 
-    def judge(self, page: Page) -> Judgement:
+    def classify(self, page: Page) -> Classification:
         if "poison" in page.text:
             os.kill(os.getpid(), signal.SIGKILL)
         if "riddle" in page.text:
@@ -47,7 +47,7 @@ class Moody(WhaleJudge):
             os.kill(os.getpid(), signal.SIGSTOP)
         if "hoard" in page.text:
             bytearray(2_000_000_000)
-        return super().judge(page)
+        return super().classify(page)
 
 
 class Unloadable(WhaleJudge):
@@ -62,22 +62,22 @@ class Unsendable(WhaleJudge):
         raise TypeError("not to be sent")
 
 
-def reader(judge: WhaleJudge) -> Callable[[], Reader]:
-    return lambda: Reader(Scope(), judge, "judge", parse_page)
+def reader(classifier: WhaleJudge) -> Callable[[], PageParser]:
+    return lambda: PageParser(Scope(), classifier, "classifier", parse_page)
 
 
-def ahead(workers: ReadingWorkers, fetched: Fetched) -> Awaitable[Reading | Failed | None]:
-    return workers.ahead(fetched, is_long=may_take_long(fetched))
+def ahead(workers: ParserPool, fetched: Fetched) -> Awaitable[ParsedPage | Failed | None]:
+    return workers.ahead(fetched, is_long=needs_parser_process(fetched))
 
 
 def asked(
     most: int | None,
-    ask: Callable[[ReadingWorkers], Awaitable[Any]],
-    judge: WhaleJudge | None = None,
+    ask: Callable[[ParserPool], Awaitable[Any]],
+    classifier: WhaleJudge | None = None,
     **given: Any,
 ) -> Any:
     async def run() -> Any:
-        workers = ReadingWorkers(most, reader(judge or Moody()), **given)
+        workers = ParserPool(most, reader(classifier or Moody()), **given)
         try:
             return await ask(workers)
         finally:
@@ -90,7 +90,7 @@ def test_a_page_is_read_there_as_it_is_here() -> None:
     answer = page(A, "/whales", "/trade", text="of whales and ships " * 20, title="Whales")
     there = asked(1, lambda workers: ahead(workers, answer))
     here = reader(Moody())().read(answer)
-    assert isinstance(there, Reading) and isinstance(here, Reading)
+    assert isinstance(there, ParsedPage) and isinstance(here, ParsedPage)
     assert replace(there, shingles=None) == replace(here, shingles=None)
     assert there.shingles is not None and here.shingles is not None
     assert there.shingles.tolist() == here.shingles.tolist()
@@ -102,26 +102,26 @@ def test_what_is_no_page_fails_there_as_it_does_here() -> None:
 
 
 def test_a_page_that_our_code_breaks_over_is_a_failed_page_and_no_end() -> None:
-    async def ask(workers: ReadingWorkers) -> tuple[object, object]:
+    async def ask(workers: ParserPool) -> tuple[object, object]:
         return await ahead(workers, page(A, text="riddle")), await ahead(workers, page(A))
 
     broken, after = asked(1, ask)
-    assert isinstance(broken, Failed) and broken.kind is FailureKind.UNDIGESTED
+    assert isinstance(broken, Failed) and broken.kind is FailureKind.INTERNAL_ERROR
     assert "no idea" in broken.detail
-    assert isinstance(after, Reading)
+    assert isinstance(after, ParsedPage)
 
 
 def test_only_the_page_that_ends_its_process_is_given_up() -> None:
-    async def ask(workers: ReadingWorkers) -> list[object]:
+    async def ask(workers: ParserPool) -> list[object]:
         pages = [page(A, text="one"), page(A, text="poison"), page(A, text="two")]
         found = await asyncio.gather(*(ahead(workers, each) for each in pages))
         return [*found, await ahead(workers, page(A, text="three"))]
 
     one, poison, two, three = asked(1, ask)
-    assert isinstance(one, Reading)
-    assert isinstance(poison, Failed) and poison.kind is FailureKind.UNDIGESTED
+    assert isinstance(one, ParsedPage)
+    assert isinstance(poison, Failed) and poison.kind is FailureKind.INTERNAL_ERROR
     assert two is None, "it is for the crawl to read"
-    assert isinstance(three, Reading), "another process has begun"
+    assert isinstance(three, ParsedPage), "another process has begun"
 
 
 def padded(text: str) -> Fetched:
@@ -144,13 +144,13 @@ QUICKLY = ParsingLimits(cpu_s=0.5)
 def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(
     most: int | None, text: str, kind: FailureKind, detail: str
 ) -> None:
-    async def ask(workers: ReadingWorkers) -> tuple[object, object]:
+    async def ask(workers: ParserPool) -> tuple[object, object]:
         return await ahead(workers, padded(text)), await ahead(workers, padded("next"))
 
     failed, after = asked(most, ask, limits=QUICKLY)
     assert isinstance(failed, Failed) and failed.kind is kind
     assert detail in failed.detail
-    assert isinstance(after, Reading)
+    assert isinstance(after, ParsedPage)
 
 
 def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
@@ -161,25 +161,25 @@ def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
 
 
 def test_a_process_that_its_own_timers_cannot_end_is_killed(monkeypatch: Any) -> None:
-    monkeypatch.setattr(reading_workers, "TICK_S", 0.5)
+    monkeypatch.setattr(parser_pool, "TICK_S", 0.5)
     limits = ParsingLimits(elapsed_s=2.0)
     stopped = asked(1, lambda workers: ahead(workers, padded("stop")), limits=limits)
     assert isinstance(stopped, Failed) and stopped.kind is FailureKind.PARSE_TIMEOUT
 
 
 def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_process() -> None:
-    async def ask(workers: ReadingWorkers) -> list[object]:
+    async def ask(workers: ParserPool) -> list[object]:
         return await asyncio.gather(*map(workers.ahead, map(padded, ("one", "spin", "two", "3"))))
 
     one, spin, *others = asked(1, ask, limits=QUICKLY)
     assert isinstance(spin, Failed) and spin.kind is FailureKind.PARSE_TIMEOUT
-    assert all(isinstance(each, Reading) for each in (one, *others))
+    assert all(isinstance(each, ParsedPage) for each in (one, *others))
 
 
 def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) -> None:
-    monkeypatch.setattr(reading_workers, "TICK_S", 0.2)
+    monkeypatch.setattr(parser_pool, "TICK_S", 0.2)
 
-    async def ask(workers: ReadingWorkers) -> tuple[bool, object]:
+    async def ask(workers: ParserPool) -> tuple[bool, object]:
         await ahead(workers, page(A))
         slow = asyncio.ensure_future(ahead(workers, padded("spin")))
         await asyncio.sleep(0)
@@ -192,24 +192,24 @@ def test_small_pages_do_not_wait_behind_one_that_takes_long(monkeypatch: Any) ->
 
 
 def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
-    async def ask(workers: ReadingWorkers) -> tuple[object, Any]:
+    async def ask(workers: ParserPool) -> tuple[object, Any]:
         return await ahead(workers, page(A)), await ahead(workers, padded("long"))
 
     small, long = asked(1, ask, Unloadable())
     assert small is None, "it is for the crawl to read"
-    assert long.kind is FailureKind.UNDIGESTED
+    assert long.kind is FailureKind.INTERNAL_ERROR
     assert "no process could be started" in long.detail
 
 
 def test_a_long_page_is_parsed_elsewhere_though_its_judge_cannot_be_sent() -> None:
     found = asked(1, lambda workers: ahead(workers, padded("of whales")), Unsendable())
-    assert isinstance(found, Reading)
-    assert found.judge == UNJUDGED
+    assert isinstance(found, ParsedPage)
+    assert found.classifier == UNCLASSIFIED
     assert "of whales" in found.page.text
 
 
 def test_what_waits_when_the_crawl_ends_is_given_up() -> None:
-    async def ask(workers: ReadingWorkers) -> object:
+    async def ask(workers: ParserPool) -> object:
         asking = asyncio.ensure_future(ahead(workers, padded("doze")))
         await ahead(workers, page(A))
         workers.close()
@@ -219,25 +219,25 @@ def test_what_waits_when_the_crawl_ends_is_given_up() -> None:
 
 
 def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
-    async def ask(workers: ReadingWorkers) -> list[object]:
-        pages = (page(A, text=str(n)) for n in range(2 * AHEAD + 3))
+    async def ask(workers: ParserPool) -> list[object]:
+        pages = (page(A, text=str(n)) for n in range(2 * MAX_WAITING_PAGES + 3))
         return await asyncio.gather(*(ahead(workers, each) for each in pages))
 
     found = asked(2, ask)
-    assert [each is None for each in found] == [False] * 2 * AHEAD + [True] * 3
+    assert [each is None for each in found] == [False] * 2 * MAX_WAITING_PAGES + [True] * 3
 
 
 def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late() -> None:
-    async def ask(workers: ReadingWorkers) -> list[object]:
-        pages = (page(A, text=str(n)) for n in range(ENOUGH + 3))
+    async def ask(workers: ParserPool) -> list[object]:
+        pages = (page(A, text=str(n)) for n in range(MIN_WAITING_PAGES + 3))
         return await asyncio.gather(*(ahead(workers, each) for each in pages))
 
     found = asked(1, ask, is_idle=lambda: True)
-    assert [each is None for each in found] == [False] * ENOUGH + [True] * 3
+    assert [each is None for each in found] == [False] * MIN_WAITING_PAGES + [True] * 3
 
 
 def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> None:
-    async def ask(workers: ReadingWorkers) -> int:
+    async def ask(workers: ParserPool) -> int:
         await ahead(workers, page(A))
         asking = [asyncio.ensure_future(ahead(workers, page(f"{A}{n}"))) for n in range(9)]
         await asyncio.sleep(0)
@@ -253,7 +253,7 @@ def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> No
 
 
 def test_answers_go_to_whom_they_belong() -> None:
-    async def ask(workers: ReadingWorkers) -> list[Any]:
+    async def ask(workers: ParserPool) -> list[Any]:
         return await asyncio.gather(*(ahead(workers, page(f"{A}{n}")) for n in range(6)))
 
     assert [each.page.url for each in asked(2, ask)] == [f"{A}{n}" for n in range(6)]
@@ -265,11 +265,11 @@ def test_answers_go_to_whom_they_belong() -> None:
 def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_for_them(
     cpu_s: float, cores: int, begun: bool, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(reading_workers, "cores", lambda: cores)
+    monkeypatch.setattr(parser_pool, "cores", lambda: cores)
     clocks = iter([(10.0, 3.0), (11.0, 3.0 + cpu_s)])
 
     async def run() -> object:
-        workers = ReadingWorkers(None, reader(Moody()), lambda: next(clocks))
+        workers = ParserPool(None, reader(Moody()), lambda: next(clocks))
         workers.look()
         for _ in range(10):
             await asyncio.sleep(0)
@@ -278,14 +278,14 @@ def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_f
         finally:
             workers.close()
 
-    assert isinstance(asyncio.run(run()), Reading) is begun
+    assert isinstance(asyncio.run(run()), ParsedPage) is begun
 
 
 def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core(
     monkeypatch: Any,
 ) -> None:
-    monkeypatch.setattr(reading_workers, "cores", lambda: 1)
-    assert isinstance(asked(None, lambda workers: ahead(workers, padded("long"))), Reading)
+    monkeypatch.setattr(parser_pool, "cores", lambda: 1)
+    assert isinstance(asked(None, lambda workers: ahead(workers, padded("long"))), ParsedPage)
 
 
 def test_a_judge_that_cannot_be_sent_judges_in_the_crawl() -> None:
@@ -294,23 +294,23 @@ def test_a_judge_that_cannot_be_sent_judges_in_the_crawl() -> None:
 
 def test_another_judge_judges_in_processes_of_its_own() -> None:
     class Office:
-        judge: WhaleJudge = Moody()
+        classifier: WhaleJudge = Moody()
 
     async def run() -> tuple[Any, Any]:
-        workers = ReadingWorkers(1, lambda: reader(Office.judge)())
+        workers = ParserPool(1, lambda: reader(Office.classifier)())
         try:
             before = await ahead(workers, page(A, text="riddle"))
-            Office.judge = WhaleJudge()
-            workers.judge_changed()
+            Office.classifier = WhaleJudge()
+            workers.classifier_swapped()
             return before, await ahead(workers, page(A, text="riddle"))
         finally:
             workers.close()
 
     before, after = asyncio.run(run())
     assert isinstance(before, Failed)
-    assert isinstance(after, Reading)
+    assert isinstance(after, ParsedPage)
 
 
 @pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 1), (4, 3), (64, 4)])
 def test_one_core_is_the_crawls_own(cores: int, workers: int) -> None:
-    assert workers_for(cores) == workers
+    assert default_process_count(cores) == workers

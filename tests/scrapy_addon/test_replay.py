@@ -12,8 +12,8 @@ import pytest
 from scrapy.settings import Settings
 
 from focused.errors import ConfigurationError
-from focused.recorded.faults import FaultPlan, parse_fault
-from focused.scrapy_addon.replay import install_replay, replay_settings
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused.scrapy_addon.download_handlers import install_replay, replay_settings
 from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 
 # Writes a line for each thing that the spider or a signal handler sees.
@@ -53,7 +53,7 @@ class Probe(scrapy.Spider):
             text=response.text,
             slot=response.meta["download_slot"],
             latency=response.meta["download_latency"],
-            stands_at=None if response.ip_address is None else str(response.ip_address),
+            assign_address=None if response.ip_address is None else str(response.ip_address),
             sent=sorted(name.decode() for name in response.request.headers),
         )
         for link in response.css("a::attr(href)").getall():
@@ -150,7 +150,7 @@ def test_slots_are_of_the_hosts_and_latency_is_measured() -> None:
 def test_no_host_stands_where_the_replay_server_does() -> None:
     with served(WEB) as site:
         seen = pages_of(crawl(site, "https://a.example/", "http://big.example/"))
-    assert {each["stands_at"] for each in seen.values()} == {None}
+    assert {each["assign_address"] for each in seen.values()} == {None}
 
 
 def test_the_server_is_asked_with_the_crawls_own_hosts_and_user_agent() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from scrapy.http import Response
 
-from focused.scrapy_addon.outcomes import UndecodableError
-from focused.scrapy_addon.robots_request import unpack_start
-from focused.web.robots import MAX_ROBOTS_BYTES
+from focused.scrapy_addon.outcomes import ContentDecodingError
+from focused.scrapy_addon.robots_request import decode_robots_response
+from focused.web.robots.robots_rules import MAX_ROBOTS_BYTES
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, answer, html, page, served
 
@@ -71,7 +71,7 @@ def unpacked(body: bytes, coding: str, *flags: str) -> bytes:
     response = Response(
         "http://a.test/robots.txt", headers={"Content-Encoding": coding}, body=body, flags=[*flags]
     )
-    start = unpack_start(response)
+    start = decode_robots_response(response)
     assert "Content-Encoding" not in start.headers
     return start.body
 
@@ -115,5 +115,5 @@ def test_a_download_that_was_stopped_ends_with_a_whole_line() -> None:
     ],
 )
 def test_what_is_not_packed_as_it_says_or_breaks_off_says_nothing(coding: str, body: bytes) -> None:
-    with pytest.raises(UndecodableError):
+    with pytest.raises(ContentDecodingError):
         unpacked(body, coding)

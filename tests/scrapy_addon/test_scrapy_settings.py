@@ -13,9 +13,8 @@ from scrapy.settings import Settings, default_settings
 
 from focused.errors import ConfigurationError
 from focused.scrapy_addon.addon import FocusedAddon
-from focused.scrapy_addon.checked_settings import DEFAULTS
+from focused.scrapy_addon.addon_settings import DEFAULTS, topic_from_settings
 from focused.scrapy_addon.scrapy_settings import TABLE, Effect, ignored
-from focused.scrapy_addon.topic_settings import topic_of
 from focused.topic import Topic
 from tests.support.crawling import ROOT, USER_AGENT, write_topic
 
@@ -35,7 +34,7 @@ def set_by(topic: Path, **values: Any) -> Settings:
 
 
 def read(topic: Path, **values: Any) -> Topic:
-    return topic_of(set_by(topic, **values))
+    return topic_from_settings(set_by(topic, **values))
 
 
 def warnings(topic: Path, **values: Any) -> list[str]:
@@ -44,7 +43,7 @@ def warnings(topic: Path, **values: Any) -> list[str]:
 
 def updated(topic: Path, **values: Any) -> Settings:
     crawler = cast(Crawler, SimpleNamespace(spider=Spider("own")))
-    settings = set_by(topic, FOCUSED_GUIDE=GUIDE, **values)
+    settings = set_by(topic, FOCUSED_MODELS=GUIDE, **values)
     FocusedAddon(crawler).update_settings(settings)
     return settings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.frontier.store import StateStore
+from focused.storage.state_store import StateStore
 from tests.support.crawling import ROOT, write_topic
 from tests.support.own_project import Ran, crawl_own, scrapy, write_project
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
@@ -115,9 +115,9 @@ how, replay = sys.argv[1:3]
 settings = {
     "ADDONS": {"focused.scrapy_addon.FocusedAddon": 0},
     "FOCUSED_TOPIC": "whales.toml",
-    "FOCUSED_GUIDE": "tests.support.keyword_guide.guide",
+    "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
     "FOCUSED_REPLAY": replay,
-    "FOCUSED_PROGRESS_S": 0,
+    "FOCUSED_PROGRESS_INTERVAL_S": 0,
     "LOG_LEVEL": "CRITICAL",
 }
 

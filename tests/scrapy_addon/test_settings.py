@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from focused.scrapy_addon.addon import FocusedAddon
-from focused.scrapy_addon.checked_settings import DEFAULTS
+from focused.scrapy_addon.addon_settings import DEFAULTS
 from tests.support.crawling import write_topic
 
 GUIDE = "tests.support.keyword_guide.guide"
@@ -44,15 +44,15 @@ WRONG = [
     ("FOCUSED_POLICY", "no.such.module.policy"),
     ("FOCUSED_POLICY", 5),
     ("FOCUSED_FOLLOW_LINKS", "perhaps"),
-    ("FOCUSED_GUIDE", "no.such.guide"),
-    ("FOCUSED_GUIDE", "tests.support.keyword_guide.gide"),
-    ("FOCUSED_GUIDE", "guide"),
-    ("FOCUSED_GUIDE", "tests.support.crawling.ROOT"),
+    ("FOCUSED_MODELS", "no.such.guide"),
+    ("FOCUSED_MODELS", "tests.support.keyword_guide.gide"),
+    ("FOCUSED_MODELS", "guide"),
+    ("FOCUSED_MODELS", "tests.support.crawling.ROOT"),
     ("FOCUSED_REPLAY", "8100"),
     ("FOCUSED_REPLAY", 8100),
     ("FOCUSED_DNS_SERVERS", "nine"),
     ("FOCUSED_DNS_SERVERS", ["9.9.9.9"]),
-    ("FOCUSED_WEB", "webs/typo"),
+    ("FOCUSED_RECORDED_WEB", "webs/typo"),
     ("FOCUSED_PAGES", "many"),
     ("FOCUSED_PAGES", 0),
     ("FOCUSED_PAGES", 1.5),
@@ -61,12 +61,12 @@ WRONG = [
     ("FOCUSED_CONCURRENCY", 0),
     ("FOCUSED_CONCURRENCY", "all"),
     ("FOCUSED_FOLDER", 5),
-    ("FOCUSED_SAMPLES", "perhaps"),
-    ("FOCUSED_READERS", "some"),
+    ("FOCUSED_FETCH_SAMPLES", "perhaps"),
+    ("FOCUSED_PARSER_PROCESSES", "some"),
     ("FOCUSED_PARSE_TIMEOUT_S", "soon"),
     ("FOCUSED_PARSE_MEMORY_MB", 0),
-    ("FOCUSED_PROGRESS_S", "often"),
-    ("FOCUSED_PROGRESS_S", float("nan")),
+    ("FOCUSED_PROGRESS_INTERVAL_S", "often"),
+    ("FOCUSED_PROGRESS_INTERVAL_S", float("nan")),
     ("FOCUSED_LOG_LEVEL", "LOUD"),
     ("FOCUSED_LOG_TO_FOLDER", "perhaps"),
     ("FOCUSED_OWNS_PROCESS", "perhaps"),
@@ -76,7 +76,7 @@ WRONG = [
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda each: str(each))
 def test_a_wrong_value_is_one_line_that_names_the_setting(name, value, topic, tmp_path, capsys):
     before = sorted(tmp_path.rglob("*"))
-    given = {"FOCUSED_TOPIC": str(topic), "FOCUSED_GUIDE": GUIDE, name: value}
+    given = {"FOCUSED_TOPIC": str(topic), "FOCUSED_MODELS": GUIDE, name: value}
     told = refused(capsys, **given)
     assert name in told or str(value) in told
     assert sorted(tmp_path.rglob("*")) == before
@@ -100,7 +100,7 @@ def test_a_reactor_without_asyncio_is_refused(topic, capsys):
 def test_a_folder_that_cannot_be_made_is_named(folder, topic, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     wanted = tmp_path / folder
-    given = {"FOCUSED_TOPIC": str(topic), "FOCUSED_GUIDE": GUIDE, "FOCUSED_FOLDER": str(wanted)}
+    given = {"FOCUSED_TOPIC": str(topic), "FOCUSED_MODELS": GUIDE, "FOCUSED_FOLDER": str(wanted)}
     assert str(wanted) in refused(capsys, **given)
 
 

@@ -21,7 +21,11 @@ import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.scrapy_addon.stored_values import UnstorableValueError, from_text, to_text
+from focused.scrapy_addon.value_serialization import (
+    UnstorableValueError,
+    deserialize_values,
+    serialize_values,
+)
 
 
 class Book(scrapy.Item):
@@ -52,7 +56,7 @@ Point = namedtuple("Point", "x y")
 
 
 def stored(value: Any) -> Any:
-    return from_text(to_text({"meta": {"k": value}}))["meta"]["k"]
+    return deserialize_values(serialize_values({"meta": {"k": value}}))["meta"]["k"]
 
 
 def same(one: Any, other: Any) -> bool:
@@ -164,8 +168,8 @@ def test_a_class_within_a_function_cannot_be_found_again() -> None:
 
 
 def test_reading_back_calls_no_code_of_a_class() -> None:
-    text = to_text({"meta": Author("Melville")}).replace("Melville", "read back")
-    assert from_text(text)["meta"].name == "read back"
+    text = serialize_values({"meta": Author("Melville")}).replace("Melville", "read back")
+    assert deserialize_values(text)["meta"].name == "read back"
 
 
 @pytest.mark.parametrize(
@@ -180,5 +184,5 @@ def test_reading_back_calls_no_code_of_a_class() -> None:
 )
 def test_a_forged_row_makes_no_object_and_imports_nothing(forged: Any) -> None:
     with pytest.raises(ValueError, match=r"class|enumeration|type"):
-        from_text(json.dumps({"meta": forged}))
+        deserialize_values(json.dumps({"meta": forged}))
     assert "antigravity" not in sys.modules

@@ -7,7 +7,7 @@ from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
-from focused.recorded.faults import FaultPlan, parse_fault
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.support.crawling import crawl, write_topic
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect, served
 
@@ -74,7 +74,7 @@ def test_each_row_tells_the_way_to_its_page(tmp_path: Path) -> None:
         "http://c.test/whale-1",
         2,
     )
-    assert dict(row["evidence"]) == {"anchor": 1.0, "parent": 0.9}
+    assert dict(row["features"]) == {"anchor": 1.0, "parent": 0.9}
     assert row["score"] == 0.6 + 0.3 * 0.9
     assert row["on_topic"]
     assert pages.loc["https://b.test/moved", "outcome"] == "redirected"
@@ -180,7 +180,7 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
         "": "no-such-host",
     }
     stats = json.loads((done.folder / "stats.json").read_text())
-    assert stats["outside_web"] == 1
+    assert stats["unrecorded_hosts"] == 1
     assert "no-such-host" not in stats["failures"]
     assert done.pages.loc["http://a.test/latin", "on_topic"]
     assert done.pages.loc["http://a.test/copy", "duplicate_of"] == "http://a.test/"
@@ -212,4 +212,4 @@ def test_a_replayed_crawl_spares_no_server_and_settings_say_so(tmp_path: Path) -
     with served(small_web()) as site:
         done = crawl(topic, site.address, FOCUSED_PAGES=1)
     ran = json.loads((done.folder / "settings.json").read_text())["topic"]["politeness"]
-    assert (ran["fetch_time_factor"], ran["set_aside_s"], ran["per_address"]) == (0, 0, False)
+    assert (ran["fetch_time_factor"], ran["suspend_s"], ran["per_address"]) == (0, 0, False)

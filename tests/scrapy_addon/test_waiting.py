@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from focused.crawl import Wait
-from focused.scrapy_addon.progress import progress_line
-from focused.scrapy_addon.waiting import Waiting
+from focused.scrapy_addon.crawl_session import WaitReporter
+from focused.scrapy_addon.extensions.progress_line import progress_line
 from tests.support.simulated import START, Simulation, topic
 
 AT = time.mktime((2026, 3, 4, 14, 2, 11, 0, 0, -1))
@@ -19,29 +19,33 @@ LINE = "waiting for 3 hosts in back-off or long crawl-delays, the next at 14:02:
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, logger="focused.scrapy_addon.waiting")
+    caplog.set_level(logging.INFO, logger="focused.scrapy_addon.crawl_session")
     return caplog
 
 
 def test_the_wait_is_logged_once_and_not_at_each_turn(log: pytest.LogCaptureFixture) -> None:
-    waiting = Waiting()
+    waiting = WaitReporter()
     for _ in range(5):
-        waiting.note(Wait(AT, resting=3))
+        waiting.note(Wait(AT, hosts_backing_off=3))
     assert log.messages == [LINE]
     assert waiting.line == LINE
 
 
 def test_it_is_logged_again_when_it_changes(log: pytest.LogCaptureFixture) -> None:
-    waiting = Waiting()
-    for step in (Wait(AT, resting=3), Wait(AT + 60, resting=1), Wait(AT, resting=3)):
+    waiting = WaitReporter()
+    for step in (
+        Wait(AT, hosts_backing_off=3),
+        Wait(AT + 60, hosts_backing_off=1),
+        Wait(AT, hosts_backing_off=3),
+    ):
         waiting.note(step)
     other = "waiting for 1 host in back-off or long crawl-delays, the next at 14:03:11"
     assert log.messages == [LINE, other, LINE]
 
 
 def test_nothing_is_told_while_there_is_more_to_do(log: pytest.LogCaptureFixture) -> None:
-    waiting = Waiting()
-    waiting.note(Wait(AT, resting=3))
+    waiting = WaitReporter()
+    waiting.note(Wait(AT, hosts_backing_off=3))
     waiting.note(Wait(AT))
     assert waiting.line == ""
     waiting.note(Wait(None))

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from focused.archive_schema import LINKS_SCHEMA, PAGES_SCHEMA
+from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
 
 _PAGE: dict[str, Any] = {
     "outcome": "fetched",
@@ -21,7 +21,7 @@ _PAGE: dict[str, Any] = {
     "relevance": 0.1,
     "on_topic": False,
     "score": 0.5,
-    "evidence": {},
+    "features": {},
     "depth": 1,
     "parent": "http://seed.example/",
     "anchor": "",
@@ -57,7 +57,7 @@ def failed(url: str, failure: str, **columns: Any) -> dict[str, Any]:
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The rows as the frame that reading a crawl's folder gives."""
-    return _table(rows).drop(["evidence"]).to_pandas()
+    return _table(rows).drop(["features"]).to_pandas()
 
 
 def write_crawl(
@@ -81,7 +81,7 @@ def write_crawl(
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     numbered = [
-        {"seq": seq, "fetched_at": float(seq), **row, "evidence": list(row["evidence"].items())}
+        {"seq": seq, "fetched_at": float(seq), **row, "features": list(row["features"].items())}
         for seq, row in enumerate(rows)
     ]
     return pa.Table.from_pylist(numbered, PAGES_SCHEMA)

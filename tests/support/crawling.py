@@ -80,7 +80,7 @@ def write_topic(
 def command(topic: Path, address: str, **settings: Any) -> list[str]:
     told = {
         "FOCUSED_REPLAY": address,
-        "FOCUSED_GUIDE": "tests.support.keyword_guide.guide",
+        "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
         **settings,
     }
     options = [text for name, value in told.items() for text in ("-s", f"{name}={value}")]

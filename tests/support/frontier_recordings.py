@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from frontier_recording import Recording, Watch
 
 from focused.crawl.policy import Policy
-from focused.crawl.steps import ScoredLink, Settled
-from focused.frontier.queued import QueuedLink, link_key
+from focused.crawl.steps import ScoredLink, SettledFetch
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.web.page import Link, Page
-from focused.web.url import host_of
+from focused.web.urls import host_of
 from tests.support.keyword_guide import WhaleScorer
 
 PAGES = 40
 FEATURES = len(WhaleScorer().feature_names)
 
 
-def settled(url: str, *links: str, gone: Sequence[str] = (), told: bool = False) -> Settled:
+def settled(url: str, *links: str, gone: Sequence[str] = (), told: bool = False) -> SettledFetch:
     """A page that was fetched and links to ``links``; to ``gone``, too, whose turn was before.
 
     ``told``: other pages told more of the links.
@@ -28,14 +28,14 @@ def settled(url: str, *links: str, gone: Sequence[str] = (), told: bool = False)
         target: ScoredLink(
             Link(target, anchor=f"to {target}"),
             score=0.5,
-            evidence=(0.25,) * FEATURES,
-            worth=float(number),
+            features=(0.25,) * FEATURES,
+            rank_score=float(number),
             before=before,
         )
         for number, target in enumerate(links)
     }
     link = QueuedLink(key=link_key(url), url=url, host=host_of(url), priority=0.0, score=1.0)
-    return Settled(link, "fetched", page=page, scored=scored)
+    return SettledFetch(link, "fetched", page=page, scored=scored)
 
 
 def recording() -> Recording:

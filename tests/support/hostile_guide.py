@@ -1,13 +1,13 @@
-"""A judge that takes all the time or memory there is over pages that ask for it."""
+"""A classifier that takes all the time or memory there is over pages that ask for it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from focused.scrapy_addon.session import Guide
+from focused.scrapy_addon.crawl_session import CrawlModels
 from focused.topic import Topic
-from focused.web.page import Judgement, Page
+from focused.web.page import Classification, Page
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 
 MARK = "FOCUSED_TEST_MARK"
@@ -15,15 +15,15 @@ MARK = "FOCUSED_TEST_MARK"
 
 
 class ExhaustibleJudge(WhaleJudge):
-    def judge(self, page: Page) -> Judgement:
+    def classify(self, page: Page) -> Classification:
         if page.title in ("endless", "huge") and MARK in os.environ:
             Path(os.environ[MARK]).touch()
         while page.title == "endless":
             pass
         if page.title == "huge":
             bytearray(10**13)
-        return super().judge(page)
+        return super().classify(page)
 
 
-def guide(topic: Topic) -> Guide:
-    return Guide(ExhaustibleJudge(), WhaleScorer(), frozenset({"http://a.test/trained"}))
+def guide(topic: Topic) -> CrawlModels:
+    return CrawlModels(ExhaustibleJudge(), WhaleScorer(), frozenset({"http://a.test/trained"}))

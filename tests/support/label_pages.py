@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from focused.labelling.bounded_reading import BoundedReader
-from focused.labelling.server import LabelServer
-from focused.labelling.session import Session
+from focused.labelling.label_server import LabelServer
+from focused.labelling.page_renderer import PageRenderer
+from focused.labelling.session import LabellingSession
 
 WINDOW = (1400, 900)
 PAGES = 24
@@ -49,10 +49,10 @@ class Served:
 
 
 @contextmanager
-def served(session: Session, reader: BoundedReader | None = None) -> Iterator[Served]:
+def served(session: LabellingSession, reader: PageRenderer | None = None) -> Iterator[Served]:
     """Serve ``session`` at a free port until the block is left."""
     clock = Clock()
-    reader = reader or BoundedReader()
+    reader = reader or PageRenderer()
     server = LabelServer(session, reader, clock)
     loop = asyncio.new_event_loop()
     runner = web.AppRunner(server.application(), access_log=None)

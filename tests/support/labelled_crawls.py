@@ -8,19 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
-from focused.archive import Archive, PageRow
-from focused.archive_warc import WarcFiles
-from focused.frontier.store import StateStore
-from focused.labelling.choice import Choice, Pool
-from focused.labelling.crawled import read_crawled
-from focused.labelling.pool import teaching_pool
-from focused.labelling.session import Session
-from focused.labelling.subject import Category, Subject
+from focused.archive.archive import Archive, PageRow
+from focused.archive.warc_files import WarcFiles
+from focused.labelling.crawled_pages import read_fetched_pages
+from focused.labelling.labelling_task import LabellingTask, TopicCategory
+from focused.labelling.page_selection import PagePool, PageSelector
+from focused.labelling.session import LabellingSession
+from focused.labelling.training_pool import build_training_pool
 from focused.labels.label_file import LabelFile
+from focused.storage.state_store import StateStore
 from focused.web.page import Fetched
-from focused.web.url import host_of
+from focused.web.urls import host_of
 
-CATEGORIES = (Category("Top/Animals/Whales", True), Category("Top/Other/Ships_and_Boats", False))
+CATEGORIES = (
+    TopicCategory("Top/Animals/Whales", True),
+    TopicCategory("Top/Other/Ships_and_Boats", False),
+)
 
 _WHALES = ["whale", "blubber", "krill", "fluke", "pod", "baleen", "ocean", "calf", "breach", "song"]
 _OTHERS = ["ship", "engine", "harbour", "cargo", "deck", "anchor", "mast", "sail", "crew", "port"]
@@ -55,7 +58,7 @@ def write_crawl(
                 seq, url, host_of(url), "fetched", 0.5, {}, 1, None, "", 1.0, 2.0, "bfs",
                 status=200, title=title, relevance=relevance, on_topic=relevance >= 0.5,
             ),
-            capture=archive.capture_writer.capture(fetched),
+            capture=archive.record_builder.capture(fetched),
         )  # fmt: skip
     archive.close()
     store.close()
@@ -66,20 +69,24 @@ def url_of(number: int) -> str:
     return f"https://h{number % 4}.example/{number}"
 
 
-def subject(folder: Path, categories: tuple[Category, ...] = CATEGORIES) -> Subject:
+def subject(folder: Path, categories: tuple[TopicCategory, ...] = CATEGORIES) -> LabellingTask:
     """What is labelled: the crawl in ``folder``, without a model."""
     labels = folder / "whales.labels.jsonl"
-    return Subject("whales", "Whales & <others>.", folder, labels, None, "", categories, 0)
+    return LabellingTask("whales", "Whales & <others>.", folder, labels, None, "", categories, 0)
 
 
 def session(
-    folder: Path, file: LabelFile, categories: tuple[Category, ...] = CATEGORIES
-) -> Session:
+    folder: Path, file: LabelFile, categories: tuple[TopicCategory, ...] = CATEGORIES
+) -> LabellingSession:
     """A session on the crawl in ``folder``, keeping no pages."""
-    crawled = read_crawled(folder)
-    return Session(subject(folder, categories), crawled, teaching_pool(crawled, None), file, None)
+    crawled = read_fetched_pages(folder)
+    return LabellingSession(
+        subject(folder, categories), crawled, build_training_pool(crawled, None), file, None
+    )
 
 
-def choice(pool: Pool, relevance: list[float], threshold: float = 0.5, good: int = 0) -> Choice:
+def choice(
+    pool: PagePool, relevance: list[float], threshold: float = 0.5, good: int = 0
+) -> PageSelector:
     """A choice among the pages of ``pool``."""
-    return Choice(pool, np.array(relevance), threshold, good)
+    return PageSelector(pool, np.array(relevance), threshold, good)

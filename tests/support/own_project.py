@@ -17,8 +17,8 @@ _SETTINGS = {
     "ADDONS": {"focused.scrapy_addon.FocusedAddon": 0},
     "COMMANDS_MODULE": "focused.scrapy_addon.commands",
     "FOCUSED_TOPIC": "whales.toml",
-    "FOCUSED_GUIDE": "tests.support.keyword_guide.guide",
-    "FOCUSED_PROGRESS_S": 0,
+    "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
+    "FOCUSED_PROGRESS_INTERVAL_S": 0,
 }
 
 

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from focused.frontier.exploration import NONE, Exploration
-from focused.frontier.frontier import Frontier, Hosts, Known, NotYet, Offer, ScoreAgain
-from focused.frontier.host import Host
-from focused.frontier.places import place, priority_of
-from focused.frontier.politeness import HostPace
-from focused.frontier.queued import QueuedLink, link_key
-from focused.frontier.turns import HostLimits
-from focused.web.url import host_of
+from focused.frontier.host import Host, HostPace
+from focused.frontier.host_scheduler import HostLimits
+from focused.frontier.interface import Frontier, Hosts, Known, NotYet, Offer, ScoreAgain
+from focused.frontier.priorities import NO_EXPLORATION, Exploration
+from focused.frontier.queued_link import QueuedLink, link_key, priority_in_key, queue_key
+from focused.web.urls import host_of
 from tests.support.plain_hosts import Memory, PlainHosts
 
 
@@ -28,7 +26,7 @@ class PlainFrontier:
         memory: Memory | None = None,
         *,
         worth_waiting_for: float = 0.1,
-        exploration: Exploration = NONE,
+        exploration: Exploration = NO_EXPLORATION,
         limits: HostLimits | None = None,
         address_delay_s: float = 0.0,
     ) -> None:
@@ -70,7 +68,7 @@ class PlainFrontier:
     def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
         return sum(self.push(link, now, joined=joined) for link in links)
 
-    def known_among(self, links: Sequence[tuple[str, bytes]]) -> Known:
+    def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
         waiting = {key: self._waiting(host, key) for host, key in links}
         settled = {
             key
@@ -92,7 +90,7 @@ class PlainFrontier:
         if better_at is not None:
             return NotYet(better_at)
         link, number = hosts.in_order(host)[0]
-        host.leased, host.leased_at = place(link.priority, number), now
+        host.leased, host.leased_at = queue_key(link.priority, number), now
         return Offer(link, host, host.leased)
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -100,16 +98,16 @@ class PlainFrontier:
         self._release(offer.host, pace, now)
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
-        # A link that was scored again at its turn has another priority than its place.
-        priority = priority_of(offer.place)
+        # A link that was scored again at its turn has another priority than its queue_key.
+        priority = priority_in_key(offer.queue_key)
         self._write(replace(offer.link, tries=offer.link.tries + 1, priority=priority))
         self._release(offer.host, pace, now)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
         self._release(offer.host, pace, now)
 
-    def keep_tries(self, offer: Offer, tries: int) -> None:
-        self._write(replace(offer.link, tries=tries, priority=priority_of(offer.place)))
+    def save_tries(self, offer: Offer, tries: int) -> None:
+        self._write(replace(offer.link, tries=tries, priority=priority_in_key(offer.queue_key)))
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
         self._write(link)
@@ -147,7 +145,7 @@ class PlainFrontier:
                 moved += 1
         return moved
 
-    def score_best_again(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
+    def rescore_best(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
         for link, number in self._hosts.in_order(host, leased_too=True)[ranks.start : ranks.stop]:
             if not self._hosts.is_leased(host, number):
                 (moved,) = again([link], [number])
@@ -195,7 +193,7 @@ class PlainFrontier:
         if found is None:
             return
         old, _ = found
-        told_more = joined and bool(old.evidence) and old.evidence != link.evidence
+        told_more = joined and bool(old.features) and old.features != link.features
         if link.priority > old.priority or told_more:
             kept = {"found_at": old.found_at, "tries": old.tries, "payload": old.payload}
             self._write(replace(link, depth=min(link.depth, old.depth), **kept))

@@ -7,11 +7,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from focused.frontier.exploration import Exploration
 from focused.frontier.host import Host, Server
-from focused.frontier.places import number_of
-from focused.frontier.queued import QueuedLink
-from focused.frontier.turns import HostLimits
+from focused.frontier.host_scheduler import HostLimits
+from focused.frontier.priorities import Exploration
+from focused.frontier.queued_link import QueuedLink, number_in_key
 
 
 @dataclass
@@ -70,7 +69,7 @@ class PlainHosts:
         best = self.best(host)
         if best is None:
             return float("-inf")
-        return best.priority + self._exploration.hope(host.asked, host.barren)
+        return best.priority + self._exploration.bonus(host.asked, host.unproductive)
 
     def refresh(self, host: Host, now: float) -> None:
         pass
@@ -78,7 +77,7 @@ class PlainHosts:
     def reserve(self, host: Host, now: float) -> None:
         host.reserved = True
 
-    def let_go(self, host: Host, now: float) -> None:
+    def release_reservation(self, host: Host, now: float) -> None:
         host.reserved = False
         self.address_rests(host, now)
 
@@ -90,11 +89,11 @@ class PlainHosts:
     def full(self) -> Iterator[Host]:
         return (host for host in self if self.is_full(host) and self.best(host) is not None)
 
-    def stands_at(self, host: Host, address: str) -> None:
+    def assign_address(self, host: Host, address: str) -> None:
         if address:
             host.server = self._servers.setdefault(address, Server(address))
 
-    def rest_addresses(self, now: float) -> None:
+    def restore_address_delays(self, now: float) -> None:
         for host in self:
             self.address_rests(host, now)
 
@@ -148,7 +147,7 @@ class PlainHosts:
 
     def is_leased(self, host: Host, number: int) -> bool:
         """Whether the host's link of that number is under way."""
-        return host.leased is not None and number_of(host.leased) == number
+        return host.leased is not None and number_in_key(host.leased) == number
 
     def is_full(self, host: Host) -> bool:
         """Whether as many pages came from the host, or its address, as may."""

@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from focused.learning.evidence import log_odds_within
-from focused.learning.lesson import Lesson
-from focused.learning.protocols import JoinedScores, Rescored, Visit, WaitingLink
+from focused.link_scoring.link_features import clipped_log_odds
+from focused.link_scoring.protocols import (
+    MergedScores,
+    PageContext,
+    ScorableLink,
+    TrainingExample,
+    UpdatedScore,
+)
 from focused.web.page import Link, Page
 from tests.support.keyword_guide import WhaleScorer
 
@@ -27,38 +32,38 @@ class Pupil(WhaleScorer):
         self.second_thoughts = dict(second_thoughts or {})
         self.joined: list[tuple[str, str | None]] = []
 
-    def score_joined(
-        self, visit: Visit, links: Sequence[Link], waiting: Sequence[WaitingLink | None]
-    ) -> JoinedScores:
+    def score_merged(
+        self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
+    ) -> MergedScores:
         own = self.score(visit, links)
-        features, leads = own.features.copy(), np.ones(len(links), dtype=bool)
+        features, is_best_inlink = own.features.copy(), np.ones(len(links), dtype=bool)
         for i, before in enumerate(waiting):
-            if before is None or len(before.evidence) != len(self.feature_names):
+            if before is None or len(before.features) != len(self.feature_names):
                 continue
             self.joined.append((before.url, before.parent))
-            leads[i] = features[i, 1] > before.evidence[1]
-            features[i] = np.maximum(features[i], before.evidence)
+            is_best_inlink[i] = features[i, 1] > before.features[1]
+            features[i] = np.maximum(features[i], before.features)
         scores = features @ np.array([0.6, 0.3])
-        worth = np.array([log_odds_within(score) for score in scores.tolist()])
-        return JoinedScores(scores, features, worth, leads, [7] * len(links))
+        rank_score = np.array([clipped_log_odds(score) for score in scores.tolist()])
+        return MergedScores(scores, features, rank_score, is_best_inlink, [7] * len(links))
 
-    def rescore(self, links: Sequence[WaitingLink]) -> Sequence[Rescored]:
+    def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         return [self.think_again(link) for link in links]
 
-    def think_again(self, link: WaitingLink) -> Rescored:
-        before = 0.6 * link.evidence[0] + 0.3 * link.evidence[1]
+    def think_again(self, link: ScorableLink) -> UpdatedScore:
+        before = 0.6 * link.features[0] + 0.3 * link.features[1]
         score = self.second_thoughts.get(link.url, before)
-        return Rescored(score, log_odds_within(score), tuple(link.evidence))
+        return UpdatedScore(score, clipped_log_odds(score), tuple(link.features))
 
-    def lesson(
-        self, link: WaitingLink, page: Page, relevance: float, words: object = None
-    ) -> Lesson:
-        evidence = tuple(link.evidence)
-        return Lesson(
-            link.url, link.anchor, link.parent or "", link.trail, evidence, b"", relevance
+    def make_example(
+        self, link: ScorableLink, page: Page, relevance: float, words: object = None
+    ) -> TrainingExample:
+        features = tuple(link.features)
+        return TrainingExample(
+            link.url, link.anchor, link.parent or "", link.tag_path_key, features, b"", relevance
         )
 
-    def learn(self, lesson: Lesson) -> None:
+    def learn(self, lesson: TrainingExample) -> None:
         self.heard.append(lesson.url)
         self.lessons.append((lesson.url, lesson.anchor, lesson.relevance))
 

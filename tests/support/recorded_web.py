@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from focused.recorded.faults import FaultPlan
-from focused.recorded.serve import Access, ReplayServer
-from focused.recorded.store import RecordedResponse, RecordedWeb
+from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb
+from focused.recorded_web.replay_faults import FaultPlan
+from focused.recorded_web.replay_server import AccessLogEntry, ReplayServer
 
 
 def html(title: str = "", *links: str, text: str = "") -> bytes:
@@ -61,8 +61,8 @@ class Served:
     log: io.StringIO
 
     @property
-    def accesses(self) -> list[Access]:
-        return [Access(**json.loads(line)) for line in self.log.getvalue().splitlines()]
+    def accesses(self) -> list[AccessLogEntry]:
+        return [AccessLogEntry(**json.loads(line)) for line in self.log.getvalue().splitlines()]
 
 
 def body(web: RecordedWeb, url: str) -> str:

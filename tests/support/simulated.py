@@ -11,15 +11,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from focused.archive import page_rows
-from focused.crawl import Crawl, Done, Fetch, Settled, Wait
-from focused.crawl.policy import Policy, Steering
-from focused.crawl.reading import Reading
-from focused.crawl.stages import Stages
-from focused.frontier.exploration import NONE, Exploration
-from focused.frontier.ordering import breadth_first, most_promising_first
-from focused.frontier.store import StateStore
-from focused.learning.protocols import LinkScorer, TopicJudge
+from focused.archive.archive import page_rows
+from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait
+from focused.crawl.crawl_stats import StageTimes
+from focused.crawl.page_parser import ParsedPage
+from focused.crawl.policy import LinkReprioritiser, Policy
+from focused.frontier.priorities import (
+    NO_EXPLORATION,
+    Exploration,
+    breadth_first,
+    highest_score_first,
+)
+from focused.link_scoring.protocols import LinkScorer, TopicClassifier
+from focused.storage.state_store import StateStore
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
@@ -88,16 +92,16 @@ class Simulation:
     topic: Topic
     web: Mapping[str, Answer]
     policy: str = "focused"
-    steering: Steering | None = None
-    exploration: Exploration = NONE
-    judge: TopicJudge = field(default_factory=WhaleJudge)
+    reprioritiser: LinkReprioritiser | None = None
+    exploration: Exploration = NO_EXPLORATION
+    classifier: TopicClassifier = field(default_factory=WhaleJudge)
     scorer: LinkScorer = field(default_factory=WhaleScorer)
     training_urls: frozenset[str] = frozenset()
-    stages: Stages | None = None
+    stages: StageTimes | None = None
     reads_ahead: bool = False
     now: float = START
     asked: list[tuple[float, str]] = field(default_factory=list)
-    settled: list[Settled] = field(default_factory=list)
+    settled: list[SettledFetch] = field(default_factory=list)
     waited: list[tuple[float, Wait]] = field(default_factory=list)
     ended: str = ""
     closed: bool = False
@@ -112,7 +116,7 @@ class Simulation:
         self.store = StateStore.open(self.topic.output.folder / "state", identity)
         return Crawl(
             self.topic,
-            self.judge,
+            self.classifier,
             self._ordered_by(),
             self.store,
             training_urls=self.training_urls,
@@ -120,7 +124,7 @@ class Simulation:
         )
 
     def _ordered_by(self) -> Policy:
-        ordering = breadth_first if self.policy == "bfs" else most_promising_first
+        ordering = breadth_first if self.policy == "bfs" else highest_score_first
         patient = self.policy != "bfs"
         return Policy(
             self.policy,
@@ -128,7 +132,7 @@ class Simulation:
             ordering,
             patient,
             exploration=self.exploration,
-            steering=self.steering,
+            reprioritiser=self.reprioritiser,
         )
 
     def step(self) -> Fetch | Wait | Done:
@@ -148,8 +152,8 @@ class Simulation:
                 self.settled.append(settled)
         return step
 
-    def _read_ahead(self, fetch: Fetch, outcome: Outcome) -> Reading | Failed | None:
-        if not isinstance(outcome, Fetched) or not self.crawl.may_read(fetch.lease, outcome):
+    def _read_ahead(self, fetch: Fetch, outcome: Outcome) -> ParsedPage | Failed | None:
+        if not isinstance(outcome, Fetched) or not self.crawl.may_parse(fetch.lease, outcome):
             return None
         return self.crawl.reader().read(outcome)
 

@@ -13,9 +13,9 @@ from datetime import date, timedelta
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
-from focused.recorded.store import RecordedResponse
+from focused.recorded_web.recorded_web import RecordedResponse
+from focused.web.http_response import outcome_from_response
 from focused.web.page import Outcome
-from focused.web.response import outcome_of
 from tests.support.recorded_web import html, page, redirect
 
 GOOD_PAGES = 6
@@ -53,7 +53,9 @@ class TrapWeb:
             return found
         if found is None:
             return default
-        return outcome_of(found.status, found.headers, url, found.body, elapsed_s=0.1, now=0.0)
+        return outcome_from_response(
+            found.status, found.headers, url, found.body, elapsed_s=0.1, now=0.0
+        )
 
     def _answer(self, url: str) -> RecordedResponse | None:
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""A web of two categories that a keyword judge tells apart, and how to examine on it."""
+"""A web of two categories that a keyword classifier tells apart, and how to examine on it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from focused.evaluation.examination.candidate import Candidate
-from focused.evaluation.examination.measures import Row
-from focused.evaluation.examination.plan import Plan, Wish, make_plan
-from focused.evaluation.examination.starts import parse_seeds
-from focused.evaluation.examination.terms import Terms
-from focused.evaluation.examination.webs import ExaminedWeb
-from focused.evaluation.examination.workers import examine
-from focused.recorded.store import RecordedWebWriter
-from focused.topic_file import load_topic
-from focused.web.page import Judgement, Page
+from focused.experiments.experiment_plan import (
+    ExperimentPlan,
+    ExperimentSettings,
+    PreparedTopic,
+    RequestedRuns,
+    parse_seed_set,
+    plan_experiment,
+)
+from focused.experiments.parallel_runs import run_trials
+from focused.experiments.run_measures import RunRecord
+from focused.experiments.web_sources import ExperimentWeb
+from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused.topic.topic_file import load_topic
+from focused.web.page import Classification, Page
 from tests.support.crawling import write_topic
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.recorded_web import html
@@ -37,9 +41,9 @@ WORDS = {
 class DeadlyJudge(WhaleJudge):
     """Ends its process, as the system does when memory is used up."""
 
-    def judge(self, page: Page) -> Judgement:
+    def classify(self, page: Page) -> Classification:
         os.kill(os.getpid(), signal.SIGKILL)
-        return super().judge(page)
+        return super().classify(page)
 
 
 def build_web(folder: Path, each: int = 40) -> Path:
@@ -78,46 +82,48 @@ def write_compared(folder: Path, scope: str = "") -> Path:
     return path
 
 
-def candidate(folder: Path, samples: Sequence[str] = (), scope: str = "") -> Candidate:
+def candidate(folder: Path, samples: Sequence[str] = (), scope: str = "") -> PreparedTopic:
     topic = load_topic(write_compared(folder, scope))
-    return Candidate(topic, WhaleJudge(), WhaleScorer(), frozenset(samples))
+    return PreparedTopic(topic, WhaleJudge(), WhaleScorer(), frozenset(samples))
 
 
 def planned(
     web: Path,
-    ours: Candidate,
+    ours: PreparedTopic,
     *policies: str,
     seeds: Sequence[str] = ("topic",),
     host_caps: Sequence[int | None] = (),
     labels: Path | None = None,
     say: Any = lambda line: None,
     **terms: Any,
-) -> Plan:
-    wish = Wish(policies, list(map(parse_seeds, seeds)), host_caps, Terms(**terms))
-    examined = ExaminedWeb("two-sides", web, labels)
-    return make_plan([examined], [ours.topic], {ours.topic.name: ours}, wish, say)
+) -> ExperimentPlan:
+    wish = RequestedRuns(
+        policies, list(map(parse_seed_set, seeds)), host_caps, ExperimentSettings(**terms)
+    )
+    examined = ExperimentWeb("two-sides", web, labels)
+    return plan_experiment([examined], [ours.topic], {ours.topic.name: ours}, wish, say)
 
 
-def rows_of(plan: Plan, web: Path, ours: Candidate, jobs: int = 1) -> list[Row]:
-    webs = {"two-sides": ExaminedWeb("two-sides", web)}
-    runs = dict(examine(webs, {"whales": ours}, plan.trials, plan.terms, jobs=jobs))
+def rows_of(plan: ExperimentPlan, web: Path, ours: PreparedTopic, jobs: int = 1) -> list[RunRecord]:
+    webs = {"two-sides": ExperimentWeb("two-sides", web)}
+    runs = dict(run_trials(webs, {"whales": ours}, plan.trials, plan.terms, jobs=jobs))
     return [runs[trial] for trial in plan.trials]
 
 
-def run_all(folder: Path, *policies: str, jobs: int = 1, **wished: Any) -> dict[str, Row]:
+def run_all(folder: Path, *policies: str, jobs: int = 1, **wished: Any) -> dict[str, RunRecord]:
     """One run per policy on the two sides, by policy."""
     web, ours = build_web(folder / "web"), candidate(folder)
     plan = planned(web, ours, *policies, **{"budget": "20"} | wished)
     return {row["policy"]: row for row in rows_of(plan, web, ours, jobs)}
 
 
-def steady(row: Row) -> Row:
+def steady(row: RunRecord) -> RunRecord:
     """A row without what no two runs have in common."""
     return {key: value for key, value in row.items() if key not in ("cpu_s", "peak_mb")}
 
 
-def with_judge(ours: Candidate, judge: WhaleJudge) -> Candidate:
-    return replace(ours, judge=judge)
+def with_judge(ours: PreparedTopic, classifier: WhaleJudge) -> PreparedTopic:
+    return replace(ours, classifier=classifier)
 
 
 def compare(folder: Path, *options: str | Path, web: Path | None = None) -> Result:

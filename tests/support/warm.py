@@ -66,7 +66,7 @@ def crawl_warm(topic: Path, address: str, timeout_s: float = 45.0, **given: Any)
 def _server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["focused.scrapy_addon.spiders.topic", "scrapy.cmdline", "tests.support.warm"]
+        ["focused.scrapy_addon.spiders.topic_spider", "scrapy.cmdline", "tests.support.warm"]
     )
     with contextlib.chdir(ROOT):  # where it finds what it shall import
         from multiprocessing.forkserver import ensure_running

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.addresses import is_private_host, is_public, literal
+from focused.web.host_names import is_private_host, is_public_address, parse_ip_address
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ from focused.web.addresses import is_private_host, is_public, literal
     ],
 )
 def test_networks_that_are_nobodys_public_server_are_private(address: str) -> None:
-    assert not is_public(ip_address(address))
+    assert not is_public_address(ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_networks_that_are_nobodys_public_server_are_private(address: str) -> No
     ],
 )
 def test_what_lies_beside_them_is_public(address: str) -> None:
-    assert is_public(ip_address(address))
+    assert is_public_address(ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_lies_beside_them_is_public(address: str) -> None:
     ["127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0177.0.0.1", "127.0.0.1."],
 )
 def test_all_spellings_of_an_address_are_that_address(spelling: str) -> None:
-    assert literal(spelling) == IPv4Address("127.0.0.1")
+    assert parse_ip_address(spelling) == IPv4Address("127.0.0.1")
     assert is_private_host(spelling)
 
 
@@ -94,23 +94,23 @@ def test_localhost_is_this_machine_by_any_name_service(host: str) -> None:
     "host", ["a.test", "notlocalhost", "localhost.test", "10.test", "a.0x7f", "1.2.3.4.5", ""]
 )
 def test_a_name_tells_nothing_by_itself(host: str) -> None:
-    assert literal(host) is None
+    assert parse_ip_address(host) is None
     assert not is_private_host(host)
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_an_address_reads_alike_in_decimal_hexadecimal_and_octal(number: int) -> None:
     spellings = [str(number), hex(number), f"0{number:o}", f"[::ffff:{IPv4Address(number)}]"]
-    assert {is_public(address) for each in spellings if (address := literal(each))} == {
-        is_public(IPv4Address(number))
-    }
+    assert {
+        is_public_address(address) for each in spellings if (address := parse_ip_address(each))
+    } == {is_public_address(IPv4Address(number))}
 
 
 @given(st.integers(0, 2**128 - 1))
 def test_an_address_of_a_url_is_private_by_its_host_when_it_is_by_its_value(number: int) -> None:
     address = IPv6Address(number)
     host = ada_url.URL(f"http://[{address}]/").hostname
-    assert is_private_host(host) == (not is_public(address))
+    assert is_private_host(host) == (not is_public_address(address))
 
 
 @given(st.text(max_size=30))

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.charset import encoding_in_content_type, encoding_in_document, encoding_of_label
-from focused.web.decode import decode, sniff_type
+from focused.web.decoding import (
+    decode,
+    encoding_in_content_type,
+    encoding_in_document,
+    encoding_of_label,
+    sniff_media_type,
+)
 
 CYRILLIC = "Все люди рождаются свободными и равными в своем достоинстве и правах."
 
@@ -179,7 +184,7 @@ def test_an_xml_declaration_in_utf_16_needs_no_byte_order_mark(codec: str) -> No
     body = "<?xml version='1.0'?><p>Привет</p>".encode(codec)
     text, encoding = decode(body, {})
     assert (text[-10:], encoding) == ("Привет</p>", codec)
-    assert sniff_type(body) == "application/xml"
+    assert sniff_media_type(body) == "application/xml"
 
 
 # Order of what is believed

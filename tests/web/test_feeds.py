@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.web.feeds import is_feed, parse_feed
+from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Page
-from focused.web.parse import parse_page
 
 URL = "https://example.org/feed.xml"
 
@@ -161,7 +161,7 @@ def test_links_are_bounded_and_the_rest_is_counted() -> None:
     many = "".join(f"<url><loc>https://example.org/{i}</loc></url>" for i in range(100))
     page = parse_feed(response(f"<urlset>{many}</urlset>"), max_links=10)
     assert page is not None
-    assert (len(page.links), page.links_cut) == (10, 90)
+    assert (len(page.links), page.links_over_limit) == (10, 90)
 
 
 @pytest.mark.parametrize(

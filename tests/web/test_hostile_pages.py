@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from focused.web.html.parse import MAX_QUICK_BYTES, MAX_QUICK_TAGS, needs_parser_process, parse_page
 from focused.web.page import Failed, Fetched, Page
-from focused.web.parse import MAX_QUICK_BYTES, MAX_QUICK_TAGS, may_take_long, parse_page
 
 URL = "https://example.org/docs/page.html"
 LINEAR_TIMES = 2.5  # eight times the bytes take so many times eight at most; quadratic is eight
@@ -126,7 +126,7 @@ def test_ruby_annotations_of_a_long_page_are_read() -> None:
 def test_pages_of_many_bytes_or_tags_and_gzipped_ones_may_take_long(
     body: bytes, expected: bool
 ) -> None:
-    assert may_take_long(Fetched(URL, 200, {}, body)) is expected
+    assert needs_parser_process(Fetched(URL, 200, {}, body)) is expected
 
 
 def test_an_attribute_of_ten_megabytes_is_no_link() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.link_header import canonical_in, refresh_target
+from focused.web.html.parse import parse_page
+from focused.web.http_response import parse_canonical, parse_refresh
 from focused.web.page import Fetched, Page
-from focused.web.parse import parse_page
 
 URL = "http://a.test/list?sort=up"
 
@@ -30,12 +30,12 @@ URL = "http://a.test/list?sort=up"
     ],
 )
 def test_the_target_of_the_first_canonical_link_is_read(header: str, target: str | None) -> None:
-    assert canonical_in(header) == target
+    assert parse_canonical(header) == target
 
 
 @given(st.lists(st.sampled_from(["<", ">", ";", ",", "rel=", '"', "\\", "canonical", " ", "a"])))
 def test_any_header_can_be_read(pieces: list[str]) -> None:
-    found = canonical_in("".join(pieces))
+    found = parse_canonical("".join(pieces))
     assert found is None or ("<" not in found and ">" not in found)
 
 
@@ -79,7 +79,7 @@ def test_what_the_page_itself_says_goes_before_its_header() -> None:
     ],
 )
 def test_a_refresh_names_its_target(value: str) -> None:
-    assert refresh_target(value) == "/new"
+    assert parse_refresh(value) == "/new"
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_a_refresh_names_its_target(value: str) -> None:
     ],
 )
 def test_what_is_no_quote_and_no_url_sign_belongs_to_the_target(value: str, target: str) -> None:
-    assert refresh_target(value) == target
+    assert parse_refresh(value) == target
 
 
 @pytest.mark.parametrize("value", ["5", "5;", "5 , ", "0; url=", "0;url=''"])
 def test_a_refresh_without_a_target_is_of_the_page_itself(value: str) -> None:
-    assert refresh_target(value) == ""
+    assert parse_refresh(value) == ""
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_refresh_without_a_target_is_of_the_page_itself(value: str) -> None:
     ],
 )
 def test_a_refresh_without_a_time_has_no_effect(value: str) -> None:
-    assert refresh_target(value) is None
+    assert parse_refresh(value) is None
 
 
 def refresh_of(html: str, header: str = "") -> str | None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Link, Page
-from focused.web.parse import parse_page
 
 URL = "https://example.org/docs/page.html"
 
@@ -61,7 +61,7 @@ def test_a_link_without_a_heading_above_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("html", "blocks_up"),
+    ("html", "context_levels"),
     [
         ("<p>A paragraph with text enough to tell <a href=b>x</a></p>", 0),
         ("<dl><dt><a href=b>x</a></dt><dd>a text that is long enough to tell</dd></dl>", 1),
@@ -69,8 +69,8 @@ def test_a_link_without_a_heading_above_has_none() -> None:
         ("<div><div><div><div><a href=b>x</a></div></div></div>far away, however long</div>", 2),
     ],
 )
-def test_a_link_tells_how_far_up_the_tree_its_words_stand(html: str, blocks_up: int) -> None:
-    assert only_link(html).blocks_up == blocks_up
+def test_a_link_tells_how_far_up_the_tree_its_words_stand(html: str, context_levels: int) -> None:
+    assert only_link(html).context_levels == context_levels
 
 
 def test_a_links_words_are_those_of_its_context() -> None:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
-from focused.web.parse import parse_page
-from focused.web.url import normalise
+from focused.web.urls import normalise
 
 URL = "https://example.org/docs/page.html"
 
@@ -140,7 +140,7 @@ def test_only_the_first_links_of_too_many_are_kept_and_the_rest_is_counted() -> 
     page = parse_page(Fetched(URL, 200, {}, body), max_links=10)
     assert isinstance(page, Page)
     assert [link.url.rpartition("/")[2] for link in page.links] == [str(i) for i in range(10)]
-    assert page.links_cut == 41
+    assert page.links_over_limit == 41
 
 
 def test_positions_run_from_zero_to_one() -> None:
@@ -424,7 +424,7 @@ def test_what_makes_naive_parsers_slow_is_read_in_time(body: bytes) -> None:
 
 def test_a_million_links_are_bounded() -> None:
     page = parsed("".join(f"<a href={i}>" for i in range(130_000)))
-    assert (len(page.links), page.links_cut) == (5_000, 125_000)
+    assert (len(page.links), page.links_over_limit) == (5_000, 125_000)
 
 
 def test_many_links_in_deep_inline_elements_are_bounded() -> None:
@@ -480,7 +480,7 @@ def test_parsing_never_raises_and_keeps_what_pages_promise(body: bytes) -> None:
             after = len(link.context.split()) - link.words_before - link.heading_words
             assert near == (min(8, link.words_before), min(8, after))
             assert len(link.heading.split()) == link.heading_words <= 10
-            assert link.blocks_up in range(3)
+            assert link.context_levels in range(3)
             assert 0 <= link.block < len(urls)
             assert 1 <= link.siblings <= len(urls)
         assert page.text == " ".join(page.text.split())

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.web.http_response import outcome_from_response, retry_after_s
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
-from focused.web.response import outcome_of, retry_after_s
 
 URL = "https://example.org/a/page"
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
@@ -13,11 +13,11 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 def outcome(status: int, **headers: str) -> Outcome:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return outcome_of(status, named, URL, b"body", 0.25, NOW)
+    return outcome_from_response(status, named, URL, b"body", 0.25, NOW)
 
 
 def test_success_is_fetched_with_all_that_came() -> None:
-    expected = Fetched(URL, 200, {"content-type": "text/html"}, b"body", 0.25, came_at=NOW)
+    expected = Fetched(URL, 200, {"content-type": "text/html"}, b"body", 0.25, received_at=NOW)
     assert outcome(200, content_type="text/html") == expected
 
 
@@ -101,6 +101,6 @@ def test_no_response_raises(status: int, location: str, retry_after: str) -> Non
 )
 def test_a_location_is_bytes(raw: bytes, target: str) -> None:
     headers = {"location": raw.decode("latin-1")}
-    outcome = outcome_of(301, headers, "http://a.com/", b"", 0.0, 0.0)
+    outcome = outcome_from_response(301, headers, "http://a.com/", b"", 0.0, 0.0)
     assert isinstance(outcome, Redirected)
     assert outcome.target == target

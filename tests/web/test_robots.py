@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from focused.errors import StateError
 from focused.web.page import Failed, FailureKind, Fetched, Redirected
-from focused.web.robots import (
+from focused.web.robots.robots_file import decode_robots
+from focused.web.robots.robots_rules import (
     MAX_AGE_S,
     MAX_ROBOTS_BYTES,
     MIN_AGE_S,
     RETRY_S,
-    Access,
+    RobotsAccess,
     RobotsRules,
     product_token,
     rules_from_fetch,
 )
-from focused.web.robots_file import decode_robots
 
 HOST = "https://example.com"
 ROBOTS = HOST + "/robots.txt"
@@ -523,8 +523,8 @@ def test_the_product_token_is_the_name_in_the_user_agent(user_agent: str, token:
     assert product_token(user_agent) == token
 
 
-@pytest.mark.parametrize("access", list(Access))
-def test_stored_rules_are_the_same_rules(access: Access) -> None:
+@pytest.mark.parametrize("access", list(RobotsAccess))
+def test_stored_rules_are_the_same_rules(access: RobotsAccess) -> None:
     before = RobotsRules(access, NOW, "User-agent: *\nDisallow: /x\nCrawl-delay: 3")
     after = RobotsRules.from_state(json.loads(json.dumps(before.to_state())))
     assert after == before

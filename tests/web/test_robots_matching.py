@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from focused.web.page import Fetched
-from focused.web.robots import MAX_ROBOTS_BYTES, RobotsRules, rules_from_fetch
-from focused.web.robots_paths import PathRules, Rule
+from focused.web.robots.robots_file import PathMatcher, PathRule
+from focused.web.robots.robots_rules import MAX_ROBOTS_BYTES, RobotsRules, rules_from_fetch
 from tests.support import plain_robots
 
 HOST = "http://a.test"
@@ -72,14 +72,14 @@ def words(rng: random.Random, length: int) -> str:
     return "".join(rng.choices(string.ascii_lowercase, k=length))
 
 
-def full_file(shape: str) -> list[Rule]:
+def full_file(shape: str) -> list[PathRule]:
     """500 KiB of rules, random letters in the place of each ``?``."""
     rng = random.Random(7)
     lines, size = [], 0
     while size < MAX_ROBOTS_BYTES:
         lines.append("".join(words(rng, 1) if char == "?" else char for char in shape))
         size += len(f"Disallow: {lines[-1]}\n")
-    return [Rule.of(line, allow=False) for line in lines]
+    return [PathRule.of(line, allow=False) for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_of_a_file_full_of_stars_one_rule_in_a_hundred_is_tried_at_most(
     shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = full_file(shape)
-    group = PathRules(rules)
-    tried: list[Rule] = []
-    matches = Rule.matches
+    group = PathMatcher(rules)
+    tried: list[PathRule] = []
+    matches = PathRule.matches
     monkeypatch.setattr(
-        Rule, "matches", lambda rule, path: tried.append(rule) or matches(rule, path)
+        PathRule, "matches", lambda rule, path: tried.append(rule) or matches(rule, path)
     )
     path = "/wiki/" + words(random.Random(8), 80) + "?q=" + words(random.Random(9), 20)
     group.allow(path)
@@ -101,4 +101,4 @@ def test_of_a_file_full_of_stars_one_rule_in_a_hundred_is_tried_at_most(
 
 
 def test_stars_in_a_row_are_one() -> None:
-    assert len(Rule.of("/a" + "*" * 100_000 + "b", allow=False).pieces) == 2
+    assert len(PathRule.of("/a" + "*" * 100_000 + "b", allow=False).pieces) == 2

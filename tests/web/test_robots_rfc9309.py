@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from focused.web.page import Failed, FailureKind, Fetched, Redirected
-from focused.web.robots import (
+from focused.web.robots.robots_rules import (
     MAX_AGE_S,
     MAX_ROBOTS_BYTES,
     UNREACHABLE_LONG_S,
-    Access,
+    RobotsAccess,
     RobotsRules,
     product_token,
     rules_from_fetch,
-    while_unreachable,
+    rules_while_unreachable,
 )
-from focused.web.url import robots_url
+from focused.web.urls import robots_url
 
 HOST = "https://example.com"
 NOW = 1_000_000.0
@@ -309,7 +309,7 @@ class TestSection231AccessResults:
 
     def test_2_3_1_2_more_redirects_than_are_followed_mean_unavailable(self) -> None:
         last = Redirected(f"{HOST}/r5", 302, f"{HOST}/r6")
-        assert rules_from_fetch(last, NOW).access is Access.ALLOW_ALL
+        assert rules_from_fetch(last, NOW).access is RobotsAccess.ALLOW_ALL
 
     @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451, 499])
     def test_2_3_1_3_unavailable_may_access_any_resource(self, status: int) -> None:
@@ -324,27 +324,27 @@ class TestSection231AccessResults:
         assert not rules_from_fetch(fetched, NOW).allows(f"{HOST}/x", "x")
 
     def test_2_3_1_4_without_a_copy_all_is_disallowed_until_30_days_are_over(self) -> None:
-        first = while_unreachable(None, NOW)
-        last = while_unreachable(first, NOW + UNREACHABLE_LONG_S - 1)
-        after = while_unreachable(last, NOW + UNREACHABLE_LONG_S)
+        first = rules_while_unreachable(None, NOW)
+        last = rules_while_unreachable(first, NOW + UNREACHABLE_LONG_S - 1)
+        after = rules_while_unreachable(last, NOW + UNREACHABLE_LONG_S)
         assert [rules.access for rules in (first, last, after)] == [
-            Access.DISALLOW_ALL,
-            Access.DISALLOW_ALL,
-            Access.ALLOW_ALL,
+            RobotsAccess.DISALLOW_ALL,
+            RobotsAccess.DISALLOW_ALL,
+            RobotsAccess.ALLOW_ALL,
         ]
         assert after.unreachable_since == NOW
 
     def test_2_3_1_4_a_copy_is_used_before_and_after_30_days(self) -> None:
-        copy = RobotsRules(Access.RULES, NOW, "User-agent: *\nDisallow: /x")
-        soon = while_unreachable(copy, NOW + 1)
-        late = while_unreachable(soon, NOW + 2 * UNREACHABLE_LONG_S)
+        copy = RobotsRules(RobotsAccess.RULES, NOW, "User-agent: *\nDisallow: /x")
+        soon = rules_while_unreachable(copy, NOW + 1)
+        late = rules_while_unreachable(soon, NOW + 2 * UNREACHABLE_LONG_S)
         for rules in (soon, late):
             assert rules.allows(f"{HOST}/y", "b") and not rules.allows(f"{HOST}/x", "b")
         assert NOW + 1 < soon.expires_at < NOW + MAX_AGE_S
         assert late.unreachable_since == NOW + 1
 
     def test_2_3_1_4_an_answer_ends_the_silence(self) -> None:
-        failed = while_unreachable(None, NOW)
+        failed = rules_while_unreachable(None, NOW)
         assert failed.unreachable_since == NOW
         assert rules_from_fetch(Failed(HOST, FailureKind.GONE), NOW).unreachable_since is None
 
@@ -363,7 +363,7 @@ class TestSection24Caching:
         assert rules_from_fetch(fetched, NOW).expires_at == NOW + 86_400
 
     def test_since_when_it_is_unreachable_outlives_a_restart(self) -> None:
-        silent = while_unreachable(None, NOW)
+        silent = rules_while_unreachable(None, NOW)
         assert RobotsRules.from_state(silent.to_state()) == silent
 
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.http import Headers, Response
 
-from focused.scrapy_addon.outcomes import outcome_of_response
+from focused.scrapy_addon.outcomes import outcome_from_scrapy_response
+from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
-from focused.web.parse import parse_page
-from focused.web.robots_tags import RobotsTags, read_tags
+from focused.web.robots.robots_tags import RobotsDirectives, parse_robots_directives
 
-NOTHING = RobotsTags()
-NOINDEX = RobotsTags(noindex=True)
-NOFOLLOW = RobotsTags(nofollow=True)
-BOTH = RobotsTags(noindex=True, nofollow=True)
+NOTHING = RobotsDirectives()
+NOINDEX = RobotsDirectives(noindex=True)
+NOFOLLOW = RobotsDirectives(nofollow=True)
+BOTH = RobotsDirectives(noindex=True, nofollow=True)
 JUNE_25 = datetime(2010, 6, 25, 15, tzinfo=UTC).timestamp()
 
 
@@ -39,9 +39,9 @@ JUNE_25 = datetime(2010, 6, 25, 15, tzinfo=UTC).timestamp()
         ("noindex\nnofollow", BOTH),
     ],
 )
-def test_directives_to_all_robots_are_heard(header: str, tags: RobotsTags) -> None:
-    assert read_tags(header, ()) == tags
-    assert read_tags("", header.split("\n")) == tags
+def test_directives_to_all_robots_are_heard(header: str, tags: RobotsDirectives) -> None:
+    assert parse_robots_directives(header, ()) == tags
+    assert parse_robots_directives("", header.split("\n")) == tags
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,17 @@ def test_directives_to_all_robots_are_heard(header: str, tags: RobotsTags) -> No
         ("focused: noindex", NOTHING),
     ],
 )
-def test_a_name_before_directives_tells_whom_they_are_for(header: str, tags: RobotsTags) -> None:
-    assert read_tags(header, (), "FocusedBot") == tags
+def test_a_name_before_directives_tells_whom_they_are_for(
+    header: str, tags: RobotsDirectives
+) -> None:
+    assert parse_robots_directives(header, (), "FocusedBot") == tags
 
 
 def test_what_is_said_to_all_and_to_us_adds_up() -> None:
-    assert read_tags("nofollow\nfocusedbot: index", ["noindex", "all"], "FocusedBot") == BOTH
+    assert (
+        parse_robots_directives("nofollow\nfocusedbot: index", ["noindex", "all"], "FocusedBot")
+        == BOTH
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,23 +87,26 @@ def test_what_is_said_to_all_and_to_us_adds_up() -> None:
 @pytest.mark.parametrize("form", ["{}", "{}, noarchive", "noarchive, {}"])
 def test_the_end_of_a_page_is_a_date_in_any_usual_form(date: str, form: str) -> None:
     value = form.format(f"unavailable_after: {date}")
-    assert read_tags(value, ()).unavailable_after == JUNE_25
-    assert read_tags("", [value]).unavailable_after == JUNE_25
-    assert read_tags(f"focusedbot: {value}", (), "FocusedBot").unavailable_after == JUNE_25
-    assert read_tags(f"otherbot: {value}", (), "FocusedBot").unavailable_after is None
+    assert parse_robots_directives(value, ()).unavailable_after == JUNE_25
+    assert parse_robots_directives("", [value]).unavailable_after == JUNE_25
+    assert (
+        parse_robots_directives(f"focusedbot: {value}", (), "FocusedBot").unavailable_after
+        == JUNE_25
+    )
+    assert parse_robots_directives(f"otherbot: {value}", (), "FocusedBot").unavailable_after is None
 
 
 def test_the_earliest_end_counts_and_one_that_is_no_date_says_nothing() -> None:
     later = "unavailable_after: 25 Jun 2011 15:00:00 GMT"
     sooner = "unavailable_after: 25 Jun 2010 15:00:00 GMT"
-    assert read_tags(f"{later}\n{sooner}", [later]).unavailable_after == JUNE_25
-    assert read_tags("unavailable_after: soon, noindex", ()) == NOINDEX
+    assert parse_robots_directives(f"{later}\n{sooner}", [later]).unavailable_after == JUNE_25
+    assert parse_robots_directives("unavailable_after: soon, noindex", ()) == NOINDEX
 
 
 def test_a_page_is_left_out_from_its_end_on() -> None:
     page = Page("http://a.test/", unavailable_after=JUNE_25)
-    assert [page.left_out_at(JUNE_25 + s) for s in (-1, 0, 1)] == [False, True, True]
-    assert Page("http://a.test/", noindex=True).left_out_at(0.0)
+    assert [page.is_noindex_at(JUNE_25 + s) for s in (-1, 0, 1)] == [False, True, True]
+    assert Page("http://a.test/", noindex=True).is_noindex_at(0.0)
 
 
 def parsed(html: str, robot: str = "FocusedBot", **headers: str) -> Page:
@@ -130,7 +138,7 @@ def test_a_plain_text_has_its_header_alone() -> None:
 def test_several_headers_are_kept_apart() -> None:
     headers = Headers({"X-Robots-Tag": ["googlebot: nofollow", "noindex"], "Vary": ["a", "b"]})
     response = Response("http://a.test/", headers=headers, body=b"<p>x")
-    outcome = outcome_of_response(Request("http://a.test/"), response, 0.0)
+    outcome = outcome_from_scrapy_response(Request("http://a.test/"), response, 0.0)
     assert isinstance(outcome, Fetched)
     page = parse_page(outcome, robot="FocusedBot")
     assert isinstance(page, Page)
@@ -147,11 +155,11 @@ words = st.lists(
 
 @given(st.one_of(st.text(), words), st.one_of(st.text(), words), st.text(max_size=5))
 def test_nothing_that_a_page_says_raises(header: str, meta: str, robot: str) -> None:
-    read_tags(header, [meta], robot)
+    parse_robots_directives(header, [meta], robot)
 
 
 @pytest.mark.parametrize(
     "piece", [" ", "a", "a:", ",", "unavailable_after:", "unavailable_after:,"]
 )
 def test_long_headers_are_read_in_linear_time(piece: str) -> None:
-    assert read_tags(f"noindex,{piece * 100_000}", ()).noindex
+    assert parse_robots_directives(f"noindex,{piece * 100_000}", ()).noindex

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from focused.errors import ConfigurationError
 from focused.topic import Output, Politeness, Scope, Seeds, Topic, Training
-from focused.web.scope import ScopeFilter, check_seeds_in_scope
+from focused.web.scope_filter import ScopeFilter, check_seeds_in_scope
 
 
 def test_an_empty_scope_lets_everything_through() -> None:

@@ -9,22 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.topic import Scope
-from focused.web.domain import registered_domain
+from focused.web.content_hash import opening_digest, page_template, text_of
+from focused.web.host_names import registered_domain
 from focused.web.page import Link, Page
-from focused.web.scope import ScopeFilter
-from focused.web.skeleton import beginning_of, frame_of, text_of
-from focused.web.traps import trap_in
+from focused.web.scope_filter import ScopeFilter, find_url_trap
 from focused.web.url_patterns import (
     CASE,
     INDEX,
-    ORDER,
+    PARAMETER_ORDER,
     SLASH,
-    differing_slots,
-    name_of_slot,
-    places_of,
-    slots_of,
-    valued_slot,
-    without_slots,
+    differing_parts,
+    ignorable_parts,
+    part_name,
+    part_with_value,
+    patterns_of_url,
+    without_parts,
 )
 
 HOST = "https://a.test"
@@ -37,14 +36,14 @@ HOST = "https://a.test"
         ("/x/y/x/y/x/y/", "trap: repeated segments"),
         ("/en/a/b/c/d/a/b/c/d/a/b/c/d/z", "trap: repeated segments"),
         ("/a/b/a/c/a/d/a/e/a/f", "trap: repeated segments"),
-        ("/" + "/".join(f"s{n}" for n in range(22)), "trap: endless path"),
+        ("/" + "/".join(f"s{n}" for n in range(22)), "trap: path too deep"),
         ("/?" + "&".join(f"p{n}=1" for n in range(21)), "trap: too many parameters"),
         ("/?tag=a&tag=a&tag=b&tag=a", "trap: repeated parameters"),
-        ("/login?to=%252525252Flogin", "trap: escaped again and again"),
+        ("/login?to=%252525252Flogin", "trap: nested escapes"),
     ],
 )
 def test_what_grows_from_link_to_link_is_refused_once_it_is_long(path: str, reason: str) -> None:
-    assert trap_in(HOST + path) == reason
+    assert find_url_trap(HOST + path) == reason
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_what_grows_from_link_to_link_is_refused_once_it_is_long(path: str, reas
     ],
 )
 def test_what_real_sites_have_is_left_alone(path: str) -> None:
-    assert trap_in(HOST + path) is None
+    assert find_url_trap(HOST + path) is None
 
 
 @given(st.lists(st.sampled_from(["a", "b", "cc", "1", "22", ""]), max_size=15))
@@ -79,15 +78,15 @@ def test_repetition_is_found_wherever_it_stands(segments: list[str]) -> None:
         if len(block) == size and all(block) and at + 3 * size < len(segments)
     )
     often = any(folders.count(each) >= 5 for each in folders if not each.isdigit())
-    assert (trap_in(HOST + path) is not None) == (repeats or often)
+    assert (find_url_trap(HOST + path) is not None) == (repeats or often)
 
 
 @given(st.text(max_size=200))
 def test_no_url_is_too_odd_to_be_looked_at(rest: str) -> None:
     url = f"{HOST}/{rest}"
-    trap_in(url)
-    assert places_of(url)
-    without_slots(url, slots_of(url))
+    find_url_trap(url)
+    assert patterns_of_url(url)
+    without_parts(url, ignorable_parts(url))
 
 
 def test_the_scope_refuses_links_and_never_seeds() -> None:
@@ -114,12 +113,12 @@ def test_the_scope_refuses_links_and_never_seeds() -> None:
 def test_what_varies_in_a_url_is_a_placeholder_in_its_narrowest_place(
     url: str, kind: str, name: str
 ) -> None:
-    narrowest = places_of(url)[0]
+    narrowest = patterns_of_url(url)[0]
     assert (narrowest.kind, narrowest.name) == (kind, name)
 
 
 def test_places_widen_from_pattern_to_domain() -> None:
-    names = [place.name for place in places_of("https://www.a.co.uk/x/y?b=1")]
+    names = [place.name for place in patterns_of_url("https://www.a.co.uk/x/y?b=1")]
     assert names == [
         "www.a.co.uk/x/y?b",
         "www.a.co.uk/x/y?",
@@ -148,8 +147,8 @@ def test_hosts_are_of_the_domain_that_somebody_registered(host: str, domain: str
 
 def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> None:
     url = f"{HOST}/s-4f3c2b1a9e8d/page/1?b=2&a=1"
-    assert slots_of(url) == (ORDER, "folder 3", "?b", "?a")
-    assert slots_of(f"{HOST}/documentation/page.html") == ()
+    assert ignorable_parts(url) == (PARAMETER_ORDER, "folder 3", "?b", "?a")
+    assert ignorable_parts(f"{HOST}/documentation/page.html") == ()
 
 
 @pytest.mark.parametrize(
@@ -161,7 +160,7 @@ def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> N
         ("/dir/", "/dir", (SLASH,)),
         ("/index.html", "/", (INDEX,)),
         ("/Dir/INDEX.html", "/dir/", (CASE, INDEX)),
-        ("/x?b=1&a=2", "/x?a=2&b=1", (ORDER,)),
+        ("/x?b=1&a=2", "/x?a=2&b=1", (PARAMETER_ORDER,)),
         ("/x?id=3&sort=up", "/x?id=3", ("?sort",)),
         ("/x?id=3&sort=up", "/x?sort=down&id=3", ("?sort",)),
         ("/index.html5", "/", ()),
@@ -171,15 +170,15 @@ def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> N
     ],
 )
 def test_what_two_spellings_differ_in_is_named(one: str, other: str, slots: tuple) -> None:
-    assert set(differing_slots(HOST + one, HOST + other)) == set(slots)
-    assert set(differing_slots(HOST + other, HOST + one)) == set(slots)
+    assert set(differing_parts(HOST + one, HOST + other)) == set(slots)
+    assert set(differing_parts(HOST + other, HOST + one)) == set(slots)
 
 
 def test_the_front_page_has_no_slash_to_lose_and_escapes_no_case() -> None:
-    assert slots_of(f"{HOST}/") == ()
-    assert slots_of(f"{HOST}/caf%C3%A9") == ()
-    assert slots_of(f"{HOST}/caf%C3%A9/") == (SLASH,)
-    assert slots_of(f"{HOST}/%2EFoo") == (CASE,)
+    assert ignorable_parts(f"{HOST}/") == ()
+    assert ignorable_parts(f"{HOST}/caf%C3%A9") == ()
+    assert ignorable_parts(f"{HOST}/caf%C3%A9/") == (SLASH,)
+    assert ignorable_parts(f"{HOST}/%2EFoo") == (CASE,)
 
 
 SPELLED = st.builds(
@@ -191,29 +190,29 @@ SPELLED = st.builds(
 
 @given(SPELLED, SPELLED)
 def test_two_urls_without_what_they_differ_in_are_one(one: str, other: str) -> None:
-    slots = differing_slots(one, other)
-    assert bool(differing_slots(other, one)) == bool(slots)
+    slots = differing_parts(one, other)
+    assert bool(differing_parts(other, one)) == bool(slots)
     if slots:
-        assert without_slots(one, slots) == without_slots(other, slots)
-        assert without_slots(one, ()) != without_slots(other, ())
-    assert all(name_of_slot(valued_slot(one, slot)) == slot for slot in slots_of(one))
+        assert without_parts(one, slots) == without_parts(other, slots)
+        assert without_parts(one, ()) != without_parts(other, ())
+    assert all(part_name(part_with_value(one, slot)) == slot for slot in ignorable_parts(one))
 
 
 def test_one_value_of_a_parameter_can_be_left_out() -> None:
     first, second = f"{HOST}/list?page=1&by=", f"{HOST}/list?page=2&by="
-    assert valued_slot(first, "?page") == "?page=1"
-    assert without_slots(first, ["?page=1"]) == f"{HOST}/list?by="
-    assert without_slots(second, ["?page=1"]) == f"{HOST}/list?page=2&by="
-    assert without_slots(f"{HOST}/list?page=1&by", [valued_slot(first, "?by")]) == (
+    assert part_with_value(first, "?page") == "?page=1"
+    assert without_parts(first, ["?page=1"]) == f"{HOST}/list?by="
+    assert without_parts(second, ["?page=1"]) == f"{HOST}/list?page=2&by="
+    assert without_parts(f"{HOST}/list?page=1&by", [part_with_value(first, "?by")]) == (
         f"{HOST}/list?page=1"
     )
 
 
 def test_urls_that_differ_in_a_slot_alone_are_one_without_it() -> None:
     one, other = f"{HOST}/s-4f3c2b1a9e8d/1?b=2&a=1", f"{HOST}/s-000000000001/1?a=1&b=7"
-    slots = {ORDER, "folder 3", "?b"}
-    assert without_slots(one, slots) == without_slots(other, slots)
-    assert without_slots(one, {"?b"}) != without_slots(other, {"?b"})
+    slots = {PARAMETER_ORDER, "folder 3", "?b"}
+    assert without_parts(one, slots) == without_parts(other, slots)
+    assert without_parts(one, {"?b"}) != without_parts(other, {"?b"})
 
 
 def made_up(number: int, link: str, title: str = "") -> Page:
@@ -224,27 +223,27 @@ def made_up(number: int, link: str, title: str = "") -> Page:
 
 def test_pages_that_differ_in_numbers_dates_links_and_their_own_address_have_one_frame() -> None:
     one, other = made_up(1, "tango"), made_up(22, "waltz")
-    assert frame_of(one) == frame_of(other)
-    assert frame_of(one).digest is not None
+    assert page_template(one) == page_template(other)
+    assert page_template(one).digest is not None
     assert text_of(one) != text_of(other)
 
 
 def test_pages_that_say_something_else_have_another_frame() -> None:
-    assert frame_of(made_up(1, "x")) != frame_of(made_up(1, "x", "Whales sing"))
+    assert page_template(made_up(1, "x")) != page_template(made_up(1, "x", "Whales sing"))
 
 
 def test_a_page_of_links_has_a_small_frame_and_one_without_words_none() -> None:
     anchors = " ".join(re.findall("..", "abcdefghijklmnopqrstuvwxyz" * 4))
     links = (Link(f"{HOST}/x", anchor=anchors),)
     listing = Page(f"{HOST}/all", "All of these letters", text=anchors, links=links)
-    assert frame_of(listing).share < 0.2
-    assert frame_of(Page(f"{HOST}/all", text=anchors, links=links)).digest is None
+    assert page_template(listing).share < 0.2
+    assert page_template(Page(f"{HOST}/all", text=anchors, links=links)).digest is None
 
 
 def test_the_case_and_the_punctuation_of_words_do_not_count() -> None:
     said = ["Was this «page» what you – expected? Café.", "was this page what you expected café"]
     one, other = (Page(f"{HOST}/x", text=text) for text in said)
-    assert frame_of(one) == frame_of(other)
+    assert page_template(one) == page_template(other)
     assert text_of(one) == text_of(other)
 
 
@@ -257,8 +256,8 @@ def test_pages_of_one_frame_have_one_beginning(words: list[str], anchors: list[s
         Page(f"{HOST}/{n}", text=f"{n} {anchor} {' '.join(words)}", links=(Link("", anchor),))
         for n, anchor in enumerate(anchors)
     )
-    assert frame_of(one).digest == frame_of(other).digest
-    assert beginning_of(one) == beginning_of(other)
+    assert page_template(one).digest == page_template(other).digest
+    assert opening_digest(one) == opening_digest(other)
 
 
 def test_a_beginning_is_found_behind_long_lists_of_links() -> None:
@@ -267,9 +266,9 @@ def test_a_beginning_is_found_behind_long_lists_of_links() -> None:
         Page(f"{HOST}/a", text=f"{anchor} alpha {'beta gamma ' * 9}", links=(Link("", anchor),))
         for anchor in anchors
     )
-    assert beginning_of(one) == beginning_of(other)
+    assert opening_digest(one) == opening_digest(other)
 
 
 def test_a_parameter_without_a_name_makes_a_place_of_its_own() -> None:
-    names = [place.name for place in places_of(f"{HOST}/list?=1")]
+    names = [place.name for place in patterns_of_url(f"{HOST}/list?=1")]
     assert len(names) == len(set(names))

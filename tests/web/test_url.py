@@ -4,13 +4,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from focused.web.url import (
+from focused.web.urls import (
     MAX_URL_CHARS,
-    _normalise,
+    _parse_and_normalise,
     directory_of,
     host_of,
+    make_resolver,
     normalise,
-    resolver,
     robots_url,
 )
 
@@ -169,7 +169,7 @@ def test_normalising_never_raises_and_twice_changes_nothing(raw: str) -> None:
 def test_the_short_cut_for_plain_links_agrees_with_the_parser(link: str) -> None:
     clean_base = normalise(BASE)
     assert clean_base is not None
-    assert resolver(BASE)(link) == _normalise(link, clean_base)
+    assert make_resolver(BASE)(link) == _parse_and_normalise(link, clean_base)
 
 
 # fmt: off
@@ -195,7 +195,7 @@ def test_the_short_cut_for_links_up_the_tree_and_with_queries_agrees_with_the_pa
 ) -> None:
     clean_base = normalise(base)
     assert clean_base is not None
-    assert resolver(base)(link) == _normalise(link, clean_base)
+    assert make_resolver(base)(link) == _parse_and_normalise(link, clean_base)
 
 
 _HOSTS = ["a.com", "127.0.0.1", "256.1.1.1", "1.2.3", "01.2.3.4", "0x7f.0.0.1", "xn--a.com"]
@@ -212,7 +212,7 @@ def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(
     scheme: str, host: str, port: str, rest: str
 ) -> None:
     url = f"{scheme}{host}{port}/{rest}"
-    assert normalise(url) == _normalise(url, None)
+    assert normalise(url) == _parse_and_normalise(url, None)
 
 
 @given(st.from_regex(r"https?://[a-z0-9.-]{1,12}[a-z]/[a-zA-Z0-9_.~/-]{0,12}", fullmatch=True))
@@ -220,7 +220,7 @@ def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(
 @example("http://a.xn--a.com/")
 @example("http://a.b.0x7/")
 def test_the_short_cut_for_plain_urls_agrees_with_the_parser(url: str) -> None:
-    assert normalise(url) == _normalise(url, None)
+    assert normalise(url) == _parse_and_normalise(url, None)
 
 
 def test_a_host_keeps_a_port_that_is_not_the_default() -> None:

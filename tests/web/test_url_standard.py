@@ -2,14 +2,14 @@
 
 Written from the standard's text (review draft of August 2026). Where a
 browser's spelling is another one, the test names our rule (numbered as in
-:mod:`focused.web.url`).
+:mod:`focused.web.urls`).
 """
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.url import normalise, resolver
+from focused.web.urls import make_resolver, normalise
 
 BASE = "http://base.example/d/e/f?q"
 
@@ -54,7 +54,7 @@ def test_letters_of_a_query_are_escaped_in_the_pages_charset(
     charset: str, letters: str, escaped: str
 ) -> None:
     link = f"/ö?q={letters}&x#é"
-    assert resolver(BASE, charset)(link) == f"http://base.example/%C3%B6?q={escaped}&x"
+    assert make_resolver(BASE, charset)(link) == f"http://base.example/%C3%B6?q={escaped}&x"
 
 
 # 3.5 Host parsing, 3.3 IDNA

@@ -1,9 +1,9 @@
-"""A judge and a link scorer of one's own, from scikit-learn.
+"""A classifier and a link scorer of one's own, from scikit-learn.
 
-Crawl with the judge, then again with the scorer that learned from that crawl:
+Crawl with the classifier, then again with the scorer that learned from that crawl:
 
-    scrapy crawl topic -a topic=topic.toml -s FOCUSED_GUIDE=own_estimators.guide
-    scrapy crawl topic -a topic=topic.toml -s FOCUSED_GUIDE=own_estimators.guide \\
+    scrapy crawl topic -a topic=topic.toml -s FOCUSED_MODELS=own_estimators.guide
+    scrapy crawl topic -a topic=topic.toml -s FOCUSED_MODELS=own_estimators.guide \\
         -s FOCUSED_POLICY=own_estimators.policy
 """
 
@@ -16,38 +16,38 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from focused.classifier.sklearn_adapters import SklearnLinkScorer, SklearnTopicClassifier
 from focused.crawl.policy import Policy
-from focused.directory.reading import read_directory
-from focused.directory.sides import sample_set
-from focused.learning.apprentice import Apprentice
-from focused.learning.own_estimators import EstimatorJudge, EstimatorScorer
-from focused.scrapy_addon.session import Guide
+from focused.directory.directory_reader import load_directory
+from focused.directory.sample_set import make_sample_set
+from focused.link_scoring.apprentice import Apprentice
+from focused.scrapy_addon.crawl_session import CrawlModels
 
 EARLIER_CRAWL = Path("out/pages.parquet")
 
 
 def guide(topic):
-    """A pipeline over texts as judge, the apprentice as ever."""
-    samples = sample_set(read_directory(topic.training.directory), topic.training.good)
+    """A pipeline over texts as classifier, the apprentice as ever."""
+    samples = make_sample_set(load_directory(topic.training.directory), topic.training.good)
     # Titles and descriptions alone: no page is fetched to learn from, so none is left out.
     texts = [f"{entry.title}\n{entry.description}" for entry in samples.entries]
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
     pipeline = make_pipeline(letters, LogisticRegression(C=10, class_weight="balanced"))
-    judge = EstimatorJudge(pipeline.fit(texts, samples.good), threshold=0.5)
-    return Guide(judge, Apprentice(judge), training_urls=frozenset())
+    classifier = SklearnTopicClassifier(pipeline.fit(texts, samples.good), threshold=0.5)
+    return CrawlModels(classifier, Apprentice(classifier), training_urls=frozenset())
 
 
-def policy(aids):
+def policy(inputs):
     """Links in the order of a boosted ensemble that was fitted on an earlier crawl."""
     pages = pd.read_parquet(EARLIER_CRAWL)
     links = pages[(pages["outcome"] == "fetched") & pages["parent"].notna()]
     parents = links["parent"].map(pages.set_index("url")["relevance"]).fillna(0.5)
-    known = np.column_stack([aids.judge.verdicts(list(links["anchor"])), parents])
+    known = np.column_stack([inputs.classifier.score_texts(list(links["anchor"])), parents])
     boosted = HistGradientBoostingClassifier(min_samples_leaf=2, monotonic_cst=[1, 1])
     boosted.fit(known, links["on_topic"].astype(bool))
 
     def features(visit, links):
-        anchors = aids.judge.verdicts([link.anchor for link in links])
-        return np.column_stack([anchors, np.full(len(links), visit.judgement.relevance)])
+        anchors = inputs.classifier.score_texts([link.anchor for link in links])
+        return np.column_stack([anchors, np.full(len(links), visit.classification.relevance)])
 
-    return Policy("boosted", EstimatorScorer(boosted, features, ["anchor", "parent"]))
+    return Policy("boosted", SklearnLinkScorer(boosted, features, ["anchor", "parent"]))

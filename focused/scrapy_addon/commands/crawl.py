@@ -12,8 +12,8 @@ from typing import Any, ClassVar, cast
 
 from scrapy.commands.crawl import Command as ScrapysCommand
 
-from focused.errors import visible
-from focused.scrapy_addon.session import trouble_of
+from focused.errors import escape_control_characters
+from focused.scrapy_addon.crawl_session import crawl_error_of
 
 
 class Command(ScrapysCommand):
@@ -29,11 +29,11 @@ class Command(ScrapysCommand):
         spiders = self.crawler_process.spider_loader.list()
         if args[0] not in spiders:
             told = f"there is no spider {args[0]!r}; there are {', '.join(sorted(spiders))}"
-            print(f"focused: {visible(told)}", file=sys.stderr)
+            print(f"focused: {escape_control_characters(told)}", file=sys.stderr)
             self.exitcode = 2
             return
         crawler = self.crawler_process.create_crawler(args[0])
         # Scrapy takes a crawler wherever it takes a spider's name; its annotation does not say so.
         super().run([cast(str, crawler)], opts)
-        if trouble_of(crawler):
+        if crawl_error_of(crawler):
             self.exitcode = 1

@@ -1,0 +1,1 @@
+"""What a crawl keeps: page and link rows, WARC files, Parquet files."""

@@ -1,0 +1,226 @@
+"""What was harvested: pages, classifications and the link graph, durable page by page.
+
+Rows live in the crawl's own store and become true in the same transaction
+that settles their link; WARC records (:mod:`focused.archive.warc_files`) are appended
+before it. :mod:`focused.archive.parquet` makes Parquet files from the rows.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from focused.archive.warc_files import WarcFiles, warc_files
+from focused.storage.rows import pack, unpack
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from focused.web.html.parse import parse_page
+from focused.web.page import Fetched, Outcome, Page
+from focused.web.warc_reader import WarcResponse, read_responses
+from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
+
+_LENGTH_PREFIX = struct.Struct(">I")
+_WITH_PAGE = range(200, 300)
+
+
+class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One row of ``pages.parquet``; see :data:`focused.archive.parquet.PAGES_SCHEMA`."""
+
+    seq: int
+    url: str
+    host: str
+    outcome: str
+    score: float
+    features: Mapping[str, float]
+    depth: int
+    parent: str | None
+    anchor: str
+    found_at: float
+    fetched_at: float
+    policy: str
+    status: int = 0
+    failure: str = ""
+    title: str = ""
+    relevance: float | None = None
+    on_topic: bool = False
+    language: str = ""
+    content_type: str = ""
+    bytes: int = 0
+    duplicate_of: str | None = None
+    training: bool = False
+    elapsed_s: float = 0.0
+    warc_offset: int | None = None
+    duplicate_kind: str | None = None
+    model: str = ""
+    points_to: str | None = None
+    warc_file: str | None = None
+
+
+PAGE_COLUMNS = PageRow.__struct_fields__
+"""Columns of :data:`focused.archive.parquet.PAGES_SCHEMA`, in the order they are kept in."""
+_FETCHED_AT = PAGE_COLUMNS.index("fetched_at")
+
+
+class LinkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One row of ``links.parquet``; its source is the page it is stored with."""
+
+    target: str
+    anchor: str
+    position: float
+    nofollow: bool
+    score: float | None
+
+
+LINK_COLUMNS = ("source", *LinkRow.__struct_fields__)
+"""Columns of :data:`focused.archive.parquet.LINKS_SCHEMA`."""
+
+
+class Archive:
+    """Append-only rows over a :class:`StateStore`; the caller commits."""
+
+    def __init__(
+        self, store: StateStore, *, warc: WarcFiles | None = None, links: bool = True
+    ) -> None:
+        """``links`` False keeps no link rows: they are most of what a crawl writes."""
+        self.stores_links = links
+        self._tables = store.tables
+        self._warc = warc
+        if warc is not None:
+            store.before_sync(warc.force)
+
+    def __len__(self) -> int:
+        return self._tables.count("pages")
+
+    @property
+    def last_activity_at(self) -> float:
+        """When the last row was settled; 0.0 without one."""
+        key = self._tables.last_key("pages")
+        if key is None:
+            return 0.0
+        return float(unpack(self._tables.get("pages", key) or b"")[_FETCHED_AT])
+
+    @property
+    def record_builder(self) -> WarcRecordBuilder | None:
+        """Makes the WARC records of fetched pages; None when there is no WARC."""
+        return None if self._warc is None else self._warc.writer
+
+    def capture(self, outcome: Outcome, now: float) -> WarcCapture | None:
+        """Make the WARC records of what came of a request that brought no page.
+
+        None when nothing came, or the WARC holds the responses of pages alone.
+        """
+        exchange = outcome.exchange
+        if self._warc is None or not self._warc.is_full or exchange is None:
+            return None
+        body = outcome.body if isinstance(outcome, Fetched) else b""
+        return self._warc.writer.capture_exchange(outcome.url, exchange, body, now, outcome.address)
+
+    def record(self, outcome: Outcome, now: float) -> None:
+        """Write to the WARC what came of a request that has no row of its own."""
+        capture = self.capture(outcome, now)
+        if self._warc is not None and capture is not None:
+            self._warc.append(capture, {})
+
+    def append(
+        self, row: PageRow, links: Sequence[LinkRow] = (), capture: WarcCapture | None = None
+    ) -> None:
+        """Record what became of one URL: its row, the links found there, its WARC records."""
+        if self._warc is not None and capture is not None:
+            place = self._warc.append(capture, _warc_metadata(row))
+            row = msgspec.structs.replace(row, warc_file=place.file, warc_offset=place.offset)
+        key = row.seq.to_bytes(8, "big")
+        self._tables.put("pages", key, pack(row))
+        if links and self.stores_links:
+            self._tables.put("page_links", key, _compress_links(row.url, links))
+
+    def close(self) -> None:
+        """Force the WARC to the disk, and close it."""
+        if self._warc is not None:
+            self._warc.close()
+
+
+def _warc_metadata(row: PageRow) -> Mapping[str, str]:
+    """What a ``metadata`` record says of the response: how it was found, and judged."""
+    about = {
+        "via": row.parent or "",
+        "fetchTimeMs": str(round(row.elapsed_s * 1000)) if row.elapsed_s else "",
+        "outcome": row.failure or row.outcome,
+        "depth": str(row.depth),
+        "score": f"{row.score:.6g}",
+    }
+    if row.relevance is not None:
+        about["relevance"] = f"{row.relevance:.6g}"
+        about["on-topic"] = "yes" if row.on_topic else "no"
+        about["model"] = row.model
+        about["language"] = row.language
+    if row.duplicate_of is not None:
+        about["duplicate-of"] = row.duplicate_of
+    return about
+
+
+def page_rows(tables: Tables) -> Iterator[dict[str, Any]]:
+    """Yield all page rows in the order of settling."""
+    for row in page_values(tables):
+        yield dict(zip(PAGE_COLUMNS, row, strict=True))
+
+
+def page_values(tables: Tables) -> Iterator[list[Any]]:
+    """Yield all page rows in the order of settling, as values of :data:`PAGE_COLUMNS`."""
+    for _, raw in tables.scan("pages"):
+        yield unpack(raw)
+
+
+def link_rows(tables: Tables) -> Iterator[dict[str, Any]]:
+    """Yield all link rows, page by page in the order of settling."""
+    for values in link_values(tables):
+        yield dict(zip(LINK_COLUMNS, values, strict=True))
+
+
+def link_values(tables: Tables) -> Iterator[list[Any]]:
+    """Yield all link rows as values of :data:`LINK_COLUMNS`, page by page in that order."""
+    for _, raw in tables.scan("page_links"):
+        source, links = _decompress_links(raw)
+        for link in links:
+            yield [source, *link]
+
+
+def _compress_links(url: str, links: Sequence[LinkRow]) -> bytes:
+    # A page's links repeat each other: a third is left, for a tenth of what zlib takes.
+    raw = pack([url, links])
+    packed: bytes = _lz4_codec().compress(raw, asbytes=True)
+    return _LENGTH_PREFIX.pack(len(raw)) + packed
+
+
+def _decompress_links(row: bytes) -> Any:
+    (length,) = _LENGTH_PREFIX.unpack_from(row)
+    return unpack(_lz4_codec().decompress(row[_LENGTH_PREFIX.size :], length, asbytes=True))
+
+
+@cache
+def _lz4_codec() -> Any:
+    import pyarrow  # slow to import: not before a crawl's first links
+
+    return pyarrow.Codec("lz4_raw")
+
+
+def load_crawled_pages(tables: Tables, folder: Path) -> dict[str, Page]:
+    """Parse the crawl's WARC: pages by URL, and by the URLs that redirected to them."""
+    pages: dict[str, Page] = {}
+    for path in warc_files(folder):
+        for record in read_responses(path):
+            if isinstance(record, WarcResponse) and record.status in _WITH_PAGE:
+                page = parse_page(Fetched(record.url, record.status, record.headers, record.body))
+                if isinstance(page, Page):
+                    pages[record.url] = page
+    came_from = {row["url"]: row["parent"] for row in page_rows(tables)}
+    for url, page in list(pages.items()):
+        alias = came_from.get(url)
+        while alias is not None and alias not in pages:
+            pages[alias] = page
+            alias = came_from.get(alias)
+    return pages

@@ -1,0 +1,96 @@
+"""The columns of a crawl's ``pages.parquet`` and ``links.parquet``.
+
+One row of pages for every URL that was asked for and settled, whatever came
+of it, for what robots.txt forbids, and for some links of hosts that were given
+up; one row of links for every link found on a fetched page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from focused.archive.archive import LINK_COLUMNS, PAGE_COLUMNS, link_values, page_values
+from focused.atomic_file import atomic_write_path
+from focused.storage.tables import Tables
+
+PAGES_SCHEMA = pa.schema(
+    [
+        ("seq", pa.int64()),  # order of settling, from 0
+        ("url", pa.string()),
+        ("host", pa.string()),
+        ("outcome", pa.string()),  # fetched | noindex | feed | redirected | failed
+        ("status", pa.int32()),  # HTTP status, 0 when none came
+        ("failure", pa.string()),  # FailureKind value, "" unless failed
+        ("title", pa.string()),
+        ("relevance", pa.float64()),  # judged after the fetch; null unless fetched
+        ("on_topic", pa.bool_()),
+        ("score", pa.float64()),  # predicted before the fetch
+        ("features", pa.map_(pa.string(), pa.float64())),  # the features that made the score
+        ("depth", pa.int32()),  # links from the nearest seed along the path taken
+        ("parent", pa.string()),  # the page (or redirect) that led here; null for a seed
+        ("anchor", pa.string()),
+        ("language", pa.string()),
+        ("content_type", pa.string()),
+        ("bytes", pa.int64()),
+        ("duplicate_of", pa.string()),  # URL of the earlier page that it repeats, or null
+        ("duplicate_kind", pa.string()),  # exact | near | canonical; null: it repeats none
+        ("points_to", pa.string()),  # where a redirect led; the canonical URL that a page names
+        ("training", pa.bool_()),  # a training sample: never counts as harvest
+        ("found_at", pa.float64()),  # seconds since the epoch
+        ("fetched_at", pa.float64()),
+        ("elapsed_s", pa.float64()),
+        ("policy", pa.string()),  # the ordering policy that chose it
+        ("model", pa.string()),  # the topic model's name: the beginning of its file's SHA-256
+        ("warc_offset", pa.int64()),  # of the response or revisit record in warc_file, or null
+        ("warc_file", pa.string()),
+    ]
+)
+
+LINKS_SCHEMA = pa.schema(
+    [
+        ("source", pa.string()),
+        ("target", pa.string()),
+        ("anchor", pa.string()),
+        ("position", pa.float64()),
+        ("nofollow", pa.bool_()),
+        ("score", pa.float64()),  # null when not scored: out of scope, settled already
+    ]
+)
+
+
+_ROWS_PER_GROUP = 10_000
+
+
+def write_parquet_files(tables: Tables, folder: Path) -> None:
+    """Write ``pages.parquet`` and ``links.parquet`` anew, each replaced at once."""
+    _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, PAGE_COLUMNS, page_values(tables))
+    _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(tables))
+
+
+def _write_parquet(
+    path: Path, schema: pa.Schema, names: Sequence[str], rows: Iterator[list[Any]]
+) -> None:
+    """Write rows whose values stand in the order of ``names``, a group of them at a time."""
+    with (
+        atomic_write_path(path) as part,
+        pq.ParquetWriter(part, schema, write_page_checksum=True) as writer,
+    ):
+        while group := list(islice(rows, _ROWS_PER_GROUP)):
+            columns = dict(zip(names, zip(*group, strict=True), strict=True))
+            arrays = [_array(columns[field.name], field.type) for field in schema]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_map(kind):
+        return pa.array(values, kind)
+    ends = [0, *accumulate(map(len, values))]
+    keys = pa.array(chain.from_iterable(values), kind.key_type)
+    items = pa.array(chain.from_iterable(map(dict.values, values)), kind.item_type)
+    return pa.MapArray.from_arrays(ends, keys, items)

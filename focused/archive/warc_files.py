@@ -1,0 +1,201 @@
+"""A crawl's WARC files: one after the other, each record in full or not there at all.
+
+How far the last file is valid stands in the crawl's store and becomes true with
+its rows: what a crash left behind that is cut off when the files are opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from focused.atomic_file import fsync_folder
+from focused.storage.rows import pack, unpack
+from focused.storage.tables import Tables
+from focused.topic import Topic, WarcMode
+from focused.web.warc_reader import read_original_record
+from focused.web.warc_writer import (
+    OriginalRecord,
+    WarcCapture,
+    WarcRecordBuilder,
+    format_digest,
+    warcinfo_record,
+)
+
+WARC_FILE = "pages.warc.gz"
+"""The first file; ``pages-00002.warc.gz`` is the second."""
+
+_NUMBERED_NAME = re.compile(r"pages-(\d{5,})\.warc\.gz")
+_KEY_BYTES = 8  # of a payload's digest; the whole digest is compared with the record's
+_CONTACT = re.compile(r"\(\+?([^()]+)\)")
+_CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+
+
+class WarcPosition(NamedTuple):
+    """Where a record begins: the file's name, and an offset in bytes."""
+
+    file: str
+    offset: int
+
+
+def warc_files(folder: Path) -> list[Path]:
+    """The WARC files of the crawl in ``folder``, in the order they were written."""
+    first = folder / WARC_FILE
+    later = {path: _file_number(path.name) for path in folder.glob("pages-*.warc.gz")}
+    numbered = sorted(
+        (path for path, number in later.items() if number), key=lambda path: later[path]
+    )
+    return [first, *numbered] if first.is_file() else numbered
+
+
+def warcinfo_fields(topic: Topic, policy: str) -> Mapping[str, str]:
+    """What the ``warcinfo`` record says of a crawl; the machine's name is left out."""
+    user_agent = topic.politeness.user_agent
+    contact = _CONTACT.search(user_agent)
+    return {
+        "software": f"focused-crawler/{metadata.version('focused-crawler')}",
+        "format": "WARC File Format 1.1",
+        "conformsTo": _CONFORMS_TO,
+        "operator": contact[1] if contact else "",
+        "http-header-user-agent": user_agent,
+        "robots": "obey" if topic.politeness.robots else "ignore",
+        "isPartOf": topic.name,
+        "description": f"focused crawl of the topic {topic.name}, ordered by {policy}",
+    }
+
+
+class WarcFiles:
+    """Appends the records of responses; the caller commits."""
+
+    def __init__(
+        self,
+        folder: Path,
+        tables: Tables,
+        records: WarcMode = "full",
+        about: Mapping[str, str] | None = None,
+        *,
+        max_bytes: int = 1_000_000_000,
+        new_id: Callable[[], uuid.UUID] = uuid.uuid4,
+    ) -> None:
+        """``about`` is what ``warcinfo`` says; ``new_id`` names each such record.
+
+        A file that has ``max_bytes`` is followed by another.
+        """
+        self._folder = folder
+        self._tables = tables
+        self._about = about or {}
+        self._max_bytes = max_bytes
+        self._new_id = new_id
+        self.is_full = records == "full"
+        """Whether more than the responses of fetched pages is recorded."""
+        number, length = tables.get_meta("warc") or (1, 0)
+        self._number, self._bytes = int(number), int(length)
+        for path in folder.glob("pages-*.warc.gz"):
+            number = _file_number(path.name)
+            if number > self._number or (number == self._number and not self._bytes):
+                path.unlink()
+        self._file = self._opened() if self._number == 1 or self._bytes else None
+        self._needs_warcinfo = True
+        """Whether the present file lacks this session's ``warcinfo`` record."""
+        self.writer = self._new_writer()
+        """Makes the records that go into the present file."""
+
+    def append(self, capture: WarcCapture, about: Mapping[str, str]) -> WarcPosition:
+        """Write a response's records, with ``about`` as metadata; return its own record's place."""
+        members = []
+        if self._needs_warcinfo:
+            self._needs_warcinfo = False
+            info_id = self.writer.warcinfo_id
+            members.append(warcinfo_record(info_id, self._file_name, capture.date, self._about))
+        place = WarcPosition(self._file_name, self._bytes + sum(map(len, members)))
+        original = self._original(capture) if self.is_full else None
+        if original is None:
+            members.append(capture.response)
+            self._remember(capture, place.offset)
+        else:
+            members.append(self.writer.revisit(capture, original))
+        if self.is_full:
+            members.append(capture.request)
+            if about:
+                members.append(self.writer.metadata(capture, about))
+        self._write(b"".join(members))
+        if self._bytes >= self._max_bytes:
+            self._next_file()
+        return place
+
+    def force(self) -> None:
+        """Force what was written to the disk."""
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Force what was written to the disk, and close."""
+        if self._file is not None:
+            self.force()
+            self._file.close()
+            self._file = None
+
+    @property
+    def _file_name(self) -> str:
+        return warc_file_name(self._number)
+
+    def _write(self, members: bytes) -> None:
+        if self._file is None:
+            self._file = self._opened()
+            fsync_folder(self._folder)
+        self._file.write(members)
+        self._file.flush()
+        self._advance(self._number, self._bytes + len(members))
+
+    def _advance(self, number: int, length: int) -> None:
+        self._number, self._bytes = number, length
+        self._tables.put_meta("warc", [number, length])
+
+    def _next_file(self) -> None:
+        self.close()
+        self._advance(self._number + 1, 0)
+        self._needs_warcinfo = True
+        self.writer = self._new_writer()
+
+    def _opened(self) -> IO[bytes]:
+        file = (self._folder / self._file_name).open("ab")
+        if file.tell() > self._bytes:
+            file.truncate(self._bytes)
+            file.seek(0, os.SEEK_END)
+        return file
+
+    def _new_writer(self) -> WarcRecordBuilder:
+        return WarcRecordBuilder(self._new_id().urn, requests=self.is_full)
+
+    def _original(self, capture: WarcCapture) -> OriginalRecord | None:
+        """The record of an earlier response with the same payload."""
+        if not capture.payload_bytes:
+            return None
+        row = self._tables.get("payloads", capture.digest[:_KEY_BYTES])
+        if row is None:
+            return None
+        number, offset = unpack(row)
+        found = read_original_record(self._folder / warc_file_name(number), offset)
+        if found is None or found[1] != format_digest(capture.digest):
+            return None
+        return found[0]
+
+    def _remember(self, capture: WarcCapture, offset: int) -> None:
+        if self.is_full and capture.payload_bytes:
+            self._tables.put("payloads", capture.digest[:_KEY_BYTES], pack([self._number, offset]))
+
+
+def warc_file_name(number: int) -> str:
+    """Return the name of a crawl's WARC file by its number, from 1."""
+    return WARC_FILE if number == 1 else f"pages-{number:05}.warc.gz"
+
+
+def _file_number(name: str) -> int:
+    """The number in a later file's name; 0 for another name."""
+    numbered = _NUMBERED_NAME.fullmatch(name)
+    return int(numbered[1]) if numbered else 0

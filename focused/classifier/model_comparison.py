@@ -1,0 +1,273 @@
+"""Is a newly trained model better than the one in office? Asked of pages that taught neither.
+
+Both classify the same held-out pages, so the differences are paired, page by page.
+The measure is the Brier score, the mean squared error of the relevance: it
+counts what is mistaken and how surely (Brier 1950, "Verification of forecasts
+expressed in terms of probability"). The interval is a bootstrap over the pages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import numpy as np
+from scipy.stats import bootstrap
+
+from focused.classifier.calibration import FloatArray
+from focused.classifier.training_report import TrainedModel
+from focused.link_scoring.protocols import TopicClassifier
+from focused.web.page import Classification, Page
+
+MIN_COMPARED_PAGES = 10
+"""With fewer pages held out nothing is said about which model is better."""
+
+_CONFIDENCE = 0.95
+_RESAMPLES = 2_000
+
+
+class ComparisonVerdict(StrEnum):
+    """What the held-out pages say of the new model against the old."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    ALIKE = "alike"
+    TOO_FEW = "too few"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutPages:
+    """Pages that no model learned from, ``on_topic[i]`` what a person said of page i."""
+
+    pages: tuple[Page, ...]
+    on_topic: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResult:
+    """How one model did: pages by verdict and truth; its Brier score in [0, 1], less is better."""
+
+    n_correct: int
+    false_positives: int
+    false_negatives: int
+    true_positives: int
+    brier: float
+
+    @property
+    def precision(self) -> float | None:
+        """Of what it called on topic, the share that was; None when it called nothing so."""
+        called = self.true_positives + self.false_positives
+        return self.true_positives / called if called else None
+
+    @property
+    def recall(self) -> float | None:
+        """Of what was on topic, the share that it called so; None when nothing was."""
+        there = self.true_positives + self.false_negatives
+        return self.true_positives / there if there else None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelComparison:
+    """Old against new on the same held-out pages.
+
+    ``gain`` is by how much the new model's Brier score is smaller, ``low`` and ``high`` its 95%
+    interval. ``neighbours`` are categories with how many of their pages the old and the new
+    model mistake for the topic.
+    """
+
+    pages: int
+    old: ModelResult
+    new: ModelResult
+    gain: float
+    low: float
+    high: float
+    neighbours: tuple[tuple[str, int, int], ...]
+
+    @property
+    def verdict(self) -> ComparisonVerdict:
+        """Better or worse by the estimate; alike when no page is judged otherwise."""
+        if self.pages < MIN_COMPARED_PAGES:
+            return ComparisonVerdict.TOO_FEW
+        if self.gain == 0.0:
+            return ComparisonVerdict.ALIKE
+        return ComparisonVerdict.BETTER if self.gain > 0.0 else ComparisonVerdict.WORSE
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return self.low > 0.0 or self.high < 0.0
+
+
+def compare_classifiers(
+    old: TopicClassifier, new: TopicClassifier, held_out: HeldOutPages, rng: np.random.Generator
+) -> ModelComparison:
+    """Let both classify the held-out pages; at least one page."""
+    truth = np.array(held_out.on_topic, dtype=bool)
+    before = [old.classify(page) for page in held_out.pages]
+    after = [new.classify(page) for page in held_out.pages]
+    gains = _squared_errors(before, truth) - _squared_errors(after, truth)
+    low, high = _bootstrap_interval(gains, rng)
+    return ModelComparison(
+        pages=len(truth),
+        old=_make_result(before, truth),
+        new=_make_result(after, truth),
+        gain=float(gains.mean()),
+        low=low,
+        high=high,
+        neighbours=_false_positives_by_category(before, after, truth),
+    )
+
+
+def _squared_errors(classifications: Sequence[Classification], truth: np.ndarray) -> FloatArray:
+    relevance = np.array([one.relevance for one in classifications])
+    return np.asarray((relevance - truth) ** 2)
+
+
+def _bootstrap_interval(gains: FloatArray, rng: np.random.Generator) -> tuple[float, float]:
+    if len(gains) < 2 or np.ptp(gains) == 0.0:
+        return float(gains.min()), float(gains.max())
+    drawn = bootstrap(
+        (gains,), np.mean, n_resamples=_RESAMPLES, confidence_level=_CONFIDENCE,
+        method="percentile", rng=rng,
+    )  # fmt: skip
+    return float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
+
+
+def _make_result(classifications: Sequence[Classification], truth: np.ndarray) -> ModelResult:
+    called = np.array([one.on_topic for one in classifications], dtype=bool)
+    return ModelResult(
+        n_correct=int((called == truth).sum()),
+        false_positives=int((called & ~truth).sum()),
+        false_negatives=int((~called & truth).sum()),
+        true_positives=int((called & truth).sum()),
+        brier=float(_squared_errors(classifications, truth).mean()),
+    )
+
+
+def _false_positives_by_category(
+    before: Sequence[Classification], after: Sequence[Classification], truth: np.ndarray
+) -> tuple[tuple[str, int, int], ...]:
+    """False alarms by the category that the model thought likeliest; most of them first."""
+    old, new = (
+        Counter(
+            one.category
+            for one, good in zip(classifications, truth.tolist(), strict=True)
+            if one.on_topic and not good
+        )
+        for classifications in (before, after)
+    )
+    names = sorted({*old, *new}, key=lambda name: (-old[name] - new[name], name))
+    return tuple((name, old[name], new[name]) for name in names)
+
+
+def are_equivalent(old: TrainedModel, new: TrainedModel) -> bool:
+    """Whether both classify every page alike: the same words, weights and threshold."""
+    one, other = old.classifier, new.classifier
+    return (
+        one.vocabulary.words == other.vocabulary.words
+        and one.calibration == other.calibration
+        and np.array_equal(one.weights, other.weights)
+        and old.report.samples.categories == new.report.samples.categories
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WordChanges:
+    """Words that began, and that ceased, to be among those that speak most for the topic."""
+
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def word_changes(old: TrainedModel, new: TrainedModel) -> WordChanges:
+    """Which of the words in either card are in one alone, the weightiest first."""
+    before = [word for word, _ in old.report.top_words]
+    after = [word for word, _ in new.report.top_words]
+    return WordChanges(
+        gained=tuple(word for word in after if word not in set(before)),
+        lost=tuple(word for word in before if word not in set(after)),
+    )
+
+
+_MAX_SHOWN_WORDS = 15
+_MAX_SHOWN_NEIGHBOURS = 8
+
+
+def render_comparison(
+    title: str, at: float, succession: ModelComparison | None, words: WordChanges
+) -> str:
+    """One entry of the list of changes; ``at`` is in seconds since the epoch."""
+    when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    parts = [f"## {title}, {when}"]
+    if succession is None:
+        parts.append("No page was held out: nothing tells which model is better.")
+    else:
+        parts += [
+            _verdict_sentence(succession),
+            _result_table(succession),
+            _neighbour_table(succession),
+        ]
+    parts.append(_word_change_lines(words))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _verdict_sentence(one: ModelComparison) -> str:
+    interval = f"{one.gain:+.3f} in Brier score, 95% interval {one.low:+.3f} to {one.high:+.3f}"
+    pages = f"{one.pages} labelled pages that taught neither model"
+    said = {
+        ComparisonVerdict.BETTER: f"The new model is better on {pages} ({interval})",
+        ComparisonVerdict.WORSE: f"The old model is better on {pages} ({interval})",
+        ComparisonVerdict.ALIKE: f"Both models say the same of {pages}",
+        ComparisonVerdict.TOO_FEW: f"Only {pages} are there ({interval}): too few to tell",
+    }[one.verdict]
+    told = (
+        one.verdict in (ComparisonVerdict.BETTER, ComparisonVerdict.WORSE)
+        and not one.is_significant
+    )
+    return said + ("; that may be chance." if told else ".")
+
+
+def _result_table(one: ModelComparison) -> str:
+    lines = ["| | old | new |", "|---|---|---|"]
+    for name, old, new in zip(
+        _RESULT_NAMES, _result_row(one.old), _result_row(one.new), strict=True
+    ):
+        lines.append(f"| {name} | {old} | {new} |")
+    return "\n".join(lines)
+
+
+_RESULT_NAMES = (
+    "judged n_correct",
+    "false alarms",
+    "false_negatives",
+    "precision",
+    "recall",
+    "Brier score",
+)
+
+
+def _result_row(one: ModelResult) -> tuple[str, ...]:
+    counts = (str(one.n_correct), str(one.false_positives), str(one.false_negatives))
+    return (*counts, _format_share(one.precision), _format_share(one.recall), f"{one.brier:.3f}")
+
+
+def _format_share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+def _neighbour_table(one: ModelComparison) -> str:
+    if not one.neighbours:
+        return ""
+    told = one.neighbours[:_MAX_SHOWN_NEIGHBOURS]
+    lines = ["| mistaken for the topic, nearest to | old | new |", "|---|---|---|"]
+    lines += [f"| {name or 'no category'} | {old} | {new} |" for name, old, new in told]
+    return "\n".join(lines)
+
+
+def _word_change_lines(words: WordChanges) -> str:
+    gained, lost = (", ".join(each[:_MAX_SHOWN_WORDS]) for each in (words.gained, words.lost))
+    lines = [f"Words gained: {gained}." if gained else "", f"Words lost: {lost}." if lost else ""]
+    return "\n".join(line for line in lines if line) or "The weightiest words are the same."

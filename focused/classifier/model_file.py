@@ -1,0 +1,399 @@
+"""Model files: saved with joblib, loaded without trusting them.
+
+A pickle can name any function and call it, so a foreign model could run any
+code. Ours holds dicts, lists, texts, numbers and bytes only (arrays as their
+raw bytes), which needs no name at all. :func:`load_model` first reads the
+file's opcodes and refuses all but the few that build such data, then
+unpickles with names forbidden, then checks shapes, types and a digest. That
+is stricter than an unpickler that lets NumPy's constructors through: arrays
+of objects hide a second pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import pickle
+import pickletools
+from dataclasses import asdict
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused import __version__
+from focused.atomic_file import write_atomically
+from focused.classifier.calibration import (
+    CalibrationCurve,
+    ClassifierMetrics,
+    ReliabilityBin,
+    ThresholdTarget,
+)
+from focused.classifier.taxonomy import ROOT_NODE, Taxonomy
+from focused.classifier.topic_classifier import Calibration, LinearTopicClassifier
+from focused.classifier.training_report import (
+    SampleCounts,
+    TrainedModel,
+    TrainingReport,
+    ValidationReport,
+    render_model_card,
+)
+from focused.directory.directory_reader import samples_digest
+from focused.errors import ModelError
+from focused.text.documents import Vocabulary
+from focused.topic import Topic
+
+MODEL_FORMAT = "focused topic model"
+MODEL_FORMAT_VERSION = 3
+MAX_MODEL_BYTES = 500_000_000
+
+_MODEL_NAME_CHARS = 12
+_PICKLE_PROTOCOL = 4  # fixed: the default differs between Python versions
+_DTYPE = "<f4"
+
+# These build dicts, lists, texts, numbers and bytes; none of them can name or call anything.
+# BINPUT and LONG_BINPUT are not among them: ten bytes could ask for 64 GB of memo.
+_PLAIN_OPCODES = """
+    PROTO FRAME STOP MARK MEMOIZE BINGET LONG_BINGET
+    EMPTY_DICT SETITEM SETITEMS EMPTY_LIST APPEND APPENDS
+    SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8
+    NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT
+"""
+
+
+def save_model(model: TrainedModel, path: Path) -> Path:
+    """Write the model to ``path`` and its card beside it, each in one step.
+
+    The same model gives the same bytes. Returns the card's path, ``path``
+    with the suffix ``.md``. Raises :class:`ModelError` when it cannot be written.
+    """
+    import joblib  # slow to import, and needed here alone
+
+    meta = json.dumps(_model_metadata(model), ensure_ascii=False, sort_keys=True)
+    arrays = {name: _pack_array(array) for name, array in sorted(_model_arrays(model).items())}
+    content = {
+        "format": MODEL_FORMAT,
+        "version": MODEL_FORMAT_VERSION,
+        "digest": _content_digest(meta, arrays),
+        "meta": meta,
+        "arrays": arrays,
+    }
+    buffer = io.BytesIO()
+    joblib.dump(content, buffer, protocol=_PICKLE_PROTOCOL)
+    card = path.with_suffix(".md")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, buffer.getvalue())
+        write_atomically(card, render_model_card(model, _library_versions()).encode())
+    except OSError as error:
+        raise ModelError(f"training.model: cannot write {path}: {error.strerror}") from error
+    return card
+
+
+def load_model(path: Path) -> TrainedModel:
+    """Read a model file without running anything in it.
+
+    Raises :class:`ModelError` naming the file when it is missing, damaged,
+    foreign, made to run code, or newer than this program.
+    """
+    return _decode_model(_read_file(path), path)
+
+
+def load_named_model(path: Path) -> tuple[TrainedModel, str]:
+    """:func:`load_model`, with :func:`model_name` of the same bytes: the file may be replaced.
+
+    Raises :class:`ModelError`.
+    """
+    data = _read_file(path)
+    return _decode_model(data, path), _digest_prefix(data)
+
+
+def _decode_model(data: bytes, path: Path) -> TrainedModel:
+    content = _unpickle_plain_data(data, path)
+    version = content.get("version")
+    if content.get("format") != MODEL_FORMAT or type(version) is not int:
+        _raise_refused(path, "is no topic model of this program")
+    if version != MODEL_FORMAT_VERSION:
+        newer = version > MODEL_FORMAT_VERSION
+        advice = "update the program or train again" if newer else "train again"
+        raise ModelError(
+            f"{path} has model format {version!r}; this program reads {MODEL_FORMAT_VERSION}: {advice}"
+        )
+    try:
+        meta, arrays = content["meta"], content["arrays"]
+        _check_packed_arrays(arrays)
+        if content["digest"] != _content_digest(meta, arrays):
+            _raise_refused(path, "is damaged (its digest does not match)")
+        return _build_model(
+            json.loads(meta), {name: _unpack_array(arrays[name]) for name in arrays}
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged ({error!r}): train again") from error
+
+
+def training_urls_path(model: Path) -> Path:
+    """Where the URLs that a model learned from are noted."""
+    return model.with_suffix(".urls")
+
+
+def model_name(path: Path) -> str:
+    """What labels and crawled pages call the model of a file: the beginning of its SHA-256.
+
+    Raises OSError.
+    """
+    return _digest_prefix(path.read_bytes())
+
+
+def _digest_prefix(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_MODEL_NAME_CHARS]
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MAX_MODEL_BYTES:
+            _raise_refused(path, f"is larger than {MAX_MODEL_BYTES:,} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelError(
+            f"training.model: cannot read {path}: {error.strerror}; train the topic first"
+        ) from error
+
+
+def _unpickle_plain_data(data: bytes, path: Path) -> dict[str, Any]:
+    """The dict in a file's ``data``, if plain data is all it holds."""
+    end, plain = 0, frozenset(_PLAIN_OPCODES.split())
+    try:
+        for opcode, _, position in pickletools.genops(data):
+            if opcode.name not in plain:
+                _raise_refused(
+                    path, f"holds more than plain data ({opcode.name} at byte {position})"
+                )
+            end = (position or 0) + 1
+        content = _NamelessUnpickler(io.BytesIO(data)).load()
+    except ModelError:
+        raise
+    # Damaged pickles raise nearly anything: IndexError, KeyError, MemoryError, UnicodeError...
+    except Exception as error:
+        raise ModelError(f"{path} is damaged or cut short ({error}): train again") from error
+    if end != len(data) or type(content) is not dict:
+        _raise_refused(path, "is no topic model of this program")
+    return content
+
+
+class _NamelessUnpickler(pickle.Unpickler):
+    """Refuses every global name, in case an opcode that names one were let through."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
+
+
+def _raise_refused(path: Path, why: str) -> NoReturn:
+    raise ModelError(f"{path} {why}; it was not loaded: train again")
+
+
+def _model_arrays(model: TrainedModel) -> dict[str, NDArray[np.float32]]:
+    classifier = model.classifier
+    return {
+        "idf": classifier.vocabulary.idf,
+        "weights": classifier.weights,
+        "log_prior": classifier.taxonomy.log_prior,
+        "log_likelihood": classifier.taxonomy.log_likelihood,
+    }
+
+
+def _model_metadata(model: TrainedModel) -> dict[str, Any]:
+    classifier = model.classifier
+    return {
+        "words": classifier.vocabulary.words,
+        "bias": classifier.bias,
+        "categories": classifier.taxonomy.categories,
+        "good": classifier.taxonomy.good,
+        "parents": classifier.taxonomy.parents,
+        "calibration": asdict(classifier.calibration),
+        "report": asdict(model.report),
+    }
+
+
+def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> TrainedModel:
+    words, categories = tuple(meta["words"]), tuple(meta["categories"])
+    parents = tuple(meta["parents"])
+    expected = {
+        "idf": (len(words),),
+        "weights": (len(words),),
+        "log_prior": (len(parents),),
+        "log_likelihood": (len(parents), len(words)),
+    }
+    if {name: array.shape for name, array in arrays.items()} != expected:
+        raise ValueError("shapes do not fit the words and categories")
+    if len(meta["good"]) != len(categories) or not all(type(word) is str for word in words):
+        raise ValueError("words or categories of the wrong kind")
+    if not _is_tree(parents, len(categories)):
+        raise ValueError("the categories make no tree")
+    taxonomy = Taxonomy(
+        categories,
+        tuple(bool(good) for good in meta["good"]),
+        parents,
+        arrays["log_prior"],
+        arrays["log_likelihood"],
+    )
+    classifier = LinearTopicClassifier(
+        Vocabulary(words, arrays["idf"]),
+        arrays["weights"],
+        _finite_number(meta["bias"]),
+        taxonomy,
+        _build_calibration(meta["calibration"]),
+    )
+    return TrainedModel(classifier, _build_report(meta["report"]))
+
+
+def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:
+    """Whether every node lies below a later one that is no leaf, or below the root."""
+    return 0 < leaves <= len(parents) and all(
+        type(above) is int
+        and (above == ROOT_NODE or (leaves <= above < len(parents) and above > node))
+        for node, above in enumerate(parents)
+    )
+
+
+def _build_calibration(fields: dict[str, Any]) -> Calibration:
+    curve = fields.pop("curve")
+    points, shares = (
+        tuple(_finite_number(one) for one in curve.pop(key)) for key in ("points", "shares")
+    )
+    rising = all(low < high for low, high in pairwise(points))
+    if len(points) != len(shares) or not rising or not all(0 < share < 1 for share in shares):
+        raise ValueError("a calibration that is no curve")
+    numbers = {name: _finite_number(value) for name, value in curve.items()}
+    others = {name: _finite_number(value) for name, value in fields.items()}
+    return Calibration(CalibrationCurve(**numbers, points=points, shares=shares), **others)
+
+
+def _build_report(fields: dict[str, Any]) -> TrainingReport:
+    trial: dict[str, Any] = {
+        name: ClassifierMetrics(**value)
+        if isinstance(value, dict)
+        else _as_tuple(value, ReliabilityBin)
+        for name, value in fields.pop("trial").items()
+    }
+    samples = {name: _as_tuple(value, None) for name, value in fields.pop("samples").items()}
+    rest = {name: _as_tuple(value, None) for name, value in fields.items()}
+    return TrainingReport(samples=SampleCounts(**samples), trial=ValidationReport(**trial), **rest)
+
+
+def _as_tuple(value: Any, of: type[ReliabilityBin] | None) -> Any:
+    """JSON's lists as the tuples they were; dicts in them as ``of``."""
+    if not isinstance(value, list):
+        return value
+    return tuple(of(**one) if of and isinstance(one, dict) else _as_tuple(one, of) for one in value)
+
+
+def _finite_number(value: object) -> float:
+    if type(value) not in (int, float) or not np.isfinite(value):  # type: ignore[call-overload]  # checked just before
+        raise ValueError(f"{value!r} is no number")
+    return float(value)  # type: ignore[arg-type]  # checked just before
+
+
+def _pack_array(array: NDArray[np.float32]) -> dict[str, Any]:
+    little = np.ascontiguousarray(array, dtype=_DTYPE)
+    return {"dtype": _DTYPE, "shape": list(little.shape), "data": little.tobytes()}
+
+
+def _check_packed_arrays(arrays: dict[str, dict[str, Any]]) -> None:
+    """Before anything is made of them: lists that hold one list many times are long in words."""
+    for packed in arrays.values():
+        if packed["dtype"] != _DTYPE or type(packed["data"]) is not bytes:
+            raise ValueError(f"an array that is not of {_DTYPE}")
+        if len(packed["shape"]) > 2 or not all(type(size) is int for size in packed["shape"]):
+            raise ValueError("an array without a shape")
+
+
+def _unpack_array(packed: dict[str, Any]) -> NDArray[np.float32]:
+    array = np.frombuffer(packed["data"], dtype=_DTYPE).reshape(packed["shape"])
+    if not np.isfinite(array).all():
+        raise ValueError("an array with numbers that are not finite")
+    return array.astype(np.float32)
+
+
+def _content_digest(meta: str, arrays: dict[str, Any]) -> str:
+    digest = hashlib.sha256(meta.encode())
+    for name in sorted(arrays):
+        digest.update(f"\0{name} {arrays[name]['shape']}\0".encode())
+        digest.update(arrays[name]["data"])
+    return digest.hexdigest()
+
+
+def _library_versions() -> list[tuple[str, str]]:
+    return [
+        ("focused", __version__),
+        ("scikit-learn", version("scikit-learn")),
+        ("numpy", np.__version__),
+        ("joblib", version("joblib")),
+        ("model format", str(MODEL_FORMAT_VERSION)),
+    ]
+
+
+def stale_reason(topic: Topic) -> str | None:
+    """Why the topic's model must be trained (again), or None when it is good.
+
+    Compares what the model was made from by content, never by file times.
+    """
+    path = topic.training.model
+    if not path.exists():
+        return f"there is no model yet at {path}"
+    try:
+        model = load_model(path)
+    except ModelError as error:
+        return str(error)
+    why = None
+    threshold_target = ThresholdTarget(topic.training.precision, topic.training.recall)
+    if model.report.digest != samples_digest(topic.training):
+        why = f"the samples or training.good have changed since {path} was made"
+    elif model.report.estimator != topic.training.estimator:
+        why = (
+            f"training.estimator is {topic.training.estimator}, "
+            f"and {path} was made with {model.report.estimator}"
+        )
+    elif model.report.trial.wish != str(threshold_target):
+        why = f"the threshold is to give {threshold_target}, and that of {path} {model.report.trial.wish}"
+    return None if why is None or _is_kept(topic) else why
+
+
+def keep_current_model(topic: Topic) -> None:
+    """Note that the model that is there is to stay, for the topic as it is now.
+
+    Raises :class:`ModelError` when that cannot be written.
+    """
+    note = _kept_marker(topic.training.model)
+    try:
+        write_atomically(note, _kept_state(topic))
+    except OSError as error:
+        raise ModelError(f"{note}: cannot be written: {error.strerror}") from error
+
+
+def _is_kept(topic: Topic) -> bool:
+    try:
+        return _kept_marker(topic.training.model).read_bytes() == _kept_state(topic)
+    except OSError:
+        return False
+
+
+def _kept_state(topic: Topic) -> bytes:
+    """What was agreed to: this very model, for these samples and wishes."""
+    training = topic.training
+    model = hashlib.sha256(training.model.read_bytes()).hexdigest()
+    threshold_target = ThresholdTarget(training.precision, training.recall)
+    lines = (
+        f"model {model}",
+        f"samples {samples_digest(topic.training)}",
+        training.estimator,
+        str(threshold_target),
+    )
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _kept_marker(model: Path) -> Path:
+    return model.with_suffix(".stays")

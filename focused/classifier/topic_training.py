@@ -1,0 +1,436 @@
+"""Training: from a topic's directory and labels to a calibrated model with its report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from focused.classifier.calibration import BoolArray, ThresholdTarget
+from focused.classifier.corpus import Corpus
+from focused.classifier.estimators import TrainingOptions, fit_word_weights
+from focused.classifier.keyword_classifier import KeywordWeights
+from focused.classifier.keyword_prior import MIN_LABELS_FOR_THRESHOLD, fit_keyword_model
+from focused.classifier.sample_texts import (
+    FetchPage,
+    LabelCounts,
+    MessageCallback,
+    ProgressCallback,
+    TrainingSamples,
+    add_background,
+    add_labels,
+    gather_samples,
+)
+from focused.classifier.taxonomy import merge_small_categories
+from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.classifier.training_report import (
+    SampleCounts,
+    TrainedModel,
+    TrainingReport,
+    ValidationReport,
+)
+from focused.classifier.validation import (
+    TrainingData,
+    calibrate_estimator,
+    fit_training_taxonomy,
+    good_log_likelihood_ratio,
+)
+from focused.directory.background_samples import is_background
+from focused.directory.directory_entry import DirectoryEntry, content_url
+from focused.directory.directory_reader import load_training_samples, samples_digest
+from focused.directory.sample_set import SampleSet
+from focused.errors import TrainingError
+from focused.labels.label import Label, training_labels
+from focused.text.documents import Vocabulary
+from focused.topic import Topic
+from focused.web.urls import normalise
+
+MIN_OTHER_SAMPLES = 5
+"""With fewer other samples nothing tells what the topic is not."""
+
+_LABELS_PER_WEIGHT = 10
+"""With so many more labels, each label counts for one listed page more: see _label_weight."""
+
+MAX_REGRESSION_SAMPLES = 20_000
+"""So many samples at most are seen by regressions and trials; naive Bayes counts them all."""
+
+_TOP_WORDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class FittedClassifier:
+    """A classifier, the trial it is calibrated on, and its best words with their gains."""
+
+    classifier: LinearTopicClassifier
+    trial: ValidationReport
+    top_words: tuple[tuple[str, float], ...]
+
+
+def train_topic(
+    topic: Topic,
+    fetch_page: FetchPage,
+    *,
+    now: float,
+    seed: int = 0,
+    prior: float | None = None,
+    labels: Iterable[Label] = (),
+    progress: ProgressCallback | None = None,
+    on_message: MessageCallback | None = None,
+) -> TrainedModel:
+    """Train, cross-validate and calibrate the classifier of one topic.
+
+    ``fetch_page(url)`` gives the parsed page or None when it cannot be had;
+    then the directory's title and description stand in for it. ``labels`` that
+    may teach are samples, too, and win over the directory. ``prior`` is
+    the share of on-topic pages among those a crawl will classify, in (0, 1); None takes
+    the samples' own share, held within 0.02 to 0.5. ``now`` is in seconds
+    since the epoch. ``progress(done, total)`` is called after each sample,
+    ``on_message`` with each thing in the directory that could not be used, before the first.
+    The same samples and seed give the same model.
+
+    Raises :class:`ConfigurationError` for an unreadable directory,
+    :class:`TrainingError` for samples that cannot teach the topic.
+    """
+    good_prefixes = topic.training.good
+    directory = load_training_samples(topic.training)
+    if on_message is not None:
+        for line in directory.messages:
+            on_message(line)
+    labels = tuple(labels)
+    listed, told = add_labels(directory, labels, good_prefixes, _label_weight(topic, labels))
+    if topic.training.keywords and not any(listed.good):
+        listed = _add_keyword_sample(listed, topic)
+    if topic.training.background:
+        listed = add_background(listed)
+    _check_sample_counts(listed.good, topic, "the directory lists")
+    training = topic.training
+    threshold_target = ThresholdTarget(training.precision, training.recall)
+    plan = TrainingOptions(training.estimator, threshold_target, prior, seed, training.keywords)
+    with Corpus() as corpus:
+        samples = gather_samples(
+            listed, fetch_page, corpus, progress, _confirmed_urls(topic, labels)
+        )
+        _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
+        fitted = fit_classifier(samples, corpus, plan)
+    counts = _count_samples(topic, listed, samples, told)
+    report = TrainingReport(
+        topic=topic.name,
+        estimator=topic.training.estimator,
+        trained_at=now,
+        seed=seed,
+        digest=samples_digest(topic.training),
+        samples=counts,
+        trial=fitted.trial,
+        top_words=fitted.top_words,
+        warnings=training_warnings(
+            counts, fitted.trial, samples, has_keywords=bool(training.keywords)
+        ),
+    )
+    return TrainedModel(fitted.classifier, report)
+
+
+def _add_keyword_sample(listed: SampleSet, topic: Topic) -> SampleSet:
+    """The samples with the keywords as the only good one: all that is known of the topic."""
+    text = " ".join(topic.training.keywords)
+    entry = DirectoryEntry(topic.training.good[0], content_url(text.encode()), text=text)
+    return replace(listed, entries=(entry, *listed.entries), good=(True, *listed.good))
+
+
+def _label_weight(topic: Topic, labels: Sequence[Label]) -> float | None:
+    """How much a label counts beside a listed page that keywords may have proposed.
+
+    The more labels there are, the less the proposals count: a good part of them is wrong.
+    """
+    if not topic.training.keywords:
+        return None
+    return 1.0 + len(training_labels(labels)) / _LABELS_PER_WEIGHT
+
+
+def _confirmed_urls(topic: Topic, labels: Iterable[Label]) -> frozenset[str]:
+    """The URLs of pages that a person vouched for: labels and seeds."""
+    urls = (*topic.seeds.urls, *(label.url for label in training_labels(labels)))
+    return frozenset(normalise(url) or url for url in urls)
+
+
+def _check_sample_counts(good: Sequence[bool], topic: Topic, verb: str) -> None:
+    ours, others = sum(good), len(good) - sum(good)
+    names = ", ".join(topic.training.good)
+    files = ", ".join(str(path) for path in topic.training.directory)
+    if not ours:
+        raise TrainingError(
+            f"training.good ({names}): 0 good samples {verb}, at least one is needed; "
+            f"add a page of the topic to {files}, or label one with yes: focused label "
+            f"{topic.output.folder}"
+        )
+    if others < MIN_OTHER_SAMPLES:
+        raise TrainingError(
+            f"training.directory: {others} sample(s) outside {names} {verb}, at least "
+            f"{MIN_OTHER_SAMPLES} are needed; add pages that are not on topic to {files}, "
+            "in a category such as Top/Other, or leave training.background at true"
+        )
+
+
+def _read_description(samples: TrainingSamples) -> str:
+    repeated = samples.copies + samples.contradictions
+    if not repeated:
+        return "could be read"
+    return f"could be read and repeat no other ({repeated} do so word for word)"
+
+
+def fit_classifier(
+    samples: TrainingSamples, corpus: Corpus, plan: TrainingOptions
+) -> FittedClassifier:
+    """Fit a classifier to samples and try it out; there must be a good one and :data:`MIN_OTHER_SAMPLES`.
+
+    Raises :class:`TrainingError` for samples that cannot be told apart, where no keywords
+    tell them apart either.
+    """
+    keywords = KeywordWeights(plan.keywords) if plan.keywords else None
+    vocabulary = corpus.vocabulary(keywords.words_among(corpus.words()) if keywords else ())
+    if not len(vocabulary):
+        raise TrainingError(
+            "training.directory: no word occurs in two samples; "
+            "the pages are too few or too short to learn from"
+        )
+    material, known_share = _make_training_data(samples, corpus, vocabulary, plan.seed)
+    sums, sizes = material.sums(np.zeros(len(samples), dtype=np.intp))
+    if keywords is None:
+        _check_good_samples(samples)
+        calibration, seen, trial = calibrate_estimator(material, known_share, plan)
+        ratio = good_log_likelihood_ratio(sums[0], material.category_good, seen.kind)
+        weights, bias = fit_word_weights(
+            plan.estimator, material.rows, material.drawn_good, material.drawn_weights, ratio
+        )
+    else:
+        confirmed = samples.confirmed[material.drawn]
+        found = fit_keyword_model(material, known_share, plan, keywords.of(vocabulary), confirmed)
+        calibration, seen, trial = found.calibration, found.seen, found.trial
+        weights, bias = found.weights, found.bias
+    taxonomy = fit_training_taxonomy(material, sums[0], sizes[0], seen.taxonomy)
+    classifier = LinearTopicClassifier(vocabulary, weights, bias, taxonomy, calibration)
+    gains = weights * np.asarray(material.rows[material.drawn_good].mean(axis=0)).ravel()
+    best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()
+    words = tuple((vocabulary.words[i], round(float(gains[i]), 4)) for i in best)
+    return FittedClassifier(classifier, trial, words)
+
+
+def _check_good_samples(samples: TrainingSamples) -> None:
+    if samples.good.sum() < 2:
+        raise TrainingError(
+            "training.good: the only good sample has too few words to learn from; add a longer "
+            "page of the topic, or a second one, or give training.keywords"
+        )
+
+
+def _make_training_data(
+    samples: TrainingSamples, corpus: Corpus, vocabulary: Vocabulary, seed: int
+) -> tuple[TrainingData, NDArray[np.float64]]:
+    """The samples as fits want them; the known words' share of those that are no background."""
+    drawn = _draw_samples(samples.good, seed)
+    parts, shares, done = [], [], 0
+    for batch in corpus.batches(vocabulary):
+        count = batch.rows.shape[0]
+        here = drawn[(drawn >= done) & (drawn < done + count)] - done
+        parts.append(batch.rows[here])
+        shares.append(batch.known_share)
+        done += count
+    rows = sp.vstack(parts, format="csr")
+
+    def batches() -> Iterator[sp.csr_matrix]:
+        if len(drawn) == len(samples):
+            yield rows
+        else:
+            yield from (batch.rows for batch in corpus.batches(vocabulary))
+
+    classes = merge_small_categories(samples.categories, samples.good.tolist())
+    categories = sorted({*classes})
+    place = {name: i for i, name in enumerate(categories)}
+    category = np.array([place[name] for name in classes], dtype=np.intp)
+    category_good = np.zeros(len(categories), dtype=bool)
+    category_good[category] = samples.good
+    material = TrainingData(
+        batches=batches,
+        rows=rows,
+        drawn=drawn,
+        category=category,
+        categories=tuple(categories),
+        category_good=category_good,
+        weights=samples.weights,
+        hosts=samples.hosts,
+        titles=samples.titles,
+        vocabulary=vocabulary,
+    )
+    own = np.array([not is_background(name) for name in samples.categories])
+    return material, np.concatenate(shares)[own]
+
+
+def _draw_samples(good: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
+    """Places of at most :data:`MAX_REGRESSION_SAMPLES` samples, ascending: half of each side where it can be."""
+    rng = np.random.default_rng(seed)
+    sides = [np.flatnonzero(good), np.flatnonzero(~good)]
+    least = min(len(side) for side in sides)
+    room = [
+        min(len(side), max(MAX_REGRESSION_SAMPLES // 2, MAX_REGRESSION_SAMPLES - least))
+        for side in sides
+    ]
+    chosen = [
+        side if len(side) <= most else rng.choice(side, most, replace=False)
+        for side, most in zip(sides, room, strict=True)
+    ]
+    return np.asarray(np.sort(np.concatenate(chosen)))
+
+
+def _count_samples(
+    topic: Topic, listed: SampleSet, samples: TrainingSamples, told: LabelCounts
+) -> SampleCounts:
+    good, hosts = samples.good, np.array(samples.hosts)
+    general = np.array([is_background(name) for name in samples.categories])
+    return SampleCounts(
+        sources=tuple(path.name for path in topic.training.directory),
+        good_prefixes=tuple(topic.training.good),
+        categories=tuple(sorted(Counter(samples.categories).items())),
+        good=int(good.sum()) - samples.halved,
+        other=int((~good).sum()),
+        good_hosts=len(set(hosts[good])),
+        hosts=len(set(hosts[~general])),
+        fetched=samples.fetched,
+        text_only=len(good)
+        - samples.halved
+        + samples.copies
+        + samples.contradictions
+        - samples.fetched,
+        without_text=samples.without_text,
+        conflicts=listed.conflicts,
+        repeats=listed.repeats,
+        copies=samples.copies,
+        contradictions=samples.contradictions,
+        labelled_yes=told.yes,
+        labelled_no=told.no,
+        overruled=told.overruled,
+        background=int(general.sum()),
+        background_weight=float(samples.weights[general].mean()) if general.any() else 0.0,
+    )
+
+
+RELIABLE_GOOD_SAMPLES = 30
+"""With fewer good samples the figures of a trial are rough."""
+
+_MIN_LANGUAGE_SHARE = 0.6
+_MAX_OTHER_LANGUAGE_SHARE = 0.1
+_MAX_CONFLICT_SHARE = 0.1
+
+
+def training_warnings(
+    counts: SampleCounts,
+    trial: ValidationReport,
+    samples: TrainingSamples,
+    *,
+    has_keywords: bool = False,
+) -> tuple[str, ...]:
+    """Warnings for the model card, the gravest first."""
+    found = (
+        _missed_target_warning(trial),
+        _few_labels_warning(counts) if has_keywords else "",
+        _only_background_warning(counts),
+        _language_warning(samples.good, samples.languages),
+        _single_sample_warning(samples) or _few_samples_warning(counts),
+        _conflict_warning(counts),
+        _single_host_warning(counts, trial),
+    )
+    return tuple(one for one in found if one)
+
+
+def _missed_target_warning(trial: ValidationReport) -> str:
+    if trial.granted:
+        return ""
+    return (
+        f"training.precision: no threshold gives {trial.wish} on held-out samples; the highest "
+        f"there is, {trial.calibrated.precision:.2f}, was taken (recall "
+        f"{trial.calibrated.recall:.2f}). Label pages, give samples of the neighbours that are "
+        "taken for the topic, or wish for less"
+    )
+
+
+def _few_labels_warning(counts: SampleCounts) -> str:
+    labelled = counts.labelled_yes + counts.labelled_no
+    if min(counts.labelled_yes, counts.labelled_no) >= MIN_LABELS_FOR_THRESHOLD:
+        return ""
+    return (
+        f"{labelled} labelled pages ({counts.labelled_yes} on topic): mostly the keywords decide "
+        "which pages are on topic, and the figures of the trial are of pages that the keywords "
+        f"chose, so they flatter. With {MIN_LABELS_FOR_THRESHOLD} labels of either kind the labels decide"
+    )
+
+
+def _single_sample_warning(samples: TrainingSamples) -> str:
+    if not samples.halved:
+        return ""
+    return (
+        "a single good sample: the trial learns from one half of it and is tried on the other, so "
+        "its figures tell next to nothing, and pages on topic that are not like this one may be "
+        "missed; add more pages of the topic"
+    )
+
+
+def _only_background_warning(counts: SampleCounts) -> str:
+    if not counts.background or counts.other > counts.background:
+        return ""
+    return (
+        "the only other samples are the general background: the model tells the topic from the "
+        "Web at large, not from its neighbours; add pages that are near the topic but not on it"
+    )
+
+
+def _language_warning(good: BoolArray, languages: Sequence[str]) -> str:
+    ours, others = (
+        Counter(language for language, side in zip(languages, good, strict=True) if side == wanted)
+        for wanted in (True, False)
+    )
+    for known in (ours, others):
+        known.pop("", None)
+    if not ours or not others:
+        return ""
+    main, count = ours.most_common(1)[0]
+    if (
+        count < _MIN_LANGUAGE_SHARE * ours.total()
+        or others[main] >= _MAX_OTHER_LANGUAGE_SHARE * others.total()
+    ):
+        return ""
+    theirs = others.most_common(1)[0][0]
+    return (
+        f"most good samples are in the language {main!r}, most others in {theirs!r}: the model may "
+        f"take the language for the topic; add other samples in {main!r}"
+    )
+
+
+def _few_samples_warning(counts: SampleCounts) -> str:
+    if counts.good >= RELIABLE_GOOD_SAMPLES:
+        return ""
+    return (
+        f"{counts.good} good samples: the figures are rough; they and the relevance become sound "
+        f"with some {RELIABLE_GOOD_SAMPLES}"
+    )
+
+
+def _conflict_warning(counts: SampleCounts) -> str:
+    twofold = counts.contradictions + counts.conflicts
+    if twofold < _MAX_CONFLICT_SHARE * counts.good:
+        return ""
+    return (
+        f"{counts.conflicts} URLs and {counts.contradictions} further pages, word for word, are "
+        "listed both as good and as other; they count as good. Check the categories in "
+        "training.good"
+    )
+
+
+def _single_host_warning(counts: SampleCounts, trial: ValidationReport) -> str:
+    if counts.good_hosts > 1 or trial.by_host:
+        return ""
+    return (
+        "all good samples are of one host: its name and menus may be taken for the topic; "
+        "add samples of other hosts"
+    )

@@ -1,0 +1,263 @@
+"""What is known of a training: its samples, its trial, the words it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from focused.classifier.calibration import ClassifierMetrics, ReliabilityBin
+from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.topic import ESTIMATORS
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCounts:
+    """What the model was trained on; numbers of samples unless named otherwise.
+
+    ``fetched`` samples gave a page, for ``text_only`` ones the directory's
+    title and description stood in, ``without_text`` had neither and were left
+    out, like ``copies``, which repeated the words of a sample of their side,
+    and ``contradictions``, others with the words of a good one. ``conflicts``
+    are URLs listed both as good and as other (counted as good), ``repeats``
+    further lines of a URL. ``labelled_yes`` and ``labelled_no`` pages were
+    labelled; of these labels ``overruled`` were against the directory.
+    ``background`` others are of the background class, each of the weight
+    ``background_weight``. ``sources`` are file names, ``categories`` pairs of
+    name and number.
+    """
+
+    sources: tuple[str, ...]
+    good_prefixes: tuple[str, ...]
+    categories: tuple[tuple[str, int], ...]
+    good: int
+    other: int
+    good_hosts: int
+    hosts: int
+    fetched: int
+    text_only: int
+    without_text: int
+    conflicts: int
+    repeats: int
+    copies: int
+    contradictions: int
+    labelled_yes: int
+    labelled_no: int
+    overruled: int
+    background: int
+    background_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """Cross-validation: every figure is of samples the model had not seen.
+
+    ``by_host`` tells whether whole hosts were left out, ``host_auc`` the area
+    under ROC when they were (None where the samples' hosts do not allow it;
+    too low a one sends the trial back to single pages). ``naive_bayes`` is
+    plain soft-focus naive Bayes (for comparison, whatever the estimator),
+    ``uncalibrated`` the estimator's word weights at face value (both at 0.5),
+    ``calibrated`` the finished relevance at the threshold. ``kind`` of naive
+    Bayes weighed the words, ``taxonomy``, a kind and a shape, names categories;
+    ``named`` has the share of samples named rightly by kind and shape. ``wish``
+    is what the threshold was to give, ``granted`` whether it does.
+    """
+
+    by_host: bool
+    host_auc: float | None
+    folds: int
+    naive_bayes: ClassifierMetrics
+    uncalibrated: ClassifierMetrics
+    calibrated: ClassifierMetrics
+    bins_before: tuple[ReliabilityBin, ...]
+    bins_after: tuple[ReliabilityBin, ...]
+    kind: str
+    taxonomy: tuple[str, str]
+    named: tuple[tuple[str, str, float], ...]
+    wish: str
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """What the model card tells. ``trained_at`` is in seconds since the epoch.
+
+    ``estimator`` is one of :data:`focused.topic.ESTIMATORS`. ``digest``
+    identifies directory and good list. ``top_words`` are pairs of a word and
+    its mean share in a good sample's raw_scores, largest first. ``warnings`` tell
+    what in the samples is likely to mislead, and what to do.
+    """
+
+    topic: str
+    estimator: str
+    trained_at: float
+    seed: int
+    digest: str
+    samples: SampleCounts
+    trial: ValidationReport
+    top_words: tuple[tuple[str, float], ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What a model file holds: the classifier and the report of how it came to be."""
+
+    classifier: LinearTopicClassifier
+    report: TrainingReport
+
+
+def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str:
+    """The card as Markdown. ``versions`` are pairs of a program and its version."""
+    report, calibration = model.report, model.classifier.calibration
+    made = datetime.fromtimestamp(report.trained_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    parts = [
+        f"# Topic model: {report.topic}",
+        f"Judges whether a page is about **{report.topic}** "
+        f"({', '.join(report.samples.good_prefixes)}). Words weighed by {report.estimator}; "
+        f"trained {made}, seed {report.seed}.",
+        f"A page counts as on topic from a relevance of **{calibration.threshold:.2f}**, chosen "
+        f"for {report.trial.wish}. A page with hardly a known word, or with less than "
+        f"{calibration.min_known_share:.0%} of its words known (another language), is not judged: "
+        f"it gets the prior, {calibration.prior:.3f}.",
+        *_warnings_section(report.warnings),
+        "## Samples",
+        _samples_section(report.samples),
+        "## Quality",
+        _quality_section(report.trial, report.estimator),
+        "## Calibration",
+        _reliability_section(report.trial),
+        "## Words that speak for the topic",
+        ", ".join(f"{word} ({gain:.3f})" for word, gain in report.top_words),
+        "Each with its mean share in the raw_scores of a good sample.",
+        "## Made with",
+        _markdown_table(
+            ("part", "value"), [*versions, *_model_rows(model), ("samples digest", report.digest)]
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _warnings_section(warnings: Sequence[str]) -> list[str]:
+    return ["## Warnings", "\n".join(f"- {one}." for one in warnings)] if warnings else []
+
+
+def _samples_section(counts: SampleCounts) -> str:
+    lines = [
+        f"{counts.good} good samples of {counts.good_hosts} hosts and {counts.other} others; "
+        f"{counts.hosts} hosts in all. From {', '.join(counts.sources)}.",
+        f"{counts.fetched} pages were read; for {counts.text_only} the directory's title and "
+        f"description stood in; {counts.without_text} had neither and were left out. "
+        f"{counts.conflicts} URLs were listed both as good and as other (they count as good), "
+        f"{counts.repeats} lines repeated a URL. {counts.copies} pages repeated another of their "
+        f"side word for word and were left out, and so were {counts.contradictions} others that "
+        "repeat a good one.",
+        *_sample_notes(counts),
+        _markdown_table(("category", "samples"), [(name, str(n)) for name, n in counts.categories]),
+    ]
+    return "\n\n".join(lines)
+
+
+def _sample_notes(counts: SampleCounts) -> list[str]:
+    told = []
+    if counts.labelled_yes or counts.labelled_no:
+        told.append(
+            f"Labels: {counts.labelled_yes} yes, {counts.labelled_no} no; {counts.overruled} of "
+            "them overruled the directory."
+        )
+    if counts.background:
+        told.append(
+            f"Of the others {counts.background} are the general background, each worth "
+            f"{counts.background_weight:.2f} samples."
+        )
+    return told
+
+
+def _quality_section(trial: ValidationReport, estimator: str) -> str:
+    is_bayes = estimator == ESTIMATORS[0]
+    weighed = f"{trial.kind}, words weighed again" if is_bayes else estimator
+    how = f"{trial.folds}-fold cross-validation {_validation_sentence(trial)}"
+    rows = [
+        ("naive Bayes alone", *_format_metrics(trial.naive_bayes)),
+        (weighed, *_format_metrics(trial.uncalibrated)),
+        ("calibrated, at the threshold", *_format_metrics(trial.calibrated)),
+    ]
+    names = ("model", "precision", "recall", "F1", "AUC", "average precision", "ECE")
+    return f"{how}\n\n{_markdown_table(names, rows)}\n\n{_taxonomy_sentence(trial)}"
+
+
+def _taxonomy_sentence(trial: ValidationReport) -> str:
+    """Which naive Bayes names categories, and how often rightly."""
+    shares = ", ".join(f"{kind} {shape} {share:.0%}" for kind, shape, share in trial.named if share)
+    return (
+        f"Categories are named by {' '.join(trial.taxonomy)} naive Bayes. Of left-out samples "
+        f"these named the right one: {shares}."
+    )
+
+
+def _validation_sentence(trial: ValidationReport) -> str:
+    if trial.by_host:
+        return "that leaves out whole hosts: the figures are of hosts the model had not seen."
+    if trial.host_auc is None:
+        return (
+            "by page: the samples come from too few hosts to leave whole hosts out, "
+            "so these figures flatter the model."
+        )
+    return (
+        f"by page. Leaving out whole hosts gave an AUC of only {trial.host_auc:.3f}: the topic's "
+        "words differ from host to host. Expect less than these figures on new hosts, "
+        "and add samples of more hosts."
+    )
+
+
+def _format_metrics(quality: ClassifierMetrics) -> tuple[str, ...]:
+    return tuple(
+        f"{value:.3f}"
+        for value in (
+            quality.precision,
+            quality.recall,
+            quality.f1,
+            quality.auc,
+            quality.average_precision,
+            quality.ece,
+        )
+    )
+
+
+def _reliability_section(trial: ValidationReport) -> str:
+    names = ("samples", "mean relevance", "truly good")
+    before, after = (
+        _markdown_table(names, [_format_bin(one) for one in bins])
+        for bins in (trial.bins_before, trial.bins_after)
+    )
+    return (
+        f"Before (expected calibration error {trial.uncalibrated.ece:.3f}):\n\n{before}\n\n"
+        f"After, by a curve fitted on the other folds (expected calibration error "
+        f"{trial.calibrated.ece:.3f}):\n\n{after}"
+    )
+
+
+def _format_bin(one: ReliabilityBin) -> tuple[str, ...]:
+    return f"{one.count:.6g}", f"{one.predicted:.3f}", f"{one.observed:.3f}"
+
+
+def _model_rows(model: TrainedModel) -> list[tuple[str, str]]:
+    classifier = model.classifier
+    return [
+        ("words", str(len(classifier.vocabulary))),
+        ("categories after merging", str(len(classifier.taxonomy.categories))),
+        (
+            "relevance",
+            f"slope {classifier.calibration.curve.slope:.3f}, offset "
+            f"{classifier.calibration.curve.offset + classifier.calibration.shift:.3f}, "
+            f"{len(classifier.calibration.curve.points)} isotonic steps",
+        ),
+        ("nats per unit of short texts", f"{classifier.calibration.verdict_slope:.3f}"),
+    ]
+
+
+def _markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+    )

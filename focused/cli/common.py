@@ -1,0 +1,27 @@
+"""Kinds of options and arguments that several commands have."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import click
+
+from focused.errors import escape_control_characters
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
+ANY_PATH = click.Path(path_type=Path)
+SECONDS = click.FloatRange(min=0)
+
+
+def finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """Refuse what a range lets through: nan is below nothing, and inf never passes."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds.")
+    return value
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text, on standard error with ``err``; it cannot steer the terminal."""
+    click.echo(escape_control_characters(text), err=err)

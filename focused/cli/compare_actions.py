@@ -1,0 +1,306 @@
+"""``focused compare``: policies side by side on recorded webs, judged by their labels."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from focused.cli.common import echo
+from focused.cli.progress_bars import RunsProgress, page_progress
+from focused.directory.directory_reader import load_training_samples, samples_digest
+from focused.errors import ConfigurationError
+from focused.experiments.analysis.comparison_analysis import analyse_runs
+from focused.experiments.analysis.comparison_runs import parse_comparison, read_comparison
+from focused.experiments.analysis.report_files import write_comparison_report
+from focused.experiments.analysis.summary_text import summary_sentence
+from focused.experiments.analysis.tables import TABLES_WIDTH, all_tables
+from focused.experiments.comparison_files import (
+    RunLog,
+    build_comparison,
+    check_writable,
+    program_digest,
+    rotate_run_log,
+    write_comparison,
+)
+from focused.experiments.experiment_plan import (
+    ExperimentPlan,
+    ExperimentSettings,
+    PreparedTopic,
+    RequestedRuns,
+    Trial,
+    check_policies,
+    parse_budget,
+    parse_host_cap,
+    parse_seed_set,
+    plan_experiment,
+    run_key,
+    webs_by_topic,
+)
+from focused.experiments.live_runs import run_live_trials
+from focused.experiments.parallel_runs import run_trials
+from focused.experiments.run_measures import RunRecord
+from focused.experiments.simulation.link_graph import LinkGraph, open_link_graph
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.web_sources import ExperimentWeb, find_webs
+from focused.link_scoring.apprentice import Apprentice
+from focused.orderings import PolicyInputs, find_policy
+from focused.recorded_web.recorded_web import read_details
+from focused.reports.formatting import single_line
+from focused.scrapy_addon.crawl_models import load_crawl_models
+from focused.topic import Topic
+from focused.topic.topic_file import load_topic
+
+DOCUMENT_FILE = "comparison.json"
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """What the command line says, unread."""
+
+    webs: tuple[Path, ...]
+    labels: Path | None
+    topics: tuple[Path, ...]
+    policies: str
+    seeds: tuple[str, ...]
+    host_caps: tuple[str, ...]
+    terms: ExperimentSettings
+    jobs: int
+    json_path: Path | None
+    folder: Path
+    fresh: bool = False
+
+
+def compare_policies(options: CompareOptions) -> int:
+    """Make the runs that are not done yet, show what follows; return the exit status."""
+    if not options.webs or not options.topics:
+        raise ConfigurationError(
+            "name at least one recorded web with --web, and one topic file with --topic"
+        )
+    wish = _requested_runs(options)
+    topics = _by_name([load_topic(path) for path in options.topics])
+    if options.json_path is not None:
+        check_writable(options.json_path)
+    if options.fresh:
+        _move_runs_aside(options.folder)
+    with RunLog(options.folder) as journal:
+        if journal.damaged:
+            _print_status(f"{journal.path}: {journal.damaged} damaged lines are passed over")
+        work: _PlannedRuns | None = None
+        try:
+            webs = find_webs(options.webs, options.labels, options.folder / "webs", _print_status)
+            candidates = _candidates(topics, webs)
+            plan = plan_experiment(
+                webs, list(topics.values()), candidates, wish, _print_status, _load_link_graph
+            )
+            _warn_of_seen_labels(plan, webs, candidates)
+            if plan.terms.live:
+                _check_live(plan, candidates)
+            work = _PlannedRuns(
+                plan, {each.name: each for each in webs}, candidates, journal, options.jobs
+            )
+            work.do()
+        except KeyboardInterrupt:
+            _print_status(_interruption_message(work, journal))
+            return INTERRUPTED
+        done = work.done
+        rows = [done[trial] for trial in plan.trials]
+    _finish(plan, rows, options)
+    return 0
+
+
+def _move_runs_aside(folder: Path) -> None:
+    with RunLog(folder):  # nobody else writes it now
+        aside = rotate_run_log(folder)
+    if aside is not None:
+        _print_status(f"the earlier runs were moved to {aside}")
+
+
+def _interruption_message(work: _PlannedRuns | None, journal: RunLog) -> str:
+    if work is None:
+        return "stopped before the first run; the same command begins again"
+    journal.reload()
+    return (
+        f"stopped: {len(work.done)} of {work.total} runs are done and kept in {journal.path}; "
+        "the same command goes on"
+    )
+
+
+class _PlannedRuns:
+    """The runs of a plan, with what the journal has of them already."""
+
+    def __init__(
+        self,
+        plan: ExperimentPlan,
+        webs: Mapping[str, ExperimentWeb],
+        candidates: Mapping[str, PreparedTopic],
+        journal: RunLog,
+        jobs: int,
+    ) -> None:
+        self._plan = plan
+        self._webs = webs
+        self._candidates = candidates
+        self._journal = journal
+        self._jobs = jobs
+        program = program_digest([trial.policy for trial in plan.trials])
+        stamps = {name: web.stamp() for name, web in webs.items()}
+        self._keys = {
+            trial: run_key(
+                trial, plan.terms, stamps[trial.web], candidates[trial.topic].digest, program
+            )
+            for trial in plan.trials
+        }
+        self.total = len(plan.trials)
+
+    @property
+    def done(self) -> dict[Trial, RunRecord]:
+        """The plan's runs that are in the journal."""
+        kept = self._journal.rows
+        return {trial: kept[key] for trial, key in self._keys.items() if key in kept}
+
+    def do(self) -> None:
+        """Make what is missing; each run is on disk before the next is told of."""
+        done = self.done
+        left = [trial for trial in self._plan.trials if trial not in done]
+        if done:
+            _print_status(f"{len(done)} of {self.total} runs were done before")
+        progress = RunsProgress(self.total, len(done))
+        with progress, closing(self._runs(left, progress)) as runs:
+            for trial, row in runs:
+                self._journal.add(self._keys[trial], row)
+                progress.advance()
+
+    def _runs(
+        self, left: Sequence[Trial], progress: RunsProgress
+    ) -> Generator[tuple[Trial, RunRecord], None, None]:
+        webs, candidates, terms = self._webs, self._candidates, self._plan.terms
+        jobs, under_way = self._jobs, progress.under_way
+        if not terms.live:
+            return run_trials(webs, candidates, left, terms, jobs=jobs, under_way=under_way)
+        folder = self._journal.path.with_name("live")
+        return run_live_trials(
+            webs, candidates, left, terms, folder, jobs=jobs, under_way=under_way
+        )
+
+
+def _warn_of_seen_labels(
+    plan: ExperimentPlan, webs: Sequence[ExperimentWeb], candidates: Mapping[str, PreparedTopic]
+) -> None:
+    """Say where a topic's link prior was fitted on the labels that are to classify its crawls."""
+    builder = {each.name: str(read_details(each.folder).get("builder", "")) for each in webs}
+    for web, topic in dict.fromkeys((trial.web, trial.topic) for trial in plan.trials):
+        apprentice = candidates[topic].apprentice
+        if not isinstance(apprentice, Apprentice):
+            continue
+        seen = set(builder[web].split()) & set(apprentice.prior.fitted_on)
+        if seen:
+            _print_status(
+                f"{topic} on {web}: the link prior {apprentice.prior.name!r} was fitted on this "
+                "web's labels, so its harvest flatters; let training.link_prior name one that was "
+                f"not, such as 'without-{seen.pop()}'"
+            )
+
+
+def _check_live(plan: ExperimentPlan, candidates: Mapping[str, PreparedTopic]) -> None:
+    """Raise ConfigurationError for a policy that cannot steer a real crawl."""
+    for policy, topic in {trial.policy: trial.topic for trial in plan.trials}.items():
+        find_policy(policy)(
+            PolicyInputs(candidates[topic].classifier, candidates[topic].apprentice)
+        )
+
+
+def _requested_runs(options: CompareOptions) -> RequestedRuns:
+    policies = [name.strip() for name in options.policies.split(",") if name.strip()]
+    if not policies:
+        raise ConfigurationError("--policies: names no policy")
+    check_policies(policies, live=options.terms.live)
+    parse_budget(options.terms.budget)
+    caps = [parse_host_cap(text) for text in options.host_caps]
+    seeds = [parse_seed_set(text, _print_status) for text in dict.fromkeys(options.seeds)]
+    return RequestedRuns(list(dict.fromkeys(policies)), seeds, caps, options.terms)
+
+
+def _by_name(topics: Sequence[Topic]) -> dict[str, Topic]:
+    named = {topic.name: topic for topic in topics}
+    if len(named) < len(topics):
+        raise ConfigurationError("--topic: two of the topics have the same name")
+    return named
+
+
+def _candidates(
+    topics: Mapping[str, Topic], webs: Sequence[ExperimentWeb]
+) -> dict[str, PreparedTopic]:
+    """The topics that some web has pages of, with their models, trained where they must be."""
+    found = {}
+    for name, having in webs_by_topic(webs, list(topics.values())).items():
+        topic = topics[name]
+        if len(having) > 1:
+            having = [max(having, key=lambda web: _samples_in(topic, web))]
+        if having:
+            found[name] = _candidate(topic, having[0])
+    return found
+
+
+def _samples_in(topic: Topic, examined: ExperimentWeb) -> int:
+    with examined.open() as web:
+        return sum(entry.url in web for entry in load_training_samples(topic.training).entries)
+
+
+def _candidate(topic: Topic, web: ExperimentWeb) -> PreparedTopic:
+    guide = load_crawl_models(topic, web=str(web.folder), replay=None, say=_print_status)
+    digest = hashlib.sha256(samples_digest(topic.training).encode())
+    prior = Path(topic.training.link_prior)  # a shipped one's name is in the topic file
+    for path in (topic.path, topic.training.model, *([prior] if prior.is_file() else [])):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    digest.update("\n".join(sorted(guide.training_urls)).encode())
+    return PreparedTopic(
+        topic, guide.classifier, guide.scorer, guide.training_urls, digest.hexdigest()
+    )
+
+
+def _load_link_graph(web: ParsedWeb) -> LinkGraph:
+    """Parse the web's pages once, for all runs, and see who links to whom."""
+    with page_progress(web.web.folder.name) as progress:
+        return open_link_graph(web, progress)
+
+
+def show_comparison_file(path: Path, folder: Path) -> int:
+    """Show and write anew what follows from the document at ``path``."""
+    comparison = read_comparison(path)
+    _show(msgspec.to_builtins(comparison), folder)
+    return 0
+
+
+def _finish(plan: ExperimentPlan, rows: Sequence[RunRecord], options: CompareOptions) -> None:
+    document = build_comparison(plan, rows, sys.argv[1:])
+    for path in filter(None, (options.folder / DOCUMENT_FILE, options.json_path)):
+        write_comparison(path, document)
+    _show(document, options.folder)
+
+
+def _show(document: Mapping[str, Any], folder: Path) -> None:
+    comparison = parse_comparison(document)
+    console = Console()
+    # Where there is less room, or a pipe: long lines that wrap, no figures that are cut.
+    console.width = max(console.width, TABLES_WIDTH)
+    findings = analyse_runs(comparison.runs, comparison.terms.seed)
+    for table in all_tables(findings):
+        console.print(table)
+        console.print()
+    console.print(Text(single_line(summary_sentence(findings))))
+    report = write_comparison_report(document, folder)[0]
+    echo(f"Report: {report}")
+
+
+def _print_status(line: str) -> None:
+    echo(f"focused: {line}", err=True)

@@ -1,0 +1,95 @@
+"""``focused crawl`` and ``focused train``: over the live Web, or over a replayed one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from focused.cli.common import echo
+from focused.errors import StateError
+from focused.recorded_web.replay_process import ReplayProcess
+from focused.scrapy_addon.addon_settings import topic_from_settings
+from focused.scrapy_addon.crawl_session import session_of
+from focused.scrapy_addon.model_training import train_topic_model
+from focused.scrapy_addon.spiders.run import project_settings, run
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
+from focused.storage.state_store import StateStore
+from focused.topic.topic_file import load_topic
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """What the command line says beside the topic."""
+
+    web: Path | None = None
+    policy: str = "focused"
+    pages: int | None = None
+    delay_s: float | None = None
+    concurrency: int | None = None
+    folder: Path | None = None
+
+
+def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
+    """Run or resume the crawl; return the exit status of the process."""
+    settings = project_settings(_settings_from_options(topic_file, options))
+    folder = topic_from_settings(settings).output.folder
+    with ExitStack() as stack:
+        if fresh and folder.exists():
+            stack.enter_context(_earlier_crawl_moved(folder))
+        if options.web is not None:
+            replay = stack.enter_context(ReplayProcess(options.web))
+            settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
+        crawler, began = run(TopicSpider, settings, topic=str(topic_file))
+        return int(not began or bool(session_of(crawler).error_message))
+
+
+def folder_of(topic_file: Path, options: CrawlOptions) -> Path:
+    """The folder that a crawl with these options has."""
+    return topic_from_settings(
+        project_settings(_settings_from_options(topic_file, options))
+    ).output.folder
+
+
+def train_model(topic_file: Path, web: Path | None) -> None:
+    """Train the topic's model anew and print its card's name."""
+    topic = load_topic(topic_file)
+    train_topic_model(topic, web, replay=None, say=echo)
+
+
+def _settings_from_options(topic_file: Path, options: CrawlOptions) -> dict[str, Any]:
+    return {
+        "FOCUSED_TOPIC": str(topic_file),
+        "FOCUSED_POLICY": options.policy,
+        "FOCUSED_RECORDED_WEB": str(options.web) if options.web is not None else None,
+        "FOCUSED_PAGES": options.pages,
+        "FOCUSED_DELAY_S": options.delay_s,
+        "FOCUSED_CONCURRENCY": options.concurrency,
+        "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
+    }
+
+
+@contextmanager
+def _earlier_crawl_moved(folder: Path) -> Iterator[None]:
+    """Move an earlier crawl's folder away; put it back when no new one was made."""
+    aside = move_crawl_folder(folder)
+    echo(f"focused: the earlier crawl was moved to {aside}", err=True)
+    try:
+        yield
+    finally:
+        if not folder.exists():
+            aside.rename(folder)
+            echo(f"focused: no crawl began; the earlier one is in {folder} again", err=True)
+
+
+def move_crawl_folder(folder: Path) -> Path:
+    """Rename a crawl's folder to the first free name beside it: nothing is ever deleted."""
+    if not (folder / "state").is_dir():
+        raise StateError(f"{folder} is no crawl's folder: neither --fresh nor a new topic moves it")
+    StateStore.reopen(folder / "state").close()  # raises while a crawl runs on it
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
+        number += 1
+    return folder.rename(aside)

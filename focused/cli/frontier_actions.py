@@ -1,0 +1,412 @@
+"""Opens the frontier in a crawl's folder: to change it, or a snapshot of it to look at."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from focused.cli.common import echo
+from focused.crawl.frontier_editor import AddResult, FrontierEditor
+from focused.crawl.hosts.failures import DeadHosts
+from focused.crawl.hosts.host_policy import host_limits
+from focused.crawl.policy import LinkOrder, load_link_order
+from focused.errors import ConfigurationError, StateError
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.frontier.host import Host
+from focused.frontier.import_export import InvalidRow, export_links, read_links
+from focused.frontier.inspection import (
+    FrontierTotals,
+    LinkSummary,
+    backing_off,
+    count_totals,
+    find_links,
+    in_flight,
+    links_matching,
+    summarise_host,
+    top_hosts,
+    top_links,
+    top_links_overall,
+)
+from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import QueuedLink
+from focused.reports.formatting import format_duration, single_line
+from focused.storage.state_store import StateStore
+from focused.topic import Scope, scope_from_json
+from focused.topic.topic_file import parse_url_line
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFrontier:
+    """A crawl's frontier; ``scope`` is its topic's, None when none was kept."""
+
+    frontier: Frontier
+    store: StateStore
+    order: LinkOrder
+    scope: Scope | None
+    given_up: DeadHosts
+
+    def host(self, name: str) -> Host:
+        """The host of that name; ConfigurationError when the crawl never met it."""
+        host = self.frontier.hosts.known(name.lower())
+        if host is None:
+            raise ConfigurationError(
+                f"the crawl never met a host {name!r}; a host's name has its port, "
+                "unless it is the scheme's own"
+            )
+        return host
+
+    def keep(self) -> None:
+        """Make true what was changed."""
+        self.frontier.save()
+        self.store.commit()
+
+
+@contextmanager
+def open_frontier(folder: Path) -> Iterator[OpenFrontier]:
+    """Open the frontier of the stopped crawl in ``folder``, to change it.
+
+    What was not kept when the block is left by an exception was not done.
+    Raises StateError when there is none, or it is damaged or in use.
+    """
+    store = StateStore.reopen(folder / "state")
+    try:
+        yield _load_frontier(store, folder)
+    except BaseException:
+        store.abandon()
+        raise
+    store.close()
+
+
+@contextmanager
+def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
+    """A snapshot of the frontier of the crawl in ``folder``, to look at.
+
+    True with it when it is some seconds old: a crawl runs there. Raises StateError
+    when there is none, or it is damaged.
+    """
+    with StateStore.reading(folder / "state") as (store, late):
+        yield _load_frontier(store, folder), late
+
+
+def _load_frontier(store: StateStore, folder: Path) -> OpenFrontier:
+    order, scope = load_link_order(store.tables), _read_scope(folder / "settings.json")
+    frontier = DiskFrontier(
+        store.tables, exploration=order.exploration, limits=host_limits(scope or Scope())
+    )
+    return OpenFrontier(frontier, store, order, scope, DeadHosts(store.tables))
+
+
+def _read_scope(settings: Path) -> Scope | None:
+    try:
+        kept = json.loads(settings.read_text(encoding="utf-8"))
+        return scope_from_json(kept["topic"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StateError(
+            f"{settings}: is damaged ({error!r}), so the topic's scope is not known; go on with "
+            "the crawl and stop it, to have it written again"
+        ) from error
+
+
+_MAX_ANCHOR_CHARS = 100
+_COLUMNS = (
+    f"{'queued':>9} {'worth':>8} {'best':>8} {'score':>6} {'fetched':>8} {'asked':>8} "
+    f"{'failures':>8} {'aside':>6}  {'due':<14} {'crawl-delay':<12} host"
+)
+
+
+def show_frontier(
+    folder: Path, hosts: int, host: str | None, links: int, best: int | None, *, as_json: bool
+) -> None:
+    """Print what waits in the crawl of ``folder``."""
+    now = time.time()
+    with view_frontier(folder) as (crawl, late):
+        whole = count_totals(crawl.frontier, now)
+        tables = _tables(crawl, hosts, host, now)
+        asked = in_flight(crawl.frontier, hosts, now)
+        shown = _shown_links(crawl, host, links, best)
+    if as_json:
+        document = {
+            "now": now,
+            "late": late,
+            "totals": asdict(whole),
+            **{title.replace(" ", "_"): rows for title, rows in tables.items()},
+            "in_flight": list(map(asdict, asked)),
+        }
+        if shown is not None:
+            document["links"] = list(map(asdict, shown))
+        echo(json.dumps(document, indent=1))
+        return
+    if late:
+        echo("a crawl runs here, so this is as it was seconds ago")
+    for line in _summary_lines(whole):
+        echo(line)
+    for title, rows in tables.items():
+        if rows:
+            _print_hosts(title, rows)
+    if asked and host is None:
+        echo("\nhosts being asked" if late else "\nhosts that were being asked when it ended")
+        for each in asked:
+            echo(f"  {single_line(each.name)}, asked {format_duration(each.for_s)} ago")
+    if shown:
+        _print_links(shown)
+
+
+def _tables(
+    crawl: OpenFrontier, most: int, host: str | None, now: float
+) -> dict[str, list[dict[str, Any]]]:
+    """The hosts to show, by title; each with the trouble that it was given up for, or None."""
+    frontier = crawl.frontier
+    if host is not None:
+        tables = {"hosts": [summarise_host(frontier, crawl.host(host), now)]}
+    else:
+        tables = {
+            "hosts": top_hosts(frontier, most, now),
+            "hosts backing off": backing_off(frontier, most, now),
+        }
+    return {
+        title: [{**asdict(row), "given_up": crawl.given_up.why(row.name)} for row in rows]
+        for title, rows in tables.items()
+    }
+
+
+def _shown_links(
+    crawl: OpenFrontier, host: str | None, most: int, best: int | None
+) -> Sequence[LinkSummary] | None:
+    if host is not None:
+        return top_links(crawl.frontier, crawl.host(host), most)
+    return None if best is None else top_links_overall(crawl.frontier, best)
+
+
+def _summary_lines(whole: FrontierTotals) -> Iterator[str]:
+    if not whole.links:
+        yield f"no links are queued; {whole.hosts:,} hosts were met"
+        return
+    yield f"{whole.links:,} links are queued on {whole.with_links:,} of {whole.hosts:,} hosts"
+    said = f"{whole.due:,} of those may be asked now, {whole.backing_off:,} back off"
+    if whole.full:
+        said += f", {whole.full:,} have spent their budget"
+    if whole.next_due_in_s is not None:
+        said += f"; the next is due in {format_duration(whole.next_due_in_s)}"
+    yield said
+
+
+def _print_hosts(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    echo(f"\n{title}\n{_COLUMNS}")
+    for row in rows:
+        delay = format_duration(row["crawl_delay_s"]) if row["crawl_delay_s"] else "-"
+        address = f" at {row['address']}" if row["address"] else ""
+        echo(
+            f"{row['queued']:>9,} {_number(row['worth'], 8)} {_number(row['best'], 8)} "
+            f"{_number(row['score'], 6)} {row['fetched']:>8,} {row['asked']:>8,} "
+            f"{row['failures']:>8,} {row['suspensions']:>6,}  {_due(row):<14} {delay:<12} "
+            f"{single_line(row['name'])}{address}"
+        )
+
+
+def _due(row: Mapping[str, Any]) -> str:
+    if row["given_up"]:
+        return f"never: {row['given_up']}"
+    if row["full"]:
+        return "budget spent"
+    return f"in {format_duration(row['due_in_s'])}" if row["due_in_s"] else "now"
+
+
+def _print_links(links: Sequence[LinkSummary]) -> None:
+    echo(f"\nlinks, best first\n{'score':>6} {'priority':>8} {'depth':>6} {'tries':>6} URL")
+    for link in links:
+        echo(
+            f"{_number(link.score, 6)} {_number(link.priority, 8)} {link.depth:>6} "
+            f"{link.tries:>6} {single_line(link.url)}"
+        )
+        if link.parent is not None:
+            anchor = single_line(link.anchor, _MAX_ANCHOR_CHARS)
+            echo(f'{"":>30}"{anchor}" on {single_line(link.parent)}')
+
+
+def _number(value: float | None, width: int) -> str:
+    return f"{'-':>{width}}" if value is None else f"{value:>{width}.2f}"
+
+
+_MAX_PRINTED = 20
+_MAX_PROBLEM_CHARS = 300
+
+
+class _Problems:
+    """What could not be done, on standard error: the first of many, and how many."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def tell(self, what: str) -> None:
+        self.count += 1
+        if self.count <= _MAX_PRINTED:
+            echo(f"focused: {what}", err=True)
+
+    def status(self) -> int:
+        """The exit status: 1 when there was something."""
+        if self.count > _MAX_PRINTED:
+            echo(f"focused: and {self.count - _MAX_PRINTED:,} more", err=True)
+        return int(self.count > 0)
+
+
+def add_urls(
+    folder: Path, urls: tuple[str, ...], file: Path | None, score: float | None, *, again: bool
+) -> int:
+    """Queue URLs; return the exit status: 1 when some were not queued."""
+    if not urls and file is None:
+        raise ConfigurationError("name URLs, or a --file of them")
+    complaints, added = _Problems(), 0
+    with open_frontier(folder) as crawl:
+        _warn_if_scope_unknown(crawl, folder)
+        wanted = chain(urls, () if file is None else _read_urls(file))
+        for each in _editor(crawl, time.time()).add(wanted, score=score, again=again):
+            if each.fate is AddResult.ADDED:
+                added += 1
+                continue
+            said = f"{single_line(each.url)}: {each.fate} {each.particulars}".rstrip()
+            may_be_again = each.fate in (AddResult.ALREADY_SETTLED, AddResult.DEAD_HOST)
+            complaints.tell(f"{said}; --again queues it" if may_be_again else said)
+    echo(f"added {_link_count(added)}")
+    return complaints.status()
+
+
+def drop_links(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | None) -> int:
+    """Take links out of the queue; return the exit status: 1 when a URL did not wait."""
+    complaints = _Problems()
+    _check_selection(urls, host, matching)
+    with open_frontier(folder) as crawl:
+        chosen = _selected_links(crawl, urls, host, matching, complaints)
+        dropped = _editor(crawl, time.time()).drop(chosen)
+        left = len(crawl.frontier)
+    echo(f"dropped {_link_count(dropped)}; {left:,} are left")
+    return complaints.status()
+
+
+def move_links(
+    folder: Path,
+    urls: tuple[str, ...],
+    host: str | None,
+    matching: str | None,
+    *,
+    to: float | None,
+    by: float | None,
+) -> int:
+    """Move queued links; return the exit status: 1 when a URL did not wait."""
+    if (to is None) == (by is None):
+        raise ConfigurationError("give either --to SCORE or --by DELTA")
+    complaints = _Problems()
+    _check_selection(urls, host, matching)
+    with open_frontier(folder) as crawl:
+        tending = _editor(crawl, time.time())
+        shift = by or 0.0
+        place = None if to is None else tending.priority(to)
+        chosen = _selected_links(crawl, urls, host, matching, complaints)
+        moved = tending.move(chosen, lambda old: old + shift if place is None else place)
+    echo(f"moved {_link_count(moved)}")
+    return complaints.status()
+
+
+def export_frontier(folder: Path, file: Path) -> None:
+    """Write all queued links to a file."""
+    with open_frontier(folder) as crawl:
+        written = export_links(_all_links(crawl), file)
+    echo(f"{file}: {_link_count(written)}")
+
+
+def import_frontier(folder: Path, file: Path) -> int:
+    """Queue a file's links; return the exit status: 1 when rows were bad or refused."""
+    complaints, now = _Problems(), time.time()
+
+    def told(row: InvalidRow) -> None:
+        complaints.tell(f"{file}, {row.where}: {single_line(row.problem, _MAX_PROBLEM_CHARS)}")
+
+    with open_frontier(folder) as crawl:
+        _warn_if_scope_unknown(crawl, folder)
+        rows = read_links(file, crawl.order.priority, now)
+        done = _editor(crawl, now).take_in(rows, told)
+    echo(
+        f"added {_link_count(done.added)}; {done.known:,} were known, "
+        f"{done.refused.total():,} refused, {done.bad:,} no links"
+    )
+    for reason, count in done.refused.most_common():
+        echo(f"focused: {count:,} refused: {reason}", err=True)
+    return max(complaints.status(), int(done.refused.total() > 0))
+
+
+def _editor(crawl: OpenFrontier, now: float) -> FrontierEditor:
+    return FrontierEditor(crawl.frontier, crawl.order, crawl.scope, crawl.given_up, crawl.keep, now)
+
+
+def _warn_if_scope_unknown(crawl: OpenFrontier, folder: Path) -> None:
+    if crawl.scope is None:
+        echo(
+            f"focused: {folder}: there is no settings.json: nothing is held against the "
+            "topic's scope",
+            err=True,
+        )
+
+
+def _check_selection(urls: tuple[str, ...], host: str | None, matching: str | None) -> None:
+    chosen = host is not None or matching is not None
+    if chosen == bool(urls):
+        raise ConfigurationError("name URLs, or choose links by --host, --matching or both")
+
+
+def _selected_links(
+    crawl: OpenFrontier,
+    urls: tuple[str, ...],
+    host: str | None,
+    matching: str | None,
+    complaints: _Problems,
+) -> Iterator[QueuedLink]:
+    """The queued links that the options choose; URLs that do not wait are complained of."""
+    if not urls:
+        hosts = list(crawl.frontier.hosts) if host is None else [crawl.host(host)]
+        return links_matching(crawl.frontier, hosts, _compile_pattern(matching))
+    return _links_by_url(crawl, urls, complaints)
+
+
+def _links_by_url(
+    crawl: OpenFrontier, urls: tuple[str, ...], complaints: _Problems
+) -> Iterator[QueuedLink]:
+    for url, link in find_links(crawl.frontier, urls):
+        if link is None:
+            complaints.tell(f"{single_line(url)}: is not queued")
+        else:
+            yield link
+
+
+def _all_links(crawl: OpenFrontier) -> Iterator[QueuedLink]:
+    for host in crawl.frontier.hosts:
+        if host.best is not None:
+            yield from crawl.frontier.waiting(host)
+
+
+def _compile_pattern(matching: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if matching is None else re.compile(matching)
+    except re.error as error:
+        raise ConfigurationError(
+            f"--matching: {matching!r} is no regular expression: {error}"
+        ) from error
+
+
+def _read_urls(file: Path) -> Iterator[str]:
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: cannot be read as UTF-8 text: {error}") from error
+    return filter(None, map(parse_url_line, lines))
+
+
+def _link_count(count: int) -> str:
+    return f"{count:,} link" + ("" if count == 1 else "s")

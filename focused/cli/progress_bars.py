@@ -1,0 +1,78 @@
+"""Progress of long commands: a bar on the terminal, a line each tenth where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from focused.reports.formatting import single_line
+
+if TYPE_CHECKING:
+    from focused.experiments.experiment_plan import Trial
+
+_MAX_NAMED = 2
+
+
+class RunsProgress:
+    """How many runs are done, which are under way, how long the rest will take."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._bar = _bar()
+        self._total = total
+        self._done = done
+        self._task = self._bar.add_task("", total=total, completed=done)
+
+    def under_way(self, trials: Sequence[Trial]) -> None:
+        """Show the runs that are being made."""
+        named = [f"{trial.policy} on {single_line(trial.topic)}" for trial in trials]
+        more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
+        self._bar.update(self._task, description=", ".join(named[:_MAX_NAMED]) + more)
+
+    def advance(self) -> None:
+        """Another run is done."""
+        self._bar.advance(self._task)
+        self._done += 1
+        tenths = self._done * 10 // self._total
+        if tenths > (self._done - 1) * 10 // self._total and not self._bar.console.is_terminal:
+            click.echo(f"focused: {self._done} of {self._total} runs are done", err=True)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+
+@contextmanager
+def page_progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of a web's pages are read: takes (done, all)."""
+    with _bar() as bar:
+        task = bar.add_task(f"reading {single_line(name)}", total=None)
+        yield lambda done, whole: bar.update(task, completed=done, total=whole)
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

@@ -1,0 +1,210 @@
+"""``focused retrain``: a new model from directory and labels, and whether it takes over."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from focused.classifier.model_comparison import (
+    MIN_COMPARED_PAGES,
+    ComparisonVerdict,
+    HeldOutPages,
+    ModelComparison,
+    WordChanges,
+    are_equivalent,
+    compare_classifiers,
+    render_comparison,
+    word_changes,
+)
+from focused.classifier.model_file import keep_current_model, load_model
+from focused.classifier.model_versions import (
+    NewModel,
+    install_model,
+    lock_model,
+    prepend_changelog,
+    replace_model,
+    restore_version,
+    train_model,
+    versions_folder,
+)
+from focused.classifier.sample_texts import FetchPage
+from focused.classifier.training_report import TrainedModel
+from focused.cli.common import echo
+from focused.errors import LabelError, ModelError, escape_control_characters
+from focused.labels.label import Label, evaluation_labels, training_labels
+from focused.labels.label_file import load_topic_labels
+from focused.scrapy_addon.crawl_models import training_urls
+from focused.scrapy_addon.model_training import open_sample_pages
+from focused.topic import Topic
+from focused.topic.topic_file import load_topic
+from focused.web.page import Page
+from focused.web.urls import normalise
+
+OLD_MODEL_KEPT = 1
+"""Exit status when the old model stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NewModel:
+    """A new model, and how it did against the one in office; None where none is."""
+
+    made: NewModel
+    old: TrainedModel | None
+    succession: ModelComparison | None
+
+
+def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
+    """Train anew, compare, and replace the model unless the old one is better; the exit status."""
+    topic = load_topic(topic_file)
+    labels = load_topic_labels(topic.training)
+    if not training_labels(labels) and not evaluation_labels(labels):
+        raise LabelError(
+            f"{topic.training.labels}: there are no labels yet; "
+            f"give some: focused label {topic.output.folder}"
+        )
+    with open_sample_pages(topic, web, replay=None, say=echo) as fetch:
+        return retrain_from(topic, labels, fetch, replace=replace)
+
+
+def retrain_from(
+    topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, *, replace: bool
+) -> int:
+    """:func:`retrain` with the samples' pages from ``fetch``."""
+    with lock_model(topic.training.model):
+        candidate = _train_new_model(topic, labels, fetch)
+        return _decide(topic, candidate, replace=replace)
+
+
+def restore(topic_file: Path, number: int) -> int:
+    """Put an earlier version back in office."""
+    topic = load_topic(topic_file)
+    model = topic.training.model
+    with lock_model(model):
+        kept = restore_version(model, number)
+        keep_current_model(topic)
+    echo(f"{model}: version {number} is in office again; what it replaced is version {kept}")
+    return 0
+
+
+def _train_new_model(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage) -> _NewModel:
+    old = _current_model(topic.training.model)
+    made = train_model(topic, fetch, now=time.time(), labels=labels)
+    samples = made.model.report.samples
+    echo(
+        f"trained on {samples.good} good and {samples.other} other samples, "
+        f"{len(training_labels(labels))} of them labelled by people"
+    )
+    for warning in made.model.report.warnings:
+        echo(f"warning: {warning}")
+    held_out = _held_out(topic, labels, fetch, made)
+    if old is None or not held_out.pages:
+        return _NewModel(made, old, None)
+    rng = np.random.default_rng(made.model.report.seed)
+    found = compare_classifiers(old.classifier, made.model.classifier, held_out, rng)
+    return _NewModel(made, old, found)
+
+
+def _current_model(path: Path) -> TrainedModel | None:
+    """The model that is there; None without one, and where it cannot be loaded, which is told."""
+    try:
+        return load_model(path) if path.exists() else None
+    except ModelError as error:
+        echo(f"warning: {error}; there is nothing to compare the new model with")
+        return None
+
+
+def _held_out(
+    topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, made: NewModel
+) -> HeldOutPages:
+    """The evaluation set's labels with their pages; what either model learned from is left out."""
+    taught = training_urls(topic) | made.training_urls
+    pages: list[Page] = []
+    truth: list[bool] = []
+    known = 0
+    for label in evaluation_labels(labels):
+        page = fetch(label.url)
+        if page is None:
+            continue
+        if normalise(label.url) in taught or page.url in taught or made.was_trained_on(page):
+            known += 1
+            continue
+        pages.append(page)
+        truth.append(label.verdict == "yes")
+    if known:
+        echo(
+            f"{known} of the evaluation set's {len(pages) + known} labelled pages are left out: "
+            "the directory lists them, or a sample has the same text"
+        )
+    return HeldOutPages(tuple(pages), tuple(truth))
+
+
+def _decide(topic: Topic, candidate: _NewModel, *, replace: bool) -> int:
+    path, old, made = topic.training.model, candidate.old, candidate.made
+    if old is None:
+        install_model(made, path)
+        echo(f"wrote {path} and its card beside it")
+        return 0
+    if are_equivalent(old, made.model):
+        keep_current_model(topic)
+        echo(f"{path} stays: nothing that teaches has changed since it was made")
+        return 0
+    words = word_changes(old, made.model)
+    why = _reason_to_keep_old(candidate)
+    if why and not replace:
+        keep_current_model(topic)
+        echo(_format_changes("The new model", made, candidate.succession, words))
+        echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
+        return OLD_MODEL_KEPT
+    number = replace_model(made, path)
+    assert number is not None, "the old model was loaded"
+    text = _format_changes(f"Version {number + 1}", made, candidate.succession, words)
+    changes = prepend_changelog(path, text)
+    echo(text)
+    found = candidate.succession
+    if not replace and (found is None or found.verdict is ComparisonVerdict.TOO_FEW):
+        held = 0 if found is None else found.pages
+        echo(
+            f"\n{held} pages are held out, too few to tell which model is better ({MIN_COMPARED_PAGES} are "
+            "needed). The new one takes over because more labels taught it; label more pages, "
+            "and the next retraining compares."
+        )
+    echo(
+        f"\nwrote {path}, its card, and {changes.name}; the old model is version {number} in "
+        f"{versions_folder(path)} (focused retrain {topic.path} --restore {number})"
+    )
+    return 0
+
+
+def _reason_to_keep_old(candidate: _NewModel) -> str:
+    """Empty where the new model takes over.
+
+    Where too few pages are held out to compare, the model that more labels taught takes over,
+    unless even these few speak clearly against it.
+    """
+    found = candidate.succession
+    if found is not None and found.verdict is not ComparisonVerdict.TOO_FEW:
+        return "the old model is better" if found.verdict is ComparisonVerdict.WORSE else ""
+    if found is not None and found.gain < 0.0 and found.is_significant:
+        return f"the old model is better on the {found.pages} held-out pages"
+    assert candidate.old is not None, "without an old model nothing is compared"
+    if _training_label_count(candidate.made.model) > _training_label_count(candidate.old):
+        return ""
+    if found is None:
+        return "no page was held out that could tell which model is better"
+    return f"{found.pages} held-out pages are too few, {MIN_COMPARED_PAGES} are needed"
+
+
+def _training_label_count(model: TrainedModel) -> int:
+    counts = model.report.samples
+    return counts.labelled_yes + counts.labelled_no
+
+
+def _format_changes(
+    title: str, made: NewModel, found: ModelComparison | None, words: WordChanges
+) -> str:
+    text = render_comparison(title, made.model.report.trained_at, found, words)
+    # Words and categories of a model may be somebody else's.
+    return escape_control_characters(text)

@@ -1,0 +1,144 @@
+"""``focused train``, ``topic new``, ``label``, ``retrain``: how a topic gets its classifier."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from focused.cli.common import FILE, FOLDER, SECONDS, finite
+
+
+@click.command()
+@click.argument("topic", type=FILE)
+@click.option(
+    "--web",
+    type=FOLDER,
+    help="Read the samples' pages from this recorded web. Default: fetch them, politely.",
+)
+def train(topic: Path, web: Path | None) -> None:
+    """Train the topic classifier from the topic's directory.
+
+    Writes the model (training.model) and its card, the same name with .md. Fetched samples are
+    kept in NAME.samples/ beside the model; the same command resumes a stopped download.
+    """
+    from focused.cli.crawl_actions import train_model
+
+    train_model(topic, web)
+
+
+@click.command()
+@click.argument("topic", type=FILE)
+@click.option(
+    "--web",
+    type=FOLDER,
+    help="Read the samples' pages from this recorded web. Default: fetch them, politely.",
+)
+@click.option("--replace", is_flag=True, help="Replace the old model whatever the comparison says.")
+@click.option(
+    "--restore", type=click.IntRange(min=1), help="Do not train; restore this version of the model."
+)
+def retrain(topic: Path, web: Path | None, replace: bool, restore: int | None) -> None:
+    """Retrain with the labels of focused label; replace the model unless the old one is better.
+
+    The comparison uses labelled pages that were sampled at random and trained neither model. Exit
+    status 1: the old model stays. See docs/how-to/teaching.md#focused-retrain.
+    """
+    from focused.cli import retrain_actions
+
+    if restore is not None:
+        sys.exit(retrain_actions.restore(topic, restore))
+    sys.exit(retrain_actions.retrain(topic, web, replace=replace))
+
+
+@click.group("topic")
+def topic_group() -> None:
+    """Start a topic."""
+
+
+@topic_group.command("new")
+@click.argument("name")
+@click.option(
+    "--keywords",
+    required=True,
+    help="Words and phrases, separated by commas; whale* matches all words that begin with whale.",
+)
+@click.option(
+    "--seeds", type=FILE, required=True, help="A file of URLs, one per line; # starts a comment."
+)
+@click.option(
+    "--user-agent",
+    required=True,
+    help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".',
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("topics"),
+    show_default=True,
+    help="Folder of the new files.",
+)
+@click.option(
+    "--pages",
+    type=click.IntRange(min=5),
+    default=100,
+    show_default=True,
+    help="Pages of the first crawl.",
+)
+@click.option("--web", type=FOLDER, help="Fetch from this recorded web instead of the live one.")
+@click.option("--delay-s", type=SECONDS, callback=finite, help="Override politeness.delay_s.")
+def topic_new(
+    name: str,
+    keywords: str,
+    seeds: Path,
+    user_agent: str,
+    folder: Path,
+    pages: int,
+    web: Path | None,
+    delay_s: float | None,
+) -> None:
+    """Make a topic file and a first classifier from keywords and a few pages.
+
+    See docs/how-to/teaching.md#focused-topic-new.
+    """
+    from focused.cli.new_topic import NewTopicOptions, new_topic
+
+    words = tuple(word.strip() for word in re.split("[,，、،]", keywords) if word.strip())
+    idea = NewTopicOptions(name, words, seeds, user_agent, folder)
+    new_topic(idea, pages=pages, web=web, delay_s=delay_s)
+
+
+@click.command()
+@click.argument("where", type=click.Path(path_type=Path, exists=True))
+@click.option("--terminal", is_flag=True, help="Ask on the terminal, not in the browser.")
+@click.option("--no-browser", is_flag=True, help="Print the address; do not open a browser.")
+@click.option(
+    "--labels",
+    type=FILE,
+    help="Override training.labels. Required if the crawl's topic file no longer exists.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on. Default: a free one.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Anything but 127.0.0.1 exposes the page to other machines.",
+)
+def label(
+    where: Path, terminal: bool, no_browser: bool, labels: Path | None, port: int, host: str
+) -> None:
+    """Label pages of a crawl as on or off topic.
+
+    WHERE is the crawl's folder or its topic file. Works on a running crawl and offers its new
+    pages, too. Ctrl-C ends it; the same command resumes. See docs/how-to/labelling.md.
+    """
+    from focused.cli.label_actions import run_labelling
+
+    run_labelling(where, labels, terminal=terminal, browser=not no_browser, host=host, port=port)

@@ -1,0 +1,111 @@
+"""``focused web ...``: recorded webs built, imported, looked at, served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from focused.cli.common import echo
+from focused.cli.progress_bars import page_progress
+from focused.errors import ConfigurationError
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused.recorded_web.replay_server import serve_forever
+from focused.recorded_web.web_import import ImportedWeb, import_html, import_warc
+from focused.recorded_web.web_info import WebInfo, web_info
+from focused.recorded_web.web_labels import read_web_label_lines
+from focused.reports.formatting import single_line
+
+_MAX_ROWS = 20
+
+
+def import_sources(
+    sources: tuple[Path, ...], folder: Path, base_url: str | None, labels: Path | None
+) -> None:
+    """Make a recorded web from one folder of HTML with its address, or from WARC files."""
+    lines = () if labels is None else read_web_label_lines(labels)
+    if len(sources) == 1 and sources[0].is_dir():
+        if base_url is None:
+            raise ConfigurationError(
+                f"--base-url is missing: at which address does {sources[0]} stand? "
+                "For example --base-url https://docs.example.org/"
+            )
+        _print_import(import_html(sources[0], base_url, folder, folder.name, lines))
+        return
+    for source in sources:
+        if source.is_dir():
+            raise ConfigurationError(f"{source} is a folder: give one folder alone, or WARC files")
+    _print_import(import_warc(sources, folder, folder.name, lines))
+
+
+def show_web(folder: Path) -> None:
+    """Print what a recorded web holds."""
+    info = _info(folder)
+    table = Table(title=Text(single_line(info.name)), title_justify="left", show_header=False)
+    rows = {
+        "pages": info.pages,
+        "redirects": info.redirects,
+        "other responses": info.other,
+        "hosts": len(info.hosts),
+        "links between pages": info.links,
+        "labelled pages": info.labelled_pages,
+        "damaged records": info.damaged,
+        "bytes": info.size_bytes,
+    }
+    for name, count in rows.items():
+        table.add_row(name, f"{count:,}")
+    console = Console()
+    console.print(table)
+    for title, counts in (("Hosts", info.hosts), ("Categories", info.categories)):
+        console.print(_counts(title, counts))
+
+
+def store_link_count(folder: Path) -> None:
+    """Store the number of links of a web that was just made, so that ``web info`` is quick."""
+    _info(folder)
+
+
+def _info(folder: Path) -> WebInfo:
+    with page_progress(folder.name) as progress:
+        return web_info(folder, progress)
+
+
+def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
+    for name, count in counts[:_MAX_ROWS]:
+        table.add_row(Text(single_line(name)), f"{count:,}")
+    if len(counts) > _MAX_ROWS:
+        rest = sum(count for _, count in counts[_MAX_ROWS:])
+        table.add_row(f"{len(counts) - _MAX_ROWS} more", f"{rest:,}")
+    return table
+
+
+def _print_import(imported: ImportedWeb) -> None:
+    store_link_count(imported.folder)
+    echo(
+        f"{imported.folder}: {imported.responses:,} responses; passed over: "
+        f"{imported.skipped:,} that are no page, {imported.damaged:,} damaged, "
+        f"{imported.duplicates:,} repeated; {imported.unknown_labels:,} labels of unknown URLs"
+    )
+
+
+def serve_web(
+    folder: Path,
+    host: str,
+    port: int,
+    faults: tuple[str, ...],
+    seed: int,
+    access_log: Path | None,
+) -> None:
+    """Answer for all hosts of a recorded web until Ctrl-C."""
+
+    def ready(port: int) -> None:
+        echo(
+            f"serving {folder} on {host}:{port}; "
+            f"crawl it with: scrapy crawl topic -a topic=FILE -s FOCUSED_REPLAY={host}:{port}"
+        )
+
+    plan = FaultPlan(tuple(map(parse_fault, faults)), seed)
+    serve_forever(folder, host=host, port=port, faults=plan, access_log=access_log, on_ready=ready)

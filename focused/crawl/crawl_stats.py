@@ -1,0 +1,143 @@
+"""The running totals of a crawl: kept with its state, shown while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from types import TracebackType
+from typing import Any
+
+RECENT_PAGES = 100
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals since the crawl began, all sessions together.
+
+    ``classified`` counts fetched pages that may be harvest (no training sample);
+    ``on_topic`` those of them that the classifier found on topic, each
+    content once. ``near_duplicates`` are among the ``duplicates``. ``noindex``
+    counts fetched pages that were left out because they ask for it,
+    ``nofollow`` links that were not followed for the same reason, ``links_over_limit``
+    those past the most that are taken of a page.
+    """
+
+    settled: int = 0
+    fetched: int = 0
+    classified: int = 0
+    on_topic: int = 0
+    training: int = 0
+    duplicates: int = 0
+    near_duplicates: int = 0
+    redirected: int = 0
+    robots_fetched: int = 0
+    robots_excluded: int = 0
+    retries: int = 0
+    nofollow: int = 0
+    noindex: int = 0
+    links_over_limit: int = 0
+    bytes: int = 0
+    active_s: float = 0.0
+    failures: dict[str, int] = field(default_factory=dict)
+    out_of_scope: dict[str, int] = field(default_factory=dict)
+    recent: list[bool] = field(default_factory=list)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any] | None) -> Counters:
+        """Read back what :meth:`to_state` gave; None starts at zero."""
+        return cls(**(state or {}))
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the totals as JSON-able data."""
+        return {each.name: copy(getattr(self, each.name)) for each in fields(self)}
+
+    @property
+    def harvest_rate(self) -> float:
+        """On-topic pages per classified page, in [0, 1]; 0 before the first."""
+        return self.on_topic / self.classified if self.classified else 0.0
+
+    @property
+    def recent_harvest_rate(self) -> float:
+        """The same over the last :data:`RECENT_PAGES` classified pages."""
+        return sum(self.recent) / len(self.recent) if self.recent else 0.0
+
+    def count_classified(self, harvested: bool) -> None:
+        """Add one page that may be harvest."""
+        self.classified += 1
+        self.on_topic += harvested
+        self.recent = [*self.recent[-(RECENT_PAGES - 1) :], harvested]
+
+    def count_failure(self, kind: str) -> None:
+        """Add one URL that gave no page."""
+        self.failures[kind] = self.failures.get(kind, 0) + 1
+
+    def count_out_of_scope(self, reason: str, links: int = 1) -> None:
+        """Add links that were refused for ``reason``."""
+        self.out_of_scope[reason] = self.out_of_scope.get(reason, 0) + links
+
+
+Clock = Callable[[], float]
+
+
+def zero_clock() -> float:
+    """A clock for who does not measure: a crawl then costs the same and tells nothing."""
+    return 0.0
+
+
+class Stage(StrEnum):
+    """What is done for a page, in this order. The value is what reports print."""
+
+    CHOOSING = "choosing"
+    PARSING = "parsing"
+    JUDGING = "judging"
+    LIKENESS = "likeness"
+    SCORING = "scoring"
+    ARCHIVING = "archiving"
+    QUEUEING = "queueing"
+    LEARNING = "learning"
+    COMMITTING = "committing"
+
+
+class StageTimer:
+    """A context manager that adds what its block took; a stage is in no other, nor in itself."""
+
+    __slots__ = ("_began", "_clock", "seconds")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = 0.0
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._began = self._clock()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.seconds += self._clock() - self._began
+
+
+class StageTimes:
+    """The seconds of one session of a crawl, by stage."""
+
+    def __init__(self, clock: Clock = zero_clock) -> None:
+        self.clock = clock
+        self._laps = {stage: StageTimer(clock) for stage in Stage}
+
+    def __call__(self, stage: Stage) -> StageTimer:
+        """Time a block: ``with stages(Stage.SCORING):``."""
+        return self._laps[stage]
+
+    def add(self, stage: Stage, seconds: float) -> None:
+        """Add what was measured elsewhere, in a worker's process for instance."""
+        self._laps[stage].seconds += seconds
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """The seconds so far of all stages."""
+        return {str(stage): lap.seconds for stage, lap in self._laps.items()}

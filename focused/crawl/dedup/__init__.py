@@ -1,0 +1,1 @@
+"""Deduplication: exact and near-duplicates, canonical URLs, mirrors, ignorable URL parts."""

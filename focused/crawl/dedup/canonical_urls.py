@@ -1,0 +1,158 @@
+"""Canonical links (RFC 6596): which URL a page says is its own, and whose word is good.
+
+They lie: all pages of a list point to its first, all of a site to its front
+page. So a host's are believed only when they were borne out: a page, and the
+one that it names or another that names the same, said the same
+:data:`MIN_HITS` times, ten times as often as not. From then on a URL that is
+named is not asked for when the page that names it came: that one stands for
+it. One in :data:`RECHECK_ONE_IN` is asked for all the same, by which a host that begins
+to lie is found out. No page stands for one of another host: none can make us
+lose those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from focused.crawl.dedup.signatures import ContentSignature, hash_key
+from focused.storage.rows import pack
+from focused.storage.tables import Tables
+from focused.web.urls import host_of
+
+CANONICAL = "canonical of a fetched page"
+MIN_HITS = 3
+RECHECK_ONE_IN = 8
+_HITS_PER_MISS = 10
+_TABLE, _HOSTS = "canonicals", "canonical_hosts"
+
+
+class _CanonicalTarget(msgspec.Struct, array_like=True):
+    """A URL that pages name: what the first of them said.
+
+    ``stands``: it may stand for the URL; ``open``: nothing spoke against it so far.
+    """
+
+    said: bytes
+    by: str
+    stands: bool
+    open: bool = True
+
+
+class _HostRecord(msgspec.Struct, array_like=True):
+    """How often a host's canonical links were borne out, and how often not."""
+
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        return self.hits >= max(MIN_HITS, _HITS_PER_MISS * self.misses)
+
+
+_decode_target = msgspec.msgpack.Decoder(_CanonicalTarget).decode
+_decode_host_record = msgspec.msgpack.Decoder(_HostRecord).decode
+
+
+class CanonicalUrls:
+    """Durable over its tables; the caller commits.
+
+    A page that names another URL of its host adds two rows of some 100 bytes at most.
+    """
+
+    def __init__(
+        self, tables: Tables, load_signature: Callable[[str], ContentSignature | None]
+    ) -> None:
+        """``load_signature`` tells what the page said that came from a URL, None if none came."""
+        self._tables = tables
+        self._said_by = load_signature
+        self._words = {host.decode(): _decode_host_record(raw) for host, raw in tables.scan(_HOSTS)}
+
+    def are_trusted(self, host: str) -> bool:
+        """Whether the host's canonical links are believed."""
+        word = self._words.get(host)
+        return word is not None and word.is_good
+
+    def was_named(self, url: str) -> bool:
+        """Whether a page named a normalised URL before it came."""
+        return host_of(url) in self._words and self._named(url) is not None
+
+    def why(self, url: str) -> str | None:
+        """Why a normalised URL is not worth a fetch: a page that came stands for it."""
+        if not self.are_trusted(host_of(url)):
+            return None
+        named = self._named(url)
+        if named is None or not named.stands or not named.open:
+            return None
+        return CANONICAL if hash_key(url)[0] % RECHECK_ONE_IN else None
+
+    def take(
+        self,
+        url: str,
+        said: ContentSignature,
+        canonical: str | None,
+        copy_of: str | None,
+        *,
+        stands: bool,
+    ) -> None:
+        """A page came that says ``canonical`` is its URL, and repeats the page at ``copy_of``.
+
+        ``stands``: the page may stand for that URL, since it is kept and its links are followed.
+        """
+        host = host_of(url)
+        earlier = self._named(url) if host in self._words else None
+        if earlier is not None:
+            self._hold(url, earlier, said, copy_of)
+        if canonical is None or canonical == url or host_of(canonical) != host:
+            return
+        there = self._said_by(canonical)
+        named = self._named(canonical)
+        if copy_of == canonical:
+            self._count(host, said)
+        elif there is not None and there.has_text:
+            self._count(host, said if said.is_like(there, in_any_order=True) else None)
+        elif named is not None and named.by != url:
+            self._hold(canonical, named, said, copy_of)
+        elif named is None:
+            self._keep(canonical, _CanonicalTarget(said.packed(), url, stands))
+            if host not in self._words:
+                self._keep_word(host, _HostRecord())
+
+    def _hold(
+        self, url: str, named: _CanonicalTarget, said: ContentSignature, copy_of: str | None
+    ) -> None:
+        """Hold a page against the one that named the same URL, or named it itself."""
+        same = copy_of == named.by or said.is_like(
+            ContentSignature.read(named.said), in_any_order=True
+        )
+        self._count(host_of(url), said if same else None)
+        if not same and named.open:
+            named.open = False
+            self._keep(url, named)
+
+    def _count(self, host: str, same: ContentSignature | None) -> None:
+        """One more was borne out by pages that said the same; None: it was not.
+
+        Each text counts once: many a URL without a page is answered by one text.
+        """
+        if same is not None:
+            once = hash_key(f"{host} {same.text.hex()}")
+            if self._tables.get(_TABLE, once) is not None:
+                return
+            self._tables.put(_TABLE, once, b"")
+        word = self._words.get(host, _HostRecord())
+        word.hits += same is not None
+        word.misses += same is None
+        self._keep_word(host, word)
+
+    def _keep_word(self, host: str, word: _HostRecord) -> None:
+        self._words[host] = word
+        self._tables.put(_HOSTS, host.encode(), pack(word))
+
+    def _named(self, url: str) -> _CanonicalTarget | None:
+        raw = self._tables.get(_TABLE, hash_key(url))
+        return None if raw is None else _decode_target(raw)
+
+    def _keep(self, url: str, named: _CanonicalTarget) -> None:
+        self._tables.put(_TABLE, hash_key(url), pack(named))

@@ -1,0 +1,361 @@
+"""Links that are not asked for: their page stands under another prefix, too.
+
+Which prefixes hold the same pages is told by :mod:`focused.crawl.dedup.mirrors`. A link at its
+turn is refused when its counterpart came as a page of its own, or, under the lesser prefix,
+waits or is under way. Nothing is lost by it: a refused link is kept, and queued again when
+its counterpart fails or its pair is dissolved. And some that could be refused are fetched
+all the same, to see whether the pair still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+import xxhash
+
+from focused.frontier.interface import Known
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.storage.rows import pack
+from focused.storage.tables import Tables
+from focused.web.url_patterns import common_suffix, prefixes_and_suffixes
+from focused.web.urls import host_of
+
+MAX_SKIPPED_LINKS = 200_000
+"""So many refused links are kept; more are refused only when their counterpart came."""
+_MAX_COUNTERPARTS = 4
+_RECHECK_ONE_IN, _CONFIRMED_RECHECK_ONE_IN = 8, 64
+_TABLE = "mirrors"
+_CONTENT_PREFIX, _SKIPPED_PREFIX = b"brought ", b"refused "
+
+KnownAmong = Callable[[Sequence[tuple[str, bytes]]], Known]
+
+
+class _SkippedLink(msgspec.Struct, array_like=True):
+    """A link, and the lesser prefix of the pair for which it was refused."""
+
+    lesser: str
+    link: QueuedLink
+
+
+_decode_skipped = msgspec.msgpack.Decoder(_SkippedLink).decode
+
+
+class MirrorFilter:
+    """The mirrors of a crawl, durable over its tables; the caller commits.
+
+    On disk: a row of some 40 bytes for each settled link that brought no new page, and
+    a refused link as it was queued.
+    """
+
+    def __init__(
+        self, tables: Tables, lookup_links: KnownAmong, in_flight: Callable[[str], bool]
+    ) -> None:
+        """``in_flight`` tells whether a URL is being asked for."""
+        self._tables = tables
+        self._known_among = lookup_links
+        self._is_in_flight = in_flight
+        self._pairs = MirrorDetector(tables)
+        self._kept = sum(1 for _ in tables.scan(_TABLE, _SKIPPED_PREFIX))
+        self._skipped_since_check: dict[str, int] = {}
+        self._released: list[QueuedLink] = []
+
+    @property
+    def pairs(self) -> Mapping[str, str]:
+        """The preferred prefix (a site, or a site and folders) of each lesser one."""
+        return self._pairs.preferred
+
+    def fetched(
+        self, url: str, duplicate_of: str | None, *, exact_duplicate_of: str | None = None
+    ) -> None:
+        """Take in that a page came, and which earlier pages it repeats, nearly and exactly."""
+        twin, content = exact_duplicate_of or duplicate_of, link_key(duplicate_of or url)
+        hit = None if twin is None else common_suffix(url, twin)
+        if twin is None:
+            self._tables.delete(_TABLE, _CONTENT_PREFIX + link_key(url))
+        elif hit is None:
+            self.failed(url)
+        else:
+            self._tables.put(_TABLE, _CONTENT_PREFIX + link_key(url), content)
+            same_path = hit[0].count("/") == hit[1].count("/") == 2
+            self._pairs.hit(
+                hit[0], hit[1], STRONG_HIT_WEIGHT if exact_duplicate_of or same_path else 1
+            )
+        for prefix, ending in prefixes_and_suffixes(url):
+            for other in list(self._pairs.others(prefix)):
+                if other + ending != twin:
+                    self._compare(prefix, other, content, self._content_of(other + ending))
+
+    def _compare(self, prefix: str, other: str, content: bytes, there: bytes | None) -> None:
+        """A page under ``prefix`` came, and ``there`` is what its counterpart had brought."""
+        if there == content:
+            self._pairs.hit(prefix, other, 1)
+        elif there is not None:
+            ended = self._pairs.miss(prefix, other)
+            if ended is not None:
+                self._release_pair(ended)
+
+    def failed(self, url: str) -> None:
+        """A link brought no page of its own: what was refused for its sake is free again."""
+        self._tables.put(_TABLE, _CONTENT_PREFIX + link_key(url), b"")
+        self._free(_SKIPPED_PREFIX + link_key(url), lambda _: True)
+
+    def refuses(self, link: QueuedLink) -> bool:
+        """Whether a link at its turn need not be fetched; then it is kept, and counts as refused.
+
+        Now and then a link that is a mirror's is to be fetched to see whether it still is one.
+        """
+        if not self._pairs.preferred:
+            return False
+        for lesser, counterpart, may_wait in self._counterparts(link.url):
+            came = self._was_fetched(counterpart)
+            if not came and not (may_wait and self._will_be_fetched(counterpart)):
+                continue
+            if came and self._is_recheck_due(lesser):
+                return False
+            if not came and self._kept >= MAX_SKIPPED_LINKS:
+                return False
+            self._refuse(link, lesser, counterpart)
+            return True
+        return False
+
+    def take_released(self) -> Sequence[QueuedLink]:
+        """The links that were refused and are to be queued again, once."""
+        freed, self._released = self._released, []
+        return freed
+
+    def _counterparts(self, url: str) -> Iterator[tuple[str, str, bool]]:
+        """The lesser prefix of the pair, the counterpart, and if it is the preferred one's."""
+        asked = 0
+        for prefix, ending in prefixes_and_suffixes(url):
+            preferred = self._pairs.preferred.get(prefix)
+            if preferred is not None:
+                yield prefix, preferred + ending, True
+                asked += 1
+            for lesser in self._pairs.lesser(prefix):
+                yield lesser, lesser + ending, False
+                asked += 1
+            if asked >= _MAX_COUNTERPARTS:
+                return
+
+    def _is_recheck_due(self, lesser: str) -> bool:
+        """Whether it is time to try the pair: more seldom when the last tries were all hits."""
+        tries = self._pairs.tries(lesser)
+        seldom = len(tries) >= RECENT_CHECKS and all(tries)
+        spared = self._skipped_since_check.get(lesser, 0) + 1
+        due = spared >= (_CONFIRMED_RECHECK_ONE_IN if seldom else _RECHECK_ONE_IN)
+        self._skipped_since_check[lesser] = 0 if due else spared
+        return due
+
+    def _was_fetched(self, url: str) -> bool:
+        """Whether the URL was fetched, and brought more than a copy of what stands elsewhere."""
+        return self._content_of(url) is not None
+
+    def _content_of(self, url: str) -> bytes | None:
+        """The key of the page that the URL brought, or of that page's original."""
+        key = link_key(url)
+        if key not in self._known_among([(host_of(url), key)]).settled:
+            return None
+        brought = self._tables.get(_TABLE, _CONTENT_PREFIX + key)
+        return key if brought is None else brought or None
+
+    def _will_be_fetched(self, url: str) -> bool:
+        """Whether the URL is under way or waits, and will not itself be refused for another."""
+        key = link_key(url)
+        waits = key in self._known_among([(host_of(url), key)]).waiting
+        if not waits and not self._is_in_flight(url):
+            return False
+        return not any(prefix in self._pairs.preferred for prefix, _ in prefixes_and_suffixes(url))
+
+    def _refuse(self, link: QueuedLink, lesser: str, counterpart: str) -> None:
+        self.failed(link.url)
+        if self._kept >= MAX_SKIPPED_LINKS:
+            return
+        key = _SKIPPED_PREFIX + link_key(counterpart) + link_key(link.url)
+        self._tables.put(_TABLE, key, pack(_SkippedLink(lesser, link)))
+        self._kept += 1
+
+    def _release_pair(self, lesser: str) -> None:
+        self._free(_SKIPPED_PREFIX, lambda refused: refused.lesser == lesser)
+        self._skipped_since_check.pop(lesser, None)
+
+    def _free(self, begins: bytes, chosen: Callable[[_SkippedLink], bool]) -> None:
+        rows = ((key, _decode_skipped(raw)) for key, raw in self._tables.scan(_TABLE, begins))
+        freed = [(key, refused.link) for key, refused in rows if chosen(refused)]
+        for key, link in freed:
+            self._tables.delete(_TABLE, key)
+            self._released.append(_with_new_key(link))
+        self._kept -= len(freed)
+
+
+def _with_new_key(link: QueuedLink) -> QueuedLink:
+    """The link under another key: a frontier takes none that was settled."""
+    return msgspec.structs.replace(link, key=link_key(f"{link.url} {link.key.hex()}"))
+
+
+MIN_HITS_PER_PAIR = 20
+"""Hits in a row that make a pair, where each weighs 1."""
+STRONG_HIT_WEIGHT = 4
+"""What an exact copy weighs, and one at the same path of another site."""
+MAX_PAIRS = 10_000
+_REPEATED_PAIR_FACTOR = 4
+RECENT_CHECKS = 16
+"""The tries of a pair that was found that count: two misses among them end it."""
+_MAX_MISSES = 2
+_MAX_CANDIDATES = 3
+# Rows of candidates; prefixes that share one forget each other.
+_CANDIDATE_ROWS = 1 << 16
+_MAX_MIRRORS_CHECKED = 4
+_PAIR_PREFIX, _CANDIDATE_PREFIX = b"found ", b"candidate "
+
+
+class _CandidatePair(msgspec.Struct, array_like=True):
+    other: str
+    hits: int = 0
+    needed: int = MIN_HITS_PER_PAIR
+
+
+class _CandidateRow(msgspec.Struct, array_like=True):
+    prefix: str
+    candidates: list[_CandidatePair]
+
+
+class _MirrorPair(msgspec.Struct, array_like=True):
+    other: str
+    tries: list[bool]
+    needed: int
+
+
+_decode_candidates = msgspec.msgpack.Decoder(_CandidateRow).decode
+_decode_pair = msgspec.msgpack.Decoder(_MirrorPair).decode
+
+
+class MirrorDetector:
+    """Pairs of a lesser prefix and the preferred one; durable, the caller commits.
+
+    Memory and disk are bounded: :data:`MAX_PAIRS` pairs and 65,536 rows of candidates.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._found: dict[str, _MirrorPair] = {}
+        self._preferred: dict[str, str] = {}
+        self._lesser: dict[str, list[str]] = {}
+        for key, raw in tables.scan(_TABLE, _PAIR_PREFIX):
+            self._take(key[len(_PAIR_PREFIX) :].decode(), _decode_pair(raw))
+
+    @property
+    def preferred(self) -> Mapping[str, str]:
+        """The preferred prefix by the lesser one."""
+        return self._preferred
+
+    def lesser(self, preferred: str) -> Sequence[str]:
+        """Some prefixes that hold the same pages as the preferred one."""
+        return self._lesser.get(preferred, ())[:_MAX_MIRRORS_CHECKED]
+
+    def others(self, prefix: str) -> Iterator[str]:
+        """All that ``prefix`` is or may be paired with."""
+        yield from self.lesser(prefix)
+        if prefix in self._preferred:
+            yield self._preferred[prefix]
+            return
+        row = self._row(prefix)
+        yield from [] if row is None else [each.other for each in row.candidates]
+
+    def tries(self, lesser: str) -> Sequence[bool]:
+        """The latest tries of a pair that was found, True for hits."""
+        return self._found[lesser].tries
+
+    def hit(self, prefix: str, other: str, weight: int) -> None:
+        """A page under ``prefix`` repeats what stands at its counterpart under ``other``."""
+        for one, another in ((prefix, other), (other, prefix)):
+            if self._preferred.get(one) == another:
+                self._try(one, True)
+                return
+        if prefix in self._preferred:
+            return
+        row, candidate = self._candidate(other, prefix)
+        if candidate is None:
+            row, candidate = self._candidate(prefix, other)
+        if candidate is None:
+            candidate = _CandidatePair(other)
+            row = row if row is not None and row.prefix == prefix else _CandidateRow(prefix, [])
+            row.candidates = [*row.candidates[1 - _MAX_CANDIDATES :], candidate]
+        assert row is not None
+        candidate.hits += weight
+        if candidate.hits >= candidate.needed and len(self._found) < MAX_PAIRS:
+            row.candidates.remove(candidate)
+            self._find(row.prefix, candidate)
+        self._tables.put(_TABLE, _candidate_key(row.prefix), pack(row))
+
+    def miss(self, prefix: str, other: str) -> str | None:
+        """A page under ``prefix`` is another than its counterpart under ``other``.
+
+        Returns the lesser prefix when that ends a pair.
+        """
+        for one, another in ((prefix, other), (other, prefix)):
+            if self._preferred.get(one) == another:
+                return one if self._try(one, False) else None
+            row, candidate = self._candidate(one, another)
+            if row is not None and candidate is not None:
+                candidate.hits = 0
+                self._tables.put(_TABLE, _candidate_key(one), pack(row))
+        return None
+
+    def _find(self, prefix: str, candidate: _CandidatePair) -> None:
+        lesser, preferred = self._in_order(prefix, candidate.other)
+        if lesser == preferred:
+            return
+        for below in [*self._lesser.get(lesser, ()), lesser]:
+            if below != preferred:
+                self._keep(below, _MirrorPair(preferred, [], candidate.needed))
+
+    def _in_order(self, one: str, other: str) -> tuple[str, str]:
+        """The lesser and the preferred prefix: https, the shorter of two nested, the first."""
+        if other == one.replace("https:", "http:", 1) or other.startswith(one + "/"):
+            one, other = other, one
+        return one, self._preferred.get(other, other)
+
+    def _keep(self, lesser: str, found: _MirrorPair) -> None:
+        self._take(lesser, found)
+        self._tables.put(_TABLE, _PAIR_PREFIX + lesser.encode(), pack(found))
+
+    def _take(self, lesser: str, found: _MirrorPair) -> None:
+        before = self._preferred.get(lesser)
+        if before is not None:
+            self._lesser[before].remove(lesser)
+        self._found[lesser] = found
+        self._preferred[lesser] = found.other
+        self._lesser.setdefault(found.other, []).append(lesser)
+
+    def _try(self, lesser: str, hit: bool) -> bool:
+        """Note one try of a found pair; True when it ended the pair."""
+        found = self._found[lesser]
+        found.tries = [*found.tries[1 - RECENT_CHECKS :], hit]
+        if found.tries.count(False) < _MAX_MISSES:
+            self._tables.put(_TABLE, _PAIR_PREFIX + lesser.encode(), pack(found))
+            return False
+        del self._found[lesser], self._preferred[lesser]
+        self._lesser[found.other].remove(lesser)
+        self._tables.delete(_TABLE, _PAIR_PREFIX + lesser.encode())
+        again = _CandidatePair(found.other, 0, found.needed * _REPEATED_PAIR_FACTOR)
+        self._tables.put(_TABLE, _candidate_key(lesser), pack(_CandidateRow(lesser, [again])))
+        return True
+
+    def _candidate(
+        self, prefix: str, other: str
+    ) -> tuple[_CandidateRow | None, _CandidatePair | None]:
+        row = self._row(prefix)
+        found = row and next((each for each in row.candidates if each.other == other), None)
+        return row, found or None
+
+    def _row(self, prefix: str) -> _CandidateRow | None:
+        raw = self._tables.get(_TABLE, _candidate_key(prefix))
+        row = None if raw is None else _decode_candidates(raw)
+        return row if row is not None and row.prefix == prefix else None
+
+
+def _candidate_key(prefix: str) -> bytes:
+    return _CANDIDATE_PREFIX + (
+        xxhash.xxh3_64_intdigest(prefix.encode()) % _CANDIDATE_ROWS
+    ).to_bytes(2, "big")

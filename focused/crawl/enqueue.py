@@ -1,0 +1,360 @@
+"""The one door by which links enter the frontier.
+
+Scope and nofollow (:mod:`focused.crawl.enqueue`) and the URL-seen test come
+first; what is left of a page's links is scored in one batch and queued. No
+link is scored that cannot be fetched, or was settled already; one that waits
+is, for it may move up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import compress
+
+import numpy as np
+from msgspec.structs import replace
+
+from focused.archive.archive import LinkRow
+from focused.crawl.crawl_stats import Counters
+from focused.crawl.hosts.host_policy import HostPolicy
+from focused.crawl.policy import MIN_PRIORITY_CHANGE, priority_from_score
+from focused.crawl.steps import ScoredLink, SettledFetch
+from focused.crawl.traps.trap_filter import TrapFilter
+from focused.directory.sample_set import is_in_category
+from focused.frontier.interface import Frontier
+from focused.frontier.priorities import Ordering
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.link_scoring.link_features import (
+    FEATURE_NAMES,
+    adds_information,
+    has_enough_inlinks,
+    merge_features,
+)
+from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer, PageContext
+from focused.topic import Scope, Training
+from focused.web.page import Classification, Link, Page
+from focused.web.scope_filter import ScopeFilter
+from focused.web.urls import host_of
+
+_MAX_ANCHOR_CHARS = 200
+
+
+class LinkEnqueuer:
+    """Scores and queues what pages link to."""
+
+    def __init__(
+        self, admission: LinkFilter, scorer: LinkScorer, ordering: Ordering, frontier: Frontier
+    ) -> None:
+        self._link_filter = admission
+        self._scorer = scorer
+        # Asked once: whether an object has all methods of a protocol takes tens of microseconds.
+        self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
+        self._learns = self._learner is not None
+        self._joins = self._learns and scorer.feature_names == FEATURE_NAMES
+        self._ordering = ordering
+        self._frontier = frontier
+
+    def score(self, visit: PageContext, depth: int) -> dict[str, ScoredLink]:
+        """Predict the links of a page that may be followed, by URL, in document order.
+
+        ``depth`` is theirs.
+        """
+        page = visit.page
+        allowed = self._link_filter.allowed(page, depth)
+        keys = [link_key(link.url) for link in allowed]
+        hosts = [host_of(link.url) for link in allowed]
+        known = self._frontier.lookup_links(list(zip(hosts, keys, strict=True)))
+        left = [key not in known.settled for key in keys]
+        followed = list(compress(allowed, left))
+        if not followed:
+            return {}
+        if self._learner is not None:
+            waiting = [known.waiting.get(key) for key in compress(keys, left)]
+            return self._score_informative(self._learner, visit, followed, waiting)
+        answer = self._scorer.score(visit, followed)
+        rows = zip(followed, answer.scores.tolist(), answer.features.tolist(), strict=True)
+        return {
+            link.url: ScoredLink(link, score, tuple(features), rank_score=score)
+            for link, score, features in rows
+        }
+
+    def _score_informative(
+        self,
+        scorer: OnlineLinkScorer,
+        visit: PageContext,
+        links: Sequence[Link],
+        waiting: Sequence[QueuedLink | None],
+    ) -> dict[str, ScoredLink]:
+        """Score links, but for those of which the page tells nothing: they stay as they wait."""
+        pairs = list(zip(links, waiting, strict=True))
+        found = {
+            link.url: _as_queued(link, other)
+            for link, other in pairs
+            if other is not None and self._joins and not adds_information(visit, other)
+        }
+        told = [pair for pair in pairs if pair[0].url not in found]
+        if told:
+            found |= self._score_with_queued(scorer, visit, *zip(*told, strict=True))
+        # In document order.
+        return {link.url: found[link.url] for link in links}
+
+    def _score_with_queued(
+        self,
+        scorer: OnlineLinkScorer,
+        visit: PageContext,
+        links: Sequence[Link],
+        waiting: Sequence[QueuedLink | None],
+    ) -> dict[str, ScoredLink]:
+        """Scores of all in-links together: of this page's and of those that were found earlier."""
+        answer = scorer.score_merged(visit, links, waiting)
+        columns = zip(
+            links,
+            answer.scores.tolist(),
+            answer.features.tolist(),
+            answer.rank_score.tolist(),
+            answer.tag_path_keys,
+            (
+                None if is_best_inlink else link
+                for is_best_inlink, link in zip(answer.is_best_inlink, waiting, strict=True)
+            ),
+            strict=True,
+        )
+        return {
+            link.url: ScoredLink(link, score, tuple(features), rank_score, tag_path_key, before)
+            for link, score, features, rank_score, tag_path_key, before in columns
+        }
+
+    def queue(
+        self,
+        parent: QueuedLink,
+        scored: Mapping[str, ScoredLink],
+        depth: int,
+        now: float,
+        hops: int = 0,
+    ) -> None:
+        """Push a page's scored links, in document order; ``hops`` is how far a feed's lead on."""
+        links = (
+            self._queued(parent, url, found, depth, now, hops)
+            for url, found in scored.items()
+            if not self._is_redundant(found, depth)
+        )
+        self._frontier.push_all(links, now, joined=self._learns)
+
+    def _queued(
+        self, parent: QueuedLink, url: str, found: ScoredLink, depth: int, now: float, hops: int
+    ) -> QueuedLink:
+        before = found.before
+        return QueuedLink(
+            link_key(url),
+            url,
+            host_of(url),
+            self._ordering(found.rank_score, self._frontier.found),
+            found.score,
+            depth,
+            before.parent if before else parent.url,
+            before.anchor if before else found.link.anchor[:_MAX_ANCHOR_CHARS],
+            found.features,
+            now,
+            hops=hops,
+            tag_path_key=found.tag_path_key,
+        )
+
+    def _is_redundant(self, found: ScoredLink, depth: int) -> bool:
+        """Whether one more link to a target that waits tells what was known, and moves it nowhere.
+
+        What the crawl has learned since is asked for when its turn comes.
+        """
+        before = found.before
+        if (
+            before is None
+            or depth < before.depth
+            or not self._joins
+            or not has_enough_inlinks(before)
+        ):
+            return False
+        return (
+            abs(self._ordering(found.rank_score, self._frontier.found) - before.priority)
+            <= MIN_PRIORITY_CHANGE
+        )
+
+    def refuses(self, url: str, parent: SettledFetch | None) -> str | None:
+        """Why a URL that was found on ``parent``'s page may not be queued; None when it may be."""
+        return self._link_filter.refuses(url, _child_depth(parent))
+
+    def offer(
+        self,
+        url: str,
+        score: float,
+        now: float,
+        key: bytes | None,
+        parent: SettledFetch | None,
+        found: ScoredLink | None,
+        payload: str | None,
+    ) -> bool:
+        """Queue what a driver offers; see :meth:`focused.crawl.Crawl.enqueue_url`."""
+        depth = _child_depth(parent)
+        if self._link_filter.refuses(url, depth) is not None:
+            return False
+        link = QueuedLink(
+            key=key or link_key(url),
+            url=url,
+            host=host_of(url),
+            priority=0.0,
+            score=score if found is None else found.score,
+            depth=depth,
+            parent=None if parent is None else parent.link.url,
+            anchor="" if found is None else found.link.anchor,
+            features=() if found is None else found.features,
+            found_at=now,
+            payload=payload,
+            tag_path_key=0 if found is None else found.tag_path_key,
+        )
+        return self.push(link, now, rank_score=None if found is None else found.rank_score)
+
+    def push(self, link: QueuedLink, now: float, rank_score: float | None = None) -> bool:
+        """Queue one link by its ``rank_score``, or where its score puts it; True when it is new."""
+        if rank_score is None:
+            rank_score = priority_from_score(link.score, learns=self._learns)
+        priority = self._ordering(rank_score, self._frontier.found)
+        return self._frontier.push(replace(link, priority=priority), now)
+
+    def follow(self, link: QueuedLink, now: float) -> str | None:
+        """Queue what a redirect led to; one that waits gains what the redirecting link told.
+
+        Return why it may not be queued, else None.
+        """
+        refusal = self._link_filter.refuses(link.url, link.depth)
+        if refusal is not None:
+            return refusal
+        joined = self._joined(link)
+        if joined is None:
+            self.push(link, now)
+            return None
+        again, rank_score = joined
+        priority = self._ordering(rank_score, self._frontier.found)
+        self._frontier.push(replace(again, priority=priority), now, joined=True)
+        return None
+
+    def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
+        """The link with its own features and that of the one that waits, and its rank_score."""
+        scorer = self._learner
+        if scorer is None or not self._joins:
+            return None
+        waiting = self._frontier.lookup_links([(link.host, link.key)]).waiting.get(link.key)
+        if waiting is None or not (
+            len(waiting.features) == len(link.features) == len(FEATURE_NAMES)
+        ):
+            return None
+        joined = merge_features(np.array([link.features]), [waiting])
+        kept = link if joined.is_best_inlink[0] else waiting
+        features = tuple(joined.rows[0].tolist())
+        (again,) = scorer.rescore([replace(kept, features=features)])
+        told = replace(
+            link,
+            score=again.score,
+            features=again.features,
+            parent=kept.parent,
+            anchor=kept.anchor,
+            tag_path_key=kept.tag_path_key,
+        )
+        return told, again.rank_score
+
+
+def _child_depth(parent: SettledFetch | None) -> int:
+    return 0 if parent is None else parent.link.depth + 1
+
+
+def _as_queued(link: Link, before: QueuedLink) -> ScoredLink:
+    return ScoredLink(
+        link, before.score, before.features, before.priority, before.tag_path_key, before
+    )
+
+
+def archive_links(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]:
+    """All links of a page as archive rows, with a score where one was made."""
+    return [
+        LinkRow(
+            link.url,
+            link.anchor[:_MAX_ANCHOR_CHARS],
+            link.position,
+            link.nofollow or page.nofollow,
+            scored[link.url].score if link.url in scored else None,
+        )
+        for link in page.links
+    ]
+
+
+class LinkFilter:
+    """Refuses links, and counts whom it refused and why."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        counters: Counters,
+        host_policy: HostPolicy,
+        traps: TrapFilter,
+        *,
+        nofollow: bool,
+    ) -> None:
+        """``nofollow`` False lets in also what pages ask not to follow."""
+        self._filter = ScopeFilter(scope)
+        self._counters = counters
+        self._host_policy = host_policy
+        self._traps = traps
+        self._obeys_nofollow = nofollow
+
+    def refuses(self, url: str, depth: int) -> str | None:
+        """Why ``url`` is not to be queued, None when it is; refusals are counted."""
+        reason = self._traps.counted(
+            self._filter.refuses(url, depth), url
+        ) or self._host_policy.closed(url)
+        if reason is None and depth > 0:
+            reason = self._traps.refuses(url)
+        if reason is not None:
+            self._counters.count_out_of_scope(reason)
+        return reason
+
+    def allowed(self, page: Page, depth: int) -> list[Link]:
+        """The links of a page that may be followed, by its leave and by ours."""
+        links: Sequence[Link] = page.links
+        if self._obeys_nofollow:
+            links = [] if page.nofollow else [link for link in links if not link.nofollow]
+            self._counters.nofollow += len(page.links) - len(links)
+        hosts: dict[str, bool] = {}
+        allowed = []
+        for link in links:
+            host = host_of(link.url)
+            is_open = hosts.get(host)
+            if is_open is None:
+                is_open = hosts[host] = self._is_open(host, depth)
+            # Of an open host only a URL's own shape can refuse a link.
+            if (is_open and self._filter.is_plain(link.url)) or self.refuses(
+                link.url, depth
+            ) is None:
+                allowed.append(link)
+        return allowed
+
+    def _is_open(self, host: str, depth: int) -> bool:
+        """Whether nothing is known that would refuse a single link to the host."""
+        return (
+            self._filter.is_open(host, depth)
+            and self._host_policy.is_open(host)
+            and self._traps.is_open(host)
+        )
+
+
+HARD_FOCUS = "hard focus"
+"""The reason under which links are counted that the hard rule leaves unfollowed."""
+
+
+def follows_links(training: Training, classification: Classification, depth: int) -> bool:
+    """Whether the links of a page, ``depth`` links from a seed, are followed.
+
+    Seeds' are in any case, and those of pages with too little text to be judged. A classifier
+    that names no categories answers by whether the page is on topic.
+    """
+    if training.focus != "hard" or depth == 0 or not classification.known:
+        return True
+    if not classification.category:
+        return classification.on_topic
+    return any(is_in_category(classification.category, good) for good in training.good)

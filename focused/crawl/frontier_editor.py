@@ -1,0 +1,200 @@
+"""A stopped crawl tended by its operator: links added, dropped, moved, taken in.
+
+Nothing is asked of any host. What was done is made true every so many links, for
+a frontier may hold more of them than memory: a tending that is broken off has
+done a part, and may be done again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from focused.crawl.hosts.failures import DeadHosts
+from focused.crawl.policy import LinkOrder
+from focused.errors import ConfigurationError
+from focused.frontier.import_export import InvalidRow
+from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.topic import Scope
+from focused.web.scope_filter import ScopeFilter
+from focused.web.urls import host_of, normalise
+
+_CHANGES_PER_COMMIT = 10_000
+_T = TypeVar("_T")
+
+
+class AddResult(StrEnum):
+    """What became of a URL that was to be added."""
+
+    ADDED = "added"
+    ALREADY_QUEUED = "waits already"
+    ALREADY_SETTLED = "fetched, failed or dropped before"
+    REFUSED = "out of the topic's scope"
+    DEAD_HOST = "its host was given up"
+    INVALID_URL = "no URL that can be crawled"
+
+
+@dataclass(frozen=True, slots=True)
+class AddedUrl:
+    """One URL, normalised where it could be, and its fate, with particulars of it."""
+
+    url: str
+    fate: AddResult
+    particulars: str = ""
+
+
+@dataclass(slots=True)
+class ImportResult:
+    """What became of a file's rows."""
+
+    added: int = 0
+    known: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    bad: int = 0
+
+
+class FrontierEditor:
+    """The verbs of an operator, over one stopped crawl's frontier."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        order: LinkOrder,
+        scope: Scope | None,
+        given_up: DeadHosts,
+        keep: Callable[[], object],
+        now: float,
+    ) -> None:
+        """``scope`` None refuses nothing; ``now`` in seconds since the epoch.
+
+        ``keep`` saves the frontier and commits its store.
+        """
+        self._frontier = frontier
+        self._order = order
+        self._filter = ScopeFilter(scope or Scope(private_addresses=True))
+        self._given_up = given_up
+        self._keep = keep
+        self._now = now
+
+    def add(
+        self, urls: Iterable[str], *, score: float | None = None, again: bool = False
+    ) -> Iterator[AddedUrl]:
+        """Queue URLs as seeds are, where ``score`` in [0, 1] puts them; tell what became of each.
+
+        Without a score they come before all that wait. With ``again``, what
+        left the queue comes in once more, and hosts that were given up are
+        forgiven. Raises ConfigurationError for a score
+        where scores do not order.
+        """
+        priority = self._top_priority() if score is None else self.priority(score)
+        for text in self._kept(urls):
+            url = normalise(text)
+            if url is None:
+                yield AddedUrl(text, AddResult.INVALID_URL)
+                continue
+            if again:
+                self._given_up.revive(host_of(url))
+            refused = self._refusal(url, 0)
+            if refused is not None:
+                yield AddedUrl(url, *refused)
+            else:
+                yield AddedUrl(url, self._push(self._link(url, priority, score), again=again))
+
+    def drop(self, links: Iterable[QueuedLink]) -> int:
+        """Take links out without a fetch; they stay seen. Return how many."""
+        return sum(self._frontier.drop(link, self._now) for link in self._kept(links))
+
+    def move(self, links: Iterable[QueuedLink], to: Callable[[float], float]) -> int:
+        """Give links the priority that ``to`` makes of theirs; return how many were moved.
+
+        A scorer that learns makes a link's priority anew from its features,
+        whenever the link's turn comes: a moved link gives its features up and
+        stays where it was put, as a seed does. Its score stays what was
+        predicted.
+        """
+        moved = 0
+        for link in self._kept(links):
+            priority = to(link.priority)
+            features = () if self._order.learns else link.features
+            if priority == link.priority and features == link.features:
+                continue
+            # Taken out and queued anew: its number in the order of discovery is a later one.
+            if self._frontier.drop(link, self._now):
+                self._frontier.forget(link.host, link.key)
+                self._frontier.push(replace(link, priority=priority, features=features), self._now)
+                moved += 1
+        return moved
+
+    def take_in(
+        self, rows: Iterable[QueuedLink | InvalidRow], told: Callable[[InvalidRow], object]
+    ) -> ImportResult:
+        """Queue links of another frontier; return what became of all.
+
+        Each goes by the scope and the URL-seen test. One that waits already
+        keeps the higher priority of both. ``told`` hears of rows that are no links.
+        """
+        done = ImportResult()
+        for row in self._kept(rows):
+            if isinstance(row, InvalidRow):
+                done.bad += 1
+                told(row)
+            elif refused := self._refusal(row.url, row.depth):
+                done.refused[" ".join(refused)] += 1
+            elif self._frontier.push(row, self._now):
+                done.added += 1
+            else:
+                done.known += 1
+        return done
+
+    def priority(self, score: float) -> float:
+        """Where a score in [0, 1] puts a link; ConfigurationError where scores do not order."""
+        priority = self._order.priority(score)
+        if priority is None:
+            raise ConfigurationError(
+                "this crawl's policy orders by something else than scores, so a score puts a "
+                "link nowhere: move links by their priorities (--by)"
+            )
+        return priority
+
+    def _refusal(self, url: str, depth: int) -> tuple[AddResult, str] | None:
+        """Why a URL is not queued, with particulars; None when it may be."""
+        reason = self._filter.refuses(url, depth)
+        if reason is not None:
+            return AddResult.REFUSED, f"({reason})"
+        trouble = self._given_up.why(host_of(url))
+        return None if trouble is None else (AddResult.DEAD_HOST, f"({trouble})")
+
+    def _link(self, url: str, priority: float, score: float | None) -> QueuedLink:
+        told = 1.0 if score is None else score
+        return QueuedLink(link_key(url), url, host_of(url), priority, told, found_at=self._now)
+
+    def _top_priority(self) -> float:
+        """A priority before all that wait; where scores order, a seed's."""
+        seed = self._order.priority(1.0)
+        best = max((host.best for host in self._frontier.hosts if host.best is not None), default=0)
+        return best + 1.0 if seed is None else seed
+
+    def _push(self, link: QueuedLink, *, again: bool) -> AddResult:
+        known = self._frontier.lookup_links([(link.host, link.key)])
+        if link.key in known.settled:
+            if not again:
+                return AddResult.ALREADY_SETTLED
+            self._frontier.forget(link.host, link.key)
+        elif link.key in known.waiting:
+            return AddResult.ALREADY_QUEUED
+        self._frontier.push(link, self._now)
+        return AddResult.ADDED
+
+    def _kept(self, each: Iterable[_T]) -> Iterator[_T]:
+        """The same, with what was done so far made true now and then, and at the end."""
+        for number, one in enumerate(each, start=1):
+            yield one
+            if number % _CHANGES_PER_COMMIT == 0:
+                self._keep()
+        self._keep()

@@ -1,0 +1,1 @@
+"""Hosts of a crawl: robots.txt, politeness, failures and suspension."""

@@ -1,0 +1,335 @@
+"""How hosts are treated after what they answered: pace, robots.txt rules, budgets, giving up."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import xxhash
+
+from focused.crawl.crawl_stats import Counters
+from focused.crawl.dedup.mirrors import MirrorFilter
+from focused.crawl.hosts.failures import FAILURE_RULES, DeadHosts, HostEffect
+from focused.crawl.hosts.robots_cache import RobotsCache, unreachable_reason
+from focused.crawl.steps import SettledFetch
+from focused.frontier.host import (
+    Host,
+    HostPace,
+    after_failure,
+    after_interruption,
+    after_success,
+    pause_after,
+    suspend,
+)
+from focused.frontier.host_scheduler import HostLimits
+from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import QueuedLink
+from focused.storage.tables import Tables
+from focused.topic import Budget, Scope, Topic
+from focused.web.page import Failed, FailureKind, Fetched, Outcome
+from focused.web.urls import directory_of, host_of, normalise
+
+_FAILURES_BEFORE_SUSPENSION = 8
+# With an hour first, and twice as long each time, an outage of seven hours is outlived.
+_MAX_SUSPENSIONS = 3
+_NO_HOST_RETRY_S = 60.0
+_MAX_SITEMAPS = 20
+_WITHOUT_ROW = (
+    *(FailureKind.DIRECTORY_BUDGET, FailureKind.MIRROR, FailureKind.ALIAS, FailureKind.TRAP),
+)
+
+
+class HostPolicy:
+    """Decides when and whether a host is asked again."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        counters: Counters,
+        tables: Tables,
+        frontier: Frontier,
+        in_flight: Callable[[str], bool],
+    ) -> None:
+        """``in_flight`` tells whether a URL is being asked for."""
+        self._politeness = topic.politeness
+        self._limits = host_limits(topic.scope)
+        self._counters = counters
+        self._hosts = hosts = frontier.hosts
+        self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
+        self._robots = RobotsCache(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
+        self._given_up = DeadHosts(tables)
+        self._skips_mirrors = topic.scope.mirrors
+        self.mirrors = MirrorFilter(tables, frontier.lookup_links, in_flight)
+        self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
+        self._unresolved_once: set[str] = set()
+        self._suspended: dict[str, FailureKind] = {}
+        self._newly_suspended: dict[str, FailureKind] = {}
+
+    def needs_robots(self, host: Host, url: str, now: float) -> bool:
+        """Whether robots.txt has to be fetched before ``url``."""
+        return self._robots.needs_fetch(host, url, now)
+
+    def robots_allows(self, host: Host, url: str) -> bool:
+        """Whether the rules known let us fetch ``url``."""
+        return self._robots.allows(host, url)
+
+    def refusal(self, host: Host, link: QueuedLink) -> FailureKind | None:
+        """Why ``link`` is not to be asked for, nor its robots.txt; None when it may be."""
+        given_up = self._given_up.why(host.name)
+        if given_up is not None:
+            return given_up
+        # A driver's own request is for that very URL.
+        if self._directories.spent(link.url):
+            return FailureKind.DIRECTORY_BUDGET
+        asks = self._skips_mirrors and not link.payload
+        return FailureKind.MIRROR if asks and self.mirrors.refuses(link) else None
+
+    def closed(self, url: str) -> str | None:
+        """Why a link to ``url`` need not be queued: host or directory is done with."""
+        if not (self._given_up or self._limits != HostLimits() or self._directories.limited):
+            return None
+        host = self._hosts.known(host_of(url))
+        if host is None:
+            return None
+        if self._given_up.why(host.name) is not None:
+            return "host given up"
+        if self._limits.reached(host):
+            return "host or address budget spent"
+        return "directory budget spent" if self._directories.spent(url) else None
+
+    def take_newly_suspended(self) -> Mapping[str, FailureKind]:
+        """The hosts that were suspended or given up since the last call, and why."""
+        taken, self._newly_suspended = self._newly_suspended, {}
+        return taken
+
+    def link_came(self, name: str, now: float) -> None:
+        """A driver's own request was queued: its host may be suspended already."""
+        trouble = self._suspended.get(name)
+        if trouble is None:
+            return
+        if self._hosts.get(name).pace.due_at > now:
+            self._newly_suspended[name] = trouble
+        else:
+            del self._suspended[name]
+
+    def is_open(self, name: str) -> bool:
+        """Whether :meth:`closed` says nothing of any link to that host."""
+        if self._directories.limited:
+            return False
+        if not self._given_up and self._limits == HostLimits():
+            return True
+        host = self._hosts.known(name)
+        return host is None or not (
+            self._given_up.why(name) is not None or self._limits.reached(host)
+        )
+
+    def has_row(self, host: Host, refusal: FailureKind) -> bool:
+        """Whether a link refused without a request is told one by one, or counted only."""
+        if refusal is FailureKind.ROBOTS:
+            return True
+        return refusal not in _WITHOUT_ROW and self._given_up.tell(host.name)
+
+    def fetched(self, host: Host, url: str, settled: SettledFetch) -> None:
+        """A page of the host came, which may repeat an earlier one."""
+        self._hosts.count_fetched(host)
+        self._directories.fetched(url)
+        self.mirrors.fetched(
+            url, settled.duplicate_of, exact_duplicate_of=settled.exact_duplicate_of
+        )
+
+    def answered(self, url: str, outcome: Outcome) -> None:
+        """Take in the address that the answer to a request for ``url`` came from."""
+        if outcome.address:
+            self.assign_address(self._hosts.get(host_of(url)), outcome.address)
+
+    def assign_address(self, host: Host, address: str) -> None:
+        """The host was found at the address; hosts there are asked as one, if they are to be."""
+        if self._politeness.per_address:
+            self._hosts.assign_address(host, address)
+
+    def next_pace(self, host: Host, outcome: Outcome, now: float) -> HostPace:
+        """When the host may be asked again after ``outcome``; set aside when it only fails."""
+        if isinstance(outcome, Failed) and FAILURE_RULES[outcome.kind].is_host_failure:
+            trouble = self._as_failure_of_host(host, outcome)
+            return self._pace_after_failure(host, trouble, now, _FAILURES_BEFORE_SUSPENSION)
+        self._answers(host)
+        return after_success(host.pace, now, self._delay_s(host), self._rest_s(outcome))
+
+    def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
+        """Hosts that were being asked, since when, as the last process died: their delay holds."""
+        for host, asked_at in interrupted:
+            host.pace = after_interruption(host.pace, asked_at, self._delay_s(host))
+            self._hosts.refresh(host, asked_at)
+
+    def touch(self, host: Host, now: float, outcome: Outcome | None = None) -> None:
+        """A request that is not the host's own link is sent now, or was, and brought ``outcome``.
+
+        The host's delay begins anew.
+        """
+        rest = 0.0 if outcome is None else self._rest_s(outcome)
+        host.pace = after_interruption(host.pace, now, max(self._delay_s(host), rest))
+
+    def record_robots_fetch(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
+        """Take in what the request for the robots.txt of ``url``'s site brought."""
+        self._counters.robots_fetched += 1
+        if isinstance(outcome, Failed) and unreachable_reason(outcome):
+            host.pace = self._pace_after_unreachable_robots(
+                host, url, self._as_failure_of_host(host, outcome), now
+            )
+            self._robots.extend_until(host, url, host.pace.due_at, now)
+            return
+        self._answers(host)
+        rules = self._robots.learn(host, url, outcome, now)
+        pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
+        pace = after_success(pace, now, self._delay_s(host), self._rest_s(outcome))
+        # That robots.txt comes does not make a host well whose pages do not.
+        # Nor does one that was kept elsewhere end the pause that its own host asked for.
+        due_at = max(pace.due_at, host.pace.due_at)
+        host.pace = replace(pace, due_at=due_at, suspensions=host.pace.suspensions)
+        self._robots.extend_until(host, url, host.pace.due_at, now)
+
+    def sitemaps(self, host: Host, url: str) -> Sequence[str]:
+        """The sitemaps that are to be seeds: named by the robots.txt of ``url``'s site, 20 at most.
+
+        None where the host is no seed's, or the topic does not want them.
+        """
+        if host.name not in self._with_sitemaps:
+            return ()
+        return self._robots.sitemaps(host, url)[:_MAX_SITEMAPS]
+
+    def _pace_after_unreachable_robots(
+        self, host: Host, url: str, failed: Failed, now: float
+    ) -> HostPace:
+        """The pace after a robots.txt that could not be had: its host is left alone, for now."""
+        politeness = self._politeness
+        if failed.kind is not FailureKind.NO_HOST:
+            self._robots.record_unreachable(host, url, now)
+            tries_spent = host.pace.failures + 1 >= politeness.max_tries
+            if tries_spent and self._robots.may_fetch_without_robots(host, url, now):
+                rest = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
+                delay_s = self._delay_s(host)
+                return after_failure(host.pace, now, delay_s, failed.retry_after_s, rest)
+        return self._pace_after_failure(host, failed, now, politeness.max_tries)
+
+    def _pace_after_failure(self, host: Host, failed: Failed, now: float, at_most: int) -> HostPace:
+        """The pace after one trouble more, of which the host is granted ``at_most`` in a row."""
+        politeness = self._politeness
+        rest = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
+        pace = after_failure(host.pace, now, self._delay_s(host), failed.retry_after_s, rest)
+        effect = FAILURE_RULES[failed.kind].host
+        if effect is HostEffect.GIVEN_UP:
+            return self._give_up(host, failed.kind, now)
+        if effect is HostEffect.ONE_MORE_CHANCE and politeness.suspend_s:
+            # Name servers err: such a host is asked once more, and no hours are waited for it.
+            # Where no host is set aside no hours are waited anyway: a trouble like any other.
+            if host.name in self._unresolved_once:
+                return self._give_up(host, failed.kind, now)
+            self._unresolved_once.add(host.name)
+            self._suspend(host, failed.kind)
+            again_at = now + min(_NO_HOST_RETRY_S, politeness.suspend_s)
+            return replace(pace, due_at=max(pace.due_at, again_at))
+        if pace.failures < at_most:
+            return pace
+        if politeness.suspend_s == 0 or pace.suspensions >= _MAX_SUSPENSIONS:
+            return self._give_up(host, failed.kind, now)
+        self._suspend(host, failed.kind)
+        return suspend(pace, now, politeness.suspend_s)
+
+    def _answers(self, host: Host) -> None:
+        self._unresolved_once.discard(host.name)
+        self._suspended.pop(host.name, None)
+
+    def _suspend(self, host: Host, trouble: FailureKind) -> None:
+        self._suspended[host.name] = self._newly_suspended[host.name] = trouble
+
+    def _give_up(self, host: Host, trouble: FailureKind, now: float) -> HostPace:
+        self._given_up.add(host.name, trouble)
+        self._unresolved_once.discard(host.name)
+        # Its links are settled without asking it, so nothing is to be waited for.
+        return HostPace(now, 0, host.pace.crawl_delay_s)
+
+    def _rest_s(self, outcome: Outcome) -> float:
+        """How long to spare a host that answered: by the answer's time, or as it asked."""
+        asked_s = None if isinstance(outcome, Fetched) else outcome.retry_after_s
+        return pause_after(outcome.elapsed_s, self._politeness.fetch_time_factor, asked_s)
+
+    def _delay_s(self, host: Host) -> float:
+        return self._politeness.delay_of(host.name)
+
+    def _as_failure_of_host(self, host: Host, failed: Failed) -> Failed:
+        """A host that answered before exists, whatever the name service says of it now.
+
+        So does one whose robots.txt is kept on another host, which does not. One that is kept
+        where nobody outside can connect to is out of reach (RFC 9309 section 2.3.1.4): there are
+        rules, and they are not known.
+        """
+        elsewhere = host_of(failed.url) != host.name
+        if failed.kind is FailureKind.PRIVATE_ADDRESS and elsewhere:
+            return replace(failed, kind=FailureKind.CONNECT)
+        if failed.kind is not FailureKind.NO_HOST:
+            return failed
+        if elsewhere or host.fetched or self._robots.has_rules(host):
+            return replace(failed, kind=FailureKind.DNS)
+        return failed
+
+
+def host_limits(scope: Scope) -> HostLimits:
+    """The limits of the scope that a frontier keeps."""
+    return HostLimits(scope.max_pages_per_host, scope.max_pages_per_address)
+
+
+def seed_hosts(topic: Topic) -> frozenset[str]:
+    """The hosts of the topic's seeds."""
+    return frozenset(host_of(url) for url in map(normalise, topic.seeds.urls) if url is not None)
+
+
+_PAGE_COUNT = struct.Struct(">Q")
+
+
+def reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) -> str | None:
+    """Name the limit that is reached, or None. ``pages`` counts those under way, too."""
+    if budget.pages is not None and pages >= budget.pages:
+        return "page budget spent"
+    if budget.bytes is not None and bytes_ >= budget.bytes:
+        return "byte budget spent"
+    if budget.hours is not None and active_s >= budget.hours * 3600:
+        return "time budget spent"
+    return None
+
+
+class DirectoryBudget:
+    """Pages fetched by directory, where the scope limits them.
+
+    Durable, over :class:`Tables`; the caller commits. Without a limit
+    nothing is counted: one that is set later starts from 0.
+    """
+
+    def __init__(self, most: int | None, tables: Tables) -> None:
+        """``most`` pages may come from a directory; None: no limit."""
+        self._most = most
+        self._tables = tables
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self._most is not None
+
+    def spent(self, url: str) -> bool:
+        """Whether no further page may come from the directory of a normalised URL."""
+        return self._most is not None and self._count(_directory_key(url)) >= self._most
+
+    def fetched(self, url: str) -> None:
+        """A page came from ``url``."""
+        if self._most is not None:
+            key = _directory_key(url)
+            self._tables.put("directories", key, _PAGE_COUNT.pack(self._count(key) + 1))
+
+    def _count(self, key: bytes) -> int:
+        raw = self._tables.get("directories", key)
+        return 0 if raw is None else int(_PAGE_COUNT.unpack(raw)[0])
+
+
+def _directory_key(url: str) -> bytes:
+    # Paths may be longer than a table's keys.
+    return xxhash.xxh3_128_digest(directory_of(url).encode())

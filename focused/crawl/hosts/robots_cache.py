@@ -1,0 +1,142 @@
+"""What each site's robots.txt says: asked before its first page, kept with its host's state.
+
+http and https of a host are two sites with rules of their own (RFC 9309
+section 2.3), though one host to be polite to.
+
+Rules live in the host's durable row, so a restarted crawl keeps them until
+they expire (at most 24 h, RFC 9309 section 2.4), and remembers since when a
+robots.txt could not be had; parsed rules are cached for the hosts asked last.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+
+from focused.frontier.host import Host
+from focused.frontier.interface import Hosts
+from focused.web.page import Failed, FailureKind, Outcome
+from focused.web.robots.robots_rules import (
+    MAX_AGE_S,
+    MIN_AGE_S,
+    UNAVAILABLE,
+    RobotsRules,
+    rules_from_fetch,
+    rules_while_unreachable,
+)
+from focused.web.urls import robots_url
+
+_MAX_CACHED_SITES = 2_000
+_MAX_CACHED_CHARS = 8_000_000  # of their files; parsed they take up to 18 times as much
+MAX_REDIRECTS = 5
+
+
+class RobotsCache:
+    """Decides per host and URL; ``obey`` False lets everything through."""
+
+    def __init__(self, hosts: Hosts, user_agent: str, *, obey: bool) -> None:
+        self._hosts = hosts
+        self._user_agent = user_agent
+        self._obey = obey
+        self._parsed: OrderedDict[tuple[str, str], RobotsRules] = OrderedDict()
+        self._parsed_chars = 0
+
+    def needs_fetch(self, host: Host, url: str, now: float) -> bool:
+        """Tell whether robots.txt has to be fetched before ``url``."""
+        if not self._obey:
+            return False
+        rules = self._rules(host, _scheme(url))
+        return rules is None or now >= rules.expires_at
+
+    def allows(self, host: Host, url: str) -> bool:
+        """Tell whether the site's rules let us fetch ``url``; True when not asked yet."""
+        if not self._obey:
+            return True
+        rules = self._rules(host, _scheme(url))
+        return rules is None or rules.allows(url, self._user_agent)
+
+    def learn(self, host: Host, url: str, outcome: Outcome, now: float) -> RobotsRules:
+        """Take in what the request for the robots.txt of ``url``'s site brought."""
+        rules = rules_from_fetch(outcome, now)
+        self._keep(host, url, rules)
+        return rules
+
+    def sitemaps(self, host: Host, url: str) -> tuple[str, ...]:
+        """The sitemaps that the rules known of ``url``'s site name."""
+        rules = self._rules(host, _scheme(url))
+        return () if rules is None else rules.sitemaps(robots_url(url))
+
+    def record_unreachable(self, host: Host, url: str, now: float) -> None:
+        """The robots.txt of ``url``'s site could not be had: remember since when."""
+        known = self._rules(host, _scheme(url))
+        if known is None or known.unreachable_since is None:
+            silent = rules_while_unreachable(known, now)
+            # A copy is used when tries are spent, not before.
+            expires_at = now if known is None else known.expires_at
+            self._keep(host, url, replace(silent, expires_at=expires_at))
+
+    def may_fetch_without_robots(self, host: Host, url: str, now: float) -> bool:
+        """Whether the site may be asked though its robots.txt cannot be had, when tries are spent.
+
+        By a copy that is out of date, or after 30 days: see
+        :func:`focused.web.robots.robots_rules.rules_while_unreachable`.
+        """
+        rules = rules_while_unreachable(self._rules(host, _scheme(url)), now)
+        self._keep(host, url, rules)
+        return rules.came_from_server
+
+    def extend_until(self, host: Host, url: str, due_at: float, now: float) -> None:
+        """The rules hold beyond ``due_at``, for a day at most: what they allow has its turn.
+
+        Or a host that rests for longer than they last would be asked for them for ever.
+        """
+        rules = self._rules(host, _scheme(url))
+        needed = min(due_at + MIN_AGE_S, now + MAX_AGE_S)
+        if rules is not None and rules.came_from_server and now < rules.expires_at < needed:
+            self._keep(host, url, replace(rules, expires_at=needed))
+
+    def has_rules(self, host: Host) -> bool:
+        """Whether a robots.txt of the host was had, ever."""
+        kept = self._hosts.robots(host).values()
+        return any(RobotsRules.from_state(state).came_from_server for state in kept)
+
+    def crawl_delay_s(self, rules: RobotsRules) -> float:
+        """Return the delay that the host asks of us, 0 when it asks none, 12 h at most."""
+        return rules.crawl_delay_s(self._user_agent) or 0.0
+
+    def _rules(self, host: Host, scheme: str) -> RobotsRules | None:
+        rules = self._parsed.get((host.name, scheme))
+        if rules is not None:
+            return rules
+        kept = self._hosts.robots(host).get(scheme)
+        if kept is None:
+            return None
+        rules = RobotsRules.from_state(kept)
+        self._remember((host.name, scheme), rules)
+        return rules
+
+    def _keep(self, host: Host, url: str, rules: RobotsRules) -> None:
+        self._hosts.keep_robots(host, _scheme(url), rules.to_state())
+        self._remember((host.name, _scheme(url)), rules)
+
+    def _remember(self, site: tuple[str, str], rules: RobotsRules) -> None:
+        before = self._parsed.pop(site, None)
+        self._parsed_chars += len(rules.text) - (len(before.text) if before else 0)
+        self._parsed[site] = rules
+        while len(self._parsed) > _MAX_CACHED_SITES or self._parsed_chars > _MAX_CACHED_CHARS:
+            _, dropped = self._parsed.popitem(last=False)
+            self._parsed_chars -= len(dropped.text)
+
+
+def _scheme(url: str) -> str:
+    return url.partition(":")[0].lower()
+
+
+def unreachable_reason(outcome: Outcome) -> FailureKind | None:
+    """Why robots.txt could not be had (server error, network), or None when it could.
+
+    RFC 9309 section 2.3.1.4: then the host is off limits, for now.
+    """
+    if isinstance(outcome, Failed):
+        return None if outcome.kind in UNAVAILABLE else outcome.kind
+    return None

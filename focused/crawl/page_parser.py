@@ -1,0 +1,340 @@
+"""A page read: all that follows from an answer's bytes, the topic and the classifier alone.
+
+Nothing here knows the crawl or changes anything, so that a page may be read anywhere and
+ahead of its turn: in the crawl's own process, or in a worker's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
+from focused.frontier.queued_link import QueuedLink
+from focused.link_scoring.protocols import (
+    HashedPageClassifier,
+    LinkScorer,
+    TopicClassifier,
+    UsesStaticFeatures,
+)
+from focused.link_scoring.static_link_features import StaticLinkFeatures, compute_static_features
+from focused.text.content_signatures import ShingleHashes, shingles
+from focused.text.documents import HashedPage, hash_page
+from focused.topic import Scope, Topic
+from focused.web.content_hash import content_fingerprint
+from focused.web.decoding import media_type_of
+from focused.web.feeds import is_feed
+from focused.web.html.parse import parse_page
+from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
+from focused.web.robots.robots_rules import product_token
+from focused.web.scope_filter import QueryParameterFilter
+from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
+
+MAX_SHINGLES = 1_152
+"""A sketch's, and as many as a host's boilerplate may take out of it."""
+
+UNCLASSIFIED = "\0unjudged"
+"""Stands for the classifier's name in a reading that nobody has judged yet."""
+
+ParseFunction = Callable[[Fetched], Page | Failed]
+
+
+class _NullClassifier:
+    """Replaces a classifier that cannot be sent to another process."""
+
+    threshold = 1.0
+
+    def classify(self, page: Page) -> Classification:
+        return Classification(0.0, on_topic=False, known=False)
+
+    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros(len(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """A page, its verdict, and what tells it from others.
+
+    ``classifier`` names who judged. ``content`` is its fingerprint; ``shingles`` has shape (n,), the
+    smallest :data:`MAX_SHINGLES` of its text, ascending, or None where near-duplicates are not
+    looked for. ``words`` are the page's, hashed, where the classifier takes them so; ``static_features`` is what
+    its links say by themselves, where the scorer makes use of it. ``record`` has the WARC records
+    of the response, where there is a WARC. ``seconds`` tells by stage what reading took.
+    """
+
+    page: Page
+    classification: Classification
+    classifier: str
+    content: bytes
+    shingles: ShingleHashes | None
+    words: HashedPage | None = None
+    static_features: StaticLinkFeatures | None = None
+    record: WarcCapture | None = None
+    seconds: Mapping[Stage, float] = field(default_factory=dict)
+
+
+class PageParser:
+    """Reads pages for one topic; may be sent to another process when parser and classify may."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        classifier: TopicClassifier,
+        classifier_name: str,
+        parse: ParseFunction,
+        clock: Clock = zero_clock,
+        *,
+        uses_static_features: bool = False,
+        record_builder: WarcRecordBuilder | None = None,
+    ) -> None:
+        """``classifier_name`` tells the classifier from others of the same crawl.
+
+        ``uses_static_features``: the links' texts are to be read, too. ``record_builder`` makes the WARC
+        records; None: there is no WARC.
+        """
+        self._clock = clock
+        self._scope = scope
+        self.classifier = classifier
+        self._classify_hashed = (
+            classifier.classify_hashed if isinstance(classifier, HashedPageClassifier) else None
+        )
+        self._classifier_name = classifier_name
+        self._parse = parse
+        self.record_builder = record_builder
+        self._near = scope.near_duplicates
+        self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
+        self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
+            (Stage.PARSING, self._parse_page),
+            (Stage.JUDGING, self._classify_page),
+            (Stage.LIKENESS, self._fingerprint_page),
+            *([(Stage.SCORING, self._score_link_texts)] if uses_static_features else ()),
+            *([(Stage.ARCHIVING, self._record)] if record_builder else ()),
+        )
+
+    def without_classifier(self) -> PageParser:
+        """A reader that leaves judging to whoever takes its readings, marked :data:`UNJUDGED`."""
+        return PageParser(
+            self._scope,
+            _NullClassifier(),
+            UNCLASSIFIED,
+            self._parse,
+            self._clock,
+            record_builder=self.record_builder,
+        )
+
+    def read(self, fetched: Fetched) -> ParsedPage | Failed:
+        """Parse and classify an answer; Failed where it holds no page."""
+        unread = _PartialPage(fetched)
+        for stage, step in self._steps:
+            began = self._clock()
+            step(unread)
+            unread.seconds[stage] = self._clock() - began
+            if unread.failed is not None:
+                return unread.failed
+        return self._reading(unread)
+
+    def read_all(self, answers: Sequence[Fetched]) -> Sequence[ParsedPage | Failed | None]:
+        """Read several, each stage for all: it is twice as fast while its code and data are near.
+
+        None where our own code breaks over a page; :meth:`read` tells why.
+        """
+        every = [_PartialPage(fetched) for fetched in answers]
+        for stage, step in self._steps:
+            began = self._clock()
+            for unread in every:
+                unread.take(step)
+            took = (self._clock() - began) / max(1, len(every))
+            for unread in every:
+                unread.seconds[stage] = took
+        return [
+            None if unread.has_crashed else unread.failed or self._reading(unread)
+            for unread in every
+        ]
+
+    def _parse_page(self, unread: _PartialPage) -> None:
+        page = self._parse(unread.fetched)
+        if isinstance(page, Failed):
+            unread.failed = page
+        else:
+            unread.page = self._dropped.apply_to_page(page)
+
+    def _classify_page(self, unread: _PartialPage) -> None:
+        if self._classify_hashed is None:
+            unread.classification = self.classifier.classify(unread.page)
+        else:
+            unread.words = hash_page(unread.page)
+            unread.classification = self._classify_hashed(unread.words)
+
+    def _fingerprint_page(self, unread: _PartialPage) -> None:
+        unread.content = content_fingerprint(unread.page)
+        unread.shingles = shingles(unread.page.text)[:MAX_SHINGLES] if self._near else None
+
+    def _score_link_texts(self, unread: _PartialPage) -> None:
+        unread.static_features = compute_static_features(self.classifier, unread.page.links)
+
+    def _record(self, unread: _PartialPage) -> None:
+        if self.record_builder is not None:
+            unread.record = self.record_builder.capture(unread.fetched)
+
+    def _reading(self, unread: _PartialPage) -> ParsedPage:
+        return ParsedPage(
+            unread.page,
+            unread.classification,
+            self._classifier_name,
+            unread.content,
+            unread.shingles,
+            unread.words,
+            unread.static_features,
+            unread.record,
+            unread.seconds,
+        )
+
+
+class _PartialPage:
+    """An answer on its way to be a :class:`ParsedPage`, or ``failed``."""
+
+    page: Page
+    classification: Classification
+    content: bytes
+    shingles: ShingleHashes | None = None
+    words: HashedPage | None = None
+    static_features: StaticLinkFeatures | None = None
+    record: WarcCapture | None = None
+    failed: Failed | None = None
+    has_crashed = False
+
+    def __init__(self, fetched: Fetched) -> None:
+        self.fetched = fetched
+        self.seconds: dict[Stage, float] = {}
+
+    def take(self, step: Callable[[_PartialPage], object]) -> None:
+        """Go one step on, if it went well so far."""
+        if self.failed is None and not self.has_crashed:
+            try:
+                step(self)
+            except Exception:
+                self.has_crashed = True
+
+
+_PARSER_FAILURES = frozenset(
+    {FailureKind.INTERNAL_ERROR, FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY}
+)
+"""Failures of pages that may ask not to be archived: nobody could read whether they do."""
+
+MAX_NESTED_FEEDS = 5  # an index, its sitemaps, and the redirects to them
+
+
+class ResponseParser:
+    """Makes readings of answers, for one topic; changes nothing of the crawl's."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        office: SwappableClassifier,
+        scorer: LinkScorer,
+        stages: StageTimes,
+        parse: ParseFunction | None,
+        *,
+        record_builder: Callable[[], WarcRecordBuilder | None],
+    ) -> None:
+        """``parse`` stands in for the parser, unless None.
+
+        ``record_builder`` gives what makes the WARC records now; None: there is no WARC.
+        """
+        self._scope = topic.scope
+        self._archives_noindex = topic.politeness.noindex == "keep"
+        self._office = office
+        self._stages = stages
+        self._parse = parse or partial(
+            parse_page,
+            max_links=topic.scope.max_links_per_page,
+            robot=product_token(topic.politeness.user_agent),
+        )
+        self._needs_static_features = isinstance(scorer, UsesStaticFeatures)
+        self._record_builder = record_builder
+        self._reader: PageParser | None = None
+
+    def reader(self) -> PageParser:
+        """Read pages as this crawl does, by the classifier that is in office now."""
+        office, reader, writer = self._office, self._reader, self._record_builder()
+        if (
+            reader is None
+            or reader.classifier is not office.current
+            or reader.record_builder != writer
+        ):
+            self._reader = reader = PageParser(
+                self._scope,
+                office.current,
+                office.name,
+                self._parse,
+                self._stages.clock,
+                uses_static_features=self._needs_static_features,
+                record_builder=writer,
+            )
+        return reader
+
+    def refusal(self, link: QueuedLink | None, fetched: Fetched) -> Failed | None:
+        """Why what ``link`` brought is not read at all; None: it is.
+
+        Without a ``link`` it is not of the frontier, and no seed's feed.
+        """
+        scope = self._scope
+        if len(fetched.body) > scope.max_page_bytes:
+            return fetched.as_failure(FailureKind.TOO_LARGE)
+        media_type = media_type_of(fetched.headers)
+        # Feeds and sitemaps are welcome as seeds, and as what those point to.
+        if (
+            media_type
+            and media_type not in scope.content_types
+            and (link is None or not is_seed_feed(link, fetched))
+        ):
+            return fetched.as_failure(FailureKind.WRONG_TYPE, media_type)
+        return None
+
+    def read(
+        self, link: QueuedLink, fetched: Fetched, ahead: ParsedPage | Failed | None
+    ) -> ParsedPage | Failed:
+        """The page that ``link`` brought; Failed where there is none, or none that is wanted.
+
+        ``ahead`` is what was read before, None: it is read here.
+        """
+        refused = self.refusal(link, fetched)
+        if refused is not None:
+            return refused
+        read = self._in_office(ahead) if isinstance(ahead, ParsedPage) else ahead
+        if read is None:
+            read = self.reader().read(fetched)
+        if isinstance(read, Failed):
+            if read.kind in _PARSER_FAILURES:
+                return read
+            return fetched.as_failure(read.kind, read.detail)
+        for stage, seconds in read.seconds.items():
+            self._stages.add(stage, seconds)
+        language = read.page.language
+        if self._scope.languages and language and language not in self._scope.languages:
+            failed = fetched.as_failure(FailureKind.WRONG_LANGUAGE, language)
+            left_out = read.page.is_noindex_at(fetched.received_at) and not self._archives_noindex
+            return replace(failed, exchange=None) if left_out else failed
+        return read
+
+    def _in_office(self, reading: ParsedPage) -> ParsedPage:
+        """The reading, judged by the classifier in office: another may have judged ahead of the turn."""
+        if reading.classifier == self._office.name:
+            return reading
+        classification = self._office.classify(reading.page)
+        return replace(
+            reading,
+            classification=classification,
+            classifier=self._office.name,
+            static_features=None,
+        )
+
+
+def is_seed_feed(link: QueuedLink, fetched: Fetched) -> bool:
+    """Whether this is a seed's feed: sitemaps that lead to ever more sitemaps end."""
+    return link.depth == 0 and link.hops < MAX_NESTED_FEEDS and is_feed(fetched)

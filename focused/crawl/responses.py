@@ -1,0 +1,394 @@
+"""What becomes of one answer: parse, classify, archive, discover.
+
+The order is the invariant: the link's score was made before; the page is
+judged, its row is written, and only then do its links enter the frontier.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from focused.archive.archive import Archive, PageRow
+from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.crawl.crawl_stats import Counters, Stage, StageTimes
+from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
+from focused.crawl.enqueue import HARD_FOCUS, LinkEnqueuer, archive_links, follows_links
+from focused.crawl.hosts.failures import FAILURE_RULES
+from focused.crawl.page_parser import ParsedPage, ResponseParser, is_seed_feed
+from focused.crawl.policy import Policy
+from focused.crawl.steps import ScoredLink, SettledFetch
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.link_scoring.protocols import PageContext
+from focused.storage.tables import Tables
+from focused.text.documents import HashedPage
+from focused.topic import Topic
+from focused.web.decoding import media_type_of
+from focused.web.page import (
+    Classification,
+    Failed,
+    FailureKind,
+    Fetched,
+    Outcome,
+    Page,
+    Redirected,
+)
+from focused.web.robots.robots_rules import product_token
+from focused.web.robots.robots_tags import X_ROBOTS_SEPARATOR, parse_robots_directives
+from focused.web.scope_filter import QueryParameterFilter
+from focused.web.urls import host_of
+from focused.web.warc_writer import WarcCapture
+
+MAX_PAGE_REDIRECTS = 10
+
+logger = logging.getLogger(__name__)
+
+
+class ResponseProcessor:
+    """Turns outcomes into rows, counts and new links; the caller commits."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        response_parser: ResponseParser,
+        tables: Tables,
+        rows: ArchiveWriter,
+        counters: Counters,
+        enqueuer: LinkEnqueuer,
+        *,
+        training_urls: frozenset[str],
+        follow_links: bool,
+        stages: StageTimes,
+    ) -> None:
+        self._topic = topic
+        self._response_parser = response_parser
+        self._duplicates = DuplicateDetector(tables, near=topic.scope.near_duplicates)
+        self._rows = rows
+        self._counters = counters
+        self._enqueuer = enqueuer
+        self._training_urls = training_urls
+        self._follow_links = follow_links
+        self._stages = stages
+        self._dropped = QueryParameterFilter(
+            topic.scope.drop_parameters, topic.scope.keep_parameters
+        )
+
+    def settle(
+        self, link: QueuedLink, outcome: Outcome, now: float, reading: ParsedPage | Failed | None
+    ) -> SettledFetch:
+        """Take in what the fetch of ``link`` brought; ``reading`` is its page, if it was read."""
+        if isinstance(outcome, Redirected):
+            return self._redirected(link, outcome, now)
+        if isinstance(outcome, Failed):
+            return self._failed(link, outcome, now)
+        self._counters.bytes += len(outcome.body)
+        try:
+            harvest = self._harvest(link, outcome, now, reading)
+        except Exception as error:
+            # A page that our own code cannot digest is a failed page, never the crawl's end.
+            logger.exception("%s could not be judged", link.url)
+            harvest = Failed(
+                link.url, FailureKind.INTERNAL_ERROR, outcome.status, repr(error)[:200]
+            )
+        if isinstance(harvest, Failed):
+            return self._failed(link, harvest, now)
+        with self._stages(Stage.ARCHIVING):
+            self._keep(link, outcome, harvest, now)
+        if self._follow_links:
+            with self._stages(Stage.QUEUEING):
+                self._enqueue_links(link, harvest, now)
+        return SettledFetch(
+            link,
+            "feed" if harvest.feed else "fetched",
+            page=harvest.page,
+            classification=harvest.classification,
+            duplicate_of=harvest.duplicate_of,
+            exact_duplicate_of=harvest.exact_duplicate_of,
+            left_out=harvest.left_out,
+            scored=harvest.scored,
+            words=harvest.words,
+        )
+
+    def exclude(
+        self, link: QueuedLink, kind: FailureKind, now: float, *, has_row: bool
+    ) -> SettledFetch:
+        """Settle a link that may not be asked for; no request was made.
+
+        It is counted, and with ``has_row`` archived.
+        """
+        if kind is FailureKind.ROBOTS:
+            self._counters.robots_excluded += 1
+        if has_row:
+            return self._give_up(link, Failed(link.url, kind), now)
+        self._counters.count_failure(kind)
+        return SettledFetch(link, "failed", failure=kind)
+
+    def _harvest(
+        self, link: QueuedLink, fetched: Fetched, now: float, reading: ParsedPage | Failed | None
+    ) -> ClassifiedPage | Failed:
+        """Read, look up and score; changes nothing that a crash would have to undo."""
+        read = self._response_parser.read(link, fetched, reading)
+        if isinstance(read, Failed):
+            return read
+        page, classification = read.page, read.classification
+        feed = is_seed_feed(link, fetched)
+        with self._stages(Stage.LIKENESS):
+            content = None if feed else self._duplicates.find_duplicate(read)
+        # What a feed lists is where the crawl starts: as near as the feed itself.
+        depth = link.depth if feed else link.depth + 1
+        visit = PageContext(
+            page, classification, link.depth, link.score, link.features, read.static_features
+        )
+        new = content is None or content.of is None
+        with self._stages(Stage.SCORING):
+            scored = self._enqueuer.score(visit, depth) if new and self._leads_on(visit) else {}
+        asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
+        left_out = asked_to and not feed
+        return ClassifiedPage(
+            page, classification, feed, content, depth, left_out, scored, read.words, read.record
+        )
+
+    def _leads_on(self, visit: PageContext) -> bool:
+        followed = follows_links(self._topic.training, visit.classification, visit.depth)
+        if not followed:
+            self._counters.count_out_of_scope(HARD_FOCUS, len(visit.page.links))
+        return followed
+
+    def _keep(
+        self, link: QueuedLink, fetched: Fetched, harvest: ClassifiedPage, now: float
+    ) -> None:
+        training = link.url in self._training_urls
+        if harvest.content is not None and not harvest.left_out:
+            self._duplicates.keep(harvest.page, harvest.content)
+        self._count_page(harvest, training)
+        self._rows.fetched(link, fetched, harvest, now, training=training)
+
+    def _enqueue_links(self, link: QueuedLink, harvest: ClassifiedPage, now: float) -> None:
+        page = harvest.page
+        if harvest.duplicate_of is None:
+            hops = link.hops + 1 if harvest.feed else 0
+            self._enqueuer.queue(link, harvest.scored, harvest.depth, now, hops)
+        # Stubs of the same few words point to different pages. As bounded as redirects are:
+        # pages that refresh to ever new pages are a trap.
+        stays = page.nofollow and self._topic.politeness.nofollow
+        if page.refresh is not None and not stays and link.hops < MAX_PAGE_REDIRECTS:
+            self._follow(link, self._dropped.apply_to_target(page.refresh, link.url), now)
+
+    def _count_page(self, harvest: ClassifiedPage, training: bool) -> None:
+        counters = self._counters
+        counters.fetched += 1
+        counters.duplicates += harvest.duplicate_of is not None
+        near = harvest.content is not None and harvest.content.kind is DuplicateKind.NEAR
+        counters.near_duplicates += near
+        counters.training += training
+        counters.noindex += harvest.left_out
+        counters.links_over_limit += harvest.page.links_over_limit
+        if not training and not harvest.feed and not harvest.left_out:
+            counters.count_classified(harvest.counts)
+
+    def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> SettledFetch:
+        if link.hops >= MAX_PAGE_REDIRECTS:
+            failed = Failed(
+                link.url,
+                FailureKind.BAD_REDIRECT,
+                outcome.status,
+                "too many redirects",
+                exchange=outcome.exchange,
+            )
+            return self._give_up(link, failed, now)
+        self._counters.redirected += 1
+        target = self._dropped.apply_to_target(outcome.target, link.url)
+        in_warc = self._may_be_archived(outcome, now)
+        self._rows.redirected(link, outcome, target, now, in_warc=in_warc)
+        refusal = self._follow(link, target, now)
+        return SettledFetch(link, "redirected", redirect_refusal=refusal or "")
+
+    def _follow(self, link: QueuedLink, target: str, now: float) -> str | None:
+        """Queue where a redirect points, with what was known of the link that led to it.
+
+        Return why it is not queued, None when it is, or was.
+        """
+        key = link_key(target)
+        if link.payload is not None:
+            # A spider's own request keeps its callback along the way.
+            key = link_key(f"{target} {link.key.hex()}")
+        moved = QueuedLink(
+            key=key,
+            url=target,
+            host=host_of(target),
+            priority=0.0,
+            score=link.score,
+            depth=link.depth,
+            parent=link.url,
+            anchor=link.anchor,
+            features=link.features,
+            found_at=now,
+            hops=link.hops + 1,
+            payload=link.payload,
+            tag_path_key=link.tag_path_key,
+        )
+        return self._enqueuer.follow(moved, now)
+
+    def _failed(self, link: QueuedLink, failed: Failed, now: float) -> SettledFetch:
+        if FAILURE_RULES[failed.kind].again and link.tries + 1 < self._topic.politeness.max_tries:
+            self._counters.retries += 1
+            if self._may_be_archived(failed, now):
+                self._rows.retried(failed, now)
+            return SettledFetch(link, "failed", failure=failed.kind, will_retry=True)
+        if failed.kind is FailureKind.ROBOTS:
+            self._counters.robots_excluded += 1
+        return self._give_up(link, failed, now)
+
+    def _give_up(self, link: QueuedLink, failed: Failed, now: float) -> SettledFetch:
+        self._counters.count_failure(failed.kind)
+        self._rows.failed(link, failed, now, in_warc=self._may_be_archived(failed, now))
+        return SettledFetch(link, "failed", failure=failed.kind)
+
+    def _may_be_archived(self, outcome: Redirected | Failed, now: float) -> bool:
+        """Whether the WARC may hold the response; False where its X-Robots-Tag asks otherwise."""
+        exchange = outcome.exchange
+        if exchange is None or self._topic.politeness.noindex == "keep":
+            return exchange is not None
+        asked = X_ROBOTS_SEPARATOR.join(exchange.response_values("x-robots-tag"))
+        tags = parse_robots_directives(asked, (), product_token(self._topic.politeness.user_agent))
+        ends_at = tags.unavailable_after
+        return not tags.noindex and (ends_at is None or now < ends_at)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedPage:
+    """A page parsed, judged and looked up; ``left_out`` tells that it asks not to be indexed.
+
+    ``content`` is None for a ``feed``; ``depth`` is that of the page's links. ``record`` has the
+    WARC records of the response, where there is a WARC.
+    """
+
+    page: Page
+    classification: Classification
+    feed: bool
+    content: DuplicateMatch | None
+    depth: int
+    left_out: bool
+    scored: Mapping[str, ScoredLink]
+    words: HashedPage | None
+    record: WarcCapture | None
+
+    @property
+    def duplicate_of(self) -> str | None:
+        """The URL of the earlier page that this one repeats."""
+        return self.content.of if self.content is not None else None
+
+    @property
+    def exact_duplicate_of(self) -> str | None:
+        """The URL of the first page, a copy or not, that this one repeats word for word."""
+        return self.content.exact_duplicate_of if self.content is not None else None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the page is on topic, and is harvest."""
+        apart = self.feed or self.left_out or self.duplicate_of is not None
+        return self.classification.on_topic and not apart
+
+    @property
+    def kept_record(self) -> WarcCapture | None:
+        """What goes into the WARC."""
+        return None if self.left_out else self.record
+
+    @property
+    def outcome(self) -> str:
+        """What the archive calls it."""
+        if self.feed:
+            return "feed"
+        return "noindex" if self.left_out else "fetched"
+
+
+_MAX_TITLE_CHARS = 300
+
+
+class ArchiveWriter:
+    """Writes the rows; the caller commits."""
+
+    def __init__(
+        self, archive: Archive, counters: Counters, office: SwappableClassifier, policy: Policy
+    ) -> None:
+        self._archive = archive
+        self._counters = counters
+        self._office = office
+        self._policy = policy.name
+        self._feature_names = tuple(policy.scorer.feature_names)
+
+    def fetched(
+        self,
+        link: QueuedLink,
+        fetched: Fetched,
+        harvest: ClassifiedPage,
+        now: float,
+        *,
+        training: bool,
+    ) -> None:
+        """A page or a feed came: its row, its links, and the answer where there is a WARC."""
+        page, classification = harvest.page, harvest.classification
+        row = self._row(
+            link,
+            now,
+            outcome=harvest.outcome,
+            status=fetched.status,
+            title="" if harvest.left_out else page.title[:_MAX_TITLE_CHARS],
+            relevance=None if harvest.feed else classification.relevance,
+            on_topic=harvest.counts,
+            language=page.language,
+            content_type=media_type_of(fetched.headers),
+            bytes=len(fetched.body),
+            duplicate_of=harvest.duplicate_of,
+            duplicate_kind=None if harvest.content is None else harvest.content.kind,
+            points_to=None if page.canonical == link.url else page.canonical,
+            training=training,
+            elapsed_s=fetched.elapsed_s,
+        )
+        links = archive_links(page, harvest.scored) if self._archive.stores_links else ()
+        self._archive.append(row, links, harvest.kept_record)
+
+    def redirected(
+        self, link: QueuedLink, outcome: Redirected, target: str, now: float, *, in_warc: bool
+    ) -> None:
+        """The link leads on to ``target``."""
+        row = self._row(link, now, outcome="redirected", status=outcome.status, points_to=target)
+        self._archive.append(row, (), self._archive.capture(outcome, now) if in_warc else None)
+
+    def failed(self, link: QueuedLink, failed: Failed, now: float, *, in_warc: bool) -> None:
+        """The link gave no page, and is not tried again."""
+        row = self._row(
+            link,
+            now,
+            outcome="failed",
+            status=failed.status,
+            failure=str(failed.kind),
+            elapsed_s=failed.elapsed_s,
+        )
+        self._archive.append(row, (), self._archive.capture(failed, now) if in_warc else None)
+
+    def retried(self, failed: Failed, now: float) -> None:
+        """Keep the response to a request that is tried again; it has no row."""
+        self._archive.record(failed, now)
+
+    def _row(self, link: QueuedLink, now: float, *, outcome: str, **fields: Any) -> PageRow:
+        seq = self._counters.settled
+        self._counters.settled += 1
+        return PageRow(
+            seq=seq,
+            url=link.url,
+            host=link.host,
+            outcome=outcome,
+            score=link.score,
+            features=dict(zip(self._feature_names, link.features, strict=False)),
+            depth=link.depth,
+            parent=link.parent,
+            anchor=link.anchor,
+            found_at=link.found_at,
+            fetched_at=now,
+            policy=self._policy,
+            model=self._office.name,
+            **fields,
+        )

@@ -1,0 +1,1 @@
+"""Crawl traps: URL shapes without end, and patterns that never yield."""

@@ -1,0 +1,276 @@
+"""What a crawl has learned of traps: which links are not worth asking for, and what they cost.
+
+Beside the rules for URLs (:mod:`focused.web.scope_filter`), which the scope holds,
+three things are learned: places that bring nothing
+(:mod:`focused.crawl.traps.trap_detector`), parts of URLs that change nothing
+(:mod:`focused.crawl.dedup.ignorable_url_parts`), and whose canonical links are true
+(:mod:`focused.crawl.dedup.canonical_urls`). Links are refused at the door and once more
+when their turn comes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import msgspec
+import xxhash
+
+from focused.crawl.dedup.canonical_urls import CanonicalUrls
+from focused.crawl.dedup.ignorable_url_parts import IgnorableUrlParts
+from focused.crawl.dedup.signatures import ContentSignature, load_signature
+from focused.crawl.steps import SettledFetch
+from focused.crawl.traps.trap_detector import PageVerdict, TrapDetector
+from focused.frontier.queued_link import QueuedLink
+from focused.storage.rows import pack, unpack
+from focused.storage.tables import Tables
+from focused.text.content_signatures import bag_of_words_hash, may_have_sort_parameters
+from focused.web.content_hash import opening_digest, page_template, text_of
+from focused.web.host_names import registered_domain
+from focused.web.page import FailureKind, Outcome, Page, Redirected
+from focused.web.scope_filter import TRAP_PREFIX
+from focused.web.url_patterns import ignorable_parts, patterns_of_url
+from focused.web.urls import host_of
+
+MIN_PAGES_PER_FRAME = 4
+"""So many pages of a site have one frame: from this one on they are copies."""
+MIN_FRAME_SHARE = 0.5
+REDIRECT_LOOP = "trap: redirect loop"
+_URL_FAILURES = frozenset(
+    {
+        FailureKind.CLIENT_ERROR,
+        FailureKind.GONE,
+        FailureKind.EMPTY,
+        FailureKind.BAD_REDIRECT,
+        FailureKind.TOO_LARGE,
+        FailureKind.WRONG_TYPE,
+        FailureKind.WRONG_LANGUAGE,
+    }
+)
+"""Failures that tell of the URL; others tell of the server, or of us."""
+_COUNT = struct.Struct(">I")
+
+
+class TrapFilter:
+    """Durable, over :class:`Tables`; the caller commits."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        *,
+        on: bool = True,
+        keeps: Callable[[str], object] = lambda name: False,
+    ) -> None:
+        """With ``on`` False nothing is learned nor refused.
+
+        ``keeps`` tells by their names which parameters always make a difference.
+        """
+        self._tables = tables
+        self._on = on
+        self._trap_detector = TrapDetector(tables)
+        self._url_parts = IgnorableUrlParts(tables, keeps)
+        self._canonicals = CanonicalUrls(tables, partial(load_signature, tables))
+        self.tally = TrapStats(tables)
+
+    def choose(self, seeds: Iterable[str]) -> None:
+        """Somebody chose these normalised URLs: there is more patience with where they stand."""
+        self._trap_detector.choose(seeds)
+
+    def refuses(self, url: str) -> str | None:
+        """Why a normalised URL is not to be asked for, and count it; None when it may be."""
+        if not self._on:
+            return None
+        alias = self.counted(self._url_parts.why(url) or self._canonicals.why(url), url)
+        if alias is not None:
+            return alias
+        closed = self._trap_detector.closed(url)
+        if closed is None:
+            return None
+        self.tally.refused(closed.site, closed.reason, url)
+        return closed.reason
+
+    def is_open(self, host: str) -> bool:
+        """Whether :meth:`refuses` says nothing of any link to that host."""
+        if not self._on:
+            return True
+        return not (
+            self._url_parts.of(host)
+            or self._canonicals.are_trusted(host)
+            or self._trap_detector.has_closed_patterns(host)
+        )
+
+    def refusal_when_due(self, link: QueuedLink) -> FailureKind | None:
+        """TRAP or ALIAS for a link that was queued before it was known for one; never for seeds."""
+        if link.parent is None or link.payload:
+            return None
+        reason = self.refuses(link.url)
+        if reason is None:
+            return None
+        return FailureKind.TRAP if reason.startswith(TRAP_PREFIX) else FailureKind.ALIAS
+
+    def counted(self, reason: str | None, url: str) -> str | None:
+        """The same reason for which a URL was refused; it is counted if it is a trap's."""
+        if reason is not None and reason.startswith(TRAP_PREFIX):
+            self.tally.refused(host_of(url), reason, url)
+        return reason
+
+    def settled(self, link: QueuedLink, outcome: Outcome, settled: SettledFetch) -> None:
+        """Take in what became of a fetch that is not tried again."""
+        if not self._on:
+            return
+        verdict = self._verdict(link, outcome, settled)
+        if verdict is None:
+            return
+        closed = None if verdict is PageVerdict.GOOD else self._trap_detector.closed(link.url)
+        if closed is not None:  # it was under way as its place was closed
+            self.tally.lost(closed.site, closed.reason, 1)
+        for each in self._trap_detector.take(link.url, verdict):
+            self.tally.lost(each.site, each.reason, each.pages)
+
+    def _verdict(
+        self, link: QueuedLink, outcome: Outcome, settled: SettledFetch
+    ) -> PageVerdict | None:
+        """What the fetch says of the place; None where it says nothing."""
+        if isinstance(outcome, Redirected):
+            return self._of_redirect(link, outcome, settled)
+        if settled.page is None or settled.classification is None:
+            return PageVerdict.UNPRODUCTIVE if settled.failure in _URL_FAILURES else None
+        if settled.outcome != "fetched":
+            return None
+        self._take(settled, settled.page)
+        if settled.duplicate_of == link.url:  # it was asked for again, and has not changed
+            return None
+        if settled.duplicate_of is not None:
+            idle = self._url_parts.why(link.url)
+            if idle is not None and idle.startswith(TRAP_PREFIX):
+                self.tally.lost(link.host, idle, 1)
+            return PageVerdict.DUPLICATE
+        share = self._frame_share(link.url, settled.page)
+        if share is not None:
+            # Pages of a list differ in their links: they are worth more patience than copies.
+            return PageVerdict.DUPLICATE if share >= MIN_FRAME_SHARE else PageVerdict.UNPRODUCTIVE
+        return PageVerdict.GOOD if settled.classification.on_topic else PageVerdict.UNPRODUCTIVE
+
+    def _take(self, settled: SettledFetch, page: Page) -> None:
+        """Learn from what came under which URL; most pages have no other, and are not hashed."""
+        url = settled.link.url
+        said = ContentSignature.of(url)
+        if may_have_sort_parameters(page):
+            said = ContentSignature.of(url, text_of(page), bag_of_words_hash(page))
+        elif ignorable_parts(url) or self._canonicals.was_named(url):
+            said = ContentSignature.of(url, text_of(page))
+        self._url_parts.take(url, said, settled.duplicate_of)
+        # A page that is no harvest, or leads nowhere, stands for no other.
+        stands = not settled.left_out and not page.nofollow
+        self._canonicals.take(url, said, page.canonical, settled.duplicate_of, stands=stands)
+        if page.canonical is not None and self._canonicals.are_trusted(settled.link.host):
+            self._url_parts.told(url, page.canonical)
+
+    def _of_redirect(
+        self, link: QueuedLink, outcome: Redirected, settled: SettledFetch
+    ) -> PageVerdict | None:
+        """A redirect within its place is one more of a chain; one that leads on is none of it."""
+        if outcome.target in (link.url, link.parent if link.hops else None):
+            self.tally.lost(link.host, REDIRECT_LOOP, 1 + link.hops)
+            return PageVerdict.UNPRODUCTIVE
+        if settled.outcome == "failed":
+            return PageVerdict.UNPRODUCTIVE
+        self._url_parts.told(link.url, outcome.target)
+        return (
+            PageVerdict.UNPRODUCTIVE
+            if patterns_of_url(outcome.target)[0] == patterns_of_url(link.url)[0]
+            else None
+        )
+
+    def _frame_share(self, url: str, page: Page) -> float | None:
+        """The share of the page's frame, where enough pages of the site had the same.
+
+        Of the first page with its beginning that is all that is looked at: most pages
+        have one of their own, and no frame that another page has.
+        """
+        site = registered_domain(host_of(url)).encode()
+        began = self._count_same(site, b"begins", opening_digest(page))
+        if began == 1:
+            return None
+        frame = page_template(page)
+        if frame.digest is None:
+            return None
+        alike = 1 + self._count_same(site, b"", frame.digest)
+        return frame.share if alike >= MIN_PAGES_PER_FRAME else None
+
+    def _count_same(self, site: bytes, what: bytes, digest: bytes) -> int:
+        """How many pages of the site had this, with the one that is counted now."""
+        key = xxhash.xxh3_128_digest(b" ".join((site, what, digest)))
+        raw = self._tables.get("trap_frames", key)
+        alike = 1 + (0 if raw is None else int(_COUNT.unpack(raw)[0]))
+        self._tables.put("trap_frames", key, _COUNT.pack(alike))
+        return alike
+
+
+MAX_COUNTED_SITES = 1_000
+_MAX_EXAMPLES = 3
+OTHER_HOSTS = "(other hosts)"
+
+
+class TrapCount(msgspec.Struct):
+    """``pages`` were lost to traps of that kind, and ``links`` were refused, on ``site``.
+
+    ``examples`` are the first URLs that were refused, each once, three at most.
+    """
+
+    site: str
+    kind: str
+    pages: int = 0
+    links: int = 0
+    examples: list[str] = []  # a struct copies it
+
+
+class TrapStats:
+    """Durable, over :class:`Tables`; the caller commits.
+
+    The first thousand sites have lines of their own, the others share one for each kind.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._lines: dict[tuple[str, str], TrapCount] = {}
+        for _, raw in tables.scan("trap_lines"):
+            line = TrapCount(*unpack(raw))
+            self._lines[line.site, line.kind] = line
+
+    def lines(self) -> list[TrapCount]:
+        """All lines, those that cost most first."""
+        return sorted(self._lines.values(), key=lambda line: (-line.pages, -line.links, line.site))
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The lines as JSON-able data."""
+        return [msgspec.to_builtins(line) for line in self.lines()]
+
+    def lost(self, site: str, kind: str, pages: int) -> None:
+        """Pages were fetched for nothing."""
+        if not pages:
+            return
+        line = self._line(site, kind)
+        line.pages += pages
+        self._keep(line)
+
+    def refused(self, site: str, kind: str, url: str) -> None:
+        """A link was refused at the door, or dropped at its turn."""
+        line = self._line(site, kind)
+        line.links += 1
+        if len(line.examples) < _MAX_EXAMPLES and url not in line.examples:
+            line.examples.append(url)
+        self._keep(line)
+
+    def _line(self, site: str, kind: str) -> TrapCount:
+        line = self._lines.get((site, kind))
+        if line is None:
+            named = site if len(self._lines) < MAX_COUNTED_SITES else OTHER_HOSTS
+            line = self._lines.setdefault((named, kind), TrapCount(named, kind))
+        return line
+
+    def _keep(self, line: TrapCount) -> None:
+        key = xxhash.xxh3_128_digest(f"{line.site} {line.kind}".encode("utf-8", "replace"))
+        self._tables.put("trap_lines", key, pack(msgspec.structs.astuple(line)))

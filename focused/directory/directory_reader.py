@@ -1,0 +1,214 @@
+"""A directory read as a whole, from all its files, each by the reader it needs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
+from focused.directory.dmoz import read_dmoz_content, symbolic_links
+from focused.directory.package_index import read_package_index
+from focused.directory.page_folders import read_page_folder
+from focused.directory.sample_files import (
+    DECOMPRESSION_ERRORS,
+    open_sample_file,
+    read_json_lines,
+    read_tsv,
+    uncompressed_name,
+)
+from focused.directory.sample_set import SampleSet, is_in_category, make_sample_set
+from focused.errors import ConfigurationError, TrainingError
+from focused.topic import DEFAULT_MAX_SAMPLES, Training
+
+SampleReader = Callable[[Path, SkippedRecords], Iterator[DirectoryEntry]]
+
+_PEEKED_BYTES = 4096
+_DUMP_PATTERN = "*.rdf.u8*"
+
+
+def load_directory(paths: Sequence[Path]) -> list[DirectoryEntry]:
+    """All samples of the files, in order; for directories that fit into memory.
+
+    Raises as :func:`iter_entries` does.
+    """
+    return list(iter_entries(paths, SkippedRecords()))
+
+
+def iter_entries(paths: Sequence[Path], passed_over: SkippedRecords) -> Iterator[DirectoryEntry]:
+    """The samples of the files one by one, in order, in bounded memory.
+
+    A path is a file of ours (TSV or JSON Lines), a DMOZ dump, a Debian package index, a
+    folder of DMOZ dumps, or a folder of saved pages. What in a dump or an index cannot be
+    used is counted in ``passed_over``.
+
+    Raises :class:`ConfigurationError` naming file and line for a file that
+    cannot be read or a line that is no sample, and :class:`TrainingError`
+    when the files hold no sample at all.
+    """
+    is_empty = True
+    for path in paths:
+        for part, read in _readers_for(path):
+            for entry in read(part, passed_over):
+                is_empty = False
+                yield entry
+    if is_empty:
+        files = ", ".join(str(path) for path in paths) or "none given"
+        why = "".join(f"; {remark}" for remark in passed_over.messages())
+        raise TrainingError(
+            f"training.directory holds no samples (files: {files}{why}): "
+            "add lines of category <TAB> url <TAB> title <TAB> description"
+        )
+
+
+def find_structure_dumps(paths: Iterable[Path]) -> list[Path]:
+    """Those of the files, or in the folders, that hold the structure of a DMOZ directory."""
+    found = (file for path in paths for file in (sorted(path.glob(_DUMP_PATTERN)) or [path]))
+    return [file for file in found if _is_structure_dump(file)]
+
+
+def _readers_for(path: Path) -> list[tuple[Path, SampleReader]]:
+    if path.is_dir():
+        dumps = sorted(path.glob(_DUMP_PATTERN))
+        return [(dump, _reader_for(dump)) for dump in dumps] or [(path, read_page_folder)]
+    return [(path, _reader_for(path))]
+
+
+def _reader_for(path: Path) -> SampleReader:
+    return _reader_by_name(path) or _reader_by_content(path)
+
+
+def _reader_by_name(path: Path) -> SampleReader | None:
+    name = uncompressed_name(path)
+    if name.endswith((".tsv", ".tab")):
+        return _without_skipping(read_tsv)
+    if name.endswith((".jsonl", ".ndjson")):
+        return _without_skipping(read_json_lines)
+    if name.endswith((".rdf.u8", ".rdf")):
+        return _read_nothing if _is_structure_dump(path) else read_dmoz_content
+    if name == "packages" or name.endswith("_packages"):
+        return read_package_index
+    return None
+
+
+def _reader_by_content(path: Path) -> SampleReader:
+    with open_sample_file(path) as file:
+        try:
+            beginning = file.read(_PEEKED_BYTES)
+        except (OSError, *DECOMPRESSION_ERRORS):
+            beginning = b""
+    start = beginning.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"{"):
+        return _without_skipping(read_json_lines)
+    if start.startswith((b"<?xml", b"<RDF", b"<!--")):
+        return read_dmoz_content
+    if start.startswith(b"Package:"):
+        return read_package_index
+    if b"\t" in start or not start:
+        return _without_skipping(read_tsv)
+    raise ConfigurationError(
+        f"training.directory: {path}: cannot tell what this is. It is no TSV (it begins without "
+        "a tab), no JSON Lines (no { at its beginning), no DMOZ dump (no <RDF), no Debian "
+        "package index (no Package:); name it .tsv, .jsonl or .rdf.u8 if it is one of these"
+    )
+
+
+def _without_skipping(read: Callable[[Path], Iterator[DirectoryEntry]]) -> SampleReader:
+    return lambda path, _: read(path)
+
+
+def _read_nothing(path: Path, _: SkippedRecords) -> Iterator[DirectoryEntry]:
+    return iter(())
+
+
+def _is_structure_dump(path: Path) -> bool:
+    name = uncompressed_name(path)
+    return name.endswith((".rdf.u8", ".rdf")) and "structure" in name
+
+
+def load_training_samples(training: Training) -> SampleSet:
+    """The topic's samples, at most ``training.max_samples`` a side.
+
+    Where a DMOZ structure is at hand, what good categories list by a symbolic link is
+    left out of the others: its editors take it for a part of the topic. Memory is
+    bounded by what is drawn, not by the directory. The same directory gives the same
+    draw, so that what was fetched is what is learned from. Raises as
+    :func:`~focused.directory.directory_reader.iter_entries` and
+    :func:`~focused.directory.sample_set.make_sample_set` do.
+    """
+    passed_over = SkippedRecords()
+    linked = _categories_linked_from_good(training, passed_over)
+    listed = make_sample_set(
+        iter_entries(training.directory, passed_over),
+        training.good,
+        limit=training.max_samples,
+        linked=linked,
+        allow_no_good=bool(training.keywords),  # labels and the keywords stand in for them
+    )
+    return replace(listed, messages=(*passed_over.messages(), *_messages(listed)))
+
+
+def samples_digest(training: Training) -> str:
+    """A digest of what the model is made from: directory and good list, and how
+    many samples are drawn and whether with the background, where that is not usual."""
+    digest = hashlib.sha256()
+    for prefix in training.good:
+        digest.update(b"good\0" + prefix.encode() + b"\0")
+    if training.max_samples != DEFAULT_MAX_SAMPLES:
+        digest.update(b"max_samples\0%d\0" % training.max_samples)
+    if not training.background:
+        digest.update(b"no background\0")
+    for path in training.directory:
+        digest.update(b"file\0" + content_digest(path))
+    return digest.hexdigest()
+
+
+def _categories_linked_from_good(training: Training, passed_over: SkippedRecords) -> frozenset[str]:
+    return frozenset(
+        target
+        for dump in find_structure_dumps(training.directory)
+        for source, target in symbolic_links(dump, passed_over)
+        if any(is_in_category(source, good) for good in training.good)
+    )
+
+
+def _messages(listed: SampleSet) -> list[str]:
+    told = []
+    if listed.left_out:
+        kept = len(listed.entries)
+        told.append(
+            f"{kept:,} samples drawn by lot, {listed.left_out:,} left out (training.max_samples)"
+        )
+    if listed.between:
+        told.append(f"{listed.between:,} samples on neither side: good categories link to them")
+    return told
+
+
+def content_digest(path: Path) -> bytes:
+    """SHA-256 of a file's bytes, or of all files of a folder with their names below it.
+
+    What cannot be read counts as empty.
+    """
+    if not path.is_dir():
+        return _file_digest(path)
+    digest = hashlib.sha256()
+    for file in _files_below(path):
+        name = file.relative_to(path).as_posix()
+        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + _file_digest(file))
+    return digest.digest()
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (Path(place) / name for name in sorted(names))
+
+
+def _file_digest(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return hashlib.sha256().digest()

@@ -1,0 +1,211 @@
+"""Which samples are the topic: good categories, and each page on one side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import xxhash
+
+from focused.directory.directory_entry import DirectoryEntry
+from focused.errors import TrainingError
+from focused.text.hash_sampling import hash_fraction
+
+_MAX_KNOWN_CATEGORIES = 2_000
+
+
+def is_in_category(category: str, prefix: str) -> bool:
+    """Whether ``category`` is ``prefix`` or lies below it (whole path parts only)."""
+    prefix = prefix.strip("/")
+    return category == prefix or category.startswith(prefix + "/")
+
+
+def filter_good_categories(
+    categories: Iterable[str], good_prefixes: Sequence[str]
+) -> frozenset[str]:
+    """Those of ``categories`` that are a good prefix or lie below one.
+
+    Raises :class:`TrainingError` naming ``training.good`` when a prefix has
+    no category, with the nearest names there are.
+    """
+    known = frozenset(categories)
+    for prefix in good_prefixes:
+        if not any(is_in_category(category, prefix) for category in known):
+            raise _empty_category_error(prefix, sorted(known))
+    return frozenset(category for category in known if _is_good(category, good_prefixes))
+
+
+def _is_good(category: str, good_prefixes: Sequence[str]) -> bool:
+    return any(is_in_category(category, good) for good in good_prefixes)
+
+
+def _empty_category_error(prefix: str, known: Sequence[str]) -> TrainingError:
+    return TrainingError(
+        f"training.good: {prefix!r} has no sample in the directory; "
+        f"its categories are {_format_names(known)}"
+    )
+
+
+def _format_names(names: Sequence[str], limit: int = 12) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSet:
+    """The directory's samples, each URL once. ``good[i]`` tells entry i's side.
+
+    ``conflicts`` counts the URLs listed both in a good and in another
+    category (they are good: a page may be about more than one thing);
+    ``repeats`` counts the further lines dropped, ``left_out`` those that were not
+    drawn, ``between`` those that are on neither side. ``messages`` tell what in the
+    directory could not be used.
+    """
+
+    entries: tuple[DirectoryEntry, ...]
+    good: tuple[bool, ...]
+    conflicts: int = 0
+    repeats: int = 0
+    left_out: int = 0
+    between: int = 0
+    messages: tuple[str, ...] = ()
+
+
+def make_sample_set(
+    entries: Iterable[DirectoryEntry],
+    good_prefixes: Sequence[str],
+    *,
+    limit: int | None = None,
+    linked: frozenset[str] = frozenset(),
+    seed: int = 0,
+    allow_no_good: bool = False,
+) -> SampleSet:
+    """Put each URL on one side: good if any of its lines is good.
+
+    A URL keeps its first line on that side. With ``limit`` at most so many URLs a side
+    are kept, drawn by lot: ``entries`` may be more than memory holds. Those in or below
+    the ``linked`` categories, unless they are good, are on neither side. Raises
+    :class:`TrainingError` as :func:`filter_good_categories` does, unless ``allow_no_good``.
+    """
+    draw = HashSampler(limit, seed)
+    unseen, known = set(good_prefixes), set[str]()
+    between = 0
+    for entry in entries:
+        category = entry.category
+        if len(known) < _MAX_KNOWN_CATEGORIES:
+            known.add(category)
+        good = _is_good(category, good_prefixes)
+        if good and unseen:
+            unseen -= {prefix for prefix in unseen if is_in_category(category, prefix)}
+        if not good and linked and _is_in_any(category, linked):
+            between += 1
+        else:
+            draw.add(entry, good)
+    for prefix in good_prefixes:
+        if prefix in unseen and not allow_no_good:
+            raise _empty_category_error(prefix, sorted(known))
+    kept = draw.kept()
+    return SampleSet(
+        entries=tuple(entry for entry, _ in kept),
+        good=tuple(good for _, good in kept),
+        conflicts=draw.conflicts,
+        repeats=draw.repeats,
+        left_out=draw.left_out,
+        between=between,
+    )
+
+
+def _is_in_any(category: str, places: frozenset[str]) -> bool:
+    while category:
+        if category in places:
+            return True
+        category = category.rpartition("/")[0]
+    return False
+
+
+class _SmallestHashes:
+    """The URLs of one side with the smallest lots, each with its place and entry."""
+
+    def __init__(self, limit: int | None, seed: int) -> None:
+        self._limit = limit
+        self._seed = seed
+        self._largest: list[tuple[float, str]] = []
+        self.samples: dict[str, tuple[int, DirectoryEntry]] = {}
+
+    def add(self, place: int, entry: DirectoryEntry) -> str | None:
+        """Take the entry in; return the URL that has to leave for it, maybe its own."""
+        self.samples[entry.url] = place, entry
+        if self._limit is None:
+            return None
+        heappush(self._largest, (-hash_fraction(entry.url, self._seed), entry.url))
+        while len(self.samples) > self._limit:
+            url = heappop(self._largest)[1]
+            if self.samples.pop(url, None) is not None:
+                return url
+        return None
+
+
+class HashSampler:
+    """At most ``limit`` URLs a side; a URL on both sides is good.
+
+    ``repeats`` counts the lines whose URL was there already, ``left_out`` those whose
+    URL was not drawn. Of good URLs a hash is kept, drawn or not: they are not to come
+    back on the other side.
+    """
+
+    def __init__(self, limit: int | None, seed: int) -> None:
+        self._good = _SmallestHashes(limit, seed)
+        self._other = _SmallestHashes(limit, seed)
+        self._good_left_out: set[int] = set()
+        self._on_both: set[str] = set()
+        self._entries = 0
+        self.repeats = 0
+        self.left_out = 0
+
+    @property
+    def conflicts(self) -> int:
+        """How many URLs were listed on both sides, as far as they were drawn."""
+        return len(self._on_both)
+
+    def add(self, entry: DirectoryEntry, good: bool) -> None:
+        """Put one entry on its side, or drop it."""
+        place, url = self._entries, entry.url
+        self._entries += 1
+        if url in self._good.samples:
+            self.repeats += 1
+            if not good:
+                self._on_both.add(url)
+        elif self._good_left_out and _url_hash(url) in self._good_left_out:
+            self.left_out += 1
+        elif good:
+            earlier = self._other.samples.pop(url, None)
+            if earlier is not None:
+                place = earlier[0]
+                self.repeats += 1
+                self._on_both.add(url)
+            self._left_out_good(self._good.add(place, entry))
+        elif url in self._other.samples:
+            self.repeats += 1
+        else:
+            self.left_out += self._other.add(place, entry) is not None
+
+    def kept(self) -> list[tuple[DirectoryEntry, bool]]:
+        """What was drawn, in the order in which the URLs came, with its side."""
+        samples = [
+            (place, entry, good)
+            for side, good in ((self._good, True), (self._other, False))
+            for place, entry in side.samples.values()
+        ]
+        samples.sort(key=lambda sample: sample[0])
+        return [(entry, good) for _, entry, good in samples]
+
+    def _left_out_good(self, url: str | None) -> None:
+        if url is not None:
+            self.left_out += 1
+            self._on_both.discard(url)
+            self._good_left_out.add(_url_hash(url))
+
+
+def _url_hash(url: str) -> int:
+    return xxhash.xxh3_64_intdigest(url.encode())

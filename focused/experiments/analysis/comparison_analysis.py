@@ -1,0 +1,145 @@
+"""All that follows from the runs, as the comparison's JSON and its report have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from focused.experiments.analysis.comparison_runs import (
+    ABLATION_PREFIX,
+    FOCUSED,
+    Run,
+    RunGrid,
+    StartGroup,
+    runs_of,
+)
+from focused.experiments.analysis.inference import Estimate
+from focused.experiments.analysis.paired_comparison import (
+    PagesToBaseline,
+    PairedDifference,
+    measure_pages_to_baseline,
+    pair_policies,
+)
+from focused.experiments.analysis.policy_ranks import PolicyRanks, rank_policies
+from focused.experiments.analysis.policy_summary import (
+    PolicyCalibration,
+    PolicySummary,
+    measure_calibration,
+    summarise,
+)
+
+
+class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs and what they say; ``ranks`` are by mean harvest on each topic.
+
+    ``catching_up`` is empty without breadth-first, ``calibration`` without a policy
+    whose scores are probabilities.
+    """
+
+    grid: RunGrid
+    summary: tuple[PolicySummary, ...]
+    paired: tuple[PairedDifference, ...]
+    ranks: PolicyRanks
+    catching_up: tuple[PagesToBaseline, ...]
+    calibration: tuple[PolicyCalibration, ...]
+
+    def of(self, policy: str) -> PolicySummary | None:
+        """The summary of a policy, None when it was not examined."""
+        return next((each for each in self.summary if each.policy == policy), None)
+
+    def pairing(self, policy: str, reference: str) -> PairedDifference | None:
+        """Two policies over all kinds of start."""
+        wanted = (policy, reference, None)
+        found = (p for p in self.paired if (p.policy, p.reference, p.seeds) == wanted)
+        return next(found, None)
+
+    def paired_with(
+        self, reference: str, group: StartGroup | None = None
+    ) -> list[PairedDifference]:
+        """Every other policy less ``reference``, the best policy first.
+
+        Over all kinds of start, or over those of ``group`` alone.
+        """
+        seeds, cap = group or (None, None)
+        wanted = (reference, seeds, cap)
+        order = [each.policy for each in self.best_first]
+        pairs = [p for p in self.paired if (p.reference, p.seeds, p.host_cap) == wanted]
+        return sorted(pairs, key=lambda pair: order.index(pair.policy))
+
+    @property
+    def fewest_pages_first(self) -> list[PagesToBaseline]:
+        """Who reaches breadth-first's harvest, the fewest pages first; who never does, last."""
+        return sorted(self.catching_up, key=lambda each: (each.share is None, each.share or 0.0))
+
+    @property
+    def ablations(self) -> list[PairedDifference]:
+        """Our own policy with a part left out, less the whole; what is missed most first."""
+        pairs = [
+            pair for pair in self.paired_with(FOCUSED) if pair.policy.startswith(ABLATION_PREFIX)
+        ]
+        return sorted(pairs, key=lambda pair: pair.difference.mean)
+
+    @property
+    def best_first(self) -> list[PolicySummary]:
+        """The summaries by mean harvest, best first; policies without a run last."""
+        return sorted(self.summary, key=lambda each: -each.harvest.mean if each.harvest else 1.0)
+
+
+def analyse_runs(runs: Iterable[Run], seed: int = 0) -> ComparisonAnalysis:
+    """Summarise, pair and rank ``runs``; ``seed`` draws the bootstrap's resamples.
+
+    The same runs in any order give the same figures.
+    """
+    grid = RunGrid.of(runs)
+    # One generator each: another policy in one part moves no interval of another part
+    for_summary, for_pairs, for_goals, for_scores = np.random.default_rng(seed).spawn(4)
+    return ComparisonAnalysis(
+        grid=grid,
+        summary=tuple(summarise(grid, for_summary)),
+        paired=tuple(pair_policies(grid, for_pairs)),
+        ranks=rank_policies(grid),
+        catching_up=tuple(measure_pages_to_baseline(grid, for_goals)),
+        calibration=tuple(measure_calibration(grid, for_scores)),
+    )
+
+
+def analysis_to_dict(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[str, Any]:
+    """All of :class:`ComparisonAnalysis` but the grid, of a document's ``runs``, JSON-able.
+
+    An estimate ``x`` becomes three keys, ``x``, ``x_low`` and ``x_high``. ``seed`` is
+    that of the comparison's terms. Raises
+    :class:`~focused.errors.ComparisonError` for damaged runs.
+    """
+    found = analyse_runs(runs_of(runs), seed)
+    return {
+        "summary": [flatten_estimates(each) for each in found.summary],
+        "paired": [flatten_estimates(each) for each in found.paired],
+        "ranks": flatten_estimates(found.ranks),
+        "catching_up": [flatten_estimates(each) for each in found.catching_up],
+        "calibration": [flatten_estimates(each) for each in found.calibration],
+    }
+
+
+def flatten_estimates(row: msgspec.Struct) -> dict[str, Any]:
+    """A row as JSON-able data, each estimate as three keys."""
+    values: dict[str, Any] = {}
+    for field in row.__struct_fields__:
+        value = getattr(row, field)
+        if isinstance(value, Estimate) or _is_estimate_field(row, field):
+            low, high = f"{field}_low", f"{field}_high"
+            values |= {field: None, low: None, high: None}
+            if value is not None:
+                values |= {field: value.mean, low: value.low, high: value.high}
+        elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
+            values[field] = [flatten_estimates(each) for each in value]
+        else:
+            values[field] = msgspec.to_builtins(value)
+    return values
+
+
+def _is_estimate_field(row: msgspec.Struct, field: str) -> bool:
+    """A missing estimate has its three keys, too: columns don't depend on the runs."""
+    return "Estimate" in str(type(row).__annotations__.get(field, ""))

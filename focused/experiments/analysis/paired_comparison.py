@@ -1,0 +1,190 @@
+"""Two policies from the same starts: the mean difference, wins, ties and losses."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+
+from focused.experiments.analysis.comparison_runs import BASELINE, FOCUSED, Run, RunGrid, StartGroup
+from focused.experiments.analysis.inference import (
+    Estimate,
+    FloatArray,
+    bootstrap_weights,
+    lower_median,
+    mean_estimate,
+    median_interval,
+)
+
+TIE_MARGIN = 0.005
+"""Harvests that differ by no more than this are a tie: five pages in a thousand."""
+
+
+class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """``policy`` minus ``reference`` over the ``starts`` that both have a run from.
+
+    ``difference`` is of harvest, ``area_difference`` of area, in [-1, 1]. A start
+    is a tie where the harvests differ by at most :data:`TIE`; ``topics_won`` and
+    ``topics_lost`` count topics likewise, by the mean difference of their starts.
+    ``seeds`` is None over all kinds of start (then ``host_cap`` says nothing).
+    """
+
+    policy: str
+    reference: str
+    seeds: str | None
+    host_cap: int | None
+    starts: int
+    topics: int
+    difference: Estimate
+    area_difference: Estimate
+    wins: int
+    ties: int
+    losses: int
+    topics_won: int
+    topics_lost: int
+
+
+def pair_policies(grid: RunGrid, rng: np.random.Generator) -> list[PairedDifference]:
+    """Every policy against each reference: over all starts, then by kind of start.
+
+    References are breadth-first and our own, as far as they are there; without
+    either it is the first contender met.
+    """
+    kinds: list[tuple[StartGroup | None, RunGrid]] = [(None, grid)]
+    if len(grid.groups) > 1:
+        kinds += [(kind, grid.in_group(kind)) for kind in grid.groups]
+    return [
+        pairing
+        for group, part in kinds
+        for reference in reference_policies(grid)
+        for policy in grid.policies
+        if policy != reference
+        and (pairing := compare_pair(part, policy, reference, rng, group)) is not None
+    ]
+
+
+def reference_policies(grid: RunGrid) -> list[str]:
+    """Whom the others are compared with."""
+    known = [name for name in (BASELINE, FOCUSED) if name in grid.policies]
+    return known or grid.contenders[:1] or list(grid.policies[:1])
+
+
+def compare_pair(
+    grid: RunGrid,
+    policy: str,
+    reference: str,
+    rng: np.random.Generator,
+    group: StartGroup | None = None,
+) -> PairedDifference | None:
+    """Compare two policies; None when they share no start. ``group`` is only noted."""
+    both = grid.complete([policy, reference])
+    if not both.starts:
+        return None
+    runs = [(both.runs[start, policy], both.runs[start, reference]) for start in both.starts]
+    # Rounded: 0.305 - 0.3 must be the tie that it is on paper
+    difference = np.round([mine.harvest - other.harvest for mine, other in runs], 12)
+    area = np.array([mine.area - other.area for mine, other in runs])
+    weights = bootstrap_weights([start.cluster for start in both.starts], rng)
+    of_harvest = mean_estimate(weights, difference)
+    of_area = mean_estimate(weights, area)
+    assert of_harvest is not None and of_area is not None  # there is a start
+    clusters = [start.cluster for start in both.starts]
+    by_topic = np.array(
+        [difference[[each == topic for each in clusters]].mean() for topic in both.topics]
+    )
+    return PairedDifference(
+        policy=policy,
+        reference=reference,
+        seeds=group[0] if group else None,
+        host_cap=group[1] if group else None,
+        starts=len(both.starts),
+        topics=len(both.topics),
+        difference=of_harvest,
+        area_difference=of_area,
+        wins=int((difference > TIE_MARGIN).sum()),
+        ties=int((abs(difference) <= TIE_MARGIN).sum()),
+        losses=int((difference < -TIE_MARGIN).sum()),
+        topics_won=int((by_topic > TIE_MARGIN).sum()),
+        topics_lost=int((by_topic < -TIE_MARGIN).sum()),
+    )
+
+
+class PagesToBaseline(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy on its way to breadth-first's harvest, from the same starts.
+
+    The goal is as many pages on topic as breadth-first found, whatever it
+    fetched; ``starts`` from which it found none are left out. ``reached`` of
+    them got there, ``never`` did not. ``pages`` is the median over all of these
+    starts, one that never got there taken as later than any; ``share`` is the
+    median of pages over those that breadth-first fetched. ``_low`` and
+    ``_high`` bound the median with 95%. A median or upper end that lies among
+    the runs that never got there is None; so are both ends of a single start.
+    """
+
+    policy: str
+    starts: int
+    reached: int
+    never: int
+    pages: float | None
+    pages_low: float | None
+    pages_high: float | None
+    share: float | None
+    share_low: float | None
+    share_high: float | None
+
+
+def measure_pages_to_baseline(grid: RunGrid, rng: np.random.Generator) -> list[PagesToBaseline]:
+    """One row per policy with such a start, in the order of the grid; none without breadth-first.
+
+    Intervals: see :mod:`~focused.experiments.analysis.inference`.
+    """
+    goals = {
+        start: run
+        for start in grid.starts
+        if (run := grid.runs.get((start, BASELINE))) is not None and run.on_topic
+    }
+    part = grid.where(lambda start: start in goals)
+    if not part.starts:
+        return []
+    weights = bootstrap_weights([start.cluster for start in part.starts], rng)
+    fetched = np.array([goals[start].fetched for start in part.starts], dtype=np.float64)
+    needed = part.values(lambda run: pages_until_found(run, goals[run.start].on_topic))
+    return [
+        _pages_to_baseline(policy, weights, needed[:, column], fetched)
+        for column, policy in enumerate(part.policies)
+        if not np.isnan(needed[:, column]).all()
+    ]
+
+
+def pages_until_found(run: Run, found: int) -> float:
+    """After how many pages the run had ``found`` on topic; infinite when it never had.
+
+    Between two points of the run's curve the latest place is taken: at most a
+    hundredth of the run too late, never too early.
+    """
+    for (_, before), (fetched, on_topic) in pairwise(((0, 0), *run.curve)):
+        if before < found <= on_topic:
+            return float(fetched - (on_topic - found))
+    return math.inf
+
+
+def _pages_to_baseline(
+    policy: str, weights: FloatArray, needed: FloatArray, fetched: FloatArray
+) -> PagesToBaseline:
+    share = needed / fetched
+    pages_low, pages_high = median_interval(weights, needed)
+    share_low, share_high = median_interval(weights, share)
+    return PagesToBaseline(
+        policy=policy,
+        starts=int((~np.isnan(needed)).sum()),
+        reached=int(np.isfinite(needed).sum()),
+        never=int(np.isinf(needed).sum()),
+        pages=lower_median(needed),
+        pages_low=pages_low,
+        pages_high=pages_high,
+        share=lower_median(share),
+        share_low=share_low,
+        share_high=share_high,
+    )

@@ -1,0 +1,248 @@
+"""The report of an examination: one HTML file that needs nothing else.
+
+Names of topics, webs, seeds and policies come from files of others: the template
+escapes all of it. Only the pictures are put in as they are, and those are ours.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from focused.atomic_file import write_atomically
+from focused.errors import ComparisonError
+from focused.experiments.analysis import number_format
+from focused.experiments.analysis.comparison_analysis import (
+    ComparisonAnalysis,
+    analyse_runs,
+    flatten_estimates,
+)
+from focused.experiments.analysis.comparison_runs import (
+    ABLATION_PREFIX,
+    BASELINE,
+    FOCUSED,
+    ORACLE_NAMES,
+    Comparison,
+    curves_frame,
+    format_start_group,
+    parse_comparison,
+    runs_frame,
+)
+from focused.experiments.analysis.paired_comparison import TIE_MARGIN
+from focused.experiments.analysis.plots import curve_styles, plot_all
+from focused.experiments.analysis.summary_text import caveats, detail_sentences, summary_sentence
+from focused.experiments.analysis.tables import mean_harvest_by_cell
+from focused.reports.formatting import format_duration, single_line
+from focused.reports.plot_style import inline_svg, to_png, to_svg
+from focused.text.csv_cells import escape_formulas
+
+_PROGRAM = "focused"
+
+
+def render_html(
+    comparison: Comparison, findings: ComparisonAnalysis, pictures: Mapping[str, str]
+) -> str:
+    """The whole page; ``pictures`` by name as :func:`~focused.reports.plot_style.to_svg`.
+
+    It has no script and asks for nothing over the network.
+    """
+    environment = Environment(
+        loader=PackageLoader("focused.experiments.analysis", "data"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= _TEMPLATE_FILTERS
+    environment.globals |= _TEMPLATE_FUNCTIONS
+    drawn = {
+        name: Markup(inline_svg(svg))  # noqa: S704  # our own drawing, names in it escaped
+        for name, svg in pictures.items()
+    }
+    apart = ("harvest-by-topic", "critical-difference", "reliability")
+    return environment.get_template("report.html.j2").render(
+        comparison=comparison,
+        findings=findings,
+        grid=findings.grid,
+        policies=findings.best_first,
+        look=curve_styles([each.policy for each in findings.best_first]),
+        headline=summary_sentence(findings),
+        details=detail_sentences(findings),
+        cautions=caveats(findings),
+        command=format_command(comparison),
+        curves=[picture for name, picture in drawn.items() if name not in apart],
+        by_topic_picture=drawn.get(apart[0]),
+        ranks_picture=drawn.get(apart[1]),
+        scores_picture=drawn.get(apart[2]),
+        by_topic=_by_topic(findings),
+        by_start=mean_harvest_by_cell(findings.grid),
+        references=list(dict.fromkeys(each.reference for each in findings.paired)),
+        tie=TIE_MARGIN,
+        oracles=ORACLE_NAMES,
+        ours=FOCUSED,
+        baseline=BASELINE,
+        ablation=ABLATION_PREFIX,
+        widest=_axis_end(findings),
+    )
+
+
+def format_command(comparison: Comparison) -> str | None:
+    """The command that made the comparison, as one types it; None when it was not kept."""
+    command = comparison.command
+    if not isinstance(command, tuple):
+        return command
+    program = () if command[:1] == (_PROGRAM,) else (_PROGRAM,)
+    return shlex.join(program + command)
+
+
+def _by_topic(findings: ComparisonAnalysis) -> dict[tuple[str, str, str], float]:
+    """Mean harvest over all kinds of start by policy, web and topic."""
+    return {
+        (each.policy, str(share.web), str(share.topic)): share.harvest.mean
+        for each in findings.summary
+        for share in each.by_topic
+        if share.harvest is not None
+    }
+
+
+def _axis_end(findings: ComparisonAnalysis) -> float:
+    """Where the axis of the intervals ends, above 0 and at most 1."""
+    ends = [
+        each.harvest.mean if each.harvest.high is None else each.harvest.high
+        for each in findings.summary
+        if each.harvest is not None
+    ]
+    return min(1.0, max([*ends, 0.01]) * 1.02)
+
+
+def _tint_percent(value: float | None) -> str:
+    """How strongly a cell of that harvest is tinted, in per cent."""
+    return f"{0 if value is None else 45 * value:.0f}"
+
+
+_TEMPLATE_FUNCTIONS = {
+    "format_median_pages": number_format.format_median_pages,
+    "format_median_share": number_format.format_median_share,
+    "format_pages_interval": number_format.format_pages_interval,
+    "format_median_share_interval": number_format.format_median_share_interval,
+}
+_TEMPLATE_FILTERS = {
+    "share": number_format.share,
+    "number": number_format.format_number,
+    "points": number_format.format_points,
+    "format_mean_share": number_format.format_mean_share,
+    "format_mean_number": number_format.format_mean_number,
+    "share_interval": number_format.format_share_interval,
+    "format_points_interval": number_format.format_points_interval,
+    "format_number_interval": number_format.format_number_interval,
+    "signed": number_format.format_signed,
+    "format_signed_interval": number_format.format_signed_interval,
+    "counted": number_format.format_count,
+    "probability": number_format.format_p_value,
+    "format_start_group": format_start_group,
+    "duration": format_duration,
+    "plain": single_line,
+    "shade": _tint_percent,
+}
+
+
+def write_comparison_report(document: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write the findings of a comparison's JSON document; return the files, the report first.
+
+    ``report.html``; the frames of :func:`analysis_frames` as Parquet, all
+    but the curves as CSV, too; each picture as SVG and PNG. The folder is made;
+    files of that name are replaced, others stay. Raises
+    :class:`~focused.errors.ComparisonError` for a foreign or
+    damaged document, and when the folder cannot be written.
+    """
+    comparison = parse_comparison(document)
+    findings = analyse_runs(comparison.runs, comparison.terms.seed)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            write_atomically(folder / name, content)
+            for name, content in _report_files(comparison, findings).items()
+        ]
+    except OSError as error:
+        where = error.filename or folder
+        raise ComparisonError(f"{where} cannot be written: {error.strerror}") from error
+
+
+def analysis_frames(
+    comparison: Comparison, findings: ComparisonAnalysis
+) -> dict[str, pd.DataFrame]:
+    """``runs``, ``curves``, ``summary``, ``paired``, and where there are any ``ablations``,
+    ``catching_up`` and ``calibration``, as flat frames.
+
+    The summary leaves out what is by group and by topic: that follows from ``runs``.
+    ``ablations`` are those of the pairs that leave a part of ours out, by kind of
+    start, too. ``calibration`` has a row per policy and bin.
+    """
+    summary = [flatten_estimates(each) for each in findings.summary]
+    nested = ("by_group", "by_topic")
+    paired = pd.DataFrame([flatten_estimates(each) for each in findings.paired])
+    further = {
+        "ablations": _ablations_frame(paired),
+        "catching_up": pd.DataFrame([flatten_estimates(each) for each in findings.catching_up]),
+        "calibration": _calibration_frame(findings),
+    }
+    return {
+        "runs": runs_frame(comparison.runs),
+        "curves": curves_frame(comparison.runs),
+        "summary": pd.DataFrame(
+            [{key: row[key] for key in row if key not in nested} for row in summary]
+        ),
+        "paired": paired,
+        **{name: frame for name, frame in further.items() if len(frame)},
+    }
+
+
+def _ablations_frame(paired: pd.DataFrame) -> pd.DataFrame:
+    if paired.empty:
+        return paired
+    return paired[
+        (paired["reference"] == FOCUSED) & paired["policy"].str.startswith(ABLATION_PREFIX)
+    ]
+
+
+def _calibration_frame(findings: ComparisonAnalysis) -> pd.DataFrame:
+    rows = []
+    for each in findings.calibration:
+        whole = flatten_estimates(each)
+        bins = whole.pop("bins")
+        of_all = {f"{key}_of_all" if key == "pages" else key: whole[key] for key in whole}
+        rows += [{**of_all, **bin_} for bin_ in bins]
+    return pd.DataFrame(rows)
+
+
+def _report_files(comparison: Comparison, findings: ComparisonAnalysis) -> dict[str, bytes]:
+    pictures = plot_all(findings, comparison.terms.seed)
+    drawn = {name: to_svg(figure, name) for name, figure in pictures.items()}
+    contents = {"report.html": render_html(comparison, findings, drawn).encode()}
+    for name, frame in analysis_frames(comparison, findings).items():
+        if name != "curves":  # a hundred rows a run: fifty times its Parquet, and no one reads it
+            contents[f"{name}.csv"] = _csv(frame)
+        contents[f"{name}.parquet"] = _parquet(frame)
+    for name, figure in pictures.items():
+        contents[f"{name}.svg"] = drawn[name].encode()
+        contents[f"{name}.png"] = to_png(figure)
+    return contents
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    # Names of topics, webs and seeds' files come from outside.
+    safe = frame.map(lambda value: escape_formulas(value) if isinstance(value, str) else value)
+    return safe.to_csv(index=False).encode()
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    target = BytesIO()
+    frame.to_parquet(target, index=False)
+    return target.getvalue()

@@ -1,0 +1,221 @@
+"""What was found, in sentences made from the figures; they say so when it is not sure."""
+
+from __future__ import annotations
+
+from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis
+from focused.experiments.analysis.comparison_runs import BASELINE, FOCUSED, ORACLE_NAMES
+from focused.experiments.analysis.number_format import (
+    format_count,
+    format_mean_share,
+    format_median_share_interval,
+    format_p_value,
+    format_points,
+    format_points_interval,
+    format_share_interval,
+    share,
+)
+from focused.experiments.analysis.paired_comparison import TIE_MARGIN, PairedDifference
+from focused.experiments.analysis.policy_summary import PolicySummary
+
+_FEW_TOPICS = 5
+
+
+def summary_sentence(findings: ComparisonAnalysis) -> str:
+    """The finding in a sentence or two."""
+    subject = _main_policy(findings)
+    if subject is None or subject.harvest is None:
+        return "Nothing was examined: there is no run."
+    found = f"{format_mean_share(subject.harvest)} of the pages that {subject.policy} fetched are on topic"
+    against = [
+        pair
+        for reference in (BASELINE, FOCUSED)
+        if (pair := findings.pairing(subject.policy, reference)) is not None
+    ]
+    if not against:
+        against = [pair for pair in findings.paired if pair.policy == subject.policy][:1]
+    if not against:
+        interval = format_share_interval(subject.harvest)
+        sure = "" if subject.harvest.low is None else f" (95% interval {interval}%)"
+        return f"{found}{sure}. No other policy was examined that it could be compared with."
+    pair = against[0]
+    other = findings.of(pair.reference)
+    assert other is not None  # it was paired
+    return f"{found}, and {format_mean_share(other.harvest)} of those of {other.policy}. {describe_difference(pair)}"
+
+
+def detail_sentences(findings: ComparisonAnalysis) -> list[str]:
+    """What else a reader should know, a sentence or two each."""
+    subject = _main_policy(findings)
+    if subject is None:
+        return []
+    told = [
+        _wins_sentence(findings, subject),
+        _best_other_sentence(findings, subject),
+        _pages_needed_sentence(findings, subject),
+        _oracle_sentence(subject),
+        _ranks_sentence(findings),
+        _classifier_bias_sentence(subject),
+    ]
+    return [sentence for sentence in told if sentence]
+
+
+def caveats(findings: ComparisonAnalysis) -> list[str]:
+    """What makes these very figures less sure than they look."""
+    grid = findings.grid
+    told: list[str] = []
+    if not grid.starts:
+        return told
+    topics, starts = len(grid.topics), len(grid.starts)
+    if starts == 1:
+        told.append("There is a single start: no figure here has an interval, and chance may rule.")
+    elif topics == 1:
+        told.append(
+            "There is a single topic: the intervals speak of other starts on this topic, and not "
+            "of other topics."
+        )
+    elif topics < _FEW_TOPICS:
+        told.append(
+            f"There are {topics} topics only: intervals drawn from so few are too narrow, and "
+            "ranks of so few can hardly tell policies apart."
+        )
+    complete = len(grid.complete(grid.policies).starts)
+    if complete < starts:
+        told.append(
+            f"The comparison is incomplete: {complete:,} of {format_count(starts, 'start')} have a run "
+            "of every policy. Means are over each policy's own runs; differences, ratios and ranks "
+            "over starts that both, or all, have."
+        )
+    early = [each.policy for each in findings.summary if each.ended_early > 0.1 * each.runs]
+    if early:
+        told.append(
+            f"More than one run in ten of {_join_names(early)} found nothing more to fetch before the "
+            "budget was spent. Harvest flatters such runs; area and recall do not."
+        )
+    return told
+
+
+def describe_difference(pair: PairedDifference) -> str:
+    """Whether the difference of a pair stands, in a sentence."""
+    by = f"{format_points(pair.difference.mean)} points"
+    if pair.difference.low is None:
+        return f"The difference is {by}; one start tells nothing of how sure that is."
+    interval = f"(95% interval {format_points_interval(pair.difference)})"
+    if pair.difference.excludes_zero:
+        better = "more" if pair.difference.mean > 0 else "less"
+        apart = f"{100 * abs(pair.difference.mean):.1f}"
+        return f"From the same starts it harvests {apart} points {better} {interval}."
+    return (
+        f"From the same starts the difference is {by} {interval}: the interval contains zero, so "
+        f"these runs do not tell whether {pair.policy} or {pair.reference} is better."
+    )
+
+
+def _main_policy(findings: ComparisonAnalysis) -> PolicySummary | None:
+    """Ours, or else the best contender."""
+    ours = findings.of(FOCUSED)
+    if ours is not None and ours.runs:
+        return ours
+    order = [each for each in findings.best_first if each.runs]
+    contenders = [each for each in order if each.policy not in (*ORACLE_NAMES, BASELINE)]
+    return next(iter(contenders or order), None)
+
+
+def _wins_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
+    pair = findings.pairing(subject.policy, BASELINE)
+    if pair is None or pair.starts < 2:
+        return ""
+    return (
+        f"Of {format_count(pair.starts, 'start')}, {subject.policy} won {pair.wins:,} against "
+        f"{BASELINE}, tied {pair.ties:,} and lost {pair.losses:,} (a tie: within "
+        f"{100 * TIE_MARGIN:.1f} points); of {format_count(pair.topics, 'topic')} it was better on "
+        f"{pair.topics_won:,} and worse on {pair.topics_lost:,}."
+    )
+
+
+def _best_other_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
+    rivals = [
+        each
+        for each in findings.best_first
+        if each.runs and each.policy not in (*ORACLE_NAMES, BASELINE, subject.policy)
+    ]
+    pair = findings.pairing(rivals[0].policy, subject.policy) if rivals else None
+    if pair is None:
+        return ""
+    rival = f"The best of the others is {pair.policy} with {format_mean_share(rivals[0].harvest)}"
+    if pair.difference.low is None:
+        return f"{rival}."
+    interval = (
+        f"{format_points(pair.difference.mean)} points, 95% interval "
+        + format_points_interval(pair.difference)
+    )
+    if not pair.difference.excludes_zero:
+        return (
+            f"{rival}; less {subject.policy} from the same starts that is {interval}, which "
+            "contains zero: these runs do not tell the two apart."
+        )
+    place = "ahead of" if pair.difference.mean > 0 else "behind"
+    return f"{rival}, {place} {subject.policy} from the same starts ({interval})."
+
+
+def _pages_needed_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
+    row = next((each for each in findings.catching_up if each.policy == subject.policy), None)
+    if row is None or subject.policy == BASELINE:
+        return ""
+    goal = f"as many pages on topic as {BASELINE} finds with its whole budget"
+    never = f"{row.never:,} of {format_count(row.starts, 'run')} never got there"
+    if row.share is None:
+        return f"{subject.policy} finds {goal} in fewer than half of its runs: {never}."
+    sure = ""
+    if row.share_low is not None:
+        sure = f" (95% interval {format_median_share_interval(row.share_low, row.share_high)}%)"
+    return (
+        f"{subject.policy} finds {goal} after {row.share:.0%}{sure} of the pages in the median; "
+        f"{never}."
+    )
+
+
+def _oracle_sentence(subject: PolicySummary) -> str:
+    known = [
+        f"{ratio.mean:.0%} of the harvest of the {name}, which {knows},"
+        for ratio, name, knows in (
+            (subject.ratio_to_oracle, "oracle", "sees the labels of the links before it"),
+            (
+                subject.ratio_to_path_oracle,
+                "path-oracle",
+                "knows how far from the topic each page is",
+            ),
+        )
+        if ratio is not None
+    ]
+    return f"{subject.policy} reaches {' and '.join(known).rstrip(',')}." if known else ""
+
+
+def _ranks_sentence(findings: ComparisonAnalysis) -> str:
+    ranks = findings.ranks
+    if ranks.p is None or ranks.critical_difference is None:
+        return ""
+    differ = "differ" if ranks.p < 0.05 else "may differ by chance alone"
+    first = next(iter(ranks.mean_ranks))
+    alike = [name for name in ranks.mean_ranks if name != first and not ranks.differ(first, name)]
+    told = (
+        f"Over {format_count(ranks.topics, 'topic')} the mean ranks {differ} (Friedman, "
+        f"{format_p_value(ranks.p)}); the first is {first}"
+    )
+    if not alike:
+        return f"{told}, ahead of every other by more than the critical difference."
+    return f"{told}, which ranks cannot tell from {_join_names(alike)}."
+
+
+def _classifier_bias_sentence(subject: PolicySummary) -> str:
+    if subject.classifier_harvest is None or subject.harvest is None:
+        return ""
+    return (
+        f"Had its own classifier judged, the harvest of {subject.policy} would read "
+        f"{share(subject.classifier_harvest)} instead of {format_mean_share(subject.harvest)}."
+    )
+
+
+def _join_names(names: list[str]) -> str:
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} others"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

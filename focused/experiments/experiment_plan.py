@@ -1,0 +1,367 @@
+"""A topic as it is examined: with what guides its live crawl."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+
+from focused.errors import ConfigurationError
+from focused.experiments.ground_truth import GroundTruth
+from focused.experiments.oracles import ORACLES
+from focused.experiments.simulation.link_graph import LinkGraph, open_link_graph
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.web_sources import ExperimentWeb, Warn, unknown_labels
+from focused.link_scoring.protocols import LinkScorer, TopicClassifier
+from focused.orderings import find_policy
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.reports.metrics import select_relevant_urls
+from focused.topic import Topic
+from focused.web.urls import normalise
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTopic:
+    """``sample_urls`` trained the classifier; ``digest`` changes with whatever guides the crawl."""
+
+    topic: Topic
+    classifier: TopicClassifier
+    apprentice: LinkScorer
+    sample_urls: frozenset[str]
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSettings:
+    """What all runs have in common.
+
+    ``budget`` is in pages that count, or ``x1.5``: so many times the topic's
+    on-topic pages. ``latency_s`` is the mean over URLs. ``delay_s`` is the
+    delay of real crawls, None for simulated ones.
+    """
+
+    budget: str = "1000"
+    repeat: int = 1
+    latency_s: float = 0.2
+    seed: int = 0
+    delay_s: float | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether the runs are real crawls."""
+        return self.delay_s is not None
+
+
+def parse_budget(text: str) -> int | float:
+    """Pages as an int, or the factor of ``x1.5`` as a float. Raises ConfigurationError."""
+    factor = text.startswith("x")
+    try:
+        value = float(text[1:]) if factor else int(text)
+        if 0 < value < float("inf"):
+            return value
+    except ValueError:
+        pass
+    raise ConfigurationError(
+        f"--budget: {text!r} is neither a number of pages from 1 on nor a multiple of the "
+        "topic's pages such as 'x1'"
+    )
+
+
+def budget_in_pages(budget: str, relevant: int) -> int:
+    """A budget in pages for a topic with ``relevant`` pages, at least 1."""
+    value = parse_budget(budget)
+    return value if isinstance(value, int) else max(1, round(value * relevant))
+
+
+def parse_host_cap(text: str) -> int | None:
+    """Pages per host, or None for ``none``. Raises ConfigurationError."""
+    if text == "none":
+        return None
+    if text.isascii() and text.isdigit() and int(text):
+        return int(text)
+    raise ConfigurationError(f"--host-cap: {text!r} is neither 'none' nor a number from 1 on")
+
+
+def check_policies(names: Sequence[str], *, live: bool = False) -> None:
+    """Raise ConfigurationError for a policy that is unknown, or an oracle in a live crawl."""
+    for name in names:
+        if name not in ORACLES:
+            find_policy(name)
+        elif live:
+            raise ConfigurationError(
+                f"--policies: {name} sees the labels, which no real crawl can: leave it out, "
+                "or leave --live out"
+            )
+
+
+TOPIC_SEEDS = "topic"
+_SAMPLED_KINDS = {"on-topic": True, "off-topic": False}
+_EXPECTED = "'topic', nor such as 'on-topic:5' or 'off-topic:5', nor a file of URLs"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSet:
+    """One kind of start, by the ``name`` it was asked for with.
+
+    ``drawn`` is (on topic, how many); ``urls`` are those of a file; neither:
+    the topic's own.
+    """
+
+    name: str
+    drawn: tuple[bool, int] | None = None
+    urls: tuple[str, ...] = ()
+
+    def of(self, topic: Topic, referee: GroundTruth, repeat: int, seed: int) -> Sequence[str]:
+        """The URLs to begin at: the same for all policies of one repeat.
+
+        Raises ConfigurationError when there are too few pages to draw from.
+        """
+        if self.drawn is None:
+            return self.urls or topic.seeds.urls
+        # A string seeds by its SHA-512: the same on every machine and Python.
+        rng = random.Random(f"{topic.name} {self.name} {repeat} {seed}")
+        return referee.sample_seeds(*self.drawn, rng)
+
+
+def parse_seed_set(text: str, say: Warn = lambda line: None) -> SeedSet:
+    """Read what ``--seeds`` was given; ``say`` is told of a file's useless lines.
+
+    Raises ConfigurationError.
+    """
+    if text == TOPIC_SEEDS:
+        return SeedSet(text)
+    kind, _, count = text.partition(":")
+    if kind in _SAMPLED_KINDS and count.isascii() and count.isdigit() and int(count):
+        return SeedSet(text, drawn=(_SAMPLED_KINDS[kind], int(count)))
+    if kind not in _SAMPLED_KINDS and Path(text).is_file():
+        return SeedSet(text, urls=_read_seed_file(Path(text), say))
+    raise ConfigurationError(f"--seeds: {text!r} is neither {_EXPECTED}")
+
+
+def _read_seed_file(path: Path, say: Warn) -> tuple[str, ...]:
+    """One URL per line; ``#`` starts a comment on a line of its own or after a blank."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--seeds {path}: cannot be read as UTF-8: {error}") from error
+    urls: list[str] = []
+    junk: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        text = re.sub(r"(^|\s)#.*", "", line).strip()
+        url = normalise(text) if text else None
+        if url is not None:
+            urls.append(url)
+        elif text:
+            junk.append(number)
+    if not urls:
+        raise ConfigurationError(f"--seeds {path}: holds no http or https URL")
+    if junk:
+        shown = ", ".join(map(str, junk[:5])) + (" ..." if len(junk) > 5 else "")
+        say(f"--seeds {path}: {len(junk)} lines are no URL and passed over (line {shown})")
+    return tuple(dict.fromkeys(urls))
+
+
+GraphReader = Callable[[ParsedWeb], LinkGraph]
+"""Reads a web whole: see :func:`~focused.experiments.simulation.link_graph.open_link_graph`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run to be made, ``budget`` in pages that count, ``host_cap`` in pages per host."""
+
+    web: str
+    topic: str
+    policy: str
+    seeds: str
+    repeat: int
+    budget: int
+    host_cap: int | None
+    start: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedRuns:
+    """What was asked for: each of these with each of the others.
+
+    ``host_caps`` in pages per host, None for no cap; empty: each topic's own.
+    """
+
+    policies: Sequence[str]
+    seeds: Sequence[SeedSet]
+    host_caps: Sequence[int | None] = ()
+    terms: ExperimentSettings = field(default_factory=ExperimentSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedTopic:
+    """A topic that is not examined on a web, and why."""
+
+    web: str
+    topic: str
+    why: str
+
+
+@dataclass(slots=True)
+class ExperimentPlan:
+    """All runs, each once; those of one web, topic and start lie side by side."""
+
+    terms: ExperimentSettings
+    trials: list[Trial] = field(default_factory=list)
+    skipped: list[SkippedTopic] = field(default_factory=list)
+    webs: list[dict[str, object]] = field(default_factory=list)
+
+
+def webs_by_topic(
+    webs: Sequence[ExperimentWeb], topics: Sequence[Topic]
+) -> dict[str, list[ExperimentWeb]]:
+    """By name of topic, those of ``webs`` that have a page with a good label of it."""
+    having: dict[str, list[ExperimentWeb]] = {topic.name: [] for topic in topics}
+    for each in webs:
+        with each.open() as web:
+            for topic in topics:
+                relevant = select_relevant_urls(web.labels, topic.training.good)
+                if not relevant.isdisjoint(web.page_urls):
+                    having[topic.name].append(each)
+    return having
+
+
+def plan_experiment(
+    webs: Sequence[ExperimentWeb],
+    topics: Sequence[Topic],
+    candidates: Mapping[str, PreparedTopic],
+    wish: RequestedRuns,
+    say: Warn = lambda line: None,
+    read: GraphReader = open_link_graph,
+) -> ExperimentPlan:
+    """Lay out all runs. A topic without a candidate has no page on any of the webs.
+
+    ``read`` reads a web whole, once, when a topic has pages there.
+    Raises ConfigurationError when there is nothing to run.
+    """
+    check_policies(wish.policies, live=wish.terms.live)
+    parse_budget(wish.terms.budget)
+    plan = ExperimentPlan(wish.terms)
+    for each in webs:
+        with closing(ParsedWeb(each.open())) as parsed:
+            web, graph = parsed.web, cache(partial(read, parsed))
+            _warn_about_web(each, web, say)
+            plan.webs.append(
+                {
+                    "name": each.name,
+                    "folder": str(each.folder),
+                    "pages": len(web.page_urls),
+                    "hosts": len(web.hosts),
+                    "labelled": len(web.labels),
+                    "damaged": web.damaged,
+                }
+            )
+            for topic in topics:
+                candidate = candidates.get(topic.name)
+                planned = _TopicPlanner(each.name, web, graph, topic, candidate, wish, say)
+                plan.trials += dict.fromkeys(planned.trials())
+                plan.skipped += planned.skipped
+    if not plan.trials:
+        reasons = "; ".join(dict.fromkeys(skip.why for skip in plan.skipped))
+        raise ConfigurationError(f"nothing is left to run: {reasons}")
+    for skip in plan.skipped:
+        say(f"{skip.topic} on {skip.web} is skipped: {skip.why}")
+    return plan
+
+
+def _warn_about_web(each: ExperimentWeb, web: RecordedWeb, say: Warn) -> None:
+    if web.damaged:
+        say(f"{each.folder}: {web.damaged:,} damaged records are passed over")
+    if each.labels is not None and (unknown := unknown_labels(web, each.labels)):
+        say(f"{each.labels}: {unknown:,} of its URLs are not in {each.name}, they do not count")
+
+
+class _TopicPlanner:
+    """One topic on one web."""
+
+    def __init__(
+        self,
+        name: str,
+        web: RecordedWeb,
+        graph: Callable[[], LinkGraph],
+        topic: Topic,
+        candidate: PreparedTopic | None,
+        wish: RequestedRuns,
+        say: Warn,
+    ) -> None:
+        self.skipped: list[SkippedTopic] = []
+        self._name = name
+        self._web = web
+        self._graph = graph
+        self._topic = topic
+        self._candidate = candidate
+        self._wish = wish
+        self._say = say
+
+    def trials(self) -> Iterator[Trial]:
+        """The runs that can be made; what cannot goes to ``skipped``."""
+        try:
+            referee = self._referee()
+        except ConfigurationError as error:
+            self._skip(error)
+            return
+        budget = budget_in_pages(self._wish.terms.budget, referee.relevant_count)
+        if budget > referee.countable_pages:
+            self._say(
+                f"{self._topic.name}: a budget of {budget:,} pages is beyond {self._name}, where "
+                f"{referee.countable_pages:,} pages count; the runs will end early"
+            )
+        for cap, (seeds, repeat, start) in product(self._caps(), list(self._starts(referee))):
+            for policy in self._wish.policies:
+                yield Trial(self._name, self._topic.name, policy, seeds, repeat, budget, cap, start)
+
+    def _referee(self) -> GroundTruth:
+        if not self._web.labels:
+            raise ConfigurationError(f"{self._name} has no labels: give some with --labels")
+        if self._candidate is None:
+            good = ", ".join(self._topic.training.good)
+            raise ConfigurationError(
+                f"no page of {self._name} has a label of training.good ({good})"
+            )
+        return GroundTruth(
+            self._web,
+            self._topic.training.good,
+            self._candidate.sample_urls,
+            graph=self._graph,
+        )
+
+    def _caps(self) -> list[int | None]:
+        caps = self._wish.host_caps or [self._topic.scope.max_pages_per_host]
+        return list(dict.fromkeys(caps))
+
+    def _starts(self, referee: GroundTruth) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+        for seeds, repeat in product(self._wish.seeds, range(self._wish.terms.repeat)):
+            try:
+                urls = seeds.of(self._topic, referee, repeat, self._wish.terms.seed)
+                if not any(url in self._web for url in urls):
+                    raise ConfigurationError(f"none of the seeds ({seeds.name}) is in {self._name}")
+            except ConfigurationError as error:
+                self._skip(error)
+            else:
+                yield seeds.name, repeat, tuple(urls)
+
+    def _skip(self, why: ConfigurationError) -> None:
+        skip = SkippedTopic(self._name, self._topic.name, str(why))
+        if skip not in self.skipped:
+            self.skipped.append(skip)
+
+
+def run_key(trial: Trial, terms: ExperimentSettings, *made_from: str) -> str:
+    """What a run's result depends on, as a digest.
+
+    ``made_from`` are digests of its web, its candidate and this program.
+    """
+    common = {k: v for k, v in asdict(terms).items() if k not in ("budget", "repeat")}
+    whole = json.dumps([asdict(trial), common, made_from], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()

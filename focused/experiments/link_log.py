@@ -1,0 +1,231 @@
+"""A scorer whose order is noised: links are drawn in proportion to their odds, not ranked."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from focused.crawl import SettledFetch
+from focused.crawl.policy import Policy
+from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.runner import WebContext, topic_for_run
+from focused.experiments.simulation.simulator import hashed_latency, simulate
+from focused.experiments.web_sources import ExperimentWeb
+from focused.link_scoring.link_features import FEATURE_NAMES
+from focused.link_scoring.link_prior_fitting import LoggedRun
+from focused.link_scoring.protocols import (
+    LinkScorer,
+    MergedScores,
+    OnlineLinkScorer,
+    PageContext,
+    ScorableLink,
+    ScoredLinks,
+    TrainingExample,
+    UpdatedScore,
+)
+from focused.orderings.focused_ordering import WORTH_WAITING_FOR
+from focused.text.documents import HashedPage
+from focused.text.hash_sampling import hash_fraction
+from focused.web.page import Link, Page
+
+STRAY_SHARE = 0.2
+"""This share of links is rank_score, to the order, what a link without features is."""
+
+_STRAY_PRIORITY = -2.0
+_MIN_UNIFORM = 1e-9
+
+
+class NoisyLinkScorer:
+    """A :class:`focused.link_scoring.protocols.OnlineLinkScorer`: another's, but for links' rank_score.
+
+    With Gumbel's noise on worths in nats the best of any number of links is one
+    drawn in proportion to its odds (Luce's choice; Yellott 1977). A URL has the
+    same noise at every turn, so that being linked to often, or scored again,
+    draws no second lot.
+    """
+
+    def __init__(self, scorer: OnlineLinkScorer, seed: int) -> None:
+        self._scorer = scorer
+        self._seed = seed
+        self.feature_names = scorer.feature_names
+
+    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
+        """Scores are the scorer's own."""
+        return self._scorer.score(visit, links)
+
+    def score_merged(
+        self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
+    ) -> MergedScores:
+        """Scores and features are the scorer's own, the rank_score is noised."""
+        told = self._scorer.score_merged(visit, links, waiting)
+        rank_score = told.rank_score.copy()
+        for i, link in enumerate(links):
+            rank_score[i] = self._noised(float(rank_score[i]), link.url)
+        return replace(told, rank_score=rank_score)
+
+    def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
+        """Scores and features are the scorer's own, the rank_score is noised."""
+        again = self._scorer.rescore(links)
+        return [
+            replace(each, rank_score=self._noised(each.rank_score, link.url))
+            for each, link in zip(again, links, strict=True)
+        ]
+
+    def make_example(
+        self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
+    ) -> TrainingExample:
+        """The scorer's own."""
+        return self._scorer.make_example(link, page, relevance, words)
+
+    def learn(self, lesson: TrainingExample) -> None:
+        """Teach the scorer."""
+        self._scorer.learn(lesson)
+
+    def state(self) -> bytes:
+        """The scorer's."""
+        return self._scorer.state()
+
+    def restore(self, state: bytes) -> None:
+        """Restore the scorer."""
+        self._scorer.restore(state)
+
+    def _noised(self, rank_score: float, url: str) -> float:
+        stray = hash_fraction(f"stray {url}", self._seed) < STRAY_SHARE
+        drawn = max(hash_fraction(f"noise {url}", self._seed), _MIN_UNIFORM)
+        return (_STRAY_PRIORITY if stray else rank_score) - math.log(-math.log(drawn))
+
+
+class LinkLogger:
+    """Makes logged runs, one at a time. Holds one web and one topic's verdicts in memory."""
+
+    def __init__(
+        self,
+        webs: Mapping[str, ExperimentWeb],
+        candidates: Mapping[str, PreparedTopic],
+        terms: ExperimentSettings,
+    ) -> None:
+        """``webs`` and ``candidates`` by name; what scores for a candidate is an apprentice."""
+        self._webs = webs
+        self._candidates = candidates
+        self._terms = terms
+        self._desk: WebContext | None = None
+
+    def log(self, trial: Trial) -> LoggedRun:
+        """Crawl as the trial says, whatever its policy, and log the links followed.
+
+        Left out are seeds, training pages, copies, and pages without a label: of
+        these nobody knows what they are. Raises RecordedWebError, and TypeError
+        when the candidate's scorer is no apprentice.
+        """
+        web_context = self._desk_for(trial)
+        followed: list[tuple[tuple[float, ...], bool]] = []
+
+        def note(settled: SettledFetch) -> None:
+            link = settled.link
+            if settled.classification is None or settled.duplicate_of is not None:
+                return
+            verdict = web_context.referee.known_relevance(link.url)
+            if verdict is not None and len(link.features) == len(FEATURE_NAMES):
+                followed.append((tuple(link.features), verdict))
+
+        lots = self._terms.seed * 1_000_003 + trial.repeat
+        simulate(
+            topic_for_run(web_context.candidate.topic, trial),
+            web_context.classifier,
+            web_context.network,
+            _noisy_policy(trial, web_context.apprentice(), lots),
+            latency=hashed_latency(self._terms.latency_s, lots),
+            training_urls=web_context.referee.training_urls,
+            seeds=trial.start,
+            pages=trial.budget,
+            watch=note,
+        )
+        rows = np.array([features for features, _ in followed], dtype=np.float64)
+        verdicts = np.array([verdict for _, verdict in followed], dtype=np.bool_)
+        return LoggedRun(trial.web, trial.topic, rows.reshape(-1, len(FEATURE_NAMES)), verdicts)
+
+    def close(self) -> None:
+        """Close the web."""
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
+
+    def _desk_for(self, trial: Trial) -> WebContext:
+        if self._desk is None or self._desk.name != trial.web:
+            self.close()
+            self._desk = WebContext(self._webs[trial.web])
+        self._desk.select_topic(self._candidates[trial.topic])
+        return self._desk
+
+
+def _noisy_policy(trial: Trial, apprentice: LinkScorer, lots: int) -> Policy:
+    if not isinstance(apprentice, OnlineLinkScorer):
+        raise TypeError(f"{trial.topic}: its link scorer does not learn: there is no features")
+    return Policy(
+        trial.policy,
+        NoisyLinkScorer(apprentice, lots),
+        worth_waiting_for=WORTH_WAITING_FOR,
+    )
+
+
+def log_links(
+    webs: Mapping[str, ExperimentWeb],
+    candidates: Mapping[str, PreparedTopic],
+    trials: Sequence[Trial],
+    terms: ExperimentSettings,
+    *,
+    jobs: int = 1,
+) -> Iterator[list[LoggedRun]]:
+    """Log all trials, ``jobs`` topics at a time; yield the runs of one topic after the other.
+
+    Trials of a topic must lie side by side. The order is the trials', however
+    many jobs there are. Raises RecordedWebError, and BrokenProcessPool when a
+    worker dies.
+    """
+    topics = [list(trials) for _, trials in groupby(trials, lambda t: (t.web, t.topic))]
+    if jobs == 1:
+        logger = LinkLogger(webs, candidates, terms)
+        try:
+            yield from ([logger.log(trial) for trial in topic] for topic in topics)
+        finally:
+            logger.close()
+        return
+    # An open LMDB environment must not be taken into a child: each opens its own web.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, context, _start_log_worker, (webs, candidates, terms))
+    try:
+        yield from pool.map(_log_in_worker, topics)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_log_worker: list[LinkLogger] = []
+
+
+def _start_log_worker(
+    webs: Mapping[str, ExperimentWeb],
+    candidates: Mapping[str, PreparedTopic],
+    terms: ExperimentSettings,
+) -> None:
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    _log_worker.append(LinkLogger(webs, candidates, terms))
+
+
+def _exit_with_parent() -> None:
+    """A parent that was killed told nobody: its workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this is a worker
+    parent.join()
+    os._exit(1)
+
+
+def _log_in_worker(trials: Sequence[Trial]) -> list[LoggedRun]:
+    return [_log_worker[0].log(trial) for trial in trials]

@@ -1,0 +1,256 @@
+"""The same trials as real crawls: the spider in a process of its own, over a replayed web.
+
+Nothing is simulated: Scrapy, HTTP, the clock. Start, host cap and delay come by
+a topic file of the run's own; what the crawl left in its folder is judged by
+the same referee. Training pages, which never count, are not known to a crawl
+under all their addresses, so it may fetch a few pages more than the trial's
+budget; those beyond it are cut off.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from focused.errors import StateError
+from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.ground_truth import GroundTruth
+from focused.experiments.parallel_runs import OnRunning, iterate_completed
+from focused.experiments.peak_memory import peak_mb
+from focused.experiments.run_measures import RunCosts, RunRecord, make_run_record
+from focused.experiments.runner import RunCancelled, WebContext, topic_for_run
+from focused.experiments.web_sources import ExperimentWeb
+from focused.recorded_web.replay_process import ReplayProcess
+from focused.reports.crawl_folder import read_crawl
+from focused.reports.metrics import harvest_pages
+from focused.topic import Budget, Output, Seeds, Topic, topic_to_json
+
+_POLL_INTERVAL_S = 0.1
+_OUTPUT_FILE = "output.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class _CrawlResult:
+    """What a crawl left: the archive's rows, why it ended, what it cost."""
+
+    pages: pd.DataFrame
+    end_reason: str
+    spent: RunCosts
+
+
+def run_live_trials(
+    webs: Mapping[str, ExperimentWeb],
+    candidates: Mapping[str, PreparedTopic],
+    trials: Sequence[Trial],
+    terms: ExperimentSettings,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    under_way: OnRunning = lambda trials: None,
+) -> Generator[tuple[Trial, RunRecord], None, None]:
+    """Make all runs, ``jobs`` at a time, and yield each as it ends.
+
+    ``folder`` holds the crawls while they run. Crawls under way are ended when
+    the iterator is closed. Raises RecordedWebError, and StateError for a crawl
+    that does not end in order.
+    """
+    stopping = threading.Event()
+    numbers = itertools.count(1)
+    with ExitStack() as stack:
+        hall = _ServedWebs(webs, stack)
+        pool = ThreadPoolExecutor(jobs)
+
+        def submit(trial: Trial) -> Future[_CrawlResult]:
+            web_context = hall.web_context(trial.web, candidates[trial.topic])
+            topic = live_topic(trial, web_context, terms, folder / str(next(numbers)))
+            return pool.submit(_run_crawl, topic, trial, hall.address(trial.web), stopping)
+
+        try:
+            for trial, crawled in iterate_completed(trials, submit, jobs, under_way):
+                web_context = hall.web_context(trial.web, candidates[trial.topic])
+                yield trial, _measure_crawl(trial, web_context.referee, crawled)
+        finally:
+            stopping.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _measure_crawl(trial: Trial, referee: GroundTruth, crawled: _CrawlResult) -> RunRecord:
+    pages = cut_at_budget(trial, referee, crawled.pages)
+    cut = len(pages) < len(crawled.pages)
+    ended = "page budget spent" if cut else crawled.end_reason
+    return make_run_record(trial, referee, pages, ended, crawled.spent)
+
+
+class _ServedWebs:
+    """The webs that crawls need: served, and open for the referee."""
+
+    def __init__(self, webs: Mapping[str, ExperimentWeb], stack: ExitStack) -> None:
+        self._webs = webs
+        self._stack = stack
+        self._desks: dict[str, WebContext] = {}
+        self._served: dict[str, ReplayProcess] = {}
+
+    def web_context(self, web: str, candidate: PreparedTopic) -> WebContext:
+        """The web's web_context with the topic laid out."""
+        if web not in self._desks:
+            self._desks[web] = WebContext(self._webs[web])
+            self._stack.callback(self._desks[web].close)
+        self._desks[web].select_topic(candidate)
+        return self._desks[web]
+
+    def address(self, web: str) -> str:
+        """Where the web is served."""
+        if web not in self._served:
+            self._served[web] = self._stack.enter_context(ReplayProcess(self._webs[web].folder))
+        return self._served[web].address
+
+
+def live_topic(
+    trial: Trial, web_context: WebContext, terms: ExperimentSettings, folder: Path
+) -> Topic:
+    """The topic as a trial's crawl has it: start, cap, delay, and a folder of its own."""
+    topic = topic_for_run(web_context.candidate.topic, trial)
+    training = replace(
+        topic.training,
+        directory=tuple(path.absolute() for path in topic.training.directory),
+        model=topic.training.model.absolute(),
+    )
+    delay_s = topic.politeness.delay_s if terms.delay_s is None else terms.delay_s
+    return replace(
+        topic,
+        path=folder / "topic.toml",
+        seeds=Seeds(trial.start),
+        training=training,
+        politeness=replace(topic.politeness, delay_s=delay_s),
+        # Training pages are fetched, too, and are spent from a crawl's own budget.
+        budget=Budget(pages=trial.budget + web_context.samples),
+        output=Output(folder=(folder / "crawl").absolute(), warc="off", parquet=True),
+    )
+
+
+def cut_at_budget(trial: Trial, referee: GroundTruth, pages: pd.DataFrame) -> pd.DataFrame:
+    """A crawl's rows as a simulated run has them: training pages marked, cut at the budget."""
+    trained = pages["training"].astype(bool) | pages["url"].isin(list(referee.training_urls))
+    # As the simulator has it: Parquet makes another type of a column without any value.
+    copies = pages["duplicate_of"].astype(object).where(pages["duplicate_of"].notna(), None)
+    pages = pages.assign(training=trained, url=pages["url"].astype(object), duplicate_of=copies)
+    counted = harvest_pages(pages)
+    if len(counted) <= trial.budget:
+        return pages
+    return pages.loc[: counted.index[trial.budget - 1]]
+
+
+def topic_to_toml(topic: Topic) -> str:
+    """The topic as a topic file says it."""
+    described = {key: value for key, value in topic_to_json(topic).items() if key != "path"}
+    lines = [
+        _toml_line(key, value) for key, value in described.items() if not isinstance(value, dict)
+    ]
+    for section, values in described.items():
+        if isinstance(values, dict):
+            lines.append(f"[{section}]")
+            lines += [_toml_line(key, value) for key, value in values.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_line(key: str, value: object) -> str:
+    # JSON's numbers, lists and strings are TOML's, but for one character.
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+
+
+def _run_crawl(topic: Topic, trial: Trial, address: str, stopping: threading.Event) -> _CrawlResult:
+    folder = topic.path.parent
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        topic.path.write_text(topic_to_toml(topic), encoding="utf-8")
+    except OSError as error:
+        raise StateError(f"{folder} cannot be made: {error.strerror}; remove it") from error
+    child = _start_crawl(topic, trial.policy, address)
+    try:
+        spent = _wait_for_crawl(child, stopping)
+        if child.returncode:
+            raise _crawl_error(trial, folder)
+        try:
+            crawl = read_crawl(topic.output.folder)
+        except StateError as error:
+            raise _crawl_error(trial, folder) from error
+    except RunCancelled:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        if child.returncode is None:
+            child.kill()
+            child.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+    return _CrawlResult(crawl.pages, str(crawl.stats.get("end_reason", "")), spent)
+
+
+def _start_crawl(topic: Topic, policy: str, address: str) -> subprocess.Popen[bytes]:
+    told = {
+        "FOCUSED_REPLAY": address,
+        "FOCUSED_POLICY": policy,
+        "FOCUSED_FOLDER": topic.output.folder,
+        "FOCUSED_PROGRESS_INTERVAL_S": 0,
+    }
+    options = [text for name, value in told.items() for text in ("-s", f"{name}={value}")]
+    environment = {
+        **os.environ,
+        "SCRAPY_SETTINGS_MODULE": "focused.scrapy_addon.spiders.settings",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    with (topic.path.parent / _OUTPUT_FILE).open("wb") as said:
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "scrapy",
+                "crawl",
+                "topic",
+                "-a",
+                f"topic={topic.path}",
+                *options,
+            ],
+            env=environment,
+            stdout=said,
+            stderr=said,
+            # Ctrl-C is for the parent, which ends the crawls under way.
+            start_new_session=True,
+        )
+
+
+def _wait_for_crawl(child: subprocess.Popen[bytes], stopping: threading.Event) -> RunCosts:
+    """Wait for the child's end and tell its cost; its peak memory as last seen."""
+    most_mb: float | None = None
+    while True:
+        most_mb = peak_mb(Path(f"/proc/{child.pid}")) or most_mb
+        ended, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if ended:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return RunCosts(None, usage.ru_utime + usage.ru_stime, most_mb)
+        if stopping.is_set():
+            raise RunCancelled
+        time.sleep(_POLL_INTERVAL_S)
+
+
+def _crawl_error(trial: Trial, folder: Path) -> StateError:
+    lines = (folder / _OUTPUT_FILE).read_text(errors="replace").strip().splitlines()
+    said = [line for line in lines if line.startswith("focused: ")] or lines
+    why = said[-1].removeprefix("focused: ") if said else "it said nothing"
+    return StateError(
+        f"the crawl of {trial.policy} on {trial.topic} did not end in order: {why}; "
+        f"{folder} tells more. Runs that were done are kept: the same command goes on"
+    )

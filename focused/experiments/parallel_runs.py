@@ -1,0 +1,181 @@
+"""Runs made in this process or in several others, as they come.
+
+A worker opens its own web: an open LMDB environment must not be taken into a
+child.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.synchronize import Event
+from types import FrameType
+from typing import TypeVar
+
+from focused.errors import StateError
+from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.run_measures import RunRecord
+from focused.experiments.runner import ExperimentRunner, RunCancelled
+from focused.experiments.web_sources import ExperimentWeb
+
+OnRunning = Callable[[Sequence[Trial]], object]
+"""Told of the runs under way whenever they change."""
+
+Made = TypeVar("Made")
+
+
+def run_trials(
+    webs: Mapping[str, ExperimentWeb],
+    candidates: Mapping[str, PreparedTopic],
+    trials: Sequence[Trial],
+    terms: ExperimentSettings,
+    *,
+    jobs: int = 1,
+    under_way: OnRunning = lambda trials: None,
+) -> Generator[tuple[Trial, RunRecord], None, None]:
+    """Make all runs, ``jobs`` at a time, and yield each as it ends.
+
+    Runs under way are given up when the iterator is closed. Raises
+    RecordedWebError, and StateError when a worker process dies.
+    """
+    if jobs == 1:
+        with _deferred_interrupt() as told:
+            yield from _run_in_process(
+                ExperimentRunner(webs, candidates, terms, told), trials, under_way
+            )
+    elif trials:
+        yield from _run_in_pool(webs, candidates, trials, terms, jobs, under_way)
+
+
+def iterate_completed(
+    trials: Iterable[Trial],
+    submit: Callable[[Trial], Future[Made]],
+    jobs: int,
+    under_way: OnRunning,
+) -> Generator[tuple[Trial, Made], None, None]:
+    """Submit ``jobs`` trials at a time, and yield each with its result as it ends.
+
+    No more are submitted than can be worked on, so that it is known which are
+    under way. Raises what a trial's future does.
+    """
+    left = iter(trials)
+    going: dict[Future[Made], Trial] = {}
+    while True:
+        while len(going) < jobs and (trial := next(left, None)) is not None:
+            going[submit(trial)] = trial
+        if not going:
+            return
+        under_way(list(going.values()))
+        for done in wait(going, return_when=FIRST_COMPLETED).done:
+            made = done.result()
+            yield going.pop(done), made
+
+
+def _run_in_process(
+    examiner: ExperimentRunner, trials: Sequence[Trial], under_way: OnRunning
+) -> Generator[tuple[Trial, RunRecord], None, None]:
+    try:
+        for trial in trials:
+            under_way([trial])
+            yield trial, examiner.run(trial)
+    except RunCancelled:
+        raise KeyboardInterrupt from None
+    finally:
+        examiner.close()
+
+
+@contextmanager
+def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C takes effect between two pages, where no file is half removed; twice: at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if asked:
+        raise KeyboardInterrupt
+
+
+def _run_in_pool(
+    webs: Mapping[str, ExperimentWeb],
+    candidates: Mapping[str, PreparedTopic],
+    trials: Sequence[Trial],
+    terms: ExperimentSettings,
+    jobs: int,
+    under_way: OnRunning,
+) -> Generator[tuple[Trial, RunRecord], None, None]:
+    context = multiprocessing.get_context("spawn")
+    stopping = context.Event()
+    arguments = (webs, candidates, terms, stopping)
+    pool = ProcessPoolExecutor(min(jobs, len(trials)), context, _start_worker, arguments)
+    going: list[Trial] = []
+
+    def note(trials_going: Sequence[Trial]) -> None:
+        going[:] = trials_going
+        under_way(trials_going)
+
+    try:
+        yield from iterate_completed(
+            trials, lambda trial: pool.submit(_run_in_worker, trial), jobs, note
+        )
+    except BrokenProcessPool as error:
+        names = ", ".join(f"{each.policy} on {each.topic}" for each in going)
+        raise StateError(
+            f"a worker process ended while it ran one of: {names}; mostly that means the memory "
+            "was used up. Runs that were done are kept: the same command goes on, better with "
+            "fewer --jobs"
+        ) from error
+    finally:
+        stopping.set()
+        pool.shutdown(cancel_futures=True)
+
+
+_worker: list[ExperimentRunner] = []
+_running = threading.Lock()
+
+
+def _start_worker(
+    webs: Mapping[str, ExperimentWeb],
+    candidates: Mapping[str, PreparedTopic],
+    terms: ExperimentSettings,
+    stopping: Event,
+) -> None:
+    # Ctrl-C is for the parent, which tells the runs under way to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orphaned = threading.Event()
+    threading.Thread(target=_exit_with_parent, args=(orphaned,), daemon=True).start()
+    _worker.append(
+        ExperimentRunner(webs, candidates, terms, lambda: stopping.is_set() or orphaned.is_set())
+    )
+
+
+def _exit_with_parent(orphaned: threading.Event) -> None:
+    """A parent that was killed told nobody: its workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this is a worker
+    parent.join()
+    orphaned.set()
+    with _running:
+        os._exit(1)
+
+
+def _run_in_worker(trial: Trial) -> RunRecord:
+    with _running:
+        return _worker[0].run(trial)

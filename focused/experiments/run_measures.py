@@ -1,0 +1,134 @@
+"""What one run was worth: the row that an examination keeps of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from focused.experiments.experiment_plan import Trial
+from focused.experiments.ground_truth import GroundTruth
+from focused.orderings.policy_names import has_probability_scores
+from focused.reports.metrics import cumulative_harvest, harvest_pages, harvest_rate, sample_indices
+from focused.reports.reliability import count_bins, scored_pages
+
+RunRecord = dict[str, Any]
+"""One run as JSON-able data; :class:`focused.experiments.analysis.comparison_runs.Run` has the fields."""
+
+_CURVE_POINTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunCosts:
+    """What a run cost; None: not measured. ``simulated_s`` passed on a simulated clock."""
+
+    simulated_s: float | None
+    cpu_s: float | None
+    peak_mb: float | None
+
+
+def make_run_record(
+    trial: Trial, referee: GroundTruth, pages: pd.DataFrame, end_reason: str, spent: RunCosts
+) -> RunRecord:
+    """Judge a run. ``pages`` has the archive's columns, in the order of settling."""
+    verdicts = referee.verdicts(pages)
+    found, relevant = int(verdicts.sum()), referee.relevant_count
+    return {
+        "web": trial.web,
+        "topic": trial.topic,
+        "policy": trial.policy,
+        "seeds": trial.seeds,
+        "repeat": trial.repeat,
+        "budget": trial.budget,
+        "host_cap": trial.host_cap,
+        "fetched": int(verdicts.size),
+        "on_topic": found,
+        "relevant": relevant,
+        "harvest": harvest_rate(verdicts),
+        "recall": found / relevant,
+        "area": area_under_harvest(verdicts, trial.budget),
+        "hosts": referee.hosts(pages),
+        "crawl_and_stop": found / min(trial.budget, relevant),
+        "crawl_and_stop_threshold": hot_page_recall(referee, pages),
+        "half_recall_pages": pages_to_half_recall(verdicts, relevant),
+        **classifier_measures(referee, pages),
+        "score_bins": score_bins(trial.policy, referee, pages),
+        "end_reason": end_reason,
+        "simulated_s": spent.simulated_s,
+        "cpu_s": spent.cpu_s,
+        "peak_mb": spent.peak_mb,
+        "curve": harvest_curve(verdicts),
+    }
+
+
+def area_under_harvest(verdicts: NDArray[np.bool_], budget: int) -> float:
+    """Mean over n = 1..budget of the share on topic of the first n pages, in [0, 1].
+
+    What a run left of its budget counts as pages off topic.
+    """
+    padded = np.zeros(budget, dtype=bool)
+    padded[: verdicts.size] = verdicts[:budget]
+    return float(cumulative_harvest(padded).mean())
+
+
+def pages_to_half_recall(verdicts: NDArray[np.bool_], relevant: int) -> int | None:
+    """How many pages were fetched when half of the ``relevant`` ones were found, if ever."""
+    reached = np.flatnonzero(np.cumsum(verdicts) * 2 >= relevant)
+    return int(reached[0]) + 1 if reached.size and relevant else None
+
+
+def hot_page_recall(referee: GroundTruth, pages: pd.DataFrame) -> float | None:
+    """The share of the topic's hot pages that was fetched; None of no hot page.
+
+    Crawl and stop with threshold (Cho, Garcia-Molina, Page 1998, section 4).
+    """
+    hot = referee.hot
+    ends = {referee.resolve_url(url) for url in harvest_pages(pages)["url"]}
+    return len(hot & ends) / len(hot) if hot else None
+
+
+def classifier_measures(referee: GroundTruth, pages: pd.DataFrame) -> dict[str, float | None]:
+    """What the topic's classifier makes of the pages that count.
+
+    ``classifier_harvest`` is the share it calls on topic, content once as with
+    labels; ``classifier_precision`` the share of those that labels agree with;
+    ``classifier_recall`` the share it finds of those that labels call on topic.
+    None where nothing is called so.
+    """
+    counted = harvest_pages(pages)
+    counted = counted[counted["duplicate_of"].isna()]
+    judged = counted["on_topic"].to_numpy(dtype=bool)
+    labelled = np.fromiter((referee.is_relevant(url) for url in counted["url"]), dtype=bool)
+    both, fetched = int((judged & labelled).sum()), len(harvest_pages(pages))
+    return {
+        "classifier_harvest": _ratio(int(judged.sum()), fetched),
+        "classifier_precision": _ratio(both, int(judged.sum())),
+        "classifier_recall": _ratio(both, int(labelled.sum())),
+    }
+
+
+def score_bins(policy: str, referee: GroundTruth, pages: pd.DataFrame) -> list[list[float]] | None:
+    """Scores before the fetch against labels, ten counts at most; None: they are no probabilities.
+
+    Each is a :class:`focused.reports.reliability.BinCount`. Seeds, feeds,
+    training pages and copies have no part.
+    """
+    if not has_probability_scores(policy):
+        return None
+    counted = scored_pages(pages)
+    labelled = np.fromiter((referee.is_relevant(url) for url in counted["url"]), dtype=bool)
+    return [list(each) for each in count_bins(counted["score"].to_numpy(np.float64), labelled)]
+
+
+def harvest_curve(verdicts: NDArray[np.bool_]) -> list[list[int]]:
+    """At most 100 pairs (fetched, on topic), the last one at the end."""
+    found = np.cumsum(verdicts)
+    shown = sample_indices(verdicts.size, _CURVE_POINTS)
+    return [[int(place) + 1, int(found[place])] for place in shown]
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

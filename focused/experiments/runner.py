@@ -1,0 +1,286 @@
+"""Work that all policies share, done once and taken out of what a policy is charged.
+
+Parsing a page and judging it cost the same under every policy, and far more
+than choosing what to fetch. Both are remembered, so that the first policy to
+meet a page does the work; a :class:`SharedCpuTime` counts the seconds that went into
+it, and the run's CPU time is given without them.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from focused.crawl import SettledFetch
+from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
+from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.ground_truth import GroundTruth
+from focused.experiments.oracles import ORACLES
+from focused.experiments.peak_memory import peak_mb, reset_peak
+from focused.experiments.run_measures import RunCosts, RunRecord, make_run_record
+from focused.experiments.simulation.link_graph import LinkGraph, open_link_graph
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import Network, SimulatedRun, hashed_latency, simulate
+from focused.experiments.web_sources import ExperimentWeb
+from focused.link_scoring.protocols import LinkScorer, TopicClassifier
+from focused.orderings import PolicyInputs, find_policy
+from focused.topic import Budget, Topic
+from focused.web.page import Classification, Failed, FailureKind, Fetched, Outcome, Page
+
+
+class SharedCpuTime:
+    """CPU seconds of this process that went into shared work; only ever grows."""
+
+    def __init__(self) -> None:
+        self.shared_s = 0.0
+
+
+class MeteredNetwork:
+    """A network with a cache of parsed pages; what misses the cache is shared work.
+
+    An answer from the cache has a body of zeros, by the contract of
+    :class:`focused.experiments.simulation.parsed_web.ParsedWeb`.
+    """
+
+    def __init__(self, network: Network, meter: SharedCpuTime) -> None:
+        self._network = network
+        self._meter = meter
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """What a request for ``url`` brings."""
+        began_s = time.process_time()
+        outcome = self._network.answer(url, now, elapsed_s)
+        if isinstance(outcome, Fetched) and _is_uncached(outcome):
+            self._meter.shared_s += time.process_time() - began_s
+        return outcome
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """The answer's page."""
+        began_s = time.process_time()
+        page = self._network.parse(fetched)
+        if _is_uncached(fetched):
+            self._meter.shared_s += time.process_time() - began_s
+        return page
+
+
+class CachingClassifier:
+    """A classifier that judges each page of a web once.
+
+    Verdicts are kept by the page's URL, some 150 bytes each: a recorded web
+    answers a URL with the same page every time.
+    """
+
+    def __init__(self, classifier: TopicClassifier, meter: SharedCpuTime) -> None:
+        self._classifier = classifier
+        self._meter = meter
+        self._places: dict[int, int] = {}
+        self._relevances = array("d")
+        self._flags = bytearray()
+        self._categories = array("l")
+        self._names: dict[str, int] = {}
+        self._by_number: list[str] = []
+
+    @property
+    def threshold(self) -> float:
+        """The relevance from which a page counts as on topic, in [0, 1]."""
+        return self._classifier.threshold
+
+    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Evidence of short texts, shape (n,), in nats of log-odds."""
+        return self._classifier.score_texts(texts)
+
+    def classify(self, page: Page) -> Classification:
+        """Judge one page, or remember how it was judged."""
+        key = xxhash.xxh3_64_intdigest(page.url.encode())
+        place = self._places.get(key)
+        if place is None:
+            began_s = time.process_time()
+            place = self._keep(key, self._classifier.classify(page))
+            self._meter.shared_s += time.process_time() - began_s
+        return Classification(
+            self._relevances[place],
+            bool(self._flags[place] & 1),
+            bool(self._flags[place] & 2),
+            self._by_number[self._categories[place]],
+        )
+
+    def _keep(self, key: int, classification: Classification) -> int:
+        number = self._names.setdefault(classification.category, len(self._names))
+        if number == len(self._by_number):
+            self._by_number.append(classification.category)
+        self._relevances.append(classification.relevance)
+        self._flags.append(classification.on_topic | classification.known << 1)
+        self._categories.append(number)
+        self._places[key] = len(self._flags) - 1
+        return self._places[key]
+
+
+def _is_uncached(fetched: Fetched) -> bool:
+    return fetched.body[:1] not in (b"", b"\0")
+
+
+class RunCancelled(Exception):  # noqa: N818  # no error: somebody asked for it
+    """A run was given up because the examination is to end."""
+
+
+class ExperimentRunner:
+    """Makes runs, one at a time. Holds one web and one topic's verdicts in memory."""
+
+    def __init__(
+        self,
+        webs: Mapping[str, ExperimentWeb],
+        candidates: Mapping[str, PreparedTopic],
+        terms: ExperimentSettings,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """``webs`` and ``candidates`` by name; when ``stop`` says so, a run is given up."""
+        self._webs = webs
+        self._candidates = candidates
+        self._terms = terms
+        self._stop = stop
+        self._meter = SharedCpuTime()
+        self._desk: WebContext | None = None
+
+    def run(self, trial: Trial) -> RunRecord:
+        """Make one run and classify it.
+
+        Raises Stopped, RecordedWebError, and ConfigurationError when classifier or
+        policy failed on most pages: such a run would count as a poor policy.
+        """
+        web_context = self._desk_for(trial)
+        reset_peak()
+        shared_s, began_s = self._meter.shared_s, time.process_time()
+        run = self._simulate(web_context, trial, self._policy(web_context, trial))
+        cpu_s = time.process_time() - began_s - (self._meter.shared_s - shared_s)
+        _check_internal_errors(trial, run)
+        spent = RunCosts(run.simulated_s, cpu_s, peak_mb())
+        return make_run_record(trial, web_context.referee, run.pages, run.end_reason, spent)
+
+    def close(self) -> None:
+        """Close the web."""
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
+
+    def _desk_for(self, trial: Trial) -> WebContext:
+        candidate = self._candidates[trial.topic]
+        if self._desk is None or self._desk.name != trial.web:
+            self.close()
+            self._desk = WebContext(self._webs[trial.web], self._meter)
+        self._desk.select_topic(candidate)
+        return self._desk
+
+    def _policy(self, web_context: WebContext, trial: Trial) -> Policy:
+        if trial.policy in ORACLES:
+            return ORACLES[trial.policy](
+                web_context.referee, web_context.classifier, web_context.network
+            )
+
+        def preliminary_crawl(policy: Policy) -> Sequence[SettledFetch]:
+            settled: list[SettledFetch] = []
+            self._simulate(web_context, trial, policy, watch=settled.append)
+            return settled
+
+        inputs = PolicyInputs(
+            web_context.classifier, web_context.apprentice(), self._lots(trial), preliminary_crawl
+        )
+        return find_policy(trial.policy)(inputs)
+
+    def _simulate(
+        self,
+        web_context: WebContext,
+        trial: Trial,
+        policy: Policy,
+        watch: Callable[[SettledFetch], object] = lambda settled: None,
+    ) -> SimulatedRun:
+        def watch_and_stop(settled: SettledFetch) -> None:
+            if self._stop():
+                raise RunCancelled
+            watch(settled)
+
+        return simulate(
+            topic_for_run(web_context.candidate.topic, trial),
+            web_context.classifier,
+            web_context.network,
+            policy,
+            latency=hashed_latency(self._terms.latency_s, self._lots(trial)),
+            training_urls=web_context.referee.training_urls,
+            seeds=trial.start,
+            pages=trial.budget,
+            watch=watch_and_stop,
+        )
+
+    def _lots(self, trial: Trial) -> int:
+        return self._terms.seed * 1_000_003 + trial.repeat
+
+
+class WebContext:
+    """An open web with one topic laid out on it: its classifier, its referee."""
+
+    candidate: PreparedTopic
+    classifier: CachingClassifier
+    referee: GroundTruth
+
+    def __init__(self, web: ExperimentWeb, meter: SharedCpuTime | None = None) -> None:
+        """Raises RecordedWebError."""
+        self.name = web.name
+        self._meter = meter or SharedCpuTime()
+        self._web = web.open()
+        self._parsed = ParsedWeb(self._web)
+        self.network = MeteredNetwork(self._parsed, self._meter)
+        self._laid_out = ""
+        self._graph: Callable[[], LinkGraph] = cache(lambda: open_link_graph(self._parsed))
+
+    def select_topic(self, candidate: PreparedTopic) -> None:
+        """Put the topic on the web_context, unless it lies there."""
+        if self._laid_out == candidate.topic.name:
+            return
+        topic = candidate.topic
+        self.candidate = candidate
+        self.classifier = CachingClassifier(candidate.classifier, self._meter)
+        self.referee = GroundTruth(
+            self._web,
+            topic.training.good,
+            candidate.sample_urls,
+            graph=self._graph,
+            scope=topic.scope,
+        )
+        self._laid_out = topic.name
+
+    @property
+    def samples(self) -> int:
+        """How many of the web's pages are training pages."""
+        return len(self._web.page_urls) - self.referee.countable_pages
+
+    def apprentice(self) -> LinkScorer:
+        """An apprentice for one run: what it learns there it must not know in the next."""
+        classifier = self.candidate.classifier
+        return copy.deepcopy(self.candidate.apprentice, {id(classifier): classifier})
+
+    def close(self) -> None:
+        """Close cache and web."""
+        self._parsed.close()
+
+
+def _check_internal_errors(trial: Trial, run: SimulatedRun) -> None:
+    internal_errors = int((run.pages["failure"] == FailureKind.INTERNAL_ERROR).sum())
+    if internal_errors > int((run.pages["outcome"] == "fetched").sum()):
+        raise ConfigurationError(
+            f"{trial.policy} on {trial.topic}: {internal_errors:,} fetched pages could not be judged or "
+            "their links not be scored; see above why. Mend it: the same command goes on"
+        )
+
+
+def topic_for_run(topic: Topic, trial: Trial) -> Topic:
+    """The topic with a trial's host cap, and no budget of its own: the trial's pages are it."""
+    scope = replace(topic.scope, max_pages_per_host=trial.host_cap)
+    return replace(topic, scope=scope, budget=Budget())

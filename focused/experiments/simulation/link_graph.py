@@ -1,0 +1,222 @@
+"""The whole link graph of a recorded web: which page leads to which, by one click.
+
+Pages are the recorded URLs that answer with 200; page i links to page j when a
+crawl that fetched i could follow a link of it to j, over redirects if there are
+any. So what a crawl must not follow is left out: nofollow links, the links of
+nofollow pages, robots.txt. A topic's scope is not: it differs between topics.
+
+Made once per web, which parses every page (and so fills the cache of
+:class:`~focused.experiments.simulation.parsed_web.ParsedWeb`); kept in the
+folder of that cache and lost with it, when WARC files or parser change.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from focused.atomic_file import atomic_write_path
+from focused.experiments.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.web.content_hash import content_fingerprint
+from focused.web.http_response import outcome_from_response
+from focused.web.page import Fetched, Page, Redirected
+from focused.web.robots.robots_rules import RobotsRules, rules_from_fetch
+from focused.web.urls import robots_url
+
+GRAPH_FILE = "links-2.npz"
+"""The number is the format's; raise it when what the file holds, or how it is made, changes."""
+
+MAX_REDIRECTS = 10
+_ANY_ROBOT = "*"
+_PAGES_PER_REPORT = 100
+
+GraphProgress = Callable[[int, int], object]
+"""``(pages done, pages in all)``, called about every hundred pages and at the end."""
+
+
+@dataclass(frozen=True)
+class LinkGraph:
+    """Pages and the links between them, by index; n pages.
+
+    ``urls`` are the recorded addresses. ``links`` has shape (n, n), 1 where the
+    row's page links to the column's; no page links to itself. ``fetchable``,
+    shape (n,), is False for what robots.txt forbids to any robot and for what
+    cannot be parsed. ``first_duplicate``, shape (n,), is the place of the first page
+    with the same content (:func:`~focused.web.content_hash.content_fingerprint`):
+    the page's own where there is no other.
+    """
+
+    urls: Sequence[str]
+    links: csr_array
+    fetchable: NDArray[np.bool_]
+    first_duplicate: NDArray[np.int32]
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """The page's place by recorded address."""
+        return {url: place for place, url in enumerate(self.urls)}
+
+    @cached_property
+    def in_degrees(self) -> NDArray[np.int64]:
+        """How many pages link to each page, shape (n,)."""
+        return np.bincount(self.links.indices, minlength=len(self.urls))
+
+    def distances(
+        self, targets: NDArray[np.bool_], passable: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int32]:
+        """Clicks from each page to the nearest of ``targets``, shape (n,); -1: no way.
+
+        0 for a target itself. ``passable``, shape (n,), holds the pages that a
+        way may begin at, go through and end at; without it, all that are fetchable.
+        """
+        passable = self.fetchable if passable is None else passable
+        distances = np.full(len(self.urls), -1, dtype=np.int32)
+        edge = targets & passable
+        clicks = 0
+        while edge.any():
+            distances[edge] = clicks
+            clicks += 1
+            leads_there = (self.links @ edge.astype(np.int32)) > 0
+            edge = leads_there & passable & (distances < 0)
+        return distances
+
+
+def open_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> LinkGraph:
+    """Read the web's link graph, or make and keep it: minutes, where no page is parsed yet.
+
+    Raises RecordedWebError when a record is no longer where the index says.
+    """
+    path = web.web.folder / CACHE_FOLDER / GRAPH_FILE
+    kept = _read_graph(path)
+    if kept is not None:
+        return kept
+    graph = build_link_graph(web, progress)
+    _write_graph(path, graph)
+    return graph
+
+
+def build_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> LinkGraph:
+    """Parse every page and lay out who links to whom."""
+    urls = web.web.page_urls
+    index = {url: place for place, url in enumerate(urls)}
+    ends = RedirectResolver(web.web)
+    robots = _RobotsRulesBySite(web)
+    fetchable = np.zeros(len(urls), dtype=np.bool_)
+    first_duplicate = np.arange(len(urls), dtype=np.int32)
+    first_with: dict[bytes, int] = {}
+    rows: list[NDArray[np.int64]] = []
+    for place, url in enumerate(urls):
+        page = _page_of_url(web, url)
+        fetchable[place] = page is not None and robots.allow(url)
+        if page is not None:
+            first_duplicate[place] = first_with.setdefault(content_fingerprint(page), place)
+        targets = {index.get(ends.of(target) or "", -1) for target in _followable_urls(page)}
+        rows.append(np.array(sorted(targets - {-1, place}), dtype=np.int64))
+        if progress is not None and (place + 1) % _PAGES_PER_REPORT == 0:
+            progress(place + 1, len(urls))
+    if progress is not None:
+        progress(len(urls), len(urls))
+    ends_of_rows = np.cumsum([0, *map(len, rows)])
+    columns = np.concatenate([np.empty(0, dtype=np.int64), *rows])
+    return LinkGraph(urls, _link_matrix(columns, ends_of_rows), fetchable, first_duplicate)
+
+
+class RedirectResolver:
+    """Where requests end on a recorded web, redirects followed; remembers what it found."""
+
+    def __init__(self, web: RecordedWeb) -> None:
+        self._web = web
+        self._known: dict[str, str | None] = {}
+
+    def of(self, url: str) -> str | None:
+        """The recorded page that a request for ``url`` ends at, or None."""
+        if url not in self._known:
+            self._known[url] = self._follow(url)
+        return self._known[url]
+
+    def _follow(self, url: str) -> str | None:
+        for _ in range(MAX_REDIRECTS + 1):
+            found = self._web.find(url)
+            if found is None or not 300 <= (self._web.status(found) or 0) < 400:
+                return found if found is not None and self._web.status(found) == 200 else None
+            response = self._web.get(found)
+            if response is None:
+                return None
+            outcome = outcome_from_response(response.status, response.headers, url, b"", 0.0, 0.0)
+            if not isinstance(outcome, Redirected):
+                return None
+            url = outcome.target
+        return None
+
+
+class _RobotsRulesBySite:
+    """The rules of the web's sites for a robot that none of them names."""
+
+    def __init__(self, web: ParsedWeb) -> None:
+        self._web = web
+        self._rules: dict[str, RobotsRules] = {}
+
+    def allow(self, url: str) -> bool:
+        where = robots_url(url)
+        rules = self._rules.get(where)
+        if rules is None:
+            rules = rules_from_fetch(self._web.answer(where, 0.0, 0.0), 0.0)
+            self._rules[where] = rules
+        return rules.allows(url, _ANY_ROBOT)
+
+
+def _page_of_url(web: ParsedWeb, url: str) -> Page | None:
+    answer = web.answer(url, 0.0, 0.0)
+    page = web.parse(answer) if isinstance(answer, Fetched) else None
+    return page if isinstance(page, Page) else None
+
+
+def _followable_urls(page: Page | None) -> list[str]:
+    """Where a crawl goes from a page, as :mod:`focused.crawl.enqueue` has it."""
+    if page is None or page.nofollow:
+        return []
+    onward = [link.url for link in page.links if not link.nofollow]
+    return onward if page.refresh is None else [*onward, page.refresh]
+
+
+def _link_matrix(columns: NDArray[np.int64], ends_of_rows: NDArray[np.int64]) -> csr_array:
+    size = len(ends_of_rows) - 1
+    # Sums of ones along a row of a large web would not fit into fewer bits.
+    ones = np.ones(len(columns), dtype=np.int32)
+    return csr_array((ones, columns.astype(np.int32), ends_of_rows), shape=(size, size))
+
+
+def _write_graph(path: Path, graph: LinkGraph) -> None:
+    """Write the file whole; a folder that takes no file goes without."""
+    # A file object, for numpy adds its ending to the name of a path.
+    with suppress(OSError), atomic_write_path(path) as part, part.open("wb") as file:
+        np.savez_compressed(
+            file,
+            urls=np.frombuffer("\n".join(graph.urls).encode(), dtype=np.uint8),
+            columns=graph.links.indices,
+            ends_of_rows=graph.links.indptr.astype(np.int64),
+            fetchable=graph.fetchable,
+            first_duplicate=graph.first_duplicate,
+        )
+
+
+def _read_graph(path: Path) -> LinkGraph | None:
+    try:
+        with path.open("rb") as file, np.load(file) as kept:
+            urls = tuple(kept["urls"].tobytes().decode().split("\n"))
+            columns, ends_of_rows = kept["columns"], kept["ends_of_rows"]
+            fetchable, first_duplicate = kept["fetchable"], kept["first_duplicate"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+    if not len(urls) == len(fetchable) == len(first_duplicate) == len(ends_of_rows) - 1:
+        return None
+    return LinkGraph(urls, _link_matrix(columns, ends_of_rows), fetchable, first_duplicate)

@@ -1,0 +1,158 @@
+"""A recorded web whose pages are parsed once, for all runs and processes that compare on it.
+
+Parsed pages lie in ``parsed/`` inside the web's folder (LMDB), by the address
+they were asked for, for links are resolved against that: one row per address,
+the answer's head and the page together, for a fetch needs both. They come in
+as they are first asked for. The cache knows the WARC files and the parser's own source
+that it was made from, and starts anew when either has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Self
+
+import lmdb
+import msgspec
+
+import focused.web
+from focused.errors import RecordedWebError
+from focused.experiments.simulation.simulator import RecordedNetwork
+from focused.frontier.queued_link import link_key
+from focused.recorded_web.recorded_web import RecordedWeb
+from focused.recorded_web.web_index import warc_files_stamp
+from focused.web.feeds import is_feed
+from focused.web.html.parse import parse_page
+from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
+
+CACHE_FOLDER = "parsed"
+_FORMAT = "2"
+_MAP_SIZE_BYTES = 1 << 40  # address space, not disk
+_MAX_PENDING = 100
+
+
+class _CachedPage(msgspec.Struct, frozen=True, array_like=True):
+    """One row: status, headers, bytes of body; kind and detail of the failure, or the page.
+
+    ``page`` is still to be decoded; ``whole`` stands for it where it cannot be.
+    """
+
+    status: int
+    headers: dict[str, str]
+    size: int
+    failure: tuple[str, str] | None
+    page: msgspec.Raw
+    whole: Page | None = None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decode_row = msgspec.msgpack.Decoder(_CachedPage).decode
+_decode_page = msgspec.msgpack.Decoder(Page).decode
+
+
+class ParsedWeb:
+    """A :class:`focused.experiments.simulation.simulator.Network` over a recorded web.
+
+    An answer whose page is parsed already has a body of zeros, as long as the
+    recorded one: only its length matters then. Not thread-safe.
+    """
+
+    def __init__(self, web: RecordedWeb) -> None:
+        """Raises RecordedWebError when the web's folder cannot be written to."""
+        self.web = web
+        self._network = RecordedNetwork(web)
+        try:
+            self._env = _open_cache(web.folder)
+        except (OSError, lmdb.Error) as error:
+            raise RecordedWebError(
+                f"{web.folder / CACHE_FOLDER}: parsed pages cannot be kept there ({error}): "
+                "make the folder writable, or remove it if it is damaged"
+            ) from error
+        # Answers that were given and not parsed yet: one row serves both.
+        self._open: dict[str, _CachedPage] = {}
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """What a request for ``url`` brings."""
+        kept = self._kept(url)
+        if kept is None:
+            return self._network.answer(url, now, elapsed_s)
+        if len(self._open) >= _MAX_PENDING:
+            self._open.clear()
+        self._open[url] = kept
+        return Fetched(url, kept.status, kept.headers, bytes(kept.size), elapsed_s)
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """The answer's page, from the cache or into it."""
+        kept = self._open.pop(fetched.url, None) or self._kept(fetched.url)
+        if kept is not None:
+            return _page_from_row(kept, fetched.url)
+        page = parse_page(fetched)
+        # What is told by its body, wherever it is asked for, keeps it.
+        if not is_feed(fetched) and not fetched.url.endswith("/robots.txt"):
+            with self._env.begin(write=True) as writing:
+                writing.put(link_key(fetched.url), _encode_row(fetched, page))
+        return page
+
+    def close(self) -> None:
+        """Close the cache and the web."""
+        self._env.close()
+        self.web.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _kept(self, url: str) -> _CachedPage | None:
+        with self._env.begin() as reading:
+            row = reading.get(link_key(url))
+        if row is None:
+            return None
+        return _decode_json_row(row) if row.startswith(b"[") else _decode_row(row)
+
+
+def _encode_row(fetched: Fetched, page: Page | Failed) -> bytes:
+    failure = (str(page.kind), page.detail) if isinstance(page, Failed) else None
+    head = fetched.status, dict(fetched.headers), len(fetched.body), failure
+    try:
+        return _encoder.encode(_CachedPage(*head, msgspec.Raw(_encoder.encode(page))))
+    except UnicodeEncodeError:  # lone surrogates: JSON has escapes for them
+        return json.dumps([*head, msgspec.to_builtins(page)]).encode("ascii")
+
+
+def _decode_json_row(row: bytes) -> _CachedPage:
+    status, headers, size, failure, page = json.loads(row)
+    whole = None if failure else msgspec.convert(page, Page)
+    return _CachedPage(status, headers, size, failure, msgspec.Raw(), whole)
+
+
+def _page_from_row(kept: _CachedPage, url: str) -> Page | Failed:
+    if kept.failure is not None:
+        kind, detail = kept.failure
+        return Failed(url, FailureKind(kind), kept.status, detail)
+    return kept.whole or _decode_page(kept.page)
+
+
+def _open_cache(web: Path) -> lmdb.Environment:
+    folder = web / CACHE_FOLDER
+    made_from = _cache_version(web)
+    stamp = folder / "made-from"
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != made_from:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        stamp.write_text(made_from, encoding="utf-8")
+    # Lost pages are parsed again, so nothing waits for the disk.
+    return lmdb.open(str(folder), map_size=_MAP_SIZE_BYTES, sync=False, metasync=False)
+
+
+def _cache_version(web: Path) -> str:
+    """Format, parser and WARC files, so that a change of any is noticed."""
+    digest = hashlib.sha256(_FORMAT.encode())
+    for source in sorted(Path(focused.web.__path__[0]).glob("*.py")):
+        digest.update(source.read_bytes())
+    digest.update(warc_files_stamp(web).encode())
+    return digest.hexdigest()

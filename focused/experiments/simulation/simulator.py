@@ -1,0 +1,238 @@
+"""What a recorded web answers, without a network: outcomes and how long they take.
+
+The same words as the replay server's: a host that the web lacks does not
+exist, a URL that it lacks is a 404.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from focused.archive.archive import PAGE_COLUMNS, page_values
+from focused.archive.parquet import PAGES_SCHEMA
+from focused.crawl import Crawl, Done, Fetch, FetchPurpose, SettledFetch, Wait
+from focused.crawl.policy import Policy
+from focused.errors import RecordedWebError
+from focused.link_scoring.protocols import TopicClassifier
+from focused.recorded_web.recorded_web import WebSource
+from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
+from focused.text.hash_sampling import hash_fraction
+from focused.topic import Topic, adapt_to_recorded_web
+from focused.web.html.parse import parse_page
+from focused.web.http_response import outcome_from_response
+from focused.web.page import Failed, FailureKind, Fetched, Outcome, Page
+from focused.web.urls import host_of
+
+Latency = Callable[[str], float]
+"""Seconds from request to last byte, by URL."""
+
+
+class Network(Protocol):
+    """Answers requests and parses what it answered."""
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """What a request for ``url`` brings; ``now`` dates a Retry-After."""
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """The page of an answer that :meth:`answer` gave; see :func:`parse_page`."""
+
+
+class RecordedNetwork:
+    """Answers from a recorded web; parses each answer anew."""
+
+    def __init__(self, web: WebSource) -> None:
+        self._web = web
+
+    def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
+        """What a request for ``url`` brings."""
+        try:
+            response = self._web.get(url)
+        except RecordedWebError:  # a damaged record: the host's own trouble, as when replayed
+            return outcome_from_response(500, {}, url, b"", elapsed_s, now)
+        if response is not None:
+            return outcome_from_response(
+                response.status, response.headers, url, response.body, elapsed_s, now
+            )
+        if host_of(url) not in self._web.hosts:
+            return Failed(url, FailureKind.NO_HOST, detail="not in the recorded web")
+        return outcome_from_response(404, {}, url, b"", elapsed_s, now)
+
+    def parse(self, fetched: Fetched) -> Page | Failed:
+        """The answer's page."""
+        return parse_page(fetched)
+
+
+def constant_latency(latency_s: float) -> Latency:
+    """Every answer takes ``latency_s`` seconds."""
+    return lambda url: latency_s
+
+
+def hashed_latency(mean_s: float, seed: int) -> Latency:
+    """Between half and one and a half of ``mean_s`` seconds, drawn by hash of URL and seed."""
+
+    def latency_s(url: str) -> float:
+        return mean_s * (0.5 + hash_fraction(url, seed))
+
+    return latency_s
+
+
+_MAX_IDLE_STEPS = 10_000
+_SETTLES_PER_COMMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """What a simulated crawl did.
+
+    ``asked`` are the URLs in the order of asking, robots.txt left out;
+    ``pages`` is a frame with the columns of
+    :data:`focused.archive.parquet.PAGES_SCHEMA` but the features, in the order
+    of settling. ``mirrors`` are the pairs known at the end, the preferred prefix by the
+    lesser one. ``simulated_s`` passed on the crawl's clock, ``cpu_s`` on this
+    process's.
+    """
+
+    asked: Sequence[str]
+    pages: pd.DataFrame
+    end_reason: str
+    simulated_s: float
+    cpu_s: float
+    mirrors: Mapping[str, str] = field(default_factory=dict)
+
+
+def simulate(
+    topic: Topic,
+    classifier: TopicClassifier,
+    network: Network,
+    policy: Policy,
+    *,
+    latency: Latency,
+    training_urls: frozenset[str] = frozenset(),
+    seeds: Sequence[str] | None = None,
+    pages: int | None = None,
+    watch: Callable[[SettledFetch], object] | None = None,
+) -> SimulatedRun:
+    """Crawl ``network`` until the frontier is empty, a budget spent, or ``pages`` judged.
+
+    ``pages`` counts as the harvest does: training samples and feeds do not.
+    ``seeds`` stand in for the topic's own. Scope, budget, delays, concurrency
+    and patience are the topic's; a policy that knows no better link to wait
+    for has no patience. ``watch`` is shown what is settled. The clock starts at 0 s.
+    """
+    began_s = time.process_time()
+    with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
+        topic = _without_output(topic, Path(folder))
+        store = StateStore.open(
+            Path(folder) / "state",
+            {"simulation": policy.name},
+            commit_every=_SETTLES_PER_COMMIT,  # whatever is lost with the process is made again
+        )
+        try:
+            crawl = Crawl(
+                topic,
+                classifier,
+                policy,
+                store,
+                training_urls=training_urls,
+                parse=network.parse,
+                keep_links=False,
+            )
+            crawl.seed(topic.seeds.urls if seeds is None else seeds, 0.0)
+            driver = _Driver(crawl, network, latency, topic.politeness.concurrency, watch)
+            ended = driver.run(pages)
+            rows = _pages_frame(store.tables)
+            mirrors = dict(crawl.mirrors)
+        finally:
+            store.close()
+    cpu_s = time.process_time() - began_s
+    return SimulatedRun(driver.asked, rows, ended, driver.now, cpu_s, mirrors)
+
+
+def _without_output(topic: Topic, folder: Path) -> Topic:
+    output = replace(topic.output, folder=folder, warc="off", parquet=False)
+    return replace(adapt_to_recorded_web(topic), output=output)
+
+
+def _pages_frame(tables: Tables) -> pd.DataFrame:
+    columns = [name for name in PAGES_SCHEMA.names if name != "features"]
+    values = zip(*page_values(tables), strict=True)
+    by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled: no values
+    return pd.DataFrame(by_name, columns=columns)
+
+
+class _Driver:
+    """Asks, lets time pass, settles: what Scrapy's engine is to a live crawl."""
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        network: Network,
+        latency: Latency,
+        concurrency: int,
+        watch: Callable[[SettledFetch], object] | None,
+    ) -> None:
+        self.now = 0.0
+        self.asked: list[str] = []
+        self._crawl = crawl
+        self._network = network
+        self._latency = latency
+        self._concurrency = concurrency
+        self._watch = watch
+        self._under_way: list[tuple[float, int, Outcome]] = []
+
+    def run(self, pages: int | None) -> str:
+        """Turn the crank to the end; return why it ended."""
+        idle = 0
+        while pages is None or self._crawl.counters.classified < pages:
+            step = self._ask()
+            if isinstance(step, Done):
+                return step.reason
+            before = self.now
+            self._let_time_pass(step.until)
+            # next() excludes links in batches, and says to look again at once.
+            idle = idle + 1 if self.now == before and not self._under_way else 0
+            if idle > _MAX_IDLE_STEPS:
+                raise AssertionError("the crawl waits for a moment that has come")
+        return "page budget spent"
+
+    def _ask(self) -> Wait | Done:
+        """Send what may be sent now."""
+        while len(self._under_way) < self._concurrency:
+            step = self._crawl.next(self.now)
+            if isinstance(step, Wait | Done):
+                return step
+            assert isinstance(step, Fetch), "no driver's own requests are queued here"
+            self._send(step)
+        return Wait(None)
+
+    def _send(self, fetch: Fetch) -> None:
+        if fetch.purpose is FetchPurpose.PAGE:
+            self.asked.append(fetch.url)
+        elapsed_s = self._latency(fetch.url)
+        outcome = self._network.answer(fetch.url, self.now, elapsed_s)
+        # Leases count up: of answers that come at one time the first asked is settled first.
+        heapq.heappush(self._under_way, (self.now + elapsed_s, fetch.lease, outcome))
+
+    def _let_time_pass(self, until: float | None) -> None:
+        """Go to the next moment something happens; settle at most one answer."""
+        if not self._under_way:
+            if until is None:
+                raise AssertionError("the crawl waits for a fetch, but none is under way")
+            self.now = max(self.now, until)
+            return
+        if until is not None and until < self._under_way[0][0]:
+            self.now = max(self.now, until)
+            return
+        self.now, lease, outcome = heapq.heappop(self._under_way)
+        settled = self._crawl.settle(lease, outcome, self.now)
+        if self._watch is not None and settled is not None:
+            self._watch(settled)

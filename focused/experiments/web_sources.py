@@ -1,0 +1,115 @@
+"""The webs of an examination: recorded ones, and WARC files that become one.
+
+WARC files given together are one web: a crawl often writes many. They are
+imported once into a folder beside the comparison, and again when they change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from focused.errors import ConfigurationError, RecordedWebError
+from focused.recorded_web.recorded_web import RecordedWeb, read_details, write_details
+from focused.recorded_web.web_import import import_warc
+from focused.recorded_web.web_index import warc_files_stamp
+from focused.recorded_web.web_labels import LABELS_FILE, read_web_labels
+
+_IMPORTED_FROM = "imported_from"
+_DEFAULT_WARC_NAMES = ("pages", "warc")
+
+Warn = Callable[[str], object]
+"""Told, in a line, what is odd and goes on all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentWeb:
+    """A recorded web by the name that tells it apart; ``labels`` stand in for its own."""
+
+    name: str
+    folder: Path
+    labels: Path | None = None
+
+    def open(self) -> RecordedWeb:
+        """Open it, with the ground-truth labels. Raises RecordedWebError."""
+        web = RecordedWeb.open(self.folder)
+        if self.labels is not None:
+            web.labels = _resolve_labels(web, read_web_labels(self.labels))
+        return web
+
+    def stamp(self) -> str:
+        """What tells one state of pages and labels from another."""
+        digest = hashlib.sha256(warc_files_stamp(self.folder).encode())
+        labels = self.labels or self.folder / LABELS_FILE
+        digest.update(labels.read_bytes() if labels.is_file() else b"")
+        return digest.hexdigest()
+
+
+def find_webs(
+    sources: Sequence[Path], labels: Path | None, folder: Path, say: Warn
+) -> list[ExperimentWeb]:
+    """The webs that ``sources`` name: a folder each, all WARC files together one.
+
+    Imported webs go below ``folder``. Raises ConfigurationError,
+    RecordedWebError.
+    """
+    if labels is not None and not labels.is_file():
+        raise ConfigurationError(f"--labels {labels}: there is no such file")
+    folders = [source for source in dict.fromkeys(sources) if source.is_dir()]
+    files = [source for source in dict.fromkeys(sources) if not source.is_dir()]
+    if files:
+        folders.append(_import_warcs(files, folder, say))
+    webs: dict[str, ExperimentWeb] = {}
+    for each in folders:
+        name = str(read_details(each).get("name", each.name))
+        name = str(each) if name in webs else name
+        webs[name] = ExperimentWeb(name, each, labels)
+    return list(webs.values())
+
+
+def unknown_labels(web: RecordedWeb, labels: Path) -> int:
+    """How many labelled URLs the web does not have."""
+    return sum(web.find(url) is None for url in read_web_labels(labels))
+
+
+def _resolve_labels(
+    web: RecordedWeb, labels: Mapping[str, frozenset[str]]
+) -> Mapping[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for url, categories in labels.items():
+        recorded = web.find(url)
+        if recorded is not None:
+            found[recorded] = found.get(recorded, frozenset()) | categories
+    return found
+
+
+def _import_warcs(files: Sequence[Path], folder: Path, say: Warn) -> Path:
+    """The folder of the web that the WARC files hold, made when it isn't there yet."""
+    for file in files:
+        if not file.is_file():
+            raise RecordedWebError(
+                f"--web {file}: there is no such file or folder; name a recorded web's folder, "
+                "or WARC files"
+            )
+    target = folder / _web_name(files[0])
+    state = [[str(f.absolute()), f.stat().st_size, f.stat().st_mtime_ns] for f in files]
+    if target.is_dir() and read_details(target).get(_IMPORTED_FROM) == state:
+        return target
+    imported = import_warc(files, target, target.name)
+    write_details(target, {**read_details(target), _IMPORTED_FROM: state})
+    passed_over = (
+        f"; passed over: {imported.damaged:,} damaged, {imported.skipped:,} that are no page"
+        if imported.damaged or imported.skipped
+        else ""
+    )
+    files_read = "1 WARC file" if len(files) == 1 else f"{len(files)} WARC files"
+    say(f"{target}: {imported.responses:,} responses from {files_read}{passed_over}")
+    return target
+
+
+def _web_name(file: Path) -> str:
+    """A name for the web of a WARC file: a crawl's ``pages.warc.gz`` is called as its folder."""
+    stem = file.name.partition(".")[0]
+    return file.absolute().parent.name if stem in _DEFAULT_WARC_NAMES or not stem else stem

@@ -1,0 +1,270 @@
+"""Whose turn it is: hosts by the time at which they may be asked, and those that may by worth.
+
+Two heaps with lazy deletion: an entry counts only while its stamp is the
+newest of its host. A host whose server is busy, or was asked just now, is put
+waiting_hosts with the server when it comes to the top, and the best of those waiting_hosts is
+called back when the server may be asked again; so a thousand hosts at one
+address cost no more than one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from focused.frontier.host import Host, Server
+from focused.frontier.priorities import NO_EXPLORATION, Exploration
+
+_DueEntry = tuple[float, float, int, Host]
+"""-worth, due at, stamp, host."""
+_WaitingEntry = tuple[float, int, Host | Server]
+"""Due at, stamp, who waits."""
+_MAX_STALE_ENTRIES = 1_024
+_MAX_INSPECTED = 256
+_TIME_UNKNOWN = float("-inf")
+"""For ``now``, where it is not known: the host has its place from its time on, or the next look."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """Pages that may come from one host, and from all hosts at one address; None: no limit."""
+
+    pages_per_host: int | None = None
+    pages_per_address: int | None = None
+
+    def reached(self, host: Host) -> bool:
+        """Whether no further page may come from the host."""
+        if self.pages_per_host is not None and host.fetched >= self.pages_per_host:
+            return True
+        most, server = self.pages_per_address, host.server
+        return most is not None and server is not None and server.fetched >= most
+
+
+class HostScheduler:
+    """The order in which hosts may be asked."""
+
+    def __init__(
+        self, exploration: Exploration = NO_EXPLORATION, limits: HostLimits | None = None
+    ) -> None:
+        self._exploration = exploration
+        self._limits = limits or HostLimits()
+        self._waiting: list[_WaitingEntry] = []
+        self._due: list[_DueEntry] = []
+        self._stamps = 0
+        self.in_turn = 0
+        """How many hosts have links that may be asked for, now or later."""
+        self._busy: set[Host] = set()
+
+    @property
+    def busy(self) -> int:
+        """How many hosts are being asked."""
+        return len(self._busy)
+
+    def worth(self, host: Host) -> float:
+        """The priority of the host's best link, and what is hoped of the host."""
+        return float("-inf") if host.best is None else host.best + host.bonus
+
+    def schedule(self, host: Host, now: float) -> None:
+        """Give the host its place after its time, its best link or its counts changed."""
+        in_turn = host.best is not None and not self._limits.reached(host)
+        self.in_turn += in_turn - host.in_turn
+        host.in_turn = in_turn
+        host.stamp = self._stamp() if in_turn and not (host.leased or host.reserved) else 0
+        if not host.stamp:
+            return
+        host.bonus = self._exploration.bonus(host.asked, host.unproductive)
+        if host.pace.due_at > now:
+            self._wait(host.pace.due_at, host)
+        else:
+            heapq.heappush(self._due, (-self.worth(host), host.pace.due_at, host.stamp, host))
+            if len(self._due) > _MAX_STALE_ENTRIES + 2 * self.in_turn:
+                self._compact_due()
+
+    def move(self, host: Host, server: Server) -> None:
+        """The host stands at that server from now on, be it under way or not."""
+        in_flight, old = host in self._busy, host.server
+        if old is not None:
+            del old.hosts[host]
+            old.busy -= in_flight
+            self._add_fetched(old, -host.fetched)
+            self._schedule_server(old)
+        host.server = server
+        server.hosts[host] = None
+        server.busy += in_flight
+        self._add_fetched(server, host.fetched)
+        self.schedule(host, _TIME_UNKNOWN)
+
+    def count_fetched(self, host: Host) -> None:
+        """A page came from the host."""
+        host.fetched += 1
+        if host.server is not None:
+            self._add_fetched(host.server, 1)
+        if host.in_turn and self._limits.reached(host):
+            self.schedule(host, _TIME_UNKNOWN)
+
+    def take(self, host: Host) -> None:
+        """The host is asked now: neither it nor its server is offered to anybody else."""
+        self._busy.add(host)
+        if host.server is not None:
+            host.server.busy += 1
+
+    def release(self, host: Host, server_due_at: float) -> None:
+        """The host's fetch is over; its server may be asked again at ``server_due_at``."""
+        self._busy.discard(host)
+        if host.server is not None:
+            host.server.busy -= 1
+            self.rest(host, server_due_at)
+
+    def rest(self, host: Host, server_due_at: float) -> None:
+        """The host's server may not be asked again before ``server_due_at``."""
+        server = host.server
+        if server is not None:
+            server.due_at = max(server.due_at, server_due_at)
+            self._schedule_server(server)
+
+    def best_due(self, now: float) -> Host | None:
+        """Return the free host that may be asked now and has the best link, or None."""
+        while self._waiting and self._waiting[0][0] <= now:
+            _, stamp, waits = heapq.heappop(self._waiting)
+            if waits.stamp != stamp:
+                continue
+            if isinstance(waits, Server):
+                self._call(waits)
+            else:
+                self.schedule(waits, now)
+        while self._due:
+            entry = self._due[0]
+            _, _, stamp, host = entry
+            if host.stamp == stamp and self._may_be_asked(host, now):
+                return host
+            heapq.heappop(self._due)
+            self._drop_entry(entry)
+        return None
+
+    def next_due_at(self) -> float | None:
+        """Return when the first waiting host falls due; None when none waits."""
+        while self._waiting:
+            due_at, stamp, waits = self._waiting[0]
+            if waits.stamp == stamp:
+                return due_at
+            heapq.heappop(self._waiting)
+        return None
+
+    def better_host_at(self, priority: float, now: float, patience_s: float) -> float | None:
+        """Return when to look again for a host worth more than ``priority``; None: do not wait.
+
+        Counts hosts that fall due within ``patience_s``, and busy ones that
+        were asked less than that ago: a slow host holds up nobody for longer.
+        Linear in these, of which those first due are enough. A host in trouble is
+        nothing to wait for.
+        """
+        soon = [
+            due_at for due_at, host in self._within(now + patience_s) if self._beats(host, priority)
+        ]
+        soon += [
+            host.leased_at + patience_s
+            for host in self._busy
+            if host.leased_at + patience_s > now and self._beats(host, priority)
+        ]
+        return min(soon, default=None)
+
+    def _stamp(self) -> int:
+        self._stamps += 1
+        return self._stamps
+
+    def _wait(self, due_at: float, who: Host | Server) -> None:
+        heapq.heappush(self._waiting, (due_at, who.stamp, who))
+        if len(self._waiting) > _MAX_STALE_ENTRIES + 2 * self.in_turn:
+            self._waiting = [entry for entry in self._waiting if entry[2].stamp == entry[1]]
+            heapq.heapify(self._waiting)
+
+    def _compact_due(self) -> None:
+        stale = [entry for entry in self._due if entry[3].stamp != entry[2]]
+        self._due = [entry for entry in self._due if entry[3].stamp == entry[2]]
+        heapq.heapify(self._due)
+        for entry in stale:
+            self._drop_entry(entry)
+
+    def _may_be_asked(self, host: Host, now: float) -> bool:
+        server = host.server
+        if server is None:
+            return True
+        return not server.busy and server.due_at <= now
+
+    def _add_fetched(self, server: Server, pages: int) -> None:
+        most = self._limits.pages_per_address
+        was_full = most is not None and server.fetched >= most
+        server.fetched += pages
+        if most is not None and was_full != (server.fetched >= most):
+            for host in server.hosts:
+                self.schedule(host, _TIME_UNKNOWN)
+
+    def _drop_entry(self, entry: _DueEntry) -> None:
+        """An entry left the top of those due without being asked."""
+        _, _, stamp, host = entry
+        server = host.server
+        if server is None:
+            return
+        if host.stamp == stamp:
+            heapq.heappush(server.waiting_hosts, entry)
+            self._compact_waiting(server)
+            self._schedule_server(server)
+        elif server.representative_stamp == stamp:
+            self._call(server)
+
+    def _schedule_server(self, server: Server) -> None:
+        """Who is waiting_hosts is called when the server may be asked: a busy one awaits its release."""
+        if server.waiting_hosts and not server.busy and not server.stamp:
+            server.stamp = self._stamp()
+            self._wait(server.due_at, server)
+
+    def _call(self, server: Server) -> None:
+        """The best of the hosts waiting_hosts comes back among those that are due."""
+        server.stamp = server.representative_stamp = 0
+        entry = self._best_waiting(server)
+        if entry is not None:
+            heapq.heappop(server.waiting_hosts)
+            server.representative_stamp = entry[2]
+            heapq.heappush(self._due, entry)
+
+    def _best_waiting(self, server: Server) -> _DueEntry | None:
+        while (
+            server.waiting_hosts and server.waiting_hosts[0][3].stamp != server.waiting_hosts[0][2]
+        ):
+            heapq.heappop(server.waiting_hosts)
+        return server.waiting_hosts[0] if server.waiting_hosts else None
+
+    def _compact_waiting(self, server: Server) -> None:
+        if len(server.waiting_hosts) > _MAX_STALE_ENTRIES + 2 * len(server.hosts):
+            server.waiting_hosts = [
+                entry for entry in server.waiting_hosts if entry[3].stamp == entry[2]
+            ]
+            heapq.heapify(server.waiting_hosts)
+
+    def _within(self, until: float) -> Iterator[tuple[float, Host]]:
+        """Hosts that fall due by ``until``: the heap from its top, level by level.
+
+        No further than :data:`_MAX_INSPECTED` entries: more fall due in a few seconds only
+        where far more is fetched than a crawl can.
+        """
+        waiting, places = self._waiting, [0]
+        for place in places:
+            if place >= len(waiting):
+                continue
+            due_at, stamp, waits = waiting[place]
+            if due_at > until:
+                continue
+            if len(places) < _MAX_INSPECTED:
+                places += (2 * place + 1, 2 * place + 2)
+            if waits.stamp != stamp:
+                continue
+            if isinstance(waits, Server):
+                best = self._best_waiting(waits)
+                if best is not None:
+                    yield due_at, best[3]
+            else:
+                yield due_at, waits
+
+    def _beats(self, host: Host, priority: float) -> bool:
+        return self.worth(host) > priority and not host.pace.failures

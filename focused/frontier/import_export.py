@@ -1,0 +1,267 @@
+"""Queued links to files and back: CSV for people and spreadsheets, Parquet for data frames.
+
+Rows are written and read a batch at a time, however many there are. Both ways
+keep every field of a link, so what is exported and imported is what was queued.
+Text in CSV cells is written so that no spreadsheet program runs it as a formula
+(:mod:`focused.text.csv_cells`).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from focused.atomic_file import atomic_write_path
+from focused.errors import ConfigurationError
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.text.csv_cells import escape_formulas, unescape_formulas
+from focused.web.urls import host_of, normalise
+
+FRONTIER_SCHEMA = pa.schema(
+    [
+        ("url", pa.string()),
+        ("host", pa.string()),  # of the URL; for readers
+        ("priority", pa.float64()),  # orders the host's queue, larger first
+        ("score", pa.float64()),  # predicted, in [0, 1]
+        ("depth", pa.int32()),
+        ("parent", pa.string()),  # null for seeds and what an operator added
+        ("anchor", pa.string()),
+        ("tries", pa.int32()),  # failed fetches
+        ("hops", pa.int32()),  # redirects since the link
+        ("found_at", pa.float64()),  # seconds since the epoch
+        ("tag_path_key", pa.uint64()),  # the scorer's own
+        ("features", pa.list_(pa.float64())),  # the features behind the score
+        ("payload", pa.string()),  # a driver's own request, or null
+        ("key", pa.string()),  # of the URL-seen test, 32 hexadecimal digits
+    ]
+)
+_TEXT_COLUMNS = [field.name for field in FRONTIER_SCHEMA if field.type == pa.string()] + [
+    "features"
+]
+_ROWS_PER_BATCH = 10_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_Handler = TypeVar("_Handler")
+
+_Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=255)]
+_Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+
+
+class _LinkCells(msgspec.Struct, frozen=True):
+    """A row as it is read; all but ``url`` may be missing."""
+
+    url: str
+    host: str | None = None
+    priority: float | None = None
+    score: _Probability = 1.0
+    depth: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 0
+    parent: str | None = None
+    anchor: str = ""
+    tries: _Count = 0
+    hops: _Count = 0
+    found_at: float | None = None
+    tag_path_key: Annotated[int, msgspec.Meta(ge=0)] = 0
+    features: Annotated[tuple[float, ...], msgspec.Meta(max_length=255)] = ()
+    payload: str | None = None
+    key: _Key | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidRow:
+    """A row that is no link: ``where`` it stands, and what is wrong."""
+
+    where: str
+    problem: str
+
+
+def export_links(links: Iterable[QueuedLink], path: Path) -> int:
+    """Write the links to ``path``, ``.csv`` or ``.parquet``; return how many.
+
+    Raises ConfigurationError when the file has another name or cannot be written.
+    """
+    write = _by_suffix(path, _WRITERS)
+    try:
+        with atomic_write_path(path) as part:
+            return write(links, part)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def read_links(
+    path: Path, place: Callable[[float], float | None], now: float
+) -> Iterator[QueuedLink | InvalidRow]:
+    """Yield the links of ``path``, ``.csv`` or ``.parquet``, and what is none, row by row.
+
+    ``place`` tells the priority of a score, None where it follows from none:
+    for rows without a priority. A column that is missing has a link's own
+    default; ``url`` must be there.
+    Raises ConfigurationError when the file cannot be read or has unknown columns.
+    """
+    read = _by_suffix(path, _READERS)
+    for where, cells in read(path):
+        if isinstance(cells, InvalidRow):
+            yield cells
+            continue
+        try:
+            yield _queued_link(cells, place, now)
+        except ValueError as error:  # msgspec's own is one
+            yield InvalidRow(where, str(error).replace(" - at `$.", ", in column `"))
+
+
+def _queued_link(
+    cells: Mapping[str, Any], place: Callable[[float], float | None], now: float
+) -> QueuedLink:
+    row = msgspec.convert(cells, _LinkCells, strict=False)
+    texts = (row.url, row.parent or "", row.anchor, row.payload or "")
+    if any(map(_SURROGATE.search, texts)):
+        raise ValueError("a text is not UTF-8")
+    url = normalise(row.url)
+    if url is None:
+        raise ValueError(f"{row.url!r} is no URL that can be crawled")
+    host = host_of(url)
+    if row.host not in (None, host):
+        raise ValueError(f"the host of {url} is {host}, not {row.host}")
+    priority = place(row.score) if row.priority is None else row.priority
+    if priority is None:
+        raise ValueError("priority is missing: this crawl's does not follow from the score")
+    found_at = now if row.found_at is None else row.found_at
+    if not all(map(math.isfinite, (priority, row.score, found_at, *row.features))):
+        raise ValueError("a number is not finite")
+    if row.tag_path_key >= 1 << 64:
+        raise ValueError("tag_path_key has more than 64 bits")
+    return QueuedLink(
+        key=link_key(url) if row.key is None else bytes.fromhex(row.key),
+        url=url,
+        host=host,
+        priority=priority,
+        score=row.score,
+        depth=row.depth,
+        parent=row.parent,
+        anchor=row.anchor,
+        features=row.features,
+        found_at=found_at,
+        tries=row.tries,
+        hops=row.hops,
+        payload=row.payload,
+        tag_path_key=row.tag_path_key,
+    )
+
+
+def _cells(link: QueuedLink) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(link)
+    return {**fields, "key": link.key.hex(), "features": list(link.features)}
+
+
+def _write_csv(links: Iterable[QueuedLink], path: Path) -> int:
+    written = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, FRONTIER_SCHEMA.names)
+        table.writeheader()
+        for link in links:
+            cells = _cells(link)
+            cells["features"] = " ".join(map(repr, cells["features"]))
+            texts = {name: escape_formulas(cells[name]) for name in _TEXT_COLUMNS if cells[name]}
+            table.writerow({**cells, **texts})
+            written += 1
+    return written
+
+
+def _write_parquet(links: Iterable[QueuedLink], path: Path) -> int:
+    written = 0
+    with pq.ParquetWriter(path, FRONTIER_SCHEMA) as writer:
+        rows = map(_cells, links)
+        while batch := list(islice(rows, _ROWS_PER_BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=FRONTIER_SCHEMA))
+            written += len(batch)
+    return written
+
+
+def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | InvalidRow]]:
+    # What is not UTF-8 spoils its row, not the file.
+    with (
+        _read_errors(path),
+        path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
+    ):
+        table = csv.reader(file, strict=True)
+        try:
+            names = next(table, [])
+        except csv.Error as error:
+            raise ConfigurationError(
+                f"{path}: its first line is no list of columns: {error}"
+            ) from error
+        _check_columns(path, names)
+        while True:
+            where = f"line {table.line_num + 1}"
+            try:
+                row = next(table)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield where, InvalidRow(where, str(error))
+                continue
+            if len(row) != len(names):
+                if row:
+                    yield where, InvalidRow(where, f"{len(row)} cells, not {len(names)}")
+                continue
+            cells: dict[str, Any] = {
+                name: cell for name, cell in zip(names, row, strict=True) if cell
+            }
+            cells |= {
+                name: unescape_formulas(cells[name]) for name in _TEXT_COLUMNS if name in cells
+            }
+            if "features" in cells:
+                cells["features"] = cells["features"].split()
+            yield where, cells
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | InvalidRow]]:
+    with _read_errors(path), pq.ParquetFile(path) as file:
+        _check_columns(path, file.schema_arrow.names)
+        number = 0
+        for batch in file.iter_batches(_ROWS_PER_BATCH):
+            for cells in batch.to_pylist():
+                number += 1
+                present = {name: cell for name, cell in cells.items() if cell is not None}
+                yield f"row {number}", present
+
+
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+
+def _check_columns(path: Path, names: list[str]) -> None:
+    unknown = sorted(set(names) - set(FRONTIER_SCHEMA.names))
+    if unknown:
+        raise ConfigurationError(
+            f"{path}: unknown columns {', '.join(unknown)}; known are {', '.join(FRONTIER_SCHEMA.names)}"
+        )
+    if "url" not in names:
+        raise ConfigurationError(f"{path}: there is no column url")
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"{path}: a column stands there twice")
+
+
+def _by_suffix(path: Path, kinds: Mapping[str, _Handler]) -> _Handler:
+    way = kinds.get(path.suffix.lower())
+    if way is None:
+        raise ConfigurationError(f"{path}: name a .csv or a .parquet file")
+    return way
+
+
+_WRITERS = {".csv": _write_csv, ".parquet": _write_parquet}
+_READERS = {".csv": _read_csv, ".parquet": _read_parquet}

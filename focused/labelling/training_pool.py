@@ -1,0 +1,151 @@
+"""The pages that may be asked about, made ready: parsed, judged, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from focused.labelling.crawled_pages import CrawledPage, FetchedPages
+from focused.labelling.page_selection import FloatArray, PagePool, page_vectors, rows_with_words
+from focused.labels.label import evaluation_hash, role_of
+from focused.link_scoring.protocols import TopicClassifier
+from focused.text.tokens import tokenize, url_words
+from focused.web.html.parse import parse_page
+from focused.web.page import Page
+
+MAX_POOL_PAGES = 2_000
+"""Pages that active choice looks into; each costs some milliseconds."""
+
+PoolProgress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPool:
+    """Pages that may teach, n of them, with the relevance that the classifier gives them now."""
+
+    pages: tuple[CrawledPage, ...]
+    pool: PagePool
+    relevance: FloatArray
+    threshold: float
+
+
+def evaluation_queue(crawled: FetchedPages) -> list[CrawledPage]:
+    """The pages drawn for evaluation, in the order in which they are to be shown."""
+    drawn = (page for page in crawled.pages.values() if role_of(page.url) == "evaluation")
+    return sorted(drawn, key=lambda page: evaluation_hash(page.url))
+
+
+def select_candidates(crawled: FetchedPages, limit: int = MAX_POOL_PAGES) -> list[CrawledPage]:
+    """At most ``limit`` pages that may teach, by what the crawl made of them.
+
+    When there are more: half from around the threshold, a quarter of the most relevant,
+    a quarter whose score promised most.
+    """
+    pages = [page for page in crawled.pages.values() if role_of(page.url) == "training"]
+    if len(pages) <= limit:
+        return pages
+    threshold = _observed_threshold(pages)
+    chosen: dict[str, CrawledPage] = {}
+    for share, rank in (
+        (0.5, lambda page: abs(page.relevance - threshold)),
+        (0.75, lambda page: -page.relevance),
+        (1.0, lambda page: -page.score),
+    ):
+        for page in sorted(pages, key=rank):
+            if len(chosen) >= share * limit:
+                break
+            chosen[page.url] = page
+    return list(chosen.values())
+
+
+def build_training_pool(
+    crawled: FetchedPages,
+    classifier: TopicClassifier | None,
+    progress: PoolProgress | None = None,
+    limit: int = MAX_POOL_PAGES,
+) -> TrainingPool:
+    """Parse, classifier and compare the candidates; those that cannot be read are left out.
+
+    Without a ``classifier`` the crawl's own verdicts stand. ``progress(done, total)`` is called
+    after each page.
+    """
+    chosen = select_candidates(crawled, limit)
+    kept: list[CrawledPage] = []
+    relevance: list[float] = []
+
+    def read() -> Iterable[Page]:
+        for done, page in enumerate(chosen, start=1):
+            parsed = parse_crawled_page(crawled, page)
+            if progress:
+                progress(done, len(chosen))
+            if parsed is not None:
+                kept.append(page)
+                relevance.append(
+                    classifier.classify(parsed).relevance if classifier else page.relevance
+                )
+                yield parsed
+
+    vectors = page_vectors(read())
+    return TrainingPool(
+        tuple(kept),
+        PagePool(tuple(page.host for page in kept), vectors),
+        np.array(relevance, dtype=float),
+        classifier.threshold if classifier else _observed_threshold(kept),
+    )
+
+
+def parse_crawled_page(crawled: FetchedPages, page: CrawledPage) -> Page | None:
+    """The page as a crawl parses it; None when it cannot be read."""
+    fetched = crawled.response(page)
+    parsed = None if fetched is None else parse_page(fetched)
+    return parsed if isinstance(parsed, Page) else None
+
+
+def _observed_threshold(pages: Iterable[CrawledPage]) -> float:
+    """Where the crawl's verdicts turned; a half when all were the same."""
+    on = [page.relevance for page in pages if page.on_topic]
+    return min(on, default=0.5)
+
+
+MAX_RESULTS = 20
+
+
+def search_pages(
+    crawled: FetchedPages, pool: TrainingPool, query: str, left_out: Collection[str]
+) -> tuple[CrawledPage, ...]:
+    """At most :data:`MAX_RESULTS` pages that have all words of ``query``, the best matches first.
+
+    A match in the title ranks before one in the address, and that before one in the text; within
+    these the more relevant page comes first. In titles and addresses the last word may be the
+    beginning of one. Nothing is read from disk, and nothing parsed: texts are those of the pages
+    in ``pool``, by the words that were counted when the session was opened. Pages ``left_out``
+    (URLs) and pages of the evaluation set are not found: what somebody looks for is no random sample.
+    """
+    wanted = tokenize(query)
+    if not wanted:
+        return ()
+    has_words = rows_with_words(pool.pool.vectors, wanted)
+    in_text = {page.url for page, has in zip(pool.pages, has_words, strict=True) if has}
+    ranked: list[tuple[int, float, str, CrawledPage]] = []
+    for page in crawled.pages.values():
+        if page.url in left_out or role_of(page.url) != "training":
+            continue
+        rank = _rank(page, wanted, in_text)
+        if rank is not None:
+            ranked.append((rank, -page.relevance, page.url, page))
+    return tuple(page for *_, page in sorted(ranked)[:MAX_RESULTS])
+
+
+def _rank(page: CrawledPage, wanted: list[str], in_text: Collection[str]) -> int | None:
+    if _has_words(tokenize(page.title), wanted):
+        return 0
+    if _has_words(tokenize(url_words(page.url)), wanted):
+        return 1
+    return 2 if page.url in in_text else None
+
+
+def _has_words(tokens: list[str], wanted: list[str]) -> bool:
+    *whole, last = wanted
+    return set(tokens).issuperset(whole) and any(token.startswith(last) for token in tokens)

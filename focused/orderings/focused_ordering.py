@@ -1,0 +1,117 @@
+"""Our own: the apprentice's prediction, most promising first, as the live crawl has it.
+
+Its ablations leave out a family of features, or one of the ways in which it
+learns and explores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
+from focused.frontier.priorities import NO_EXPLORATION, Exploration
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_prior import uninformed_prior
+from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer
+from focused.orderings.base import PolicyFactory, PolicyInputs
+
+EXPLORATION = Exploration(new_host_bonus=3.0, unproductive_penalty=2.0)
+"""In nats. Measured on recorded webs from seeds off topic (docs/explanation/apprentice.md)."""
+
+WORTH_WAITING_FOR = 0.5
+"""In nats: half as likely again to be on topic."""
+
+FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "parents": ("parent", "parents", "in_links", "since"),
+        "text": ("anchor", "context"),
+        "url": ("url",),
+        "crawl-words": ("anchor_words", "url_words", "page_words", "context_words"),
+        "places": ("siblings", "tag_path"),
+        "shape": ("out_degree", "navigation"),
+    }
+)
+"""Features of :mod:`focused.link_scoring.link_features` that tell of the same thing."""
+
+
+def policy(inputs: PolicyInputs) -> Policy:
+    """Make the policy from the live crawl's own link scorer.
+
+    A user's own that does not learn orders by its scores, which are no nats:
+    nothing is added for hosts that are little known.
+    """
+    if not isinstance(inputs.apprentice, OnlineLinkScorer):
+        return Policy("focused", inputs.apprentice)
+    return _focused_policy("focused", inputs.apprentice)
+
+
+def without_family(inputs: PolicyInputs, *, family: str) -> Policy:
+    """A family of features is given no weight."""
+    scorer = _built_in_apprentice(inputs).variant(without=FEATURE_FAMILIES[family])
+    return _focused_policy(f"focused-without-{family}", scorer)
+
+
+def without_prior(inputs: PolicyInputs) -> Policy:
+    """All weights start at zero: what the crawl does not teach, nobody knows."""
+    apprentice = _built_in_apprentice(inputs)
+    scorer = apprentice.variant(prior=uninformed_prior(apprentice.prior))
+    return _focused_policy("focused-without-prior", scorer)
+
+
+def without_learning(inputs: PolicyInputs) -> Policy:
+    """The prior's weights stay as they are; words and places are still learned."""
+    return _focused_policy(
+        "focused-without-learning", _built_in_apprentice(inputs).variant(learns=False)
+    )
+
+
+def without_tunnelling(inputs: PolicyInputs) -> Policy:
+    """A crawl that has found little does not prefer the pages near a host's root."""
+    return _focused_policy(
+        "focused-without-tunnelling", _built_in_apprentice(inputs).variant(depth_penalty=0.0)
+    )
+
+
+def without_exploration(inputs: PolicyInputs) -> Policy:
+    """A host is worth what its best link is, be it little known or dry."""
+    return _focused_policy(
+        "focused-without-exploration",
+        _built_in_apprentice(inputs).variant(),
+        exploration=NO_EXPLORATION,
+    )
+
+
+ABLATIONS: Mapping[str, PolicyFactory] = MappingProxyType(
+    {
+        **{
+            f"focused-without-{family}": partial(without_family, family=family)
+            for family in FEATURE_FAMILIES
+        },
+        "focused-without-prior": without_prior,
+        "focused-without-learning": without_learning,
+        "focused-without-tunnelling": without_tunnelling,
+        "focused-without-exploration": without_exploration,
+    }
+)
+
+
+def _focused_policy(
+    name: str, scorer: LinkScorer, exploration: Exploration = EXPLORATION
+) -> Policy:
+    return Policy(name, scorer, worth_waiting_for=WORTH_WAITING_FOR, exploration=exploration)
+
+
+def _built_in_apprentice(inputs: PolicyInputs) -> Apprentice:
+    """The live crawl's apprentice. Raises ConfigurationError when a user's own scorer guides.
+
+    One of ours in its stead would not know which prior the topic asks for.
+    """
+    if isinstance(inputs.apprentice, Apprentice):
+        return inputs.apprentice
+    raise ConfigurationError(
+        "focused-without-... take the built-in apprentice apart, but "
+        f"{type(inputs.apprentice).__name__} scores this crawl's links: choose another policy"
+    )

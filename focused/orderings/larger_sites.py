@@ -1,0 +1,65 @@
+"""Larger sites first: the site with most pages waiting.
+
+Baeza-Yates, Castillo, Marin, Rodriguez: Crawling a Country: Better Strategies
+than Breadth-First for Web Page Ordering, WWW 2005: sites are
+ordered by how many of their pages are known and not fetched, the largest
+first, so that the crawl does not end with a few large sites alone. A site is a
+host; within one the earlier found comes first.
+
+The priority is the logarithm of the number of waiting pages
+(:mod:`focused.orderings.link_values`), shown by one link of each site
+(:mod:`focused.orderings.group_heads`). Redirect targets enter at what their site was
+worth when the link that led there was found. Memory: an entry a known link, in
+this process: a crawl that is taken up again counts anew, and may hold a page
+that it had fetched before for its site's next one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from numpy.typing import ArrayLike
+
+from focused.crawl.policy import Policy
+from focused.crawl.steps import SettledFetch
+from focused.link_scoring.protocols import PageContext
+from focused.orderings.base import FunctionScorer, PolicyInputs
+from focused.orderings.group_heads import GroupHeads
+from focused.orderings.link_values import MAX_PRIORITY, order_by_log_value, value_to_score
+from focused.web.page import Link
+from focused.web.urls import host_of
+
+
+def policy(inputs: PolicyInputs) -> Policy:
+    """Make the policy; needs no aid."""
+    sites = SiteSizes()
+    return Policy(
+        "larger-sites",
+        FunctionScorer(sites.scores),
+        ordering=order_by_log_value,
+        reprioritiser=sites,
+    )
+
+
+class SiteSizes:
+    """How many links of each site wait, and which is the next."""
+
+    def __init__(self) -> None:
+        self._heads: GroupHeads[str] = GroupHeads(rest=-MAX_PRIORITY)
+
+    def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
+        """Score new links by the size of their site; known ones by 0, they are in their places."""
+        new = [None if self._heads.knows(link.url) else host_of(link.url) for link in links]
+        more = Counter(new)
+        return value_to_score(
+            [0 if host is None else self._heads.waiting(host) + more[host] for host in new]
+        )
+
+    def after(self, settled: SettledFetch) -> Mapping[str, float]:
+        """Count what came and went; move the head of each site that changed."""
+        self._heads.gone(settled.link.url)
+        for url in settled.scored:
+            self._heads.add(host_of(url), url)
+        return self._heads.moves(lambda host: math.log(self._heads.waiting(host)))

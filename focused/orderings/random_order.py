@@ -1,0 +1,23 @@
+"""Any link of the frontier, each as likely: the random baseline of Cho, Garcia-Molina, Page 1998.
+
+A URL's lot is a hash of it, so that being linked to often helps no link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from focused.crawl.policy import Policy
+from focused.link_scoring.protocols import PageContext
+from focused.orderings.base import FunctionScorer, PolicyInputs
+from focused.text.hash_sampling import hash_fraction
+from focused.web.page import Link
+
+
+def policy(inputs: PolicyInputs) -> Policy:
+    """Make the policy from ``inputs.seed``."""
+
+    def lots(visit: PageContext, links: Sequence[Link]) -> list[float]:
+        return [hash_fraction(link.url, inputs.seed) for link in links]
+
+    return Policy("random", FunctionScorer(lots), patient=False)

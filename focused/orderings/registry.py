@@ -1,0 +1,96 @@
+"""The policies by name."""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+
+from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError, FocusedError
+from focused.orderings import focused_ordering
+from focused.orderings.base import PolicyFactory, PolicyInputs
+
+
+def _lazy_policy(module: str) -> PolicyFactory:
+    """The policy of a module that is imported when it is made: some need slow libraries."""
+
+    def policy(inputs: PolicyInputs) -> Policy:
+        maker: PolicyFactory = importlib.import_module(f"focused.orderings.{module}").policy
+        return maker(inputs)
+
+    return policy
+
+
+POLICIES: Mapping[str, PolicyFactory] = MappingProxyType(
+    {
+        "focused": focused_ordering.policy,
+        "best-first": _lazy_policy("best_first"),
+        "anchor": _lazy_policy("anchor"),
+        "shark": _lazy_policy("shark"),
+        "fish": _lazy_policy("fish"),
+        "combined": _lazy_policy("combined"),
+        "backlink": _lazy_policy("backlink"),
+        "pagerank": _lazy_policy("pagerank"),
+        "opic": _lazy_policy("opic"),
+        "larger-sites": _lazy_policy("larger_sites"),
+        "ache": _lazy_policy("ache"),
+        "two-phase": _lazy_policy("two_phase"),
+        "tag-path": _lazy_policy("tag_path"),
+        "bfs": _lazy_policy("breadth_first"),
+        "dfs": _lazy_policy("depth_first"),
+        "random": _lazy_policy("random_order"),
+        **focused_ordering.ABLATIONS,
+    }
+)
+
+
+def find_policy(name: str) -> PolicyFactory:
+    """Return the maker of a policy: one of ours, or ``package.module.function`` of one's own.
+
+    Raises ConfigurationError for a name that is neither.
+    """
+    if name in POLICIES:
+        return POLICIES[name]
+    if "." in name:
+        return _import_policy(name)
+    known = ", ".join(each for each in POLICIES if each not in focused_ordering.ABLATIONS)
+    ablation = next(iter(focused_ordering.ABLATIONS))
+    raise ConfigurationError(
+        f"no policy is named {name!r}; there are {known}, {ablation} and the like, "
+        "and one's own as package.module.function"
+    )
+
+
+def _import_policy(path: str) -> PolicyFactory:
+    module, _, function = path.rpartition(".")
+    try:
+        maker: Callable[[PolicyInputs], object] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"the policy {path!r} cannot be imported: {error}") from error
+    if not callable(maker):
+        raise ConfigurationError(f"the policy {path!r} is no function that makes one")
+    return partial(_make_checked_policy, maker, path)
+
+
+def _make_checked_policy(
+    maker: Callable[[PolicyInputs], object], path: str, inputs: PolicyInputs
+) -> Policy:
+    try:
+        made = maker(inputs)
+    except FocusedError:
+        raise
+    except Exception as error:  # whatever somebody else's code may raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise ConfigurationError(
+            f"the policy {path!r} could not be made: {type(error).__name__}: {error} "
+            f"({frame.filename}, line {frame.lineno})"
+        ) from error
+    if not isinstance(made, Policy):
+        raise ConfigurationError(
+            f"the policy {path!r} is a function that returns {type(made).__name__}, "
+            "no focused.crawl.policy.Policy"
+        )
+    return made

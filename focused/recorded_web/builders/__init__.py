@@ -1,0 +1,1 @@
+"""Builders of recorded webs from Debian packages."""

@@ -1,0 +1,180 @@
+"""Which files of a documentation package are pages, and their addresses.
+
+A page is an ``.html``, ``.htm``, ``.xhtml`` or gzipped ``.html.gz`` file below
+the package's documentation root. Left out, because no reader looks for them:
+
+- search pages and indexes of names (``genindex``, ``py-modindex``,
+  ``bookindex``, Doxygen's lists of classes, files and members);
+- source listings (``_modules/``, ``_sources/``, ``*_source.html``,
+  ``*.c.html`` and the like), static files, redirect stubs without text;
+- translations: folders named for a language other than English, files such as
+  ``index.fr.html``, and pages whose ``html`` element says another language.
+
+Generated reference pages, one a symbol (``generated/``, ``reference/api/``,
+``api/package.module.html``, Doxygen's ``classFoo.html``), are *API pages*: the map
+says whether a tier takes them. Hand-written chapters about an API are prose.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+from focused.recorded_web.web_index import INDEX_PAGE
+
+MAX_PAGE_BYTES = 4_000_000
+_PAGE_NAME = re.compile(r"\.x?html?(?:\.gz)?$", re.IGNORECASE)
+
+_EXCLUDED_FOLDERS = frozenset(
+    {
+        "_modules",
+        "_sources",
+        "_static",
+        "_images",
+        "_downloads",
+        "_viewcode",
+        "source",
+        "src-html",
+        "search",
+    }
+)
+_LANGUAGE_NAMES = """
+    ar bg bn bs ca cs da de el eo es et eu fa fi fr gl he hi hr hu id is it ja ka ko lt lv mk ml nb
+    nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk ur vi zh zh-hans zh-hant
+    zh-cn zh-tw zh_cn zh_tw pt-br pt_br es-es fr-fr de-de ja-jp
+"""
+_LANGUAGES = frozenset(_LANGUAGE_NAMES.split())
+_EXCLUDED_NAMES = re.compile(
+    r"""(?: search | searchresults | genindex(?:-.*)? | (?:py-)?modindex | np-modindex | cmd-index
+        | bookindex | doc-?index(?:-.*)? | theindex | idx | indexpage | 404 | opensearch
+        | annotated | annotated_dup | classes | files | hierarchy | inherits | namespaces | modules
+        | dir_[0-9a-f]{32} | graph_legend | doxygen_crawl
+        | (?:functions|globals|namespacemembers)(?:_.*)?
+        | .*_source | .*-members | .*\.(?:c|cc|cpp|cxx|h|hpp|py|pl|rb|java)
+        )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_TRANSLATED_NAME = re.compile(r"\.([a-z]{2}(?:[-_][a-z]{2,4})?)$", re.IGNORECASE)
+_API_FOLDERS = frozenset(
+    {
+        "generated",
+        "_generated",
+        "autosummary",
+        "_autosummary",
+        "apidocs",
+        "apidoc",
+        "api-docs",
+        "_autogen",
+    }
+)
+_API_PATHS = re.compile(
+    r"""(?:^|/)(?: (?:reference/api|api/generated|api/api)/
+                 | appdev/refs/(?:api|types|macros)/
+                 | (?:api|reference|apiref|api_reference)/(?:.*/)?[a-z_0-9]+\.[a-z_0-9.]+\.html
+                 | a[0-9]{5}\.html )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_API_NAMES = re.compile(
+    r"(?:class|struct|union|interface|namespace|group__|concept)[A-Z_0-9].*|.*_8(?:h|hh|hpp|c|cc|cpp)",
+)
+_HTML_LANGUAGE = re.compile(rb"<html\b[^>]*?\blang\s*=\s*[\"']?([A-Za-z]{2})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlPageFile:
+    """A file that is a page, and its path in URL form below the root's address."""
+
+    file: Path
+    path: str
+    is_api: bool
+
+
+def find_page_files(root: Path) -> Iterator[HtmlPageFile]:
+    """The pages below ``root`` in order of their paths; ``index.html`` becomes ``""``."""
+    for file in sorted(root.rglob("*")):
+        relative = PurePosixPath(file.relative_to(root).as_posix())
+        if not is_page_name(relative.name) or _is_excluded(relative):
+            continue
+        if not file.is_file() or not file.resolve().is_relative_to(root.resolve()):
+            continue
+        yield HtmlPageFile(file, page_path(relative), _is_api(relative))
+
+
+def is_page_name(name: str) -> bool:
+    """Whether a file of this name is HTML."""
+    return _PAGE_NAME.search(name) is not None
+
+
+def page_path(relative: PurePosixPath) -> str:
+    """The URL path of a file: percent-encoded, no ``.gz``, a folder for its index."""
+    path = str(relative).removesuffix(".gz")
+    if relative.name.removesuffix(".gz") == INDEX_PAGE:
+        path = path.removesuffix(INDEX_PAGE)
+    return quote(path, safe="/~+,;=:@!$'()*&")
+
+
+def _stem(relative: PurePosixPath) -> str:
+    return _PAGE_NAME.sub("", relative.name)
+
+
+def _is_excluded(relative: PurePosixPath) -> bool:
+    folders = {part.lower() for part in relative.parts[:-1]}
+    if folders & _EXCLUDED_FOLDERS or folders & _LANGUAGES:
+        return True
+    stem = _stem(relative)
+    translated = _TRANSLATED_NAME.search(stem)
+    if translated and translated[1].lower().replace("_", "-")[:2] in _LANGUAGES:
+        return True
+    return _EXCLUDED_NAMES.fullmatch(stem) is not None
+
+
+def _is_api(relative: PurePosixPath) -> bool:
+    folders = {part.lower() for part in relative.parts[:-1]}
+    if folders & _API_FOLDERS or _API_PATHS.search(str(relative)):
+        return True
+    return _API_NAMES.fullmatch(_stem(relative)) is not None
+
+
+def read_html(file: Path) -> bytes:
+    """A file's bytes, unzipped; OSError when it cannot be read."""
+    body = file.read_bytes()
+    try:
+        return gzip.decompress(body) if file.name.lower().endswith(".gz") else body
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"{file}: {error}") from error
+
+
+def read_page(file: Path) -> bytes | None:
+    """The page's bytes; None when it is empty, huge, unreadable or not in English."""
+    try:
+        body = read_html(file)
+    except OSError:
+        return None
+    language = _HTML_LANGUAGE.search(body, 0, 4096)
+    if language and language[1].lower() != b"en":
+        return None
+    return body if body.strip() and len(body) <= MAX_PAGE_BYTES else None
+
+
+def page_headers(body: bytes, modified: datetime) -> dict[str, str]:
+    """What a web server would say of a static page; UTF-8 is named only when it holds."""
+    try:
+        body.decode("utf-8")
+        content_type = "text/html; charset=utf-8"
+    except UnicodeDecodeError:
+        content_type = "text/html"
+    return {
+        "content-type": content_type,
+        "last-modified": modified.strftime("%a, %d %b %Y %H:%M:%S GMT"),
+    }
+
+
+def modified_at(file: Path) -> datetime:
+    """When the file was last changed, in UTC."""
+    return datetime.fromtimestamp(int(file.stat().st_mtime), UTC)

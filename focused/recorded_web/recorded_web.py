@@ -1,0 +1,337 @@
+"""The recorded web: look a URL up, get the response that was recorded for it.
+
+:class:`RecordedWeb` reads a folder, :class:`RecordedWebWriter` makes one. The
+folder appears whole or not at all: the writer works in a folder beside it and
+renames at the end.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Protocol, Self
+
+from fastwarc.warc import ArchiveIterator
+
+from focused.atomic_file import write_json_atomically
+from focused.errors import RecordedWebError
+from focused.recorded_web.web_index import (
+    RecordLocation,
+    WebIndex,
+    find_key,
+    load_index,
+    url_key,
+    write_index,
+)
+from focused.recorded_web.web_labels import LABELS_FILE, read_web_labels, write_web_labels
+from focused.web.html.parse import parse_page
+from focused.web.http_response import outcome_from_response
+from focused.web.page import Fetched, Page, Redirected
+from focused.web.urls import host_of, normalise
+from focused.web.warc_reader import EPOCH, parse_response_record
+from focused.web.warc_writer import record_id_from_name, response_record, warc_date, warcinfo_record
+
+WEB_FILE = "web.json"
+WARC_FILE = "pages.warc.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedResponse:
+    """What a server answered. Header names are lower-case; the body is decoded.
+
+    ``url`` is the address it was recorded under, which may differ from the one
+    asked for in scheme or by a trailing ``index.html``.
+    """
+
+    url: str
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class RecordedWeb:
+    """A recorded web, open for reading; may be asked from several threads.
+
+    Look-up forgives what real servers forgive: see
+    :mod:`focused.recorded_web.web_index`. ``damaged`` counts the records that were
+    passed over because they cannot be read.
+    """
+
+    def __init__(self, folder: Path, index: WebIndex, details: Mapping[str, object]) -> None:
+        self.folder = folder
+        self.details = details
+        self.damaged = index.damaged
+        self._locations = index.locations
+        self._files: dict[str, BinaryIO] = {}
+        self._closing = ExitStack()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open the web in ``folder``; its index is made anew when needed.
+
+        Raises RecordedWebError when there is no recorded web or none of it
+        can be read. Cut or damaged records are skipped and counted.
+        """
+        if not folder.is_dir():
+            raise RecordedWebError(
+                f"there is no recorded web at {folder}: make one with 'focused web build' "
+                "or 'focused web import'"
+            )
+        return cls(folder, load_index(folder), read_details(folder))
+
+    @cached_property
+    def urls(self) -> Sequence[str]:
+        """All recorded URLs, redirects and robots.txt included, in recorded order."""
+        return tuple(self._locations)
+
+    @cached_property
+    def page_urls(self) -> Sequence[str]:
+        """The URLs that answer with status 200, robots.txt left out."""
+        return tuple(
+            key
+            for key, place in self._locations.items()
+            if place.status == 200 and not key.endswith("/robots.txt")
+        )
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that have something recorded."""
+        return frozenset(host_of(key) for key in self._locations)
+
+    @cached_property
+    def labels(self) -> Mapping[str, frozenset[str]]:
+        """Categories by recorded URL, from ``labels.tsv``; read when first asked for."""
+        return read_web_labels(self.folder / LABELS_FILE)
+
+    def __len__(self) -> int:
+        return len(self._locations)
+
+    def __contains__(self, url: str) -> bool:
+        return self.find(url) is not None
+
+    def find(self, url: str) -> str | None:
+        """The recorded URL that answers for ``url``; None when nothing does."""
+        return find_key(url, self._locations)
+
+    def status(self, url: str) -> int | None:
+        """The recorded status for ``url`` without reading its body."""
+        found = self.find(url)
+        return None if found is None else self._locations[found].status
+
+    def get(self, url: str) -> RecordedResponse | None:
+        """The response recorded for ``url``; None when there is none.
+
+        Raises RecordedWebError when the record is no longer where the index
+        says (a file was changed while the web was open).
+        """
+        found = self.find(url)
+        if found is None:
+            return None
+        place = self._locations[found]
+        try:
+            member = io.BytesIO(self._read(place))
+            record = next(iter(ArchiveIterator(member, auto_decode="transfer")))
+            stored = parse_response_record(record, self.folder / place.file)
+        except (OSError, ValueError, StopIteration) as error:
+            raise self._moved(found, place) from error
+        if stored is None or (stored.url != found and find_key(stored.url, {found}) is None):
+            raise self._moved(found, place)
+        return RecordedResponse(found, stored.status, stored.headers, stored.body)
+
+    def categories(self, url: str) -> frozenset[str]:
+        """The labels of the page that answers for ``url``."""
+        found = self.find(url)
+        return frozenset() if found is None else self.labels.get(found, frozenset())
+
+    def close(self) -> None:
+        """Close the files; the web answers no more."""
+        with self._lock:
+            self._files.clear()
+            self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _read(self, place: RecordLocation) -> bytes:
+        with self._lock:
+            file = self._files.get(place.file)
+            if file is None:
+                file = self._closing.enter_context((self.folder / place.file).open("rb"))
+                self._files[place.file] = file
+            file.seek(place.offset)
+            return file.read(place.length)
+
+    def _moved(self, key: str, place: RecordLocation) -> RecordedWebError:
+        return RecordedWebError(
+            f"{self.folder / place.file}: no readable record of {key} at byte {place.offset}; "
+            "the file was changed or damaged: open the web again, or build it again"
+        )
+
+
+class RecordedWebWriter:
+    """Makes a recorded web; nothing stands at ``folder`` before :meth:`finish`.
+
+    As a context manager it throws its work away unless ``finish`` was called.
+    A recorded web that stands at ``folder`` is replaced, anything else refused.
+    """
+
+    def __init__(self, folder: Path, name: str, builder: str) -> None:
+        self.folder = folder
+        self._details: dict[str, object] = {"name": name, "builder": builder}
+        self._index = WebIndex()
+        _refuse_foreign(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self._part = folder.parent / f".{folder.name}.{os.getpid()}.part"
+        shutil.rmtree(self._part, ignore_errors=True)
+        self._part.mkdir()
+        self._warc = (self._part / WARC_FILE).open("wb")
+        about = {"software": builder, "isPartOf": name}
+        self._warc.write(
+            warcinfo_record(record_id_from_name(repr(about)), WARC_FILE, warc_date(0.0), about)
+        )
+
+    def add(
+        self,
+        url: str,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        recorded_at: datetime = EPOCH,
+    ) -> bool:
+        """Record one response; False when the URL is recorded already (the first stays).
+
+        ``recorded_at`` is the record's WARC-Date, the epoch when unknown.
+        Raises ValueError for what is no http(s) URL.
+        """
+        key = url_key(url)
+        if key in self._index.locations:
+            return False
+        received_at = recorded_at.timestamp()
+        named = {name.lower(): value for name, value in headers.items()}
+        fetched = Fetched(key, status, named, body, received_at=received_at)
+        member = response_record(fetched)
+        self._index.locations[key] = RecordLocation(
+            WARC_FILE, self._warc.tell(), len(member), status
+        )
+        self._warc.write(member)
+        return True
+
+    def __contains__(self, url: str) -> bool:
+        return self.find(url) is not None
+
+    def find(self, url: str) -> str | None:
+        """The URL recorded so far that answers for ``url``; None when nothing does."""
+        return find_key(url, self._index.locations)
+
+    def finish(
+        self, labels: Iterable[tuple[str, str]] = (), details: Mapping[str, object] | None = None
+    ) -> None:
+        """Write labels, index and ``web.json`` (with ``details``), then put the web in place."""
+        self._warc.close()
+        if not self._index.locations:
+            self.discard()
+            raise RecordedWebError(f"nothing to record: {self.folder} would hold no page")
+        write_index(self._part, self._index)
+        write_web_labels(self._part / LABELS_FILE, labels)
+        self._details.update(details or {})
+        write_details(self._part, self._details)
+        _replace(self.folder, self._part)
+
+    def discard(self) -> None:
+        """Throw away what was recorded so far."""
+        self._warc.close()
+        shutil.rmtree(self._part, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._part.exists():
+            self.discard()
+
+
+def read_details(folder: Path) -> dict[str, object]:
+    """What ``web.json`` says; just the folder's name when there is none.
+
+    Raises RecordedWebError when it is there and no JSON object.
+    """
+    path = folder / WEB_FILE
+    if not path.exists():
+        return {"name": folder.name, "builder": ""}
+    try:
+        details = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RecordedWebError(f"{path} is damaged ({error}): build the web again") from error
+    if not isinstance(details, dict):
+        raise RecordedWebError(f"{path} is damaged (no JSON object): build the web again")
+    return details
+
+
+def write_details(folder: Path, details: Mapping[str, object]) -> None:
+    """Write ``web.json`` whole."""
+    write_json_atomically(folder / WEB_FILE, dict(details))
+
+
+def _refuse_foreign(folder: Path) -> None:
+    occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if occupied and not (folder / WEB_FILE).is_file():
+        raise RecordedWebError(
+            f"{folder} exists and is no recorded web: name another folder, or remove it"
+        )
+
+
+def _replace(folder: Path, part: Path) -> None:
+    old = folder.parent / f".{folder.name}.{os.getpid()}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    part.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+class WebSource(Protocol):
+    """Pages by URL, and the hosts they are on."""
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Hosts of the web, lower case, with the port unless it is the scheme's own."""
+
+    def get(self, url: str) -> RecordedResponse | None:
+        """Return what was recorded for an absolute URL, or None."""
+
+
+_MAX_REDIRECTS = 5
+
+
+def page_reader(web: RecordedWeb) -> Callable[[str], Page | None]:
+    """Return a function from URL to page, redirects followed; None when the web has none."""
+
+    def read(url: str) -> Page | None:
+        target = normalise(url)
+        for _ in range(_MAX_REDIRECTS + 1):
+            response = None if target is None else web.get(target)
+            if target is None or response is None:
+                return None
+            outcome = outcome_from_response(
+                response.status, response.headers, target, response.body, elapsed_s=0.0, now=0.0
+            )
+            if isinstance(outcome, Fetched):
+                page = parse_page(outcome)
+                return page if isinstance(page, Page) else None
+            target = outcome.target if isinstance(outcome, Redirected) else None
+        return None
+
+    return read

@@ -1,0 +1,246 @@
+"""What may go wrong with a replayed host: a plan of faults, the same for the same seed.
+
+A plan says for each request what shall happen to it. Latencies of several
+faults add up; of the others the first that strikes wins. Whether one strikes
+depends on seed, URL and attempt alone, so a test that saw a fault sees it
+again, and a retry draws anew.
+
+On the command line and in TOML::
+
+    docs.*:kind=503,rate=0.1                  a status, 400 to 599
+    *:kind=429,retry_after_s=2,attempts=1     each URL once, then well
+    slow.example.org:kind=latency,latency_s=0.1-0.5
+    *.org/robots.txt:kind=drop-headers        a pattern with a "/" sees host and path
+    *:kind=drop-body,rate=0.02
+    big.example.org:kind=slow,bytes_per_s=2000
+
+    seed = 7
+    [[fault]]
+    hosts = "docs.*"
+    kind = "503"
+    rate = 0.1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from focused.errors import ConfigurationError
+from focused.text.hash_sampling import hash_fraction
+
+
+class FaultKind(StrEnum):
+    """What a fault does. ``STATUS`` is written as its number (``kind=503``)."""
+
+    LATENCY = "latency"
+    STATUS = "status"
+    DROP_HEADERS = "drop-headers"
+    DROP_BODY = "drop-body"
+    SLOW = "slow"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One way in which some hosts misbehave.
+
+    ``hosts`` is a pattern with ``*`` and ``?`` for the host, or for host and
+    path when it holds a "/". ``rate`` in (0, 1] is the share of requests
+    struck; ``attempts`` limits it to the first requests of each URL.
+    ``latency_s`` is a uniform range. Raises ConfigurationError when values
+    are out of range or belong to another kind.
+    """
+
+    hosts: str
+    kind: FaultKind
+    rate: float = 1.0
+    attempts: int | None = None
+    latency_s: tuple[float, float] | None = None
+    status: int | None = None
+    retry_after_s: int | None = None
+    bytes_per_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for problem, is_wrong in (
+            ("the host pattern is empty", not self.hosts),
+            ("rate must be above 0 and at most 1", not 0 < self.rate <= 1),
+            ("attempts must be at least 1", self.attempts is not None and self.attempts < 1),
+            *self._problems_of_kind(),
+        ):
+            if is_wrong:
+                raise ConfigurationError(f"fault for {self.hosts!r}: {problem}")
+
+    def _problems_of_kind(self) -> tuple[tuple[str, bool], ...]:
+        status, latency, speed = self.status, self.latency_s, self.bytes_per_s
+        return (
+            (
+                "latency_s belongs to kind=latency and must be seconds or a range (0.1-0.5)",
+                (latency is None) == (self.kind is FaultKind.LATENCY)
+                or (latency is not None and not 0 <= latency[0] <= latency[1] < math.inf),
+            ),
+            (
+                "a status fault is written as its number, 400 to 599 (kind=503)",
+                (status is None) == (self.kind is FaultKind.STATUS)
+                or (status is not None and not 400 <= status <= 599),
+            ),
+            (
+                "retry_after_s belongs to a status (kind=429) and is whole seconds from 0",
+                self.retry_after_s is not None
+                and (self.kind is not FaultKind.STATUS or self.retry_after_s < 0),
+            ),
+            (
+                "bytes_per_s belongs to kind=slow and must be above 0",
+                (speed is None) == (self.kind is FaultKind.SLOW)
+                or (speed is not None and not 0 < speed < math.inf),
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Write the fault so that :func:`parse_fault` reads it back."""
+        options = {"kind": str(self.status or self.kind)}
+        if self.rate != 1.0:
+            options["rate"] = repr(self.rate)
+        if self.latency_s is not None:
+            # Fixed-point: a "1e-05" would be cut at its minus sign when read back.
+            options["latency_s"] = "-".join(f"{seconds:.6f}" for seconds in self.latency_s)
+        for key in ("attempts", "retry_after_s", "bytes_per_s"):
+            if getattr(self, key) is not None:
+                options[key] = repr(getattr(self, key))
+        return f"{self.hosts}:" + ",".join(f"{key}={value}" for key, value in options.items())
+
+
+@dataclass(frozen=True, slots=True)
+class FaultEffects:
+    """What shall happen to one request; ``fault`` is None when it goes well."""
+
+    latency_s: float = 0.0
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """All faults of a replay, and the seed that decides whom they strike."""
+
+    faults: tuple[Fault, ...] = ()
+    seed: int = 0
+
+    def effects(self, host: str, path: str, attempt: int) -> FaultEffects:
+        """Decide about one request; ``attempt`` counts the URL's requests from 1."""
+        latency_s, struck = 0.0, None
+        for number, fault in enumerate(self.faults):
+            if not fnmatchcase(host + path if "/" in fault.hosts else host, fault.hosts):
+                continue
+            if fault.attempts is not None and attempt > fault.attempts:
+                continue
+            draw = self._draw(f"{number} strike {attempt} {host}{path}")
+            if draw >= fault.rate:
+                continue
+            if fault.latency_s is not None:
+                low, high = fault.latency_s
+                latency_s += low + (high - low) * self._draw(
+                    f"{number} wait {attempt} {host}{path}"
+                )
+            elif struck is None:
+                struck = fault
+        return FaultEffects(latency_s, struck)
+
+    def _draw(self, what: str) -> float:
+        """Return a number in [0, 1) that depends on the seed and ``what`` alone."""
+        return hash_fraction(f"{self.seed} {what}")
+
+
+def parse_fault(text: str) -> Fault:
+    """Read one fault, ``HOSTPATTERN:kind=KIND[,key=value...]``.
+
+    Raises ConfigurationError that quotes the text and names the wrong key.
+    """
+    hosts, colon, rest = text.rpartition(":")
+    if not colon or "=" not in rest:
+        raise ConfigurationError(
+            f"fault {text!r}: expected HOSTPATTERN:kind=KIND, such as 'docs.*:kind=503,rate=0.1'"
+        )
+    options: dict[str, object] = {}
+    for part in rest.split(","):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ConfigurationError(f"fault {text!r}: {part!r} is not key=value")
+        if key.strip() in options:
+            raise ConfigurationError(f"fault {text!r}: {key.strip()} stands there twice")
+        options[key.strip()] = value.strip()
+    return _fault(hosts.strip(), options, where=f"fault {text!r}")
+
+
+def _fault(hosts: str, options: Mapping[str, object], where: str) -> Fault:
+    known = ("kind", "rate", "attempts", "latency_s", "retry_after_s", "bytes_per_s")
+    if unknown := options.keys() - set(known):
+        raise ConfigurationError(
+            f"{where}: unknown key {min(unknown)}; known are {', '.join(known)}"
+        )
+    given = {key: str(value) for key, value in options.items()}
+    kind, status = _parse_kind(given.get("kind", ""), where)
+    try:
+        return Fault(
+            hosts=hosts,
+            kind=kind,
+            status=status,
+            rate=_parse_number(given, "rate", where) if "rate" in given else 1.0,
+            attempts=_parse_int(given, "attempts", where),
+            latency_s=_parse_range(given, where),
+            retry_after_s=_parse_int(given, "retry_after_s", where),
+            bytes_per_s=_parse_number(given, "bytes_per_s", where)
+            if "bytes_per_s" in given
+            else None,
+        )
+    except ConfigurationError as error:
+        message = str(error)
+        raise ConfigurationError(message if where in message else f"{where}: {message}") from None
+
+
+def _parse_kind(text: str, where: str) -> tuple[FaultKind, int | None]:
+    if text.isdecimal():
+        return FaultKind.STATUS, int(text)
+    kinds = {str(kind): kind for kind in FaultKind if kind is not FaultKind.STATUS}
+    if text not in kinds:
+        raise ConfigurationError(
+            f"{where}: kind must be a status (503, 429) or one of {', '.join(kinds)}, not {text!r}"
+        )
+    return kinds[text], None
+
+
+def _parse_range(given: Mapping[str, str], where: str) -> tuple[float, float] | None:
+    if "latency_s" not in given:
+        return None
+    low, _, high = given["latency_s"].partition("-")
+    ends = {"latency_s": low}, {"latency_s": high or low}
+    return _parse_number(ends[0], "latency_s", where), _parse_number(ends[1], "latency_s", where)
+
+
+def _parse_number(given: Mapping[str, str], key: str, where: str) -> float:
+    try:
+        return float(given[key])
+    except ValueError:
+        raise ConfigurationError(f"{where}: {key} must be a number, not {given[key]!r}") from None
+
+
+def _parse_int(given: Mapping[str, str], key: str, where: str) -> int | None:
+    if key not in given:
+        return None
+    try:
+        return int(given[key])
+    except ValueError:
+        raise ConfigurationError(
+            f"{where}: {key} must be a whole number, not {given[key]!r}"
+        ) from None
+
+
+SCHEME_HEADER = "X-Focused-Scheme"
+"""Of a request: the scheme that is meant, ``http`` unless told."""
+
+FAULT_HEADER = "X-Focused-Fault"
+"""Of an answer that no host gave."""
+
+UNKNOWN_HOST = "unknown-host"
+"""Its value where the host was not recorded."""

@@ -1,0 +1,180 @@
+"""Recorded webs from what others made: a folder of HTML, or WARC files.
+
+Nothing is left out by taste, as it is when the documentation web is built:
+what is a page in the source becomes a page of the web.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from focused.errors import RecordedWebError
+from focused.recorded_web.html_files import (
+    is_page_name,
+    modified_at,
+    page_headers,
+    page_path,
+    read_html,
+)
+from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused.recorded_web.web_index import url_key
+from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
+
+BUILDER = "focused import 1"
+_OK_BELOW = 400
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedWeb:
+    """What an import brought and what it passed over.
+
+    ``skipped`` counts what cannot be a page of the web (unreadable files,
+    impossible addresses), ``damaged`` broken stretches of WARC files,
+    ``duplicates`` further responses for a URL that has one, ``unknown_labels``
+    labels of URLs that aren't in the web.
+    """
+
+    folder: Path
+    responses: int
+    skipped: int = 0
+    damaged: int = 0
+    duplicates: int = 0
+    unknown_labels: int = 0
+
+
+def import_html(
+    source: Path, base_url: str, folder: Path, name: str, labels: Iterable[tuple[str, str]] = ()
+) -> ImportedWeb:
+    """Make a recorded web at ``folder`` from the HTML files below ``source``.
+
+    The folder's top is ``base_url``; an ``index.html`` stands at its folder's
+    address. A ``robots.txt`` at the top is taken to the root of the host.
+    Raises RecordedWebError without any HTML file, or for an unusable base URL.
+    """
+    base = _checked_base_url(base_url)
+    responses = skipped = 0
+    with RecordedWebWriter(folder, name, BUILDER) as writer:
+        for file in _page_files(source):
+            relative = PurePosixPath(file.relative_to(source).as_posix())
+            try:
+                body = read_html(file)
+                modified = modified_at(file)
+                headers = page_headers(body, modified)
+                url = base + page_path(relative)
+                responses += writer.add(url, 200, headers, body, modified)
+            except (OSError, ValueError):
+                skipped += 1
+        if responses == 0:
+            raise RecordedWebError(f"{source} holds no readable .html, .htm or .xhtml file")
+        robots = source / "robots.txt"
+        if robots.is_file():
+            plain = {"content-type": "text/plain; charset=utf-8"}
+            root = base[: base.index("/", 8)]
+            responses += writer.add(f"{root}/robots.txt", 200, plain, robots.read_bytes())
+        known, unknown = _known_labels(writer, labels)
+        writer.finish(known, {"source": f"HTML files under {base}"})
+    return ImportedWeb(folder, responses, skipped=skipped, unknown_labels=unknown)
+
+
+def import_warc(
+    files: Sequence[Path], folder: Path, name: str, labels: Iterable[tuple[str, str]] = ()
+) -> ImportedWeb:
+    """Make a recorded web at ``folder`` from WARC files, gzipped or not.
+
+    HTTP responses are taken, bodies decoded; other records are passed over.
+    Of several responses for one URL the first with a status below 400 is
+    taken, else the first. Raises RecordedWebError when no response is found.
+    """
+    for file in files:
+        if not file.is_file():
+            raise RecordedWebError(f"{file} is no file: name WARC files (.warc or .warc.gz)")
+    best, damaged, skipped = _best_responses(files)
+    if not best:
+        raise RecordedWebError(
+            f"no HTTP response in {', '.join(map(str, files))} ({damaged} damaged): "
+            "are these WARC files?"
+        )
+    taken = 0
+    duplicates = 0
+    with RecordedWebWriter(folder, name, BUILDER) as writer:
+        for number, record in _responses(files):
+            if isinstance(record, DamagedRecord) or (key := _key(record)) is None:
+                continue
+            if best[key][1] != number:
+                duplicates += 1
+                continue
+            taken += writer.add(key, record.status, record.headers, record.body, record.recorded_at)
+        known, unknown = _known_labels(writer, labels)
+        writer.finish(known, {"source": "WARC files: " + ", ".join(file.name for file in files)})
+    return ImportedWeb(folder, taken, skipped, damaged, duplicates, unknown)
+
+
+def _checked_base_url(base_url: str) -> str:
+    try:
+        base = url_key(base_url)
+    except ValueError as error:
+        raise RecordedWebError(
+            f"base URL {base_url!r}: {error}; give one such as https://example.org/docs/"
+        ) from error
+    if "?" in base:
+        raise RecordedWebError(f"base URL {base_url!r} has a query: give the address of a folder")
+    return base if base.endswith("/") else base + "/"
+
+
+def _page_files(source: Path) -> Iterator[Path]:
+    if not source.is_dir():
+        raise RecordedWebError(f"{source} is no folder")
+    top = source.resolve()
+    for file in sorted(source.rglob("*")):
+        if is_page_name(file.name) and file.is_file() and file.resolve().is_relative_to(top):
+            yield file
+
+
+def _responses(files: Sequence[Path]) -> Iterator[tuple[int, WarcResponse | DamagedRecord]]:
+    """All responses of all files, numbered."""
+    number = 0
+    for file in files:
+        for record in read_responses(file):
+            yield number, record
+            number += 1
+
+
+def _best_responses(files: Sequence[Path]) -> tuple[dict[str, tuple[bool, int]], int, int]:
+    """(is an error, number) of the response to take by key; damaged; skipped."""
+    best: dict[str, tuple[bool, int]] = {}
+    damaged = skipped = 0
+    for number, record in _responses(files):
+        if isinstance(record, DamagedRecord):
+            damaged += 1
+            continue
+        key = _key(record)
+        if key is None:
+            skipped += 1
+            continue
+        rank = (record.status >= _OK_BELOW, number)
+        best[key] = min(best.get(key, rank), rank)
+    return best, damaged, skipped
+
+
+def _key(record: WarcResponse) -> str | None:
+    try:
+        return url_key(record.url)
+    except ValueError:
+        return None
+
+
+def _known_labels(
+    writer: RecordedWebWriter, labels: Iterable[tuple[str, str]]
+) -> tuple[list[tuple[str, str]], int]:
+    """The labels of recorded URLs, under the URLs as recorded; how many others there were."""
+    known: list[tuple[str, str]] = []
+    unknown = 0
+    for url, category in labels:
+        found = writer.find(url)
+        if found is None:
+            unknown += 1
+        else:
+            known.append((found, category))
+    return known, unknown

@@ -1,0 +1,67 @@
+"""``labels.tsv``: what the ground truth knows, one ``url<TAB>category`` a line.
+
+A URL may stand in several lines. Categories are paths such as
+``Top/Computers/Databases``; a page of a category belongs to all above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from focused.errors import RecordedWebError
+
+LABELS_FILE = "labels.tsv"
+
+
+def write_web_labels(path: Path, labels: Iterable[tuple[str, str]]) -> int:
+    """Write sorted, each line once; returns how many lines there are.
+
+    Raises RecordedWebError for a URL or category that holds a tab or line break.
+    """
+    lines = sorted({_label_line(url, category) for url, category in labels})
+    path.write_text("".join(lines), encoding="utf-8")
+    return len(lines)
+
+
+def _label_line(url: str, category: str) -> str:
+    if not url or not category or any(char in "\t\r\n" for char in url + category):
+        raise RecordedWebError(
+            f"label {category!r} of {url!r} is empty or holds a tab or line break: "
+            "give one URL and one category a line"
+        )
+    return f"{url}\t{category}\n"
+
+
+def read_web_labels(path: Path) -> Mapping[str, frozenset[str]]:
+    """Categories by URL; empty when there is no such file.
+
+    Raises RecordedWebError naming the first line that isn't ``url<TAB>category``.
+    """
+    if not path.exists():
+        return {}
+    found: dict[str, set[str]] = {}
+    for url, category in read_web_label_lines(path):
+        found.setdefault(url, set()).add(category)
+    shared: dict[frozenset[str], frozenset[str]] = {}
+    return {
+        url: shared.setdefault(frozen, frozen)
+        for url, frozen in ((url, frozenset(names)) for url, names in found.items())
+    }
+
+
+def read_web_label_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """The (url, category) pairs of a labels file, in file order."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordedWebError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        url, tab, category = line.rstrip("\r").partition("\t")
+        if not tab or not url or not category or "\t" in category:
+            raise RecordedWebError(
+                f"{path}, line {number}: expected url<TAB>category, found {line[:80]!r}"
+            )
+        yield url, category

@@ -1,0 +1,121 @@
+"""Does the classifier still say what people would say? What labels tell of one crawl.
+
+A crawl follows its classifier, so where that errs the crawl goes, too, and the harvest
+that is counted by verdict stays high while the true one falls. Pages drawn by lot
+(:mod:`focused.labels.label`) and labelled by people tell the true harvest, each of the
+classifier's verdicts a stratum of its own (:mod:`focused.labels.precision_estimate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from focused.labels.label import Label, evaluation_labels, role_of
+from focused.labels.precision_estimate import (
+    MIN_ANSWERS,
+    ShareEstimate,
+    Stratum,
+    estimate_share,
+    estimate_stratified_share,
+)
+
+_SIGNIFICANCE_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierDrift:
+    """What people's labels say of a crawl's harvest, beside what its classifier says.
+
+    ``sampled`` pages were drawn for evaluation, ``labelled`` of them are labelled.
+    ``harvest_by_classifier`` is the harvest by the classifier in [0, 1], of the pages that repeat none;
+    ``harvest`` and ``precision`` are by labels, None while they cannot be told.
+    ``precision_by_half`` are the good and the labelled among pages called on topic, of the earlier and of
+    the later half of the crawl. ``warnings`` are sentences.
+    """
+
+    sampled: int
+    labelled: int
+    harvest_by_classifier: float
+    harvest: ShareEstimate | None
+    precision: ShareEstimate | None
+    precision_by_half: tuple[tuple[int, int], tuple[int, int]]
+    warnings: tuple[str, ...]
+
+
+def measure_drift(pages: pd.DataFrame, labels: Iterable[Label]) -> ClassifierDrift | None:
+    """What the labels say of ``pages``, a crawl's in the order of settling; None without pages.
+
+    ``pages`` has the columns of :data:`focused.archive.parquet.PAGES_SCHEMA`; training samples,
+    duplicates and what was not judged are passed over. Only the evaluation set's labels count.
+    """
+    is_judged = (pages["outcome"] == "fetched") & pages["relevance"].notna()
+    judged = pages[is_judged & ~pages["training"] & pages["duplicate_of"].isna()]
+    if judged.empty:
+        return None
+    said = {label.url: label.verdict == "yes" for label in evaluation_labels(labels)}
+    frame = pd.DataFrame(
+        {
+            "on_topic": judged["on_topic"].to_numpy(dtype=bool),
+            "drawn": [role_of(url) == "evaluation" for url in judged["url"]],
+            "good": [said.get(url) for url in judged["url"]],
+        }
+    )
+    on_topic, off_topic = (
+        _stratum_of(frame[frame["on_topic"]]),
+        _stratum_of(frame[~frame["on_topic"]]),
+    )
+    middle = len(frame) // 2
+    precision_by_half = _precision_counts(frame[:middle]), _precision_counts(frame[middle:])
+    harvest_by_classifier = float(frame["on_topic"].mean())
+    harvest = estimate_stratified_share([on_topic, off_topic])
+    return ClassifierDrift(
+        sampled=int(frame["drawn"].sum()),
+        labelled=on_topic.drawn + off_topic.drawn,
+        harvest_by_classifier=harvest_by_classifier,
+        harvest=harvest,
+        precision=estimate_share(on_topic),
+        precision_by_half=precision_by_half,
+        warnings=tuple(_warnings(harvest_by_classifier, harvest, precision_by_half)),
+    )
+
+
+def _stratum_of(part: pd.DataFrame) -> Stratum:
+    labelled = part["good"].dropna()
+    return Stratum(len(part), len(labelled), int(labelled.sum()))
+
+
+def _precision_counts(part: pd.DataFrame) -> tuple[int, int]:
+    called = _stratum_of(part[part["on_topic"]])
+    return called.good, called.drawn
+
+
+def _warnings(
+    harvest_by_classifier: float,
+    harvest: ShareEstimate | None,
+    precision_by_half: Sequence[tuple[int, int]],
+) -> Iterable[str]:
+    if harvest is not None and harvest.drawn >= MIN_ANSWERS:
+        if harvest_by_classifier > harvest.high:
+            yield (
+                f"the classifier calls {harvest_by_classifier:.0%} of the pages on topic, people at most "
+                f"{harvest.high:.0%}: it takes in what is not the topic"
+            )
+        if harvest_by_classifier < harvest.low:
+            yield (
+                f"the classifier calls {harvest_by_classifier:.0%} of the pages on topic, people at least "
+                f"{harvest.low:.0%}: it misses pages of the topic"
+            )
+    (early, early_of), (late, late_of) = precision_by_half
+    if early_of + late_of < MIN_ANSWERS or not early_of or not late_of:
+        return
+    from scipy.stats import fisher_exact  # slow to import, and seldom asked
+
+    table = [[early, early_of - early], [late, late_of - late]]
+    if fisher_exact(table, alternative="greater").pvalue < _SIGNIFICANCE_LEVEL:
+        yield (
+            f"of the pages called on topic {early}/{early_of} were so in the crawl's first half, "
+            f"{late}/{late_of} in its second: the crawl is drifting away from the topic"
+        )

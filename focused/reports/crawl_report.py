@@ -1,0 +1,329 @@
+"""The report of one crawl as data: every figure that is printed, drawn or compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from focused.atomic_file import write_atomically
+from focused.errors import StateError
+from focused.labels.label import Label
+from focused.labels.label_file import read_labels
+from focused.orderings.policy_names import has_probability_scores
+from focused.reports import metrics
+from focused.reports.classifier_drift import ClassifierDrift, measure_drift
+from focused.reports.crawl_folder import CrawlFolder, read_crawl
+from focused.reports.reliability import ReliabilityTable, reliability
+from focused.reports.time_profile import TimeProfile, time_spent
+from focused.web.page import UNRECORDED_HOST
+
+CategoryLabels = Mapping[str, Collection[str]]
+"""A classifier's labels: URL to categories, as a recorded web's ``labels.tsv`` has them."""
+
+_TOP_HOSTS, _BEST_PAGES, _CURVE_POINTS = 10, 10, 200
+
+
+@dataclass(frozen=True, slots=True)
+class BestPage:
+    """A page that was judged most relevant; ``relevance`` in [0, 1]."""
+
+    url: str
+    title: str
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlReport:
+    """What came of one crawl. Rates are in [0, 1], None where nothing tells.
+
+    ``fetched`` and all that is harvest leave training samples out, which ``training`` counts.
+    ``unrecorded_hosts`` counts links to hosts that the recorded web does not have, where one was
+    crawled; they are no ``failures``. ``by_labels`` is the classifier's view, there when labels were
+    given. ``noindex`` pages were fetched and left out as they ask, ``nofollow`` links not followed,
+    ``links_over_limit`` those past the most that are taken of a page; each link counts as often as it was
+    met.
+    ``long_crawl_delays_s`` are crawl-delays above an hour of hosts that have links left.
+    ``mirrors`` are sites with the preferred site of the same pages.
+    ``reliability`` holds scores against what came; None where no page had one,
+    or where the policy's scores are no probabilities. ``drift`` holds the classifier against
+    what people labelled, None where it judged no page. ``time_spent`` is of the last session, None
+    where it did not end in order. ``curve`` has rows of
+    pages fetched, harvest rate so far, and over the last 100.
+    """
+
+    folder: str
+    topic: str
+    policy: str
+    fetched: int
+    on_topic: int
+    harvest_rate: float
+    recent_harvest: float
+    training: int
+    redirected: int
+    failures: Mapping[str, int]
+    unrecorded_hosts: int
+    hosts: int
+    duplicates: int
+    near_duplicates: int
+    mirrors: Mapping[str, str]
+    long_crawl_delays_s: Mapping[str, float]
+    robots_excluded: int
+    noindex: int
+    nofollow: int
+    links_over_limit: int
+    out_of_scope: int
+    out_of_scope_by: Mapping[str, int]
+    frontier: int | None
+    bytes: int
+    duration_s: float
+    pages_per_s: float
+    end_reason: str
+    by_labels: metrics.LabelHarvest | None
+    top_hosts: list[metrics.HostHarvest] = field(default_factory=list)
+    best_pages: list[BestPage] = field(default_factory=list)
+    traps: list[TrapLosses] = field(default_factory=list)
+    reliability: ReliabilityTable | None = None
+    drift: ClassifierDrift | None = None
+    time_spent: TimeProfile | None = None
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+
+
+def report_as_dict(
+    folder: Path, labels: CategoryLabels | None = None, good: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The report of the crawl in ``folder``, fit for JSON; see :class:`CrawlReport`.
+
+    ``good`` are the categories that are the topic; left out, those of the
+    topic that ran. Raises :class:`StateError` when the folder is missing,
+    foreign or damaged.
+    """
+    return report_to_dict(build_report(read_crawl(folder), labels, good))
+
+
+def report_to_dict(report: CrawlReport) -> dict[str, Any]:
+    """The report as plain data without NaN."""
+    plain: dict[str, Any] = asdict(report)
+    return plain
+
+
+def write_report(report: CrawlReport, path: Path) -> None:
+    """Write the report as JSON; OSError when ``path`` cannot be written."""
+    write_atomically(
+        path, f"{json.dumps(report_to_dict(report), indent=1, allow_nan=False)}\n".encode()
+    )
+
+
+def build_report(
+    crawl: CrawlFolder, labels: CategoryLabels | None = None, good: Collection[str] | None = None
+) -> CrawlReport:
+    """Gather the figures of one crawl."""
+    labels = usable_labels(crawl, labels, good)
+    pages = crawl.pages
+    counted = metrics.harvest_pages(pages)
+    on_topic = counted["on_topic"].to_numpy(dtype=bool)
+    failures, unrecorded_hosts = _failure_counts(crawl)
+    duration_s = _duration_s(crawl)
+    return CrawlReport(
+        folder=str(crawl.path),
+        topic=str(crawl.topic.get("name", crawl.path.name)),
+        policy=policy_name(crawl),
+        fetched=len(counted),
+        on_topic=int(on_topic.sum()),
+        harvest_rate=metrics.harvest_rate(on_topic),
+        recent_harvest=metrics.harvest_rate(on_topic[-metrics.ROLLING_WINDOW :]),
+        training=int((pages["training"] & (pages["outcome"] == "fetched")).sum()),
+        redirected=int((pages["outcome"] == "redirected").sum()),
+        failures={kind: count for kind, count in failures.items() if kind != "robots"},
+        unrecorded_hosts=unrecorded_hosts,
+        hosts=int(counted["host"].nunique()),
+        duplicates=metrics.count_duplicates(pages),
+        near_duplicates=metrics.count_duplicates(pages, kind="near"),
+        mirrors=_mirror_pairs(crawl),
+        long_crawl_delays_s=_long_delays_s(crawl),
+        robots_excluded=max(
+            failures.get("robots", 0), _counter_total(crawl, "robots_excluded") or 0
+        ),
+        noindex=int((pages["outcome"] == "noindex").sum()),
+        nofollow=_counter_total(crawl, "nofollow") or 0,
+        links_over_limit=_counter_total(crawl, "links_over_limit") or 0,
+        out_of_scope=_counter_total(crawl, "out_of_scope") or 0,
+        out_of_scope_by=_count_by_reason(crawl, "out_of_scope"),
+        frontier=_counter_total(crawl, "frontier"),
+        bytes=int(pages["bytes"].fillna(0).sum()),
+        duration_s=duration_s,
+        pages_per_s=len(counted) / duration_s if duration_s > 0 else 0.0,
+        end_reason=str(crawl.stats.get("end_reason", "")),
+        by_labels=None if labels is None else _label_harvest(crawl, labels, good),
+        top_hosts=metrics.rank_hosts_by_harvest(pages)[:_TOP_HOSTS],
+        best_pages=_most_relevant_pages(counted),
+        traps=trap_lines(crawl.stats),
+        reliability=_crawl_reliability(crawl, labels, good),
+        drift=measure_drift(pages, _human_labels(crawl)),
+        time_spent=time_spent(crawl.stats),
+        curve=_curve_points(on_topic),
+    )
+
+
+def policy_name(crawl: CrawlFolder) -> str:
+    """The ordering policy that chose the pages, as settings or else pages have it."""
+    told = crawl.settings.get("policy")
+    if told:
+        return str(told)
+    used = crawl.pages["policy"].dropna()
+    return str(used.iloc[-1]) if len(used) else ""
+
+
+def topic_categories(crawl: CrawlFolder, good: Collection[str] | None = None) -> Collection[str]:
+    """``good``, or else what the topic that ran called good; :class:`StateError` without either."""
+    if good is not None:
+        return good
+    training = crawl.topic.get("training")
+    found = training.get("good") if isinstance(training, dict) else None
+    if not isinstance(found, list) or not found:
+        raise StateError(
+            f"{crawl.path / 'settings.json'}: topic.training.good is missing; labels cannot be "
+            "used without the categories that are the topic"
+        )
+    return [str(category) for category in found]
+
+
+def usable_labels(
+    crawl: CrawlFolder, labels: CategoryLabels | None, good: Collection[str] | None = None
+) -> CategoryLabels | None:
+    """``labels``, or None where none is of a good category: then they are of other topics."""
+    if not labels or not metrics.select_relevant_urls(labels, topic_categories(crawl, good)):
+        return None
+    return labels
+
+
+def _label_harvest(
+    crawl: CrawlFolder, labels: CategoryLabels, good: Collection[str] | None
+) -> metrics.LabelHarvest:
+    return metrics.measure_label_harvest(crawl.pages, labels, topic_categories(crawl, good))
+
+
+def _crawl_reliability(
+    crawl: CrawlFolder, labels: CategoryLabels | None, good: Collection[str] | None
+) -> ReliabilityTable | None:
+    if not has_probability_scores(policy_name(crawl)):
+        return None
+    if labels is None:
+        return reliability(crawl.pages)
+    return reliability(
+        crawl.pages, metrics.select_relevant_urls(labels, topic_categories(crawl, good))
+    )
+
+
+def _human_labels(crawl: CrawlFolder) -> tuple[Label, ...]:
+    training = crawl.topic.get("training")
+    path = training.get("labels") if isinstance(training, dict) else None
+    return read_labels(Path(path)) if isinstance(path, str) else ()
+
+
+def _most_relevant_pages(counted: pd.DataFrame) -> list[BestPage]:
+    first = counted[counted["relevance"].notna() & counted["duplicate_of"].isna()]
+    best = first.sort_values("relevance", ascending=False, kind="stable").head(_BEST_PAGES)
+    return [
+        BestPage(str(url), title if isinstance(title, str) else "", float(relevance))
+        for url, title, relevance in best[["url", "title", "relevance"]].itertuples(
+            index=False, name=None
+        )
+    ]
+
+
+def _curve_points(on_topic: NDArray[np.bool_]) -> list[tuple[int, float, float]]:
+    so_far, last = metrics.cumulative_harvest(on_topic), metrics.rolling_harvest(on_topic)
+    places = metrics.sample_indices(on_topic.size, _CURVE_POINTS)
+    return [(int(i) + 1, round(float(so_far[i]), 4), round(float(last[i]), 4)) for i in places]
+
+
+def _failure_counts(crawl: CrawlFolder) -> tuple[dict[str, int], int]:
+    """URLs that gave no page by kind, most frequent first: as counted, or as the rows have it.
+
+    And how many links lead out of the recorded web, where one was crawled. Links that no request
+    was made for are counted without a row each; the counts of a crawl that was killed are missing
+    or behind its rows.
+    """
+    rows = metrics.count_failures(crawl.pages)
+    found = crawl.stats.get("failures")
+    counted = found.items() if isinstance(found, dict) else ()
+    told = {kind: count for kind, count in counted if isinstance(count, int)}
+    both = {kind: max(rows.get(kind, 0), told.get(kind, 0)) for kind in [*rows, *told]}
+    outside = 0
+    if crawl.settings.get("replay"):
+        outside = max(both.pop(UNRECORDED_HOST, 0), _counter_total(crawl, "unrecorded_hosts") or 0)
+    return dict(sorted(both.items(), key=lambda each: -each[1])), outside
+
+
+def _mirror_pairs(crawl: CrawlFolder) -> dict[str, str]:
+    found = crawl.stats.get("mirrors")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {site: preferred for site, preferred in pairs if isinstance(preferred, str)}
+
+
+def _long_delays_s(crawl: CrawlFolder) -> dict[str, float]:
+    found = crawl.stats.get("long_crawl_delays")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {host: delay_s for host, delay_s in pairs if isinstance(delay_s, int | float)}
+
+
+def _duration_s(crawl: CrawlFolder) -> float:
+    """Running time: as counted over all sittings, or from start to end, or as the pages tell."""
+    stats = crawl.stats
+    if isinstance(elapsed := stats.get("active_s"), int | float):
+        return float(elapsed)
+    started, ended = stats.get("started_at"), stats.get("ended_at")
+    if isinstance(started, int | float) and isinstance(ended, int | float):
+        return max(float(ended - started), 0.0)
+    fetched_at = crawl.pages["fetched_at"].dropna()
+    return float(fetched_at.max() - fetched_at.min()) if len(fetched_at) else 0.0
+
+
+def _count_by_reason(crawl: CrawlFolder, counter: str) -> dict[str, int]:
+    """A counter of ``stats.json`` that counts by reason, most frequent first."""
+    value = crawl.stats.get(counter)
+    counted = value.items() if isinstance(value, dict) else ()
+    told = {reason: count for reason, count in counted if isinstance(count, int)}
+    return dict(sorted(told.items(), key=lambda each: -each[1]))
+
+
+def _counter_total(crawl: CrawlFolder, counter: str) -> int | None:
+    """A counter of ``stats.json``; one that counts by reason is added up."""
+    value = crawl.stats.get(counter)
+    if isinstance(value, dict):
+        return sum(count for count in value.values() if isinstance(count, int))
+    return value if isinstance(value, int) else None
+
+
+@dataclass(frozen=True, slots=True)
+class TrapLosses:
+    """``pages`` were lost to a kind of trap on ``site``, and ``links`` to it refused.
+
+    ``site`` is a host, or ``*.`` and a domain.
+    """
+
+    site: str
+    kind: str
+    pages: int
+    links: int
+
+
+def trap_lines(stats: Mapping[str, Any]) -> list[TrapLosses]:
+    """All lines, most pages first; none where none are told, or not as they should be."""
+    told = stats.get("traps")
+    if not isinstance(told, list):
+        return []
+    return [
+        TrapLosses(each["site"], each["kind"].removeprefix("trap: "), each["pages"], each["links"])
+        for each in told
+        if isinstance(each, dict)
+        and all(isinstance(each.get(key), str) for key in ("site", "kind"))
+        and all(isinstance(each.get(key), int) for key in ("pages", "links"))
+    ]

@@ -1,0 +1,160 @@
+"""What a crawl was worth, as pure functions of its pages.
+
+``pages`` is always a frame with the columns of
+:data:`focused.archive.parquet.PAGES_SCHEMA` (those a function names suffice),
+in the order of settling. Harvest counts fetched pages that are no training
+samples, and leaves nothing else out: redirects, failures and feeds bring no
+page, duplicates do. Content is on topic once: its second copy is a fetch spent
+for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+ROLLING_WINDOW = 100
+"""Pages in the rolling harvest rate."""
+
+
+def harvest_pages(pages: pd.DataFrame) -> pd.DataFrame:
+    """The pages that count: fetched and no training sample."""
+    return pages[(pages["outcome"] == "fetched") & ~pages["training"].astype(bool)]
+
+
+def harvest_rate(on_topic: ArrayLike) -> float:
+    """The share of pages on topic, in [0, 1]; 0 of no pages.
+
+    ``on_topic`` has shape (n,), one verdict per page.
+    """
+    verdicts = np.asarray(on_topic, dtype=bool)
+    return float(verdicts.mean()) if verdicts.size else 0.0
+
+
+def cumulative_harvest(on_topic: ArrayLike) -> NDArray[np.float64]:
+    """The harvest rate after each page, shape (n,)."""
+    verdicts = np.asarray(on_topic, dtype=np.float64)
+    return np.cumsum(verdicts) / np.arange(1, verdicts.size + 1)
+
+
+def rolling_harvest(on_topic: ArrayLike, window: int = ROLLING_WINDOW) -> NDArray[np.float64]:
+    """The harvest rate over the last ``window`` pages, or as many as there are, shape (n,)."""
+    verdicts = np.asarray(on_topic, dtype=np.float64)
+    total = np.concatenate(([0.0], np.cumsum(verdicts)))
+    end = np.arange(1, verdicts.size + 1)
+    start = np.maximum(end - window, 0)
+    return (total[end] - total[start]) / (end - start)
+
+
+def sample_indices(count: int, most: int, first: int = 0) -> NDArray[np.int64]:
+    """At most ``most`` of the places ``first`` to ``count`` - 1, evenly, both ends included.
+
+    Ascending, each once; none where there is none.
+    """
+    if first >= count:
+        return np.empty(0, dtype=np.int64)
+    return np.unique(np.linspace(first, count - 1, most, dtype=np.int64))
+
+
+def count_failures(pages: pd.DataFrame) -> dict[str, int]:
+    """How many URLs gave no page, for each kind of failure, most frequent first."""
+    kinds = pages.loc[pages["outcome"] == "failed", "failure"].value_counts()
+    return {str(kind): int(count) for kind, count in kinds.items()}
+
+
+def count_duplicates(pages: pd.DataFrame, kind: str | None = None) -> int:
+    """How many of the pages repeat an earlier one; with ``kind`` (exact, near) in that way."""
+    counted = harvest_pages(pages)
+    found = counted["duplicate_of"].notna() if kind is None else counted["duplicate_kind"].eq(kind)
+    return int(found.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class HostHarvest:
+    """One host's share; ``on_topic`` of ``fetched`` pages."""
+
+    host: str
+    fetched: int
+    on_topic: int
+
+
+def rank_hosts_by_harvest(pages: pd.DataFrame) -> list[HostHarvest]:
+    """Every host that gave a page, those with most on-topic pages first."""
+    by_host = harvest_pages(pages).groupby("host")["on_topic"].agg(["size", "sum"])
+    rows = [
+        HostHarvest(str(host), int(size), int(good))
+        for host, size, good in by_host.itertuples(name=None)
+    ]
+    return sorted(rows, key=lambda row: (-row.on_topic, row.fetched, row.host))
+
+
+def select_relevant_urls(
+    labels: Mapping[str, Collection[str]], good: Collection[str]
+) -> frozenset[str]:
+    """The URLs with a category that is, or lies below, one of ``good``."""
+    below = tuple(f"{category}/" for category in good)
+    return frozenset(
+        url
+        for url, categories in labels.items()
+        if any(f"{category}/".startswith(below) for category in categories)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelHarvest:
+    """The harvest as labels made by others have it.
+
+    Of the pages that count, ``labelled`` have a label and ``on_topic`` a good
+    one; unlabelled pages count against ``rate``. ``recall`` is the share of
+    the ``relevant`` URLs there are (training samples met on the way taken
+    out) that was fetched. ``precision`` is the share of the classifier's
+    on-topic pages that the labels agree with. Shares are in [0, 1].
+    """
+
+    labelled: int
+    on_topic: int
+    rate: float
+    rate_last: float
+    relevant: int
+    recall: float
+    precision: float
+
+
+def relevance_by_labels(pages: pd.DataFrame, relevant: Collection[str]) -> NDArray[np.bool_]:
+    """The labels' verdict on each page that counts, shape (n,).
+
+    Of several copies of one content the first with a good label is on topic,
+    and none when a training sample has that content.
+    """
+    counted = harvest_pages(pages)
+    content = counted["duplicate_of"].fillna(counted["url"])
+    good = counted["url"].isin(list(relevant)) & ~content.isin(_training_urls(pages))
+    return (good & ~content.where(good).duplicated()).to_numpy(dtype=bool)
+
+
+def _training_urls(pages: pd.DataFrame) -> list[str]:
+    return [str(url) for url in pages.loc[pages["training"].astype(bool), "url"]]
+
+
+def measure_label_harvest(
+    pages: pd.DataFrame, labels: Mapping[str, Collection[str]], good: Collection[str]
+) -> LabelHarvest:
+    """Judge ``pages`` by ``labels`` (URL to categories), with ``good`` categories the topic."""
+    counted = harvest_pages(pages)
+    relevant = select_relevant_urls(labels, good).difference(_training_urls(pages))
+    verdicts = relevance_by_labels(pages, relevant)
+    agreed = counted["url"].isin(list(relevant)).to_numpy(dtype=bool)
+    found = counted.loc[agreed, "url"].nunique()
+    return LabelHarvest(
+        labelled=int(counted["url"].isin(list(labels)).sum()),
+        on_topic=int(verdicts.sum()),
+        rate=harvest_rate(verdicts),
+        rate_last=harvest_rate(verdicts[-ROLLING_WINDOW:]),
+        relevant=len(relevant),
+        recall=found / len(relevant) if relevant else 0.0,
+        precision=harvest_rate(agreed[counted["on_topic"].to_numpy(dtype=bool)]),
+    )

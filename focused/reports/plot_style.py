@@ -1,0 +1,157 @@
+"""How all pictures look: colours, axes, labels that do not touch."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from focused.reports.formatting import single_line
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe's and Ito's: told apart with any colour vision."""
+
+INK, MUTED, FAINT, PAPER, REST = "#333333", "#777777", "#d9d9d9", "#ffffff", "#999999"
+_CSS_VARIABLES = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper", REST: "rest"}
+
+
+@dataclass(frozen=True, slots=True)
+class CurveStyle:
+    """How a curve is drawn; the ``main`` ones stand out."""
+
+    colour: str
+    style: str
+    width: float
+    main: bool
+
+
+def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
+    """A figure, in inches, that knows no window system; ``arranged`` makes room for labels."""
+    layout: Literal["constrained"] | None = "constrained" if arranged else None
+    figure = Figure(figsize=(width, height), dpi=144, layout=layout, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def add_text(axes: Axes, x: float, y: float, text: str, **how: object) -> None:
+    """Foreign text, in axes coordinates unless told otherwise; a ``$`` in it is no formula."""
+    how = {"transform": axes.transAxes, "color": INK, "fontsize": 9} | how
+    axes.text(x, y, single_line(text), parse_math=False, **how)  # type: ignore[arg-type]  # **kwargs
+
+
+def style_axes(axes: Axes, title: str, subtitle: str = "", size: float = 11) -> None:
+    """Give ``axes`` the house's frame, grid and title, that one ``size`` points high."""
+    pad = 2.1 * size if subtitle else 8
+    axes.set_title(
+        single_line(title),
+        loc="left",
+        color=INK,
+        fontsize=size,
+        weight="bold",
+        pad=pad,
+        parse_math=False,
+    )
+    if subtitle:
+        axes.annotate(
+            single_line(subtitle), (0, 1), (0, 0.6 * size), xycoords="axes fraction",
+            textcoords="offset points", color=MUTED, fontsize=0.8 * size, parse_math=False,
+        )  # fmt: skip
+    axes.grid(axis="y", color=FAINT, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.set_facecolor("none")
+    axes.tick_params(length=0, colors=INK, labelsize=8.5)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(FAINT)
+
+
+def spread_labels(heights: Sequence[float], gap: float) -> NDArray[np.float64]:
+    """Places for labels, in [0, 1], nearest to ``heights`` with ``gap`` between neighbours.
+
+    The least squares answer: heights less their places in line, made to rise.
+    """
+    order = np.argsort(heights, kind="stable")
+    gap = min(gap, 1 / max(len(heights) - 1, 1))
+    steps = np.arange(len(heights)) * gap
+    level = isotonic_regression(np.asarray(heights, dtype=np.float64)[order] - steps).x
+    placed = np.empty(len(heights))
+    placed[order] = np.clip(level, 0, max(1 - steps[-1], 0)) + steps if len(heights) else 0
+    return placed
+
+
+def label_curve_ends(
+    axes: Axes, ends: Mapping[str, float], look: Mapping[str, CurveStyle], gap: float = 0.05
+) -> None:
+    """Name each curve at the right edge and tie the name to its end.
+
+    ``ends`` are in data coordinates, within the limits of the y axis.
+    """
+    low, high = axes.get_ylim()
+    heights = [(height - low) / (high - low) for height in ends.values()]
+    for name, height, place in zip(ends, heights, spread_labels(heights, gap), strict=True):
+        mine = look[name]
+        axes.plot(
+            [1.0, 1.035], [height, place], transform=axes.transAxes, color=mine.colour,
+            lw=0.7, clip_on=False, solid_capstyle="butt",
+        )  # fmt: skip
+        add_text(
+            axes, 1.042, float(place), f"{name}  {ends[name]:.0%}",
+            color=mine.colour if mine.main else MUTED,
+            va="center", fontsize=9 if mine.main else 8, weight="bold" if mine.main else "normal",
+        )  # fmt: skip
+
+
+def to_png(figure: Figure) -> bytes:
+    """The picture as PNG."""
+    target = BytesIO()
+    with _without_glyph_warnings():
+        figure.savefig(target, format="png")
+    return target.getvalue()
+
+
+def to_svg(figure: Figure, name: str) -> str:
+    """The picture as SVG with real text; the same figure and ``name`` give the same bytes."""
+    target = StringIO()
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "font.family": "sans-serif",
+    }
+    with mpl.rc_context(settings), _without_glyph_warnings():
+        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    # Hundredths of a point are more than any screen shows; the rest is half of the file
+    return re.sub(r"(\d\.\d\d)\d+", r"\1", target.getvalue())
+
+
+def inline_svg(svg: str) -> str:
+    """The element of an SVG of ours, to stand in a page beside others in the page's colours.
+
+    The page defines ``--ink``, ``--muted``, ``--faint``, ``--paper`` and ``--rest``.
+    """
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Names such as patch_1 are in every figure, and in a page an id must be one only
+    svg = re.sub(r' id="[A-Za-z0-9]+(?:\.[a-z]+)?_\d+"', "", svg)
+    for colour, variable in _CSS_VARIABLES.items():
+        svg = re.sub(rf"(fill|stroke): {colour}\b", rf"\1: var(--{variable})", svg, flags=re.I)
+    return re.sub(r'^<svg ([^>]*?)width="[^"]*pt" height="[^"]*pt"', r"<svg \1", svg)
+
+
+@contextmanager
+def _without_glyph_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes; the tables have it whole
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+        yield

@@ -1,0 +1,297 @@
+"""Prints a crawl's report as tables, and writes its JSON and pictures where they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from focused.errors import escape_control_characters
+from focused.labels.precision_estimate import format_share
+from focused.reports import metrics
+from focused.reports.classifier_drift import ClassifierDrift
+from focused.reports.crawl_folder import CrawlFolder, read_crawl
+from focused.reports.crawl_plots import plot_crawl_reliability, plot_harvest
+from focused.reports.crawl_report import (
+    CategoryLabels,
+    CrawlReport,
+    TrapLosses,
+    build_report,
+    topic_categories,
+    usable_labels,
+    write_report,
+)
+from focused.reports.formatting import (
+    format_bytes,
+    format_duration,
+    format_percent,
+    odds_in_words,
+    single_line,
+)
+from focused.reports.reliability import ReliabilityTable
+from focused.reports.time_profile import TimeProfile
+
+_MAX_MIRRORS = 10
+_MAX_LONG_DELAYS = 10
+_MAX_TRAPS = 10
+HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
+REPORT_JSON = "report.json"
+
+
+def print_report(
+    folder: Path,
+    console: Console,
+    labels: CategoryLabels | None = None,
+    good: Collection[str] | None = None,
+    out: Path | None = None,
+) -> None:
+    """Print the report of the crawl in ``folder``; nothing is written there.
+
+    ``out`` is a folder for ``report.json`` and the pictures: ``harvest.png``, and
+    ``reliability.png`` where scores are probabilities. ``labels`` and ``good`` as for
+    :func:`focused.reports.crawl_report.report_as_dict`. Raises :class:`StateError` when the
+    crawl's folder is missing, foreign or damaged; when ``out`` cannot be written to,
+    a line tells so.
+    """
+    crawl = read_crawl(folder)
+    labels = usable_labels(crawl, labels, good)
+    report = build_report(crawl, labels, good)
+    console.print(_summary_table(report))
+    for warning in () if report.drift is None else report.drift.warnings:
+        console.print(Text(single_line(f"Warning: {warning}")), style="bold yellow", soft_wrap=True)
+    _print_tables(report, console)
+    if out is None:
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_report(report, out / REPORT_JSON)
+        _write_plots(_harvest_curves(crawl, report, labels, good), report, out, console)
+    except OSError as error:
+        console.print(
+            Text(escape_control_characters(f"the report could not be written into {out}: {error}"))
+        )
+
+
+def _write_plots(
+    curves: dict[str, Sequence[bool]], report: CrawlReport, out: Path, console: Console
+) -> None:
+    plot_harvest(curves, out / HARVEST_PNG, report.topic)
+    console.print(Text(escape_control_characters(f"Curve: {out / HARVEST_PNG}")), soft_wrap=True)
+    if report.reliability is not None:
+        plot_crawl_reliability(report.reliability, out / RELIABILITY_PNG, report.topic)
+        console.print(
+            Text(escape_control_characters(f"Scores: {out / RELIABILITY_PNG}")), soft_wrap=True
+        )
+
+
+def _harvest_curves(
+    crawl: CrawlFolder,
+    report: CrawlReport,
+    labels: CategoryLabels | None,
+    good: Collection[str] | None,
+) -> dict[str, Sequence[bool]]:
+    counted = metrics.harvest_pages(crawl.pages)
+    name = report.policy or "crawl"
+    if labels is None:
+        return {name: counted["on_topic"].tolist()}
+    relevant = metrics.select_relevant_urls(labels, topic_categories(crawl, good))
+    return {
+        f"{name}, by labels": metrics.relevance_by_labels(crawl.pages, relevant).tolist(),
+        f"{name}, by classifier": counted["on_topic"].tolist(),
+    }
+
+
+def _summary_table(report: CrawlReport) -> Table:
+    judged = report.by_labels
+    table = Table(title=Text(_title(report)), title_justify="left", show_header=judged is not None)
+    table.add_column("")
+    table.add_column("classifier", justify="right")
+    if judged is not None:
+        table.add_column("labels", justify="right")
+
+    def add(name: str, value: str, by_labels: str = "") -> None:
+        table.add_row(name, value, *([by_labels] if judged is not None else []))
+
+    add("fetched", f"{report.fetched:,}", f"{judged.labelled:,} labelled" if judged else "")
+    add("on topic", f"{report.on_topic:,}", f"{judged.on_topic:,}" if judged else "")
+    add("harvest rate", f"{report.harvest_rate:.1%}", f"{judged.rate:.1%}" if judged else "")
+    add(
+        f"  over the last {metrics.ROLLING_WINDOW}",
+        f"{report.recent_harvest:.1%}",
+        f"{judged.rate_last:.1%}" if judged else "",
+    )
+    if judged is not None:
+        add("recall", "", f"{judged.recall:.1%} of {judged.relevant:,}")
+        add("classifier's precision", "", f"{judged.precision:.1%}")
+    for name, value in _drift_rows(report.drift):
+        add(name, value)
+    for name, *values in _score_rows(report):
+        add(name, *values)
+    for name, value in _count_rows(report):
+        add(name, value)
+    return table
+
+
+def _title(report: CrawlReport) -> str:
+    by = f", {single_line(report.policy)}" if report.policy else ""
+    return f"{single_line(report.topic)}{by}"
+
+
+def _drift_rows(drift: ClassifierDrift | None) -> list[tuple[str, str]]:
+    """What people's labels say; how to come by some while there are none."""
+    if drift is None:
+        return []
+    if not drift.labelled:
+        return [("harvest by people", f"not known; {drift.sampled:,} pages wait: focused label")]
+    called_on_topic = sum(labelled for _, labelled in drift.precision_by_half)
+    return [
+        ("harvest by people, 95%", format_share(drift.harvest, drift.labelled)),
+        ("classifier's precision, 95%", format_share(drift.precision, called_on_topic)),
+        ("  labelled of those set aside", f"{drift.labelled:,} of {drift.sampled:,}"),
+    ]
+
+
+def _score_rows(report: CrawlReport) -> list[tuple[str, str, str]]:
+    """How well the scores foretold classifier and labels; nothing where they are no odds."""
+    table = report.reliability
+    if table is None:
+        return []
+    judges = (table.judged, table.by_labels)
+    errors = ["" if fit is None else f"{fit.calibration_error:.3f}" for fit in judges]
+    briers = ["" if fit is None else f"{fit.brier:.3f}" for fit in judges]
+    rates = ["" if fit is None else f"{fit.brier_reference:.3f}" for fit in judges]
+    return [
+        ("scores' calibration error", errors[0], errors[1]),
+        ("scores' Brier score", briers[0], briers[1]),
+        ("  of the mean for all", rates[0], rates[1]),
+    ]
+
+
+def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
+    """Name and value of every figure that has no second opinion."""
+    mirrors = list(report.mirrors.items())
+    rows = [
+        ("hosts", f"{report.hosts:,}"),
+        ("duplicates", f"{report.duplicates:,}"),
+        ("  but for a few words", f"{report.near_duplicates:,}"),
+        *(
+            ("  mirror", f"{single_line(site)} of {single_line(of)}")
+            for site, of in mirrors[:_MAX_MIRRORS]
+        ),
+        ("redirects", f"{report.redirected:,}"),
+        ("robots-excluded", f"{report.robots_excluded:,}"),
+        ("noindex, left out", f"{report.noindex:,}"),
+        ("nofollow links", f"{report.nofollow:,}"),
+        *(
+            [("links cut off long pages", f"{report.links_over_limit:,}")]
+            if report.links_over_limit
+            else []
+        ),
+        ("links out of scope", f"{report.out_of_scope:,}"),
+        *((f"  {single_line(reason)}", f"{n:,}") for reason, n in report.out_of_scope_by.items()),
+        *(
+            [("outside the recorded web", f"{report.unrecorded_hosts:,} links")]
+            if report.unrecorded_hosts
+            else []
+        ),
+        ("errors", f"{sum(report.failures.values()):,}"),
+        *((f"  {single_line(kind)}", f"{count:,}") for kind, count in report.failures.items()),
+    ]
+    if report.traps:
+        rows.append(("pages lost to traps", f"{sum(line.pages for line in report.traps):,}"))
+        rows.append(("  links refused", f"{sum(line.links for line in report.traps):,}"))
+    if report.training:
+        rows.append(("training samples met", f"{report.training:,}"))
+    if report.frontier is not None:
+        rows.append(("left in the frontier", f"{report.frontier:,}"))
+    for host, delay_s in list(report.long_crawl_delays_s.items())[:_MAX_LONG_DELAYS]:
+        rows.append(("  crawl-delay", f"{delay_s / 3600:.1f} h: {single_line(host)}"))
+    return [
+        *rows,
+        ("downloaded", format_bytes(report.bytes)),
+        ("duration", format_duration(report.duration_s)),
+        ("pages per second", f"{report.pages_per_s:.1f}"),
+        ("ended", single_line(report.end_reason) or "not told: still running, or killed"),
+    ]
+
+
+def _print_tables(report: CrawlReport, console: Console) -> None:
+    if report.top_hosts:
+        hosts = Table(title="Hosts with most on-topic pages", title_justify="left")
+        hosts.add_column("host")
+        for name in ("on topic", "fetched", "rate"):
+            hosts.add_column(name, justify="right")
+        for row in report.top_hosts:
+            rate = format_percent(row.on_topic, row.fetched)
+            hosts.add_row(
+                Text(single_line(row.host)), f"{row.on_topic:,}", f"{row.fetched:,}", rate
+            )
+        console.print(hosts)
+    if report.best_pages:
+        best = Table(title="Best pages", title_justify="left")
+        best.add_column("relevance", justify="right")
+        best.add_column("page", overflow="fold")
+        for page in report.best_pages:
+            named = Text(single_line(page.title, 80) or "(no title)")
+            named.append(f"\n{single_line(page.url)}", style="dim")
+            best.add_row(f"{page.relevance:.2f}", named)
+        console.print(best)
+    if report.traps:
+        console.print(_trap_table(report.traps))
+    if report.reliability is not None:
+        console.print(_reliability_table(report.reliability))
+    if report.time_spent is not None:
+        console.print(_time_table(report.time_spent))
+
+
+def _time_table(spent: TimeProfile) -> Table:
+    table = Table(title="Where the time went", title_justify="left", caption_justify="left")
+    table.caption = Text(
+        f"The crawl waited for {spent.bottleneck}. Its process was busy {spent.busy:.0%} of the "
+        f"time; others read {spent.parsed_elsewhere:.0%} of the pages. Its reactor was blocked for "
+        f"{1000 * spent.blocked_s:.0f} ms at most, {spent.blocked_count:,} times for more than "
+        f"{1000 * spent.blocked_threshold_s:.0f}."
+    )
+    table.add_column("stage")
+    table.add_column("ms a page", justify="right")
+    table.add_column("share", justify="right")
+    for each in spent.stages:
+        table.add_row(each.stage, f"{each.ms_per_page:.2f}", f"{each.share:.0%}")
+    return table
+
+
+def _trap_table(lines: Sequence[TrapLosses]) -> Table:
+    table = Table(title="Traps", title_justify="left")
+    table.add_column("host", overflow="fold")
+    table.add_column("kind")
+    table.add_column("pages lost", justify="right")
+    table.add_column("links refused", justify="right")
+    for line in lines[:_MAX_TRAPS]:
+        table.add_row(
+            Text(single_line(line.site)),
+            single_line(line.kind),
+            f"{line.pages:,}",
+            f"{line.links:,}",
+        )
+    return table
+
+
+def _reliability_table(scores: ReliabilityTable) -> Table:
+    table = Table(title="Were the scores right?", title_justify="left")
+    for name in ("score", "pages", "mean score", "relevance", "on topic"):
+        table.add_column(name, justify="right")
+    if scores.by_labels is not None:
+        table.add_column("by labels", justify="right")
+    for row in scores.bins:
+        table.add_row(
+            f"{row.low:.1f}–{row.high:.1f}",
+            f"{row.pages:,}",
+            f"{row.score:.2f} ({odds_in_words(row.score)})",
+            f"{row.relevance:.2f}",
+            f"{row.on_topic:.0%}",
+            *([] if row.by_labels is None else [f"{row.by_labels:.0%}"]),
+        )
+    return table

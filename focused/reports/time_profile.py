@@ -1,0 +1,86 @@
+"""What a crawl's last session spent its time on, and so what would make it faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+OTHER_STAGES = "Scrapy, HTTP, the rest"
+_BUSY_SHARE = 0.7
+_PARSING_STAGES = ("parsing", "judging", "likeness")
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """One stage: milliseconds a page, and its share of all stages' time, in [0, 1]."""
+
+    stage: str
+    ms_per_page: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeProfile:
+    """The last session of a crawl, most costly stage first.
+
+    ``busy`` in [0, 1] is the share of the time that the crawl's own process had a core;
+    ``parsed_elsewhere`` in [0, 1] that of the pages that other ``processes`` read. ``blocked_s`` is the
+    longest that the reactor could do nothing else, ``blocked_count`` how often that was above
+    ``blocked_threshold_s``. ``bottleneck`` says in words what the crawl waits for.
+    """
+
+    pages: int
+    busy: float
+    stages: list[StageTime]
+    processes: int
+    parsed_elsewhere: float
+    blocked_s: float
+    blocked_count: int
+    blocked_threshold_s: float
+    bottleneck: str
+
+
+def time_spent(stats: Mapping[str, Any]) -> TimeProfile | None:
+    """Read a crawl's ``stats.json``; None where it tells of no page, or was written by another."""
+    told = stats.get("profile")
+    try:
+        return _time_spent(told) if told and told["pages"] and told["elapsed_s"] > 0 else None
+    except (KeyError, TypeError):
+        return None
+
+
+def _time_spent(told: Mapping[str, Any]) -> TimeProfile:
+    pages, blocked = int(told["pages"]), told["reactor_blocked"]
+    seconds = {str(stage): float(took) for stage, took in told["stages"].items()}
+    here = sum(seconds.values()) - told["parser_process_s"]
+    seconds[OTHER_STAGES] = max(0.0, told["cpu_s"] - here)
+    total = sum(seconds.values()) or 1.0
+    stages = [
+        StageTime(stage, 1000 * took / pages, took / total)
+        for stage, took in sorted(seconds.items(), key=lambda each: -each[1])
+    ]
+    busy = min(1.0, told["cpu_s"] / told["elapsed_s"])
+    return TimeProfile(
+        pages=pages,
+        busy=busy,
+        stages=stages,
+        processes=int(told["parser_processes"]),
+        parsed_elsewhere=told["pages_parsed_in_processes"] / pages,
+        blocked_s=blocked["longest_s"],
+        blocked_count=blocked["times"],
+        blocked_threshold_s=blocked["threshold_s"],
+        bottleneck=_bottleneck(busy, seconds),
+    )
+
+
+def _bottleneck(busy: float, seconds: Mapping[str, float]) -> str:
+    if busy < _BUSY_SHARE:
+        return "the network, and the delays that hosts are owed"
+    reading = sum(seconds.get(stage, 0.0) for stage in _PARSING_STAGES)
+    work = {
+        "reading pages": reading,
+        **{stage: took for stage, took in seconds.items() if stage not in _PARSING_STAGES},
+    }
+    most = max(work, key=lambda stage: work[stage])
+    return f"this machine: {most} takes most"

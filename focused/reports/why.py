@@ -1,0 +1,307 @@
+"""Other URLs of a page, as servers and pages say: redirects and canonical links, followed."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from focused.errors import ConfigurationError
+from focused.link_scoring.link_features import FEATURE_NAMES
+from focused.link_scoring.link_prior import load_link_prior
+from focused.orderings.policy_names import has_probability_scores
+from focused.reports.crawl_folder import (
+    CrawlFolder,
+    open_tables,
+    read_crawl,
+    read_features,
+    read_links_to,
+)
+from focused.reports.crawl_report import policy_name
+from focused.reports.reliability import ReliabilityTable, reliability
+from focused.topic import scope_from_json
+from focused.web.scope_filter import ScopeFilter
+from focused.web.urls import normalise
+
+_MAX_HOPS = 20
+_REDIRECTED, _NOT_FETCHED = "redirected", "not fetched"
+
+
+@dataclass(frozen=True, slots=True)
+class PageAlias:
+    """Another URL of what was asked about, and what came of it: outcome, or kind of failure.
+
+    ``says``: where a redirect ``led``, which URL a page ``names`` as canonical, or by which
+    page, that came, this one is ``named``.
+    """
+
+    says: str
+    url: str
+    outcome: str
+
+
+def follow_aliases(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
+    """Where a redirect led, hop by hop; or the URL that a page names as its own."""
+    aliases: list[PageAlias] = []
+    seen = {url}
+    while len(aliases) < _MAX_HOPS and isinstance(target := pages.at[url, "points_to"], str):
+        redirected = pages.at[url, "outcome"] == _REDIRECTED
+        aliases.append(
+            PageAlias("led" if redirected else "names", target, _outcome_of(pages, target))
+        )
+        if not redirected or target in seen or target not in pages.index:
+            break
+        seen.add(target)
+        url = target
+    return tuple(aliases)
+
+
+def find_canonical_alias(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
+    """The first page that came and names ``url`` as its own, if one does."""
+    naming = pages.index[pages["points_to"].eq(url) & pages["outcome"].ne(_REDIRECTED)]
+    return tuple(
+        PageAlias("named", str(first), _outcome_of(pages, str(first))) for first in naming[:1]
+    )
+
+
+def _outcome_of(pages: pd.DataFrame, url: str) -> str:
+    """What became of a URL, in a word."""
+    if url not in pages.index:
+        return _NOT_FETCHED
+    failure = pages.at[url, "failure"]
+    return failure if isinstance(failure, str) and failure else str(pages.at[url, "outcome"])
+
+
+_MAX_STEPS = 1000
+_MAX_NEAR, _MAX_COMPARED = 5, 5000
+
+
+class UrlOutcome(StrEnum):
+    """What became of the URL that was asked about."""
+
+    FETCHED = "fetched"
+    FEED = "feed"
+    NOINDEX = "noindex"
+    REDIRECTED = "redirected"
+    FAILED = "failed"
+    NOT_FETCHED = "not fetched"
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One URL on the path from a seed.
+
+    ``score`` in [0, 1] was predicted before the fetch (None for a seed),
+    ``features`` are the features that made it, weightiest first, by the prior's weights;
+    ``relevance`` in [0, 1] was judged after it (None without a page).
+    """
+
+    url: str
+    title: str
+    anchor: str
+    score: float | None
+    features: tuple[tuple[str, float], ...]
+    outcome: str
+    failure: str
+    status: int
+    relevance: float | None
+    on_topic: bool
+    training: bool
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class InLink:
+    """A link found on a fetched page, to a URL that was not fetched; best score first."""
+
+    source: str
+    anchor: str
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why ``url`` was fetched, or was not.
+
+    ``steps`` lead from the seed to ``url``, or, when it was not fetched, to
+    the page with its best link; ``in_links`` are then all links to it.
+    ``path_problem`` tells, where it is not empty, why the steps begin at no seed;
+    ``out_of_scope`` why the topic's scope refuses the URL. ``scores`` holds what
+    came of this crawl's links by their scores, which is what a score meant; None
+    where nothing was predicted. ``scores_only_rank``: the scores are no probabilities.
+    ``aliases`` are other URLs of the same page, as servers and pages say.
+    """
+
+    url: str
+    outcome: UrlOutcome
+    steps: tuple[PathStep, ...]
+    in_links: tuple[InLink, ...] = ()
+    path_problem: str = ""
+    out_of_scope: str = ""
+    scores: ReliabilityTable | None = None
+    scores_only_rank: bool = False
+    aliases: tuple[PageAlias, ...] = ()
+
+
+def explain_url(folder: Path, url: str) -> Explanation:
+    """Explain one URL of the crawl in ``folder``.
+
+    ``url`` may be written as the user likes: fragment, missing scheme and the
+    like are mended. Raises :class:`StateError` when the folder cannot be
+    read, :class:`ConfigurationError` when the crawl never met the URL; the
+    message then names near ones.
+    """
+    with open_tables(folder) as tables:
+        crawl = read_crawl(folder, tables)
+        told = _explain_from_tables(crawl, tables, url)
+    if not has_probability_scores(policy_name(crawl)):
+        return replace(told, scores_only_rank=True)
+    return replace(told, scores=reliability(crawl.pages))
+
+
+def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanation:
+    pages = crawl.pages.drop_duplicates("url", keep="last").set_index("url")
+    spellings = _url_spellings(url)
+    for spelling in spellings:
+        if spelling in pages.index:
+            steps, path_problem = _path_from_seed(crawl, tables, pages, spelling)
+            aliases = follow_aliases(pages, spelling)
+            return Explanation(
+                spelling,
+                UrlOutcome(steps[-1].outcome),
+                steps,
+                path_problem=path_problem,
+                aliases=aliases,
+            )
+    for spelling in spellings:
+        in_links, named = _in_links(tables, spelling), find_canonical_alias(pages, spelling)
+        if in_links or named:
+            source = in_links[0].source if in_links else named[0].url
+            steps, path_problem = (
+                _path_from_seed(crawl, tables, pages, source)
+                if source in pages.index
+                else ((), f"{source} has no row in pages.parquet")
+            )
+            return Explanation(
+                spelling,
+                UrlOutcome.NOT_FETCHED,
+                steps,
+                tuple(in_links),
+                path_problem,
+                _scope_refusal(crawl.topic, spelling, steps[-1].depth + 1 if steps else 0),
+                aliases=named,
+            )
+    raise ConfigurationError(_unknown_url_message(url, pages.index.tolist()))
+
+
+def _url_spellings(url: str) -> list[str]:
+    """The URL as typed, then as the crawl would have written it."""
+    typed = url.strip()
+    tried = [typed, normalise(typed)]
+    if "://" not in typed:
+        tried += [normalise(f"https://{typed}"), normalise(f"http://{typed}")]
+    return list(dict.fromkeys(spelling for spelling in tried if spelling))
+
+
+def _path_from_seed(
+    crawl: CrawlFolder, tables: Path, pages: pd.DataFrame, url: str
+) -> tuple[tuple[PathStep, ...], str]:
+    """The steps from the seed to ``url``, and why they begin at no seed if they do not."""
+    chain, path_problem = [url], ""
+    while isinstance(parent := pages.at[chain[-1], "parent"], str):
+        if parent in chain:
+            path_problem = f"the chain of parents runs in a circle at {parent}"
+        elif parent not in pages.index:
+            path_problem = f"its parent {parent} has no row in pages.parquet"
+        elif len(chain) == _MAX_STEPS:
+            path_problem = f"the chain of parents is longer than {_MAX_STEPS} steps"
+        if path_problem:
+            break
+        chain.append(parent)
+    features, weights = read_features(tables, chain), _prior_weights(crawl)
+    rows = pages.loc[chain].to_dict("index")
+    steps = (_path_step(str(u), rows[u], features.get(u, {}), weights) for u in reversed(chain))
+    return tuple(steps), path_problem
+
+
+def _prior_weights(crawl: CrawlFolder) -> Mapping[str, float]:
+    """What the crawl's link prior gives each feature; empty when it is not to be had."""
+    training = crawl.topic.get("training")
+    try:
+        prior = load_link_prior(str(training["link_prior"])) if isinstance(training, dict) else None
+    except (ConfigurationError, KeyError):
+        prior = None
+    return {} if prior is None else dict(zip(FEATURE_NAMES, prior.weights.tolist(), strict=True))
+
+
+def _path_step(
+    url: str,
+    row: Mapping[Any, Any],
+    features: Mapping[str, float],
+    weights: Mapping[str, float],
+) -> PathStep:
+    # Another scorer's features have no weights of ours: the largest come first.
+    told = {name: abs(value * weights.get(name, 1.0)) for name, value in features.items()}
+    seed = not isinstance(row["parent"], str)
+    return PathStep(
+        url=url,
+        title=_text_or_empty(row["title"]),
+        anchor=_text_or_empty(row["anchor"]),
+        score=None if seed else _number_or_none(row["score"]),
+        features=() if seed else tuple(sorted(features.items(), key=lambda item: -told[item[0]])),
+        outcome=str(row["outcome"]),
+        failure=_text_or_empty(row["failure"]),
+        status=int(_number_or_none(row["status"]) or 0),
+        relevance=_number_or_none(row["relevance"]),
+        on_topic=bool(row["on_topic"]),
+        training=bool(row["training"]),
+        depth=int(_number_or_none(row["depth"]) or 0),
+    )
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number_or_none(value: object) -> float | None:
+    """None for null, which pandas hands out as NaN."""
+    return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
+
+
+def _in_links(tables: Path, url: str) -> list[InLink]:
+    in_links = [
+        InLink(row["source"], _text_or_empty(row["anchor"]), _number_or_none(row["score"]))
+        for row in read_links_to(tables, url)
+    ]
+    return sorted(in_links, key=lambda m: -1.0 if m.score is None else m.score, reverse=True)
+
+
+def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
+    """Why the scope kept in the settings refuses ``url``; empty when it does not."""
+    scope = scope_from_json(topic)
+    return "" if scope is None else ScopeFilter(scope).refuses(url, depth) or ""
+
+
+def _unknown_url_message(url: str, known: Sequence[str]) -> str:
+    near = _similar_urls(url, known)
+    said = f"{url}: this crawl neither fetched it nor found a link to it"
+    return f"{said}; near to it are\n  " + "\n  ".join(near) if near else said
+
+
+def _similar_urls(url: str, known: Sequence[str]) -> list[str]:
+    """URLs that hold what was typed, then those of its host that look alike."""
+    needle = url.strip().partition("://")[2] or url.strip()
+    needle = needle.rstrip("/").casefold()
+    holding = [other for other in known if needle and needle in other.casefold()]
+    host = needle.partition("/")[0]
+    same_host = [other for other in known if f"//{host}" in other.casefold()]
+    alike = difflib.get_close_matches(
+        url, (same_host or known)[:_MAX_COMPARED], n=_MAX_NEAR, cutoff=0.6
+    )
+    return list(dict.fromkeys([*sorted(holding, key=len)[:_MAX_NEAR], *alike]))[:_MAX_NEAR]

@@ -1,0 +1,372 @@
+"""The add-on's settings: their defaults, their checks, and their values with types.
+
+Scrapy's own settings are the subject of :mod:`focused.scrapy_addon.scrapy_settings`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+
+from focused.crawl.parser_process import ParsingLimits
+from focused.errors import ConfigurationError
+from focused.orderings import find_policy
+from focused.scrapy_addon.name_resolver import parse_servers
+from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
+from focused.scrapy_addon.scrapy_settings import apply_to_topic
+from focused.topic import Budget, Scope, Topic
+from focused.topic.topic_file import load_topic
+
+_ELAPSED_PER_CPU = 6
+"""A page may take so many times its CPU time by the clock: the machine may be busy."""
+
+_PREFIX = "FOCUSED_"
+
+
+class SettingType(Enum):
+    """What a setting's value must be. Numbers are checked where they are read."""
+
+    TEXT = "text"
+    PATH = "path"
+    FLAG = "True or False"
+    NUMBER = "number"
+    OTHER = ""
+
+
+_TEXT_TYPES: dict[SettingType, Any] = {
+    SettingType.TEXT: str,
+    SettingType.PATH: (str, os.PathLike),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of the add-on; ``meaning`` is Markdown for the reference."""
+
+    name: str
+    type: SettingType
+    default: Any
+    meaning: str
+
+
+SETTINGS = (
+    Setting(
+        "FOCUSED_TOPIC",
+        SettingType.PATH,
+        None,
+        "The topic file. Required. `scrapy crawl topic -a topic=FILE` sets it.",
+    ),
+    Setting(
+        "FOCUSED_POLICY",
+        SettingType.TEXT,
+        "focused",
+        "The ordering: `focused`, `bfs` or another one of docs/how-to/compare.md#policies, except "
+        "`two-phase`; or your own as `package.module.function`. Any other than `focused` adds "
+        "`-POLICY` to the name of the crawl's folder.",
+    ),
+    Setting(
+        "FOCUSED_FOLLOW_LINKS",
+        SettingType.FLAG,
+        False,
+        "If true, the crawl queues the topic's seeds and follows links itself; callbacks receive "
+        "the pages. The topic spider sets it.",
+    ),
+    Setting(
+        "FOCUSED_MODELS",
+        SettingType.OTHER,
+        None,
+        "Your own topic classifier and link scorer: a callable, or its dotted path, that takes the "
+        "topic and returns a `focused.scrapy_addon.crawl_session.CrawlModels`. The add-on then neither trains "
+        "nor loads a model.",
+    ),
+    Setting(
+        "FOCUSED_REPLAY",
+        SettingType.TEXT,
+        None,
+        "`HOST:PORT` of a replay server (`focused web serve`). All http and https requests go "
+        "there, none to the live Web.",
+    ),
+    Setting(
+        "FOCUSED_DNS_SERVERS",
+        SettingType.TEXT,
+        None,
+        "Name servers to use instead of those in `/etc/resolv.conf`: addresses with or without a "
+        'port, such as `"9.9.9.9, [::1]:5353"`.',
+    ),
+    Setting(
+        "FOCUSED_RECORDED_WEB",
+        SettingType.PATH,
+        None,
+        "Folder of a recorded web. Training reads the samples from it, and its labels score the "
+        "topic spider's report. It does not redirect requests; `FOCUSED_REPLAY` does.",
+    ),
+    Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`."),
+    Setting("FOCUSED_DELAY_S", SettingType.NUMBER, None, "Overrides `politeness.delay_s`."),
+    Setting("FOCUSED_CONCURRENCY", SettingType.NUMBER, None, "Overrides `politeness.concurrency`."),
+    Setting(
+        "FOCUSED_FOLDER",
+        SettingType.PATH,
+        None,
+        "Overrides `output.folder`. Relative to the current directory.",
+    ),
+    Setting(
+        "FOCUSED_FETCH_SAMPLES",
+        SettingType.FLAG,
+        False,
+        "If true, the crawl fetches training samples: without scope, budget and Parquet files. The "
+        "samples spider sets it.",
+    ),
+    Setting(
+        "FOCUSED_PARSER_PROCESSES",
+        SettingType.NUMBER,
+        None,
+        "Number of parser processes. `None`: one fewer than there are cores, at most four, started "
+        "when the crawl's process is busy. `0`: none, except one for pages that may take long. See "
+        "docs/explanation/performance.md#both-cores.",
+    ),
+    Setting(
+        "FOCUSED_PARSE_TIMEOUT_S",
+        SettingType.NUMBER,
+        10.0,
+        "CPU time in seconds to parse and classify one page; six times as much wall-clock time. "
+        "A page that exceeds it fails with `parse-timeout`. See "
+        "docs/explanation/hostile-input.md#limits-of-one-page.",
+    ),
+    Setting(
+        "FOCUSED_PARSE_MEMORY_MB",
+        SettingType.NUMBER,
+        1_000.0,
+        "Memory (10^6 bytes) to parse and classify one page; Linux only. A page that exceeds it "
+        "fails with `parse-memory`. See docs/explanation/hostile-input.md#limits-of-one-page.",
+    ),
+    Setting(
+        "FOCUSED_PROGRESS_INTERVAL_S",
+        SettingType.NUMBER,
+        5.0,
+        "Seconds between progress lines if standard error is not a terminal. On a terminal the "
+        "line is updated every second. `0`: no progress lines.",
+    ),
+    Setting("FOCUSED_LOG_LEVEL", SettingType.OTHER, "INFO", "Level of `crawl.log`."),
+    Setting(
+        "FOCUSED_LOG_TO_FOLDER",
+        SettingType.FLAG,
+        False,
+        "If true, Scrapy's log goes to `crawl.log` in the crawl's folder, unless `LOG_FILE` is "
+        "set. Both spiders set it.",
+    ),
+    Setting(
+        "FOCUSED_OWNS_PROCESS",
+        SettingType.FLAG,
+        False,
+        "If true, the add-on may change [state of the whole process](#the-process).",
+    ),
+)
+"""Every setting of the add-on."""
+
+DEFAULTS: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
+"""Defaults by name."""
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """Raise ConfigurationError, which names the setting, for one that is unknown or unusable."""
+    for name in settings:
+        if str(name).startswith(_PREFIX) and name not in DEFAULTS:
+            close = difflib.get_close_matches(str(name), DEFAULTS, n=1, cutoff=0.5)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ConfigurationError(f"{name}: there is no such setting{hint}")
+    _check_reactor(settings)
+    for setting in SETTINGS:
+        _check_type(setting, settings)
+    _check_progress(settings["FOCUSED_PROGRESS_INTERVAL_S"])
+    _check_level(settings["FOCUSED_LOG_LEVEL"])
+    web = settings["FOCUSED_RECORDED_WEB"]
+    if web and not Path(web).is_dir():
+        raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
+    parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
+    try:
+        find_policy(settings["FOCUSED_POLICY"])
+    except ConfigurationError as error:
+        raise ConfigurationError(f"FOCUSED_POLICY: {error}") from error
+    whole_number(settings, "FOCUSED_PAGES")
+    non_negative(settings, "FOCUSED_DELAY_S")
+    whole_number(settings, "FOCUSED_CONCURRENCY")
+    parser_processes(settings)
+    parsing_limits(settings)
+
+
+def _check_type(setting: Setting, settings: BaseSettings) -> None:
+    name, value = setting.name, settings[setting.name]
+    if setting.type is SettingType.FLAG:
+        try:
+            settings.getbool(name)
+        except ValueError:
+            raise ConfigurationError(f"{name}: {value!r} must be True or False") from None
+        return
+    types = _TEXT_TYPES.get(setting.type)
+    if types is not None and value is not None and not isinstance(value, types):
+        raise ConfigurationError(f"{name}: {value!r} must be a text in quotes")
+
+
+def _check_reactor(settings: BaseSettings) -> None:
+    """Raise ConfigurationError for a reactor without asyncio, which the HTTP client runs on."""
+    reactor = settings["TWISTED_REACTOR"]
+    if reactor and not str(reactor).endswith("asyncioreactor.AsyncioSelectorReactor"):
+        raise ConfigurationError(
+            f"TWISTED_REACTOR: focus needs the asyncio reactor, not {reactor}; leave the setting "
+            "out: it is Scrapy's default"
+        )
+
+
+def load_guide_maker(setting: Any) -> Callable[..., Any]:
+    """Import what FOCUSED_MODELS names. Raises ConfigurationError."""
+    try:
+        maker: Callable[..., Any] = load_object(setting)
+    except (ImportError, NameError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"FOCUSED_MODELS: {setting!r} cannot be loaded: {error}"
+        ) from error
+    if not callable(maker):
+        raise ConfigurationError(f"FOCUSED_MODELS: {setting!r} cannot be called with a topic")
+    return maker
+
+
+def _check_progress(value: Any) -> None:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ConfigurationError(
+            f"FOCUSED_PROGRESS_INTERVAL_S: {value!r} is no number of seconds from 0 on; 0 shows no progress"
+        )
+
+
+def _check_level(value: Any) -> None:
+    names = logging.getLevelNamesMapping()
+    if value not in names and not (isinstance(value, int) and not isinstance(value, bool)):
+        raise ConfigurationError(
+            f"FOCUSED_LOG_LEVEL: {value!r} is no level; there are {', '.join(names)}"
+        )
+
+
+def parser_processes(settings: BaseSettings) -> int | None:
+    """Return FOCUSED_PARSER_PROCESSES; None lets the crawl decide. Raises ConfigurationError."""
+    value = settings["FOCUSED_PARSER_PROCESSES"]
+    if value is None:
+        return None
+    try:
+        readers = int(value)
+    except (TypeError, ValueError):
+        readers = -1
+    if not 0 <= readers <= MAX_PARSER_PROCESSES:
+        raise ConfigurationError(
+            f"FOCUSED_PARSER_PROCESSES: {value!r} is not a whole number from 0 to {MAX_PARSER_PROCESSES}; "
+            "left out, processes read pages as it pays"
+        )
+    return readers
+
+
+def parsing_limits(settings: BaseSettings) -> ParsingLimits:
+    """Return the limits of parsing one page. Raises ConfigurationError."""
+    cpu_s = _positive(settings, "FOCUSED_PARSE_TIMEOUT_S")
+    memory_mb = _positive(settings, "FOCUSED_PARSE_MEMORY_MB")
+    return ParsingLimits(cpu_s, _ELAPSED_PER_CPU * cpu_s, memory_mb)
+
+
+def _positive(settings: BaseSettings, name: str) -> float:
+    try:
+        value = settings.getfloat(name)
+    except (TypeError, ValueError):
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number above 0")
+    return value
+
+
+def whole_number(settings: BaseSettings, name: str) -> int | None:
+    """Return a number from 1; None where the setting is not set. Raises ConfigurationError."""
+    value = non_negative(settings, name)
+    if value is None:
+        return None
+    if value < 1 or value != int(value):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1 on")
+    return int(value)
+
+
+def non_negative(settings: BaseSettings, name: str) -> float | None:
+    """Return a number from 0; None where the setting is not set. Raises ConfigurationError."""
+    if settings[name] is None:
+        return None
+    try:
+        value = float(settings[name])
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a number") from None
+    if not 0 <= value < math.inf:
+        raise ConfigurationError(f"{name}: {value} must be 0 or more")
+    return value
+
+
+def topic_from_settings(settings: BaseSettings) -> Topic:
+    """Load the topic that ``FOCUSED_TOPIC`` names, with what other settings override.
+
+    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S``, ``FOCUSED_CONCURRENCY`` and ``FOCUSED_FOLDER``
+    override ``budget.pages``, ``politeness.delay_s``, ``politeness.concurrency`` and
+    ``output.folder``. A policy
+    other than ``focused`` gets a folder of its own, so that it can be
+    compared.
+    """
+    path = settings.get("FOCUSED_TOPIC")
+    if not path:
+        raise ConfigurationError(
+            "FOCUSED_TOPIC is not set: which topic? Give -a topic=topics/NAME.toml to the "
+            'topic spider, or FOCUSED_TOPIC = "NAME.toml" in the settings'
+        )
+    topic = load_topic(Path(path))
+    folder = topic.crawl_folder(settings.get("FOCUSED_POLICY"))
+    if settings.getbool("FOCUSED_FETCH_SAMPLES"):
+        folder = samples_folder(topic)
+    if settings.get("FOCUSED_FOLDER"):
+        folder = Path(settings["FOCUSED_FOLDER"])
+    topic = replace(topic, output=replace(topic.output, folder=folder))
+    budget, politeness = topic.budget, topic.politeness
+    if (pages := whole_number(settings, "FOCUSED_PAGES")) is not None:
+        budget = replace(budget, pages=pages)
+    if (delay_s := non_negative(settings, "FOCUSED_DELAY_S")) is not None:
+        politeness = replace(politeness, delay_s=delay_s)
+    if (concurrency := whole_number(settings, "FOCUSED_CONCURRENCY")) is not None:
+        politeness = replace(politeness, concurrency=concurrency)
+    topic = apply_to_topic(settings, replace(topic, budget=budget, politeness=politeness))
+    return sample_crawl_topic(topic) if settings.getbool("FOCUSED_FETCH_SAMPLES") else topic
+
+
+def samples_folder(topic: Topic) -> Path:
+    """Where the pages of a live training lie, beside the model."""
+    return topic.training.model.with_suffix(".samples")
+
+
+def sample_crawl_topic(topic: Topic) -> Topic:
+    """The topic as the crawl for its training samples sees it: no scope, no budget.
+
+    A model that could be trained waits no hours for a host that is down, and
+    learns from pages without putting them into an index.
+    """
+    return replace(
+        topic,
+        politeness=replace(topic.politeness, suspend_s=0.0, noindex="keep"),
+        scope=Scope(
+            max_page_bytes=topic.scope.max_page_bytes,
+            private_addresses=topic.scope.private_addresses,
+        ),
+        budget=Budget(),
+        output=replace(topic.output, warc="responses", parquet=False),
+    )

@@ -1,0 +1,229 @@
+"""Scrapy's downloads over the crawl's HTTP client, and the decoding of what they bring.
+
+Scrapy bounds a body, compressed and decompressed, and the time it may take; the rest is bounded
+here and in :mod:`focused.scrapy_addon.http_client`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from scrapy.core.downloader.handlers._aiohttp import AiohttpDownloadHandler
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import CannotResolveHostError, IgnoreRequest, NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.ssl import _make_ssl_context
+
+from focused.errors import ConfigurationError
+from focused.recorded_web.replay_faults import FAULT_HEADER, SCHEME_HEADER, UNKNOWN_HOST
+from focused.scrapy_addon.crawl_session import find_session
+from focused.scrapy_addon.http_client import HttpClient, TrackedResponse
+from focused.scrapy_addon.name_resolver import NoSuchHostError
+from focused.scrapy_addon.outcomes import (
+    ContentDecodingError,
+    ResponseTooLargeError,
+    keep_exchange,
+)
+from focused.scrapy_addon.request_state import state_of, update_state
+from focused.scrapy_addon.robots_request import (
+    ACCEPTED_CODINGS,
+    decode_robots_response,
+    is_robots_request,
+)
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+MAX_CODINGS = 3
+"""How often a body may be packed; each time costs ``scope.max_page_bytes`` of unpacking."""
+
+
+class DecodingMiddleware(HttpCompressionMiddleware):
+    """Scrapy's, which says what is wrong with a body that it cannot unpack."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Ask for what can be unpacked."""
+        if is_robots_request(request):
+            request.headers.setdefault("Accept-Encoding", ACCEPTED_CODINGS)
+        super().process_request(request)
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        """Unpack; raises ResponseTooLargeError, or ContentDecodingError for anything else."""
+        return self.unpacked(request, response)
+
+    def unpacked(self, request: Request, response: Response) -> Response:
+        """The same."""
+        codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
+        if codings > MAX_CODINGS:
+            raise ContentDecodingError(f"packed {codings} times")
+        if is_robots_request(request):
+            return decode_robots_response(response)
+        try:
+            return cast("Response", super().process_response(request, response))
+        except IgnoreRequest as error:  # Scrapy's word for a body that unpacks to too much
+            raise ResponseTooLargeError(str(error)) from error
+        except Exception as error:
+            raise ContentDecodingError(f"{type(error).__name__}: {error}") from error
+
+
+class FocusedDownloadHandler(AiohttpDownloadHandler):
+    """Scrapy's aiohttp handler over the crawl's own client, from the address that was checked."""
+
+    experimental = False
+    lazy = True  # the client needs a running loop
+
+    def __init__(self, crawler: Crawler) -> None:
+        # Past its parent, which would open a session of its own.
+        super(AiohttpDownloadHandler, self).__init__(crawler)
+        self._client = http_client_of(crawler)
+        session = find_session(crawler)
+        self._keeps_exchanges = session is not None and session.topic.output.warc != "off"
+
+    async def download_request(self, request: Request) -> Response:
+        """Return the response; what was sent and received is kept for the archive."""
+        update_state(request, exchange=None)
+        response = await super().download_request(request)
+        if self._keeps_exchanges:
+            keep_exchange(request, response)
+        return response
+
+    @asynccontextmanager
+    async def _make_request(
+        self, request: Request, timeout: float
+    ) -> AsyncIterator[TrackedResponse]:
+        opened = self._client.open(
+            request.method,
+            request.url,
+            self._request_headers(request).to_tuple_list(),
+            address=state_of(request).checked_address,
+            timeout_s=timeout,
+            body=request.body or None,
+            proxy=self._extract_proxy_url_with_creds(request),
+        )
+        async with opened as response:
+            yield response
+
+    async def close(self) -> None:
+        """Close the client's connections."""
+        await self._client.close()
+
+
+def http_client_of(crawler: Crawler) -> HttpClient:
+    """Return the crawl's client, made for its first request."""
+    session, settings = find_session(crawler), crawler.settings
+    if session is not None and session.http_client is not None:
+        return session.http_client
+    local, port = settings["DOWNLOAD_BIND_ADDRESS"] or "", 0
+    if isinstance(local, tuple):
+        local, port = local
+    client = HttpClient(
+        _make_ssl_context(settings),
+        # A replayed web has one address for all hosts; so may a project without the add-on.
+        one_per_address=bool(
+            session and session.topic.politeness.per_address and not session.replayed
+        ),
+        max_concurrent=settings.getint("CONCURRENT_REQUESTS"),
+        local_address=(local, port) if local else None,
+    )
+    if session is not None:
+        session.http_client = client
+    return client
+
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+REPLAY_SETTING = "FOCUSED_REPLAY"
+_HANDLER = "focused.scrapy_addon.download_handlers.ReplayDownloadHandler"
+
+
+def replay_settings(address: str) -> dict[str, Any]:
+    """Return the settings that send a crawl to the replay server at ``HOST:PORT``.
+
+    Raises ConfigurationError when the address has another form.
+    """
+    _check_address(address)
+    return {
+        REPLAY_SETTING: address,
+        "DOWNLOAD_HANDLERS": {"http": _HANDLER, "https": _HANDLER},
+    }
+
+
+def install_replay(settings: BaseSettings) -> bool:
+    """Turn the replay on when ``FOCUSED_REPLAY`` is set, for add-ons; tell whether it was.
+
+    Handlers of other schemes stay; those of http and https are replaced,
+    whoever set them: a replayed crawl must not touch the live Web.
+    """
+    address = settings.get(REPLAY_SETTING)
+    if not address:
+        return False
+    ours = replay_settings(address)["DOWNLOAD_HANDLERS"]
+    handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **ours}
+    settings.set("DOWNLOAD_HANDLERS", handlers, priority="cmdline")
+    return True
+
+
+class ReplayDownloadHandler(FocusedDownloadHandler):
+    """Downloads every URL from the replay server."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        address = crawler.settings.get(REPLAY_SETTING)
+        if not address:
+            raise NotConfigured(f"{REPLAY_SETTING} is not set")
+        _check_address(address)
+        super().__init__(crawler)
+        self._server = str(address)
+
+    async def download_request(self, request: Request) -> Response:
+        """Return the response, without the address of the replay server."""
+        response = await super().download_request(request)
+        response.ip_address = None
+        return response
+
+    @asynccontextmanager
+    async def _make_request(
+        self, request: Request, timeout: float
+    ) -> AsyncIterator[TrackedResponse]:
+        scheme, netloc, target = _split_url(request.url)
+        headers = self._request_headers(request)
+        headers.setdefault("Host", netloc.rpartition("@")[2])
+        headers[SCHEME_HEADER] = scheme
+        opened = self._client.open(
+            request.method,
+            f"http://{self._server}{target}",
+            headers.to_tuple_list(),
+            address=None,
+            timeout_s=timeout,
+            body=request.body or None,
+        )
+        async with opened as response:
+            if response.headers.get(FAULT_HEADER) == UNKNOWN_HOST:
+                await response.read()  # there is no body: the connection stays of use
+                missing = NoSuchHostError(f"no such host in the replayed web: {netloc}")
+                raise CannotResolveHostError(str(missing)) from missing
+            yield response
+
+
+def _split_url(url: str) -> tuple[str, str, str]:
+    """Split a URL into scheme, authority, and the rest as it is written."""
+    scheme, _, rest = url.partition("://")
+    netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    target = rest[len(netloc) :]
+    return scheme, netloc, target if target.startswith("/") else f"/{target}"
+
+
+def _check_address(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigurationError(
+            f"{REPLAY_SETTING} is {address!r}; expected HOST:PORT, such as 127.0.0.1:8080"
+        )

@@ -1,0 +1,118 @@
+"""The progress line: what an operator looks at while a crawl runs.
+
+On a terminal one line is written over and over; elsewhere a plain line now
+and then, fit for a log.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+
+from focused.crawl import Crawl
+from focused.errors import escape_control_characters
+from focused.scrapy_addon.crawl_session import CrawlSession, session_of
+from focused.topic import Budget
+
+
+class ProgressExtension:
+    """Writes a line every ``FOCUSED_PROGRESS_INTERVAL_S`` seconds while the spider is open."""
+
+    def __init__(self, session: CrawlSession, every_s: float, out: TextIO) -> None:
+        self._session = session
+        self._every_s = every_s
+        self._out = out
+        self._terminal = out.isatty()
+        self._last_fetched = 0
+        self._last_at: float | None = None
+        self._loop = create_looping_call(self._show)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ProgressExtension:
+        """Build and connect; NotConfigured when switched off."""
+        every_s = crawler.settings.getfloat("FOCUSED_PROGRESS_INTERVAL_S")
+        if every_s <= 0:
+            raise NotConfigured
+        extension = cls(session_of(crawler), every_s, sys.stderr)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closing, signals.engine_stopped)
+        crawler.signals.connect(extension.closing, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        """Begin; say so when an earlier crawl goes on."""
+        crawl = self._session.crawl
+        self._last_fetched = crawl.counters.fetched
+        if crawl.counters.settled:
+            folder = escape_control_characters(str(crawl.topic.output.folder))
+            print(
+                f"focused: going on in {folder}: {crawl.counters.fetched} pages "
+                f"fetched before, {len(crawl.frontier)} links queued (--fresh starts anew)",
+                file=self._out,
+            )
+        self._loop.start(1.0 if self._terminal else self._every_s, now=False)
+
+    def closing(self) -> None:
+        """End the line that was written over."""
+        if self._loop.running:
+            self._loop.stop()
+            if self._terminal:
+                print(file=self._out)
+
+    def _show(self) -> None:
+        if not self._session.is_open:
+            return
+        now = self._session.now()
+        crawl = self._session.crawl
+        pages = crawl.counters.fetched
+        since = self._last_at if self._last_at is not None else now - self._every_s
+        speed = (pages - self._last_fetched) / max(now - since, 1e-3)
+        self._last_at, self._last_fetched = now, pages
+        line = progress_line(crawl, now, speed, self._session.waiting.line)
+        if self._terminal:
+            print(f"\r\x1b[K{line}", end="", file=self._out, flush=True)
+        else:
+            print(line, file=self._out, flush=True)
+
+
+def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "") -> str:
+    """Word the state of a crawl in one line; ``pages_per_s`` since the line before.
+
+    ``waiting`` is for what the crawl waits for, when it does nothing else.
+    """
+    counters = crawl.counters
+    budget = crawl.topic.budget
+    of = f"/{budget.pages}" if budget.pages else ""
+    parts = [
+        f"{counters.fetched}{of} pages",
+        f"{pages_per_s:.1f}/s",
+        f"harvest {counters.harvest_rate:.2f} (last 100: {counters.recent_harvest_rate:.2f})",
+        f"frontier {len(crawl.frontier)} on {len(crawl.frontier.hosts)} hosts",
+    ]
+    left_s = remaining_s(budget, counters.fetched, crawl.active_s(now))
+    if left_s is not None:
+        parts.append(f"{_format_duration(left_s)} left")
+    if waiting:
+        parts.append(waiting)
+    return " | ".join(parts)
+
+
+def remaining_s(budget: Budget, fetched: int, active_s: float) -> float | None:
+    """Seconds until the budget is spent at the crawl's mean speed; None when it cannot be told."""
+    estimates = []
+    if budget.pages is not None and fetched:
+        estimates.append((budget.pages - fetched) * active_s / fetched)
+    if budget.hours is not None:
+        estimates.append(budget.hours * 3600 - active_s)
+    return max(0.0, min(estimates)) if estimates else None
+
+
+def _format_duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,144 @@
+"""Requests that bypass the frontier wait their turn at their host and its address all the same.
+
+What the scheduler hands out is due already. A request from elsewhere (a
+pipeline, an extension, another middleware) is held until its host may be asked
+and nobody asks it, nor its address; until it is over the frontier leaves both
+alone, and what it brought counts for the host as a page would: delay from its
+end, Retry-After, back-off. So no path is impolite. To a host that is set aside
+it is not sent at all.
+"""
+
+from __future__ import annotations
+
+from weakref import finalize
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.asyncio import sleep
+
+from focused.crawl.leases import DirectRequest
+from focused.scrapy_addon.crawl_session import CrawlSession, session_of
+from focused.scrapy_addon.name_resolver import PrivateAddressError
+from focused.scrapy_addon.outcomes import (
+    FetchPostponed,
+    outcome_from_exception,
+    outcome_from_scrapy_response,
+)
+from focused.scrapy_addon.request_state import state_of, update_state
+from focused.scrapy_addon.scheduler import is_leased
+from focused.web.page import Outcome, Redirected
+from focused.web.urls import normalise
+
+_MAX_WAIT_S = 300.0
+
+
+class PolitenessMiddleware:
+    """Gives a turn to what did not come through the frontier."""
+
+    def __init__(self, session: CrawlSession) -> None:
+        self._session = session
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PolitenessMiddleware:
+        """Build on the crawler's session."""
+        return cls(session_of(crawler))
+
+    async def process_request(self, request: Request) -> None:
+        """Hold the request until its host is due; note when it leaves."""
+        url = normalise(request.url)
+        update_state(request, direct_request=None)
+        if url is not None and not is_leased(request, self._session.crawl):
+            direct_request = self._session.crawl.direct_requests.add(url, self._session.now())
+            try:
+                await wait_for_turn(self._session, direct_request)
+            except BaseException:
+                self._over(direct_request, None)
+                raise
+            update_state(request, direct_request=direct_request)
+            # A middleware that puts another request in its place leaves nobody to hear of its end.
+            finalize(request, self._over, direct_request, None)
+        update_state(request, sent_at=self._session.now())
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """The request is over; its host hears what came."""
+        direct_request = _end_visit(request)
+        if direct_request is not None:
+            outcome = outcome_from_scrapy_response(request, response, self._session.now())
+            self._over(direct_request, self._told(request, direct_request, outcome))
+        return response
+
+    async def process_exception(self, request: Request, exception: Exception) -> None:
+        """The request is over, in vain."""
+        direct_request = _end_visit(request)
+        if direct_request is None:
+            return
+        outcome: Outcome | None = None
+        # What was dropped by a middleware did not reach the host.
+        if not isinstance(exception, IgnoreRequest) or isinstance(exception, PrivateAddressError):
+            outcome = await outcome_from_exception(request, exception)
+        self._over(direct_request, self._told(request, direct_request, outcome))
+
+    @staticmethod
+    def _told(
+        request: Request, direct_request: DirectRequest, outcome: Outcome | None
+    ) -> Outcome | None:
+        """What the visited host is to hear; None when it is told as its robots.txt."""
+        if state_of(request).rules_of != direct_request.host.name or isinstance(
+            outcome, Redirected
+        ):
+            return outcome
+        return None
+
+    def _over(self, direct_request: DirectRequest, outcome: Outcome | None) -> None:
+        if self._session.is_open and not direct_request.over:
+            self._session.crawl.direct_requests.finish(direct_request, outcome, self._session.now())
+            self._session.wake()
+
+
+async def wait_for_turn(session: CrawlSession, direct_request: DirectRequest) -> None:
+    """Wait until host and address may be asked; both are taken from then on.
+
+    Raises IgnoreRequest where that would be long: held for hours it would hold
+    one of the engine's few places.
+    """
+    direct_requests, host = session.crawl.direct_requests, direct_request.host
+    # One that a request to the same host waits for would wait for that one for ever.
+    until = session.now() + _MAX_WAIT_S
+    while (wait_s := direct_requests.wait_s(direct_request, session.now())) > 0:
+        if host.pace.is_suspended:
+            raise IgnoreRequest(f"{host.name} only fails: not asked for {wait_s:.0f} s")
+        if session.now() + wait_s > until:
+            raise IgnoreRequest(f"{host.name} is not to be asked for {wait_s:.0f} s")
+        await sleep(wait_s)
+    direct_requests.mark_sent(direct_request, session.now())
+
+
+async def claim_address(session: CrawlSession, request: Request, address: str) -> None:
+    """The request is about to leave for ``address``, where no other host may be asked now.
+
+    Raises FetchPostponed for a fetch of the frontier that has to go back there.
+    """
+    state = state_of(request)
+    url, direct_request = normalise(request.url), state.direct_request
+    if url is None:
+        return
+    lease = state.lease if direct_request is None else None
+    if direct_request is not None:
+        session.crawl.direct_requests.hold_back(direct_request)
+    if session.crawl.may_connect(lease, url, address, session.now()):
+        if direct_request is not None:
+            session.crawl.direct_requests.mark_sent(direct_request, session.now())
+    elif direct_request is None:
+        raise FetchPostponed(f"{address} is not to be asked yet")
+    else:
+        await wait_for_turn(session, direct_request)
+
+
+def _end_visit(request: Request) -> DirectRequest | None:
+    """Return the request's direct_request and remove it from its state."""
+    direct_request = state_of(request).direct_request
+    if direct_request is not None:
+        update_state(request, direct_request=None)
+    return direct_request

@@ -1,0 +1,98 @@
+"""Hands every end of a leased request back to the crawl, exactly once.
+
+Outermost of the downloader middlewares: it sees responses after
+decompression, and the exceptions of handlers and other middlewares alike.
+"""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from focused.scrapy_addon.crawl_session import CrawlSession, session_of
+from focused.scrapy_addon.outcomes import (
+    FetchPostponed,
+    outcome_from_exception,
+    outcome_from_scrapy_response,
+)
+from focused.scrapy_addon.request_state import handled, state_of, update_state
+from focused.web.page import Failed, FailureKind, Redirected
+
+
+class SettlingMiddleware:
+    """Settles leases; keeps answers that are no page away from a topic spider."""
+
+    def __init__(self, session: CrawlSession) -> None:
+        self._session = session
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SettlingMiddleware:
+        """Build on the crawler's session."""
+        return cls(session_of(crawler))
+
+    async def process_request(self, request: Request) -> None:
+        """End a request that was refused: all middlewares and the errback hear of it."""
+        refused = state_of(request).refused
+        if refused is not None:
+            update_state(request, refused=None)
+            raise refused
+
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Settle with what came; pass on what the spider should see."""
+        lease = state_of(request).lease
+        if lease is None or not self._session.crawl.is_open(lease):
+            return response
+        outcome = outcome_from_scrapy_response(request, response, self._session.now())
+        settled = await self._session.parse_and_settle(lease, outcome)
+        if settled is None:
+            raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
+        is_own = not state_of(request).is_plain
+        if isinstance(outcome, Redirected) and is_own:
+            if settled.redirect_refusal:
+                raise IgnoreRequest(
+                    f"may not follow to {outcome.target}: {settled.redirect_refusal}"
+                )
+            if settled.outcome != "redirected":
+                raise IgnoreRequest(f"too many redirects, the last to {outcome.target}")
+        if settled.will_retry or settled.outcome == "redirected":
+            # It comes back through the frontier; returning a request ends this one
+            # without troubling the spider's errback.
+            return handled(request)
+        if settled.duplicate_of is not None and not (is_own and request.dont_filter):
+            raise IgnoreRequest(f"the same content as {settled.duplicate_of}")
+        if self._session.follow_links and settled.page is None and not is_own:
+            raise IgnoreRequest(f"no page: {settled.failure}")
+        relevance = None if settled.classification is None else settled.classification.relevance
+        update_state(request, settled=settled, left_out=settled.left_out, relevance=relevance)
+        return response
+
+    async def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        """Settle a request that brought no response."""
+        lease = state_of(request).lease
+        if lease is None or not self._session.is_leased(lease):
+            return None
+        if isinstance(exception, FetchPostponed):
+            # Not sent: it comes back through the frontier when its turn comes.
+            self._session.crawl.put_back(lease, self._session.now())
+            return handled(request)
+        outcome = await outcome_from_exception(request, exception)
+        if not self._session.is_leased(lease):
+            return None
+        settled = self._session.settle(lease, outcome)
+        if settled is not None and settled.will_retry:
+            return handled(request)
+        if isinstance(exception, IgnoreRequest):
+            return None
+        # Counted and kept in the archive; without an errback nobody else needs to hear.
+        if request.errback is None:
+            raise IgnoreRequest(str(exception)) from exception
+        return None
+
+    def replaced(self, request: Request) -> None:
+        """Settle a request that a middleware answered with another one."""
+        lease = state_of(request).lease
+        if lease is not None and self._session.is_leased(lease):
+            dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
+            self._session.settle(lease, dropped)

@@ -1,0 +1,66 @@
+"""Fetches a directory's pages for training, in a process of its own.
+
+``python -m focused.scrapy_addon.spiders.samples_spider TOPIC FOLDER [REPLAY]``.
+
+As polite as any crawl, over the same scheduler, and resumable like one; its
+harvest is the WARC that ``focused train`` reads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+
+from focused.directory.directory_reader import load_training_samples
+from focused.link_scoring.constant_scores import ConstantClassifier, ConstantLinkScorer
+from focused.scrapy_addon.crawl_session import CrawlModels, session_of
+from focused.scrapy_addon.spiders.run import project_settings, run
+from focused.topic import Topic
+
+
+def untrained_models(topic: Topic) -> CrawlModels:
+    """Judge nothing: what the samples teach is not known yet."""
+    return CrawlModels(ConstantClassifier(), ConstantLinkScorer(), frozenset())
+
+
+class SamplesSpider(Spider):
+    """Fetches what the directory lists, and nothing else."""
+
+    name = "samples"
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """No model yet: nothing is judged, breadth first will do."""
+        super().update_settings(settings)
+        settings.set("FOCUSED_MODELS", untrained_models, priority="spider")
+        settings.set("FOCUSED_POLICY", "bfs", priority="spider")
+        settings.set("FOCUSED_FETCH_SAMPLES", True, priority="spider")
+        settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Ask for each listed page."""
+        topic = session_of(self.crawler).topic
+        for entry in load_training_samples(topic.training).entries:
+            if entry.needs_fetch:
+                yield Request(entry.url)
+
+    def parse(self, response: Response) -> None:
+        """The archive has it."""
+
+
+def main(arguments: list[str]) -> int:
+    """Fetch the samples of a topic; return the exit status."""
+    topic, folder, replay = arguments
+    given = {"FOCUSED_TOPIC": topic, "FOCUSED_FOLDER": folder, "FOCUSED_REPLAY": replay or None}
+    crawler, began = run(SamplesSpider, project_settings(given))
+    # Stopped early, the samples are not all there: nothing is to be trained on them yet.
+    ended = began and crawler.stats.get_value("finish_reason") == "finished"
+    return int(not ended)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,122 @@
+"""``scrapy crawl topic -a topic=FILE``: brings home the pages of one topic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+from scrapy import Spider
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+
+from focused.crawl import SettledFetch
+from focused.errors import FocusedError, escape_control_characters, missing_extra
+from focused.recorded_web.web_labels import LABELS_FILE, read_web_labels
+from focused.scrapy_addon.crawl_session import find_session
+from focused.scrapy_addon.request_state import state_of
+
+_UNUSED_MIDDLEWARES = frozenset(
+    {
+        "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware",  # no allowed_domains
+        "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware",  # it is the topic's
+    }
+)
+
+
+class TopicSpider(Spider):
+    """Follows nothing itself: the crawl behind the scheduler chooses every page."""
+
+    name = "topic"
+
+    def __init__(self, topic: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.topic_file = topic
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """The crawl follows links itself; the log goes to the crawl's folder."""
+        super().update_settings(settings)
+        settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
+        settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
+        if cls is TopicSpider:
+            _skip_unused_components(settings)
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The seeds are in the frontier already."""
+        nothing: tuple[Any, ...] = ()
+        for item in nothing:
+            yield item
+
+    @staticmethod
+    def wants(settled: SettledFetch) -> bool:
+        """Whether anything comes of the page in :meth:`parse`; where not, it may be left out."""
+        return (
+            settled.classification is not None
+            and settled.classification.on_topic
+            and not settled.left_out
+        )
+
+    def parse(self, response: Response) -> Iterator[dict[str, Any]]:
+        """Give each harvested page to the pipelines."""
+        settled = state_of(response).settled  # None in Scrapy's commands that borrow the spider
+        if settled is None or settled.page is None or settled.classification is None:
+            return
+        if self.wants(settled):
+            yield {
+                "url": response.url,
+                "title": settled.page.title,
+                "relevance": settled.classification.relevance,
+                "score": settled.link.score,
+            }
+
+    def closed(self, reason: str) -> None:
+        """Print what came of it; a recorded web's labels are the classifier, only now."""
+        session = find_session(self.crawler)
+        if session is None:
+            return
+        folder = session.topic.output.folder
+        if not session.was_opened:
+            if not session.error_message:
+                why = folder / "crawl.log"
+                print(
+                    escape_control_characters(
+                        f"focused: the crawl could not begin; {why} tells why"
+                    ),
+                    file=sys.stderr,
+                )
+            return
+        if not session.topic.output.parquet:
+            return
+        web = self.settings["FOCUSED_RECORDED_WEB"]
+        try:
+            # Slow to import, and in nobody's way by now.
+            from rich.console import Console
+
+            from focused.reports.report_output import print_report
+
+            labels = read_web_labels(Path(web) / LABELS_FILE) if web else None
+            print_report(folder, Console(), labels or None, out=folder)
+        except FocusedError as error:
+            if (
+                not session.error_message
+            ):  # else the reason was told: what is missing follows from it
+                print(f"focused: {error}", file=sys.stderr)
+        except ModuleNotFoundError as error:
+            missing = missing_extra(error, "the report")
+            if missing is None:
+                raise
+            print(f"focused: {missing}", file=sys.stderr)
+
+
+def _skip_unused_components(settings: BaseSettings) -> None:
+    """What Scrapy does to requests of a spider, and there are none, and counts that we keep, too.
+
+    A spider of one's own that is made from this one has all of it.
+    """
+    settings.set("SPIDER_MIDDLEWARES_BASE", {}, priority="spider")
+    settings.set("DOWNLOADER_STATS", False, priority="spider")
+    stock = settings["DOWNLOADER_MIDDLEWARES_BASE"]
+    kept = {name: order for name, order in stock.items() if name not in _UNUSED_MIDDLEWARES}
+    settings.set("DOWNLOADER_MIDDLEWARES_BASE", kept, priority="spider")

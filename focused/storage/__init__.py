@@ -1,0 +1,1 @@
+"""Durable storage: LMDB environment, tables, write-ahead journal, checksums."""

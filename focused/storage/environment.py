@@ -1,0 +1,235 @@
+"""The files below a state folder's tables: one LMDB environment."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import lmdb
+import msgspec
+
+from focused.errors import StateError
+from focused.storage import journal
+from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
+
+TABLES = (
+    "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
+    "given_up", "pages", "page_links", "content", "lessons", "learned",
+    "sketches", "shingles", "host_shingles", "mirrors",
+    "canonicals", "canonical_hosts",
+    "trap_places", "trap_closed", "trap_texts", "trap_slots", "trap_frames", "trap_lines",
+    "payloads",
+)  # fmt: skip
+"""Tables of rows."""
+SETS = ("queue", "seen")
+"""Tables of sets, whose members are of one length: they lie side by side, without heads."""
+_META, IDENTITY = b"meta", b"identity"
+MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
+
+
+def open_environment(
+    folder: Path, *, durable: bool, read_only: bool = False, lock: bool = True
+) -> lmdb.Environment:
+    """Open or create the environment.
+
+    ``durable`` waits for the disk at each commit. ``lock`` False goes without LMDB's table of
+    readers, which is a file that is written to: only where nobody else writes. Raises StateError.
+    """
+    try:
+        env = lmdb.open(
+            str(folder),
+            map_size=MAP_SIZE_BYTES,
+            max_dbs=len(TABLES) + len(SETS),
+            readonly=read_only,
+            lock=lock,
+            sync=durable,
+            metasync=durable,
+            # Pages of the queue lie anywhere: what is read ahead is not what comes next.
+            readahead=False,
+        )
+        if lock:
+            env.reader_check()
+    except (lmdb.Error, OSError) as error:
+        raise damaged_error(folder, error) from error
+    # Reading behind the file's end would end the process with a signal (SIGBUS). Pages that were
+    # free when they were committed are never written: the last page may be beyond a sound end.
+    whole_bytes = journal.min_tables_bytes(folder / "journal")
+    if whole_bytes is None:
+        whole_bytes = (env.info()["last_pgno"] + 1) * env.stat()["psize"] if durable else 0
+    if data_file(folder).stat().st_size < whole_bytes:
+        env.close()
+        raise damaged_error(folder, ValueError(f"data.mdb is cut off: it had {whole_bytes} bytes"))
+    return env
+
+
+def open_databases(env: lmdb.Environment, *, create: bool) -> Mapping[str, Any]:
+    """Open all tables. Raises lmdb.Error."""
+    tables = {name: env.open_db(name.encode(), create=create) for name in TABLES}
+    sets = {
+        name: env.open_db(name.encode(), create=create, dupsort=True, dupfixed=True)
+        for name in SETS
+    }
+    return tables | sets
+
+
+def write_or_check_identity(
+    env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]
+) -> None:
+    """Write ``identity`` into a new environment; of one that is there, :func:`check_identity` it."""
+    if _identity(env) is None and not env.stat()["entries"]:
+        with env.begin(write=True, db=env.open_db(_META)) as txn:
+            raw = msgspec.json.encode(identity)
+            txn.put(IDENTITY, add_checksum(checksum_seed("meta"), IDENTITY, raw))
+    check_identity(env, folder, identity)
+
+
+def check_identity(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> None:
+    """Raise StateError when the environment is not of ``identity``: nothing was changed then."""
+    compare_identity(_identity(env), folder, identity)
+
+
+def compare_identity(
+    found: Mapping[str, Any] | None, folder: Path, identity: Mapping[str, Any]
+) -> None:
+    """Raise StateError when the identity ``found`` in ``folder`` is not ``identity``."""
+    if found is None:
+        raise damaged_error(folder, ValueError("it holds another program's tables"))
+    for key, value in identity.items():
+        if found.get(key) != value:
+            raise StateError(
+                f"{folder} holds another crawl: its {key} is {found.get(key)!r}, "
+                f"not {value!r}. Choose another output.folder, or move this one away."
+            )
+
+
+def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
+    try:
+        meta = env.open_db(_META, create=False)
+    except lmdb.NotFoundError:
+        return None
+    with env.begin(db=meta) as txn:
+        stored = txn.get(IDENTITY)
+    return None if stored is None else read_identity(stored)
+
+
+def read_identity(stored: bytes) -> Mapping[str, Any]:
+    """The identity in its row. Raises msgspec.MsgspecError."""
+    # Before format 10 rows had no checksum: such a state is refused by the format that it names.
+    raw = verify_checksum(checksum_seed("meta"), IDENTITY, stored) or stored
+    return msgspec.json.decode(raw, type=dict[str, Any])
+
+
+def data_file(folder: Path) -> Path:
+    """The file that holds all tables."""
+    return folder / "data.mdb"
+
+
+def require_state(folder: Path) -> None:
+    """Raise StateError when there is no state in ``folder``."""
+    if not data_file(folder).is_file():
+        raise StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
+
+
+def damaged_error(folder: Path, error: Exception) -> StateError:
+    """The error that tells that the files cannot be read."""
+    return StateError(
+        f"{folder} is damaged or not ours: {error}. `focused crawl --check {folder.parent}` lists "
+        "what is damaged. Restore the folder from a copy, or move it away to start afresh; the "
+        "WARC and Parquet files beside it stay readable."
+    )
+
+
+@contextmanager
+def shared_lock(folder: Path) -> Iterator[None]:
+    """No crawl begins on the folder in here; nothing is written. StateError: one runs."""
+    try:
+        lock = (folder / "lock").open(encoding="utf-8")
+    except FileNotFoundError:
+        yield
+        return
+    with lock:
+        _take_lock(lock, folder, fcntl.LOCK_SH)
+        yield
+
+
+def exclusive_lock(folder: Path) -> TextIO:
+    """Take the folder's lock, which the death of the process gives back; StateError: it is held."""
+    lock = (folder / "lock").open("a+", encoding="utf-8")
+    _take_lock(lock, folder, fcntl.LOCK_EX)
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def _take_lock(lock: TextIO, folder: Path, kind: int) -> None:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise StateError(
+            f"{folder} is in use by another crawl (process {holder}). "
+            "Stop it, or give this crawl another output.folder."
+        ) from error
+
+
+# A disk that took a part of what was written is an lmdb.Error without a name of its own.
+DISK_ERRORS = (lmdb.Error, OSError)
+
+
+def write_error_advice(error: Exception) -> str:
+    """What the user does about a write that failed."""
+    is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS
+    return "make the disk writable" if is_read_only else "free some disk"
+
+
+class WriteGuard:
+    """Of the state in one folder: what writes its tables and its journal shares it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._error: StateError | None = None
+        """Why nothing may be written any more."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether all could be read and written so far."""
+        return self._error is None
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write to the disk in here. Raises StateError when that fails, or anything did before."""
+        self.check()
+        try:
+            yield
+        except DISK_ERRORS as error:
+            raise self.lost(error) from error
+
+    def check(self) -> None:
+        """Raise the first error again, which a caller may have taken for a single page's."""
+        if self._error is not None:
+            raise StateError(str(self._error)) from self._error
+
+    def damaged(self, reason: str) -> StateError:
+        """The error that tells that what was read is damaged; from here on nothing is written."""
+        self._error = self._error or damaged_error(self._folder, ValueError(reason))
+        return self._error
+
+    def lost(self, error: Exception) -> StateError:
+        """The error that tells that something could not be written; from here on nothing is."""
+        if isinstance(error, lmdb.BadValsizeError):
+            raise error  # it is the caller's: no key is so long
+        # Tables and journal may differ now: only what is on the disk can be believed.
+        self._error = self._error or StateError(
+            f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
+            f"{write_error_advice(error)} and start the same command again."
+        )
+        return self._error

@@ -1,0 +1,61 @@
+"""How rows are written: MessagePack, arrays without field names.
+
+Text of the web may hold lone surrogates, which no UTF-8 can write: they
+become question marks, in that row alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from xxhash import xxh3_64_digest, xxh32_intdigest
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder()
+
+
+def pack(value: Any) -> bytes:
+    """Write structs, lists, maps, numbers, texts and bytes."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _encoder.encode(
+            _replace_surrogates(msgspec.to_builtins(value, builtin_types=(bytes,)))
+        )
+
+
+def unpack(row: bytes) -> Any:
+    """Read a row back; structs come as lists."""
+    return _decoder.decode(row)
+
+
+def _replace_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list | tuple):
+        return [_replace_surrogates(each) for each in value]
+    if isinstance(value, dict):
+        return {_replace_surrogates(key): _replace_surrogates(each) for key, each in value.items()}
+    return value
+
+
+CHECKSUM_BYTES = 4
+
+
+def checksum_seed(table: str) -> int:
+    """The seed of the checksums of a table."""
+    return xxh32_intdigest(table.encode())
+
+
+def add_checksum(seed: int, key: bytes, value: bytes) -> bytes:
+    """The value as it is stored."""
+    return value + xxh3_64_digest(key + value, seed)[CHECKSUM_BYTES:]
+
+
+def verify_checksum(seed: int, key: bytes, stored: bytes) -> bytes | None:
+    """The value that was stored; None when its checksum is wrong."""
+    value = stored[:-CHECKSUM_BYTES]
+    if stored[-CHECKSUM_BYTES:] != xxh3_64_digest(key + value, seed)[CHECKSUM_BYTES:]:
+        return None
+    return value

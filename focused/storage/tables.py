@@ -1,0 +1,272 @@
+"""Tables and sets of the crawl's state, read and written in one open transaction.
+
+What is written is noted as steps, by which :meth:`Tables.replay` can do it again.
+Each row is stored with a checksum, which is verified whenever the row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import lmdb
+import msgspec
+
+from focused.errors import StateError
+from focused.storage import environment
+from focused.storage.environment import DISK_ERRORS, SETS, TABLES, WriteGuard
+from focused.storage.journal import JournalEntry
+from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
+
+_PUT, _DELETE, _ADD, _DISCARD = range(4)
+_NAMES = (*TABLES, *SETS)
+_NUMBER = {name: number for number, name in enumerate(_NAMES)}
+_SEED = {name: checksum_seed(name) for name in _NAMES}
+
+
+class Tables:
+    """Named tables of byte keys and values, and sets of byte members by key; all in order.
+
+    Not thread-safe: one owner, the crawl. What becomes of the transaction is for the
+    :class:`focused.storage.state_store.StateStore` to say. Every method that reads raises
+    StateError when a row is damaged; from then on nothing is written any more.
+    """
+
+    def __init__(
+        self, env: lmdb.Environment, soundness: WriteGuard, *, read_only: bool, record_steps: bool
+    ) -> None:
+        """``record_steps`` keeps what is written in :attr:`steps`. Raises lmdb.Error."""
+        self._dbs = environment.open_databases(env, create=not read_only)
+        self._write_guard = soundness
+        self._record_steps = record_steps
+        self._env = env
+        self._txn = env.begin(write=not read_only)
+        self._cursors: dict[str, Any] = {}
+        self.steps: list[JournalEntry] = []
+        """What was written, in order, until somebody clears it."""
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        """Return the value, or None."""
+        try:
+            stored = self._txn.get(key, db=self._dbs[table])
+        except lmdb.Error as error:
+            raise self.damaged(table, str(error)) from error
+        return None if stored is None else self._verified(table, key, stored)
+
+    def get_many(self, table: str, keys: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
+        """Return the rows that are there, in one go: a quarter of the time of one by one."""
+        try:
+            rows = self._cursor(table).getmulti(keys)
+        except lmdb.Error as error:
+            raise self.damaged(table, str(error)) from error
+        return [(key, self._verified(table, key, stored)) for key, stored in rows]
+
+    def put(self, table: str, key: bytes, value: bytes, *, last: bool = False) -> None:
+        """Write or replace a row; ``last`` tells that no key of the table is as large or larger.
+
+        Rows that come in order fill their pages wholly, where others leave a third free.
+        Raises StateError when the disk is full.
+        """
+        try:
+            stored = add_checksum(_SEED[table], key, value)
+            written = self._txn.put(key, stored, append=last, db=self._dbs[table])
+        except DISK_ERRORS as error:
+            raise self._write_guard.lost(error) from error
+        if not written:
+            raise ValueError(f"{key!r} is not the last of {table}")
+        self._note(_PUT, table, key, value)
+
+    def put_many(
+        self, table: str, rows: Sequence[tuple[bytes, bytes]], *, last: bool = False
+    ) -> None:
+        """:meth:`put` rows in one go."""
+        if not rows:
+            return
+        try:
+            _, written = self._cursor(table).putmulti(_with_checksums(table, rows), append=last)
+        except DISK_ERRORS as error:
+            raise self._write_guard.lost(error) from error
+        if written != len(rows):
+            raise ValueError(f"{rows[0][0]!r} is not the last of {table}")
+        self._record_all(_PUT, table, rows)
+
+    def delete(self, table: str, key: bytes) -> bool:
+        """Remove a row, or a set with all its members; False when it was not there."""
+        try:
+            gone = bool(self._txn.delete(key, db=self._dbs[table]))
+        except DISK_ERRORS as error:
+            raise self._write_guard.lost(error) from error
+        self._note(_DELETE, table, key, b"")
+        return gone
+
+    def count(self, table: str) -> int:
+        """Return the number of rows, or of members of all sets together."""
+        return int(self._txn.stat(self._dbs[table])["entries"])
+
+    def damaged(self, table: str, reason: str) -> StateError:
+        """The error that tells that a table cannot be believed: nothing is written from here on."""
+        return self._write_guard.damaged(f"table {table!r}: {reason}")
+
+    def scan(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield the rows under ``prefix`` in key order; do not write meanwhile."""
+        try:
+            with self._txn.cursor(db=self._dbs[table]) as cursor:
+                found = cursor.set_range(prefix) if prefix else cursor.first()
+                while found and (key := cursor.key()).startswith(prefix):
+                    yield key, self._verified(table, key, cursor.value())
+                    found = cursor.next()
+        except lmdb.Error as error:
+            raise self.damaged(table, str(error)) from error
+
+    def last_key(self, table: str) -> bytes | None:
+        """Return the largest key, or None."""
+        cursor = self._cursor(table)
+        if not cursor.last():
+            return None
+        key = bytes(cursor.key())
+        self._verified(table, key, cursor.value())
+        return key
+
+    def add(self, sets: str, key: bytes, member: bytes) -> None:
+        """Put a member into the set of that key. All of one table are of one length."""
+        try:
+            self._txn.put(key, add_checksum(_SEED[sets], key, member), db=self._dbs[sets])
+        except DISK_ERRORS as error:
+            raise self._write_guard.lost(error) from error
+        self._note(_ADD, sets, key, member)
+
+    def add_many(self, sets: str, members: Sequence[tuple[bytes, bytes]]) -> None:
+        """:meth:`add` members, each with its set's key before it, in one go."""
+        if not members:
+            return
+        try:
+            self._cursor(sets).putmulti(_with_checksums(sets, members))
+        except DISK_ERRORS as error:
+            raise self._write_guard.lost(error) from error
+        self._record_all(_ADD, sets, members)
+
+    def discard(self, sets: str, key: bytes, member: bytes) -> bool:
+        """Take a member out of the set of that key; False when it was not in."""
+        try:
+            stored = add_checksum(_SEED[sets], key, member)
+            gone = bool(self._txn.delete(key, stored, db=self._dbs[sets]))
+        except DISK_ERRORS as error:
+            raise self._write_guard.lost(error) from error
+        self._note(_DISCARD, sets, key, member)
+        return gone
+
+    def first_two(self, sets: str, key: bytes) -> tuple[bytes | None, bytes | None]:
+        """Return the smallest members of the set of that key, None where there are fewer."""
+        cursor = self._cursor(sets)
+        if not cursor.set_key(key):
+            return None, None
+        first = self._verified(sets, key, cursor.value())
+        if not cursor.next_dup():
+            return first, None
+        return first, self._verified(sets, key, cursor.value())
+
+    def member_with(self, sets: str, key: bytes, prefix: bytes) -> bytes | None:
+        """Return the first member that begins with ``prefix``, or None."""
+        return self.members_with(sets, [(key, prefix)])[0]
+
+    def members_with(
+        self, sets: str, wanted: Sequence[tuple[bytes, bytes]]
+    ) -> Sequence[bytes | None]:
+        """:meth:`member_with` for each (key, prefix), in one go."""
+        cursor = self._cursor(sets)
+        reach, value = cursor.set_range_dup, cursor.value
+        found: list[bytes | None] = []
+        for key, prefix in wanted:
+            member = self._verified(sets, key, value()) if reach(key, prefix) else b""
+            found.append(member if member.startswith(prefix) else None)
+        return found
+
+    def members(self, sets: str, key: bytes) -> Iterator[bytes]:
+        """Yield the members of the set of that key in order; do not write meanwhile."""
+        try:
+            with self._txn.cursor(db=self._dbs[sets]) as cursor:
+                if cursor.set_key(key):
+                    for stored in cursor.iternext_dup():
+                        yield self._verified(sets, key, stored)
+        except lmdb.Error as error:
+            raise self.damaged(sets, str(error)) from error
+
+    def set_size(self, sets: str, key: bytes) -> int:
+        """Return the number of members of the set of that key."""
+        cursor = self._cursor(sets)
+        return int(cursor.count()) if cursor.set_key(key) else 0
+
+    def first_members(self, sets: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yield each set's key with its smallest member, in key order; do not write meanwhile."""
+        with self._txn.cursor(db=self._dbs[sets]) as cursor:
+            if cursor.first():
+                for key, stored in cursor.iternext_nodup(keys=True, values=True):
+                    yield key, self._verified(sets, key, stored)
+
+    def get_meta(self, key: str) -> Any:
+        """Return a JSON value of the crawl's own bookkeeping, or None."""
+        raw = self.get("meta", key.encode())
+        return None if raw is None else msgspec.json.decode(raw)
+
+    def put_meta(self, key: str, value: Any) -> None:
+        """Write a JSON value, or a dataclass of such, of the crawl's own bookkeeping."""
+        self.put("meta", key.encode(), msgspec.json.encode(value))
+
+    def replay(self, steps: Iterable[JournalEntry]) -> None:
+        """Write again what was noted; it is not noted anew. Raises lmdb.Error."""
+        for operation, number, key, value in steps:
+            table = _NAMES[number]
+            stored = add_checksum(_SEED[table], key, value)
+            if operation in (_PUT, _ADD):
+                self._txn.put(key, stored, db=self._dbs[table])
+            elif operation == _DISCARD:
+                self._txn.delete(key, stored, db=self._dbs[table])
+            else:
+                self._txn.delete(key, db=self._dbs[table])
+
+    def commit_transaction(self) -> None:
+        """Make true what was written, and begin the next transaction. Raises StateError."""
+        self._cursors.clear()
+        try:
+            with self._write_guard.writing():
+                self._txn.commit()
+        finally:
+            self._txn = self._env.begin(write=True)
+
+    def abort(self) -> None:
+        """Forget what was written since the transaction began, and end it."""
+        self._cursors.clear()
+        self._txn.abort()
+
+    def _verified(self, table: str, key: bytes, stored: bytes) -> bytes:
+        value = verify_checksum(_SEED[table], key, stored)
+        if value is None:
+            raise self.damaged(table, f"the row of key {key.hex()} has a wrong checksum")
+        return value
+
+    def _cursor(self, name: str) -> Any:
+        cursor = self._cursors.get(name)
+        if cursor is None:
+            cursor = self._cursors[name] = self._txn.cursor(db=self._dbs[name])
+        return cursor
+
+    def _note(self, operation: int, table: str, key: bytes, value: bytes) -> None:
+        if self._record_steps:
+            self.steps.append((operation, _NUMBER[table], key, value))
+
+    def _record_all(self, operation: int, table: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
+        if self._record_steps:
+            number = _NUMBER[table]
+            self.steps += [(operation, number, key, value) for key, value in rows]
+
+
+def put_entries(steps: Iterable[JournalEntry]) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield the rows that noted steps wrote: table, key and value."""
+    for operation, number, key, value in steps:
+        if operation == _PUT:
+            yield _NAMES[number], key, value
+
+
+def _with_checksums(table: str, rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    seed = _SEED[table]
+    return [(key, add_checksum(seed, key, value)) for key, value in rows]

@@ -1,0 +1,1 @@
+"""Tokens, word hashes, shingles and content signatures."""

@@ -1,0 +1,399 @@
+"""Every key of a topic file with type, default and meaning.
+
+:mod:`focused.topic.topic_file` reads the keys; the reference page shows this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REQUIRED = "required"
+NO_LIMIT = "no limit"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKey:
+    """A key of a topic file.
+
+    ``default`` is a TOML value, or words where the default depends on other
+    keys. ``meaning`` is Markdown; paths under ``docs/`` become links.
+    """
+
+    name: str
+    type: str
+    default: str
+    meaning: str
+
+
+_FLAG, _TEXT, _PATH = "true or false", "text", "path"
+_COUNT, _COUNT_OR_ZERO = "whole number, from 1", "whole number, from 0"
+_NUMBER, _POSITIVE = "number, from 0", "number above 0"
+_TEXTS, _HOSTS, _PATTERNS = "list of texts", "list of host names", "list of regular expressions"
+
+HEAD_KEYS = (
+    TopicKey(
+        "name",
+        _TEXT,
+        REQUIRED,
+        "Names the model, the crawl's folder and the reports: letters, digits, `.`, `_`, `-`.",
+    ),
+    TopicKey("description", _TEXT, '""', "For readers; the crawl does not use it."),
+)
+
+SEED_KEYS = (
+    TopicKey("urls", "list of URLs", "", "http or https URLs of pages, sitemaps or feeds."),
+    TopicKey(
+        "file",
+        _PATH,
+        "",
+        "A text file with one URL per line. `#` at the start of a line or after a blank starts a "
+        "comment.",
+    ),
+    TopicKey(
+        "robots_sitemaps",
+        _FLAG,
+        "false",
+        "If true, the sitemaps that the robots.txt of a seed's host names are seeds, at most "
+        "twenty per host. Use it for topics that fill whole hosts: the sitemaps of a large site "
+        "put all its pages into the frontier.",
+    ),
+)
+
+TRAINING_KEYS = (
+    TopicKey(
+        "directory",
+        "list of paths",
+        REQUIRED,
+        "Samples under categories: TSV, JSON Lines, folders of saved pages, DMOZ dumps, Debian's "
+        "package index, in any mix. See docs/reference/directories.md.",
+    ),
+    TopicKey(
+        "good",
+        "list of categories",
+        REQUIRED,
+        "The topic: these categories and all below them. `Top/Computers` includes "
+        "`Top/Computers/Databases` but not `Top/Computers2`.",
+    ),
+    TopicKey(
+        "model",
+        _PATH,
+        "`NAME.joblib` beside the topic file",
+        "File of the trained model. The crawl trains it if it is missing or was made from other "
+        "samples, categories or another estimator.",
+    ),
+    TopicKey(
+        "estimator",
+        _TEXT,
+        '"naive-bayes"',
+        "Estimator of the topic classifier: `naive-bayes`, `logistic-regression` or `linear-svm`. "
+        "See docs/explanation/classifier.md#other-estimators.",
+    ),
+    TopicKey(
+        "link_prior",
+        _TEXT,
+        '"all-webs"',
+        "Initial weights of the link scorer: the name of a shipped prior (`all-webs`, or "
+        "`without-WEB` for a crawl that the labels of that recorded web score), or the path of a "
+        "JSON file of the same format, ending in `.json`.",
+    ),
+    TopicKey(
+        "labels",
+        _PATH,
+        "`NAME.labels.jsonl` beside the model",
+        "File of the labels that `focused label` collects. It need not exist.",
+    ),
+    TopicKey(
+        "focus",
+        _TEXT,
+        '"soft"',
+        "`soft` follows the links of every page, ordered by score. `hard` follows only links of "
+        "pages whose most likely category is good. See "
+        "docs/reference/directories.md#hard-and-soft-focus.",
+    ),
+    TopicKey(
+        "max_samples",
+        "whole number, from 10",
+        "10_000",
+        "Maximum number of good samples, and of other samples. Larger directories are sampled at "
+        "random.",
+    ),
+    TopicKey(
+        "precision",
+        "share",
+        "",
+        "The classifier's threshold is the lowest that reaches this precision on held-out samples, "
+        "for example `0.9`. If none does, training takes the threshold with the highest precision, "
+        "and the model card says so.",
+    ),
+    TopicKey(
+        "recall",
+        "share",
+        "",
+        "The classifier's threshold is the highest that reaches this recall. Set at most one of "
+        "`precision` and `recall`; without either the threshold maximises F1.",
+    ),
+    TopicKey(
+        "background",
+        _FLAG,
+        "true",
+        "If the directory has fewer than 300 other samples, training adds the general background "
+        "that is shipped with the package. Good samples alone then suffice.",
+    ),
+    TopicKey(
+        "keywords",
+        _TEXTS,
+        "[]",
+        "Keywords of the topic. `focused topic new` writes them; the classifier uses them as a "
+        "prior while labels are few. See docs/how-to/teaching.md#focused-topic-new.",
+    ),
+)
+
+SCOPE_KEYS = (
+    TopicKey(
+        "allow_hosts",
+        _HOSTS,
+        "[]",
+        "Fetch only these hosts and their subdomains. `python.org` covers `docs.python.org`. "
+        "Schemes, ports, paths and wildcards are errors.",
+    ),
+    TopicKey(
+        "deny_hosts",
+        _HOSTS,
+        "[]",
+        "Never fetch these hosts and their subdomains, even if `allow_hosts` covers them.",
+    ),
+    TopicKey(
+        "allow_paths",
+        _PATTERNS,
+        "[]",
+        "At least one must match somewhere in path and query (`/3/search.html?q=x`). Anchor with "
+        "`^`.",
+    ),
+    TopicKey(
+        "deny_paths",
+        _PATTERNS,
+        "[]",
+        "None may match in path and query, even if `allow_paths` matches.",
+    ),
+    TopicKey(
+        "languages",
+        "list of ISO 639-1 codes",
+        "[]",
+        "Keep pages in these languages and pages of unknown language.",
+    ),
+    TopicKey(
+        "content_types",
+        "list of media types",
+        '["text/html", "application/xhtml+xml"]',
+        "Media types that count as pages.",
+    ),
+    TopicKey(
+        "max_depth",
+        _COUNT_OR_ZERO,
+        NO_LIMIT,
+        "Maximum number of links from the nearest seed; 0 fetches only the seeds.",
+    ),
+    TopicKey("max_pages_per_host", _COUNT, NO_LIMIT, "Maximum number of pages of one host."),
+    TopicKey(
+        "max_pages_per_directory",
+        _COUNT,
+        NO_LIMIT,
+        "Maximum number of pages of one directory: the same host, and the same path up to its last "
+        "slash. Limits calendars, search results and other endless sections.",
+    ),
+    TopicKey(
+        "max_pages_per_address",
+        _COUNT,
+        NO_LIMIT,
+        "Maximum number of pages from one IP address, over all its hosts. No effect on a recorded "
+        "web, which has no addresses.",
+    ),
+    TopicKey(
+        "max_page_bytes",
+        _COUNT,
+        "10_000_000",
+        "Larger pages are cut off and count as failed.",
+    ),
+    TopicKey(
+        "max_links_per_page",
+        _COUNT,
+        "5_000",
+        "Maximum number of different link targets taken from one page, in document order; the "
+        "report counts the rest (`links_over_limit` in `stats.json`). Sitemaps and feeds have a limit of "
+        "50,000, simulated crawls always 5,000.",
+    ),
+    TopicKey(
+        "private_addresses",
+        _FLAG,
+        "false",
+        "If true, allow loopback, link-local and private networks, for a crawl of your own "
+        "intranet. Otherwise the crawl refuses such an address as link, redirect target and "
+        "resolved name. See docs/reference/crawl-folder.md#kinds-of-failure.",
+    ),
+    TopicKey(
+        "near_duplicates",
+        _FLAG,
+        "true",
+        "A page that differs from an earlier one in a few words is a duplicate: it does not count "
+        "as harvest and its links are not followed. If false, only pages with the same text are "
+        "duplicates. See docs/explanation/duplicates.md.",
+    ),
+    TopicKey(
+        "mirrors",
+        _FLAG,
+        "true",
+        "Fetch sites and folders that hold the same pages once. If false, fetch each. See "
+        "docs/explanation/duplicates.md#mirrors.",
+    ),
+    TopicKey(
+        "traps",
+        _FLAG,
+        "true",
+        "Refuse links into crawl traps: calendars, endless paths, filters, session ids, soft 404s, "
+        "unlimited host names. See docs/explanation/traps.md.",
+    ),
+    TopicKey(
+        "drop_parameters",
+        "list of names",
+        "[]",
+        "Query parameters that do not change the page, such as sort orders, views and session ids. "
+        "The crawl removes them from links and redirects, not from seeds and a spider's own "
+        "requests. `view_*` matches all names that begin with `view_`; matching is case-sensitive. "
+        "Campaign, click and common session parameters are always removed: see "
+        "docs/explanation/hostile-input.md#urls.",
+    ),
+    TopicKey(
+        "keep_parameters",
+        "list of names",
+        "[]",
+        "Query parameters that always change the page. The crawl never learns to ignore them and "
+        "never drops them for a prefix in `drop_parameters`. A name in both lists is an error. See "
+        "docs/explanation/traps.md#what-is-learned.",
+    ),
+)
+
+POLITENESS_KEYS = (
+    TopicKey(
+        "user_agent",
+        _TEXT,
+        REQUIRED,
+        "Sent with every request and matched against robots.txt. It must contain a contact, a web "
+        "address or an e-mail address, so that webmasters can reach you.",
+    ),
+    TopicKey(
+        "delay_s",
+        _NUMBER,
+        "1.0",
+        "Seconds between two requests to one host. A longer crawl-delay in robots.txt takes "
+        "precedence.",
+    ),
+    TopicKey(
+        "delays",
+        "numbers by host name",
+        "{}",
+        "Delays of single hosts and their subdomains instead of `delay_s`: "
+        '`delays = { "slow.example" = 10.0 }`. The most specific name applies; ports are ignored. '
+        "They may be shorter, for your own hosts.",
+    ),
+    TopicKey(
+        "fetch_time_factor",
+        _NUMBER,
+        "10.0",
+        "The delay of a host is at least this many times the duration of its last response, at "
+        "most an hour, so slow servers are asked less often "
+        "([Mercator](https://doi.org/10.1023/A:1019213109274)). `0` switches it off.",
+    ),
+    TopicKey(
+        "per_address",
+        _FLAG,
+        "true",
+        "Hosts at one IP address share one connection and one delay, that of the host fetched "
+        "last. Set it to false if your hosts are behind large content delivery networks.",
+    ),
+    TopicKey("robots", _FLAG, "true", "Obey robots.txt. Set it to false only for your own hosts."),
+    TopicKey(
+        "noindex",
+        _TEXT,
+        '"leave-out"',
+        "What to do with pages that ask not to be indexed, by a robots meta tag, by X-Robots-Tag, "
+        "or by an `unavailable_after` date in the past, addressed to all robots or to the product "
+        'name of your `user_agent`. `"leave-out"`: follow their links, but exclude them from the '
+        "harvest and the WARC; `pages.parquet` lists them as `noindex`, without a title; the "
+        'add-on drops items that a spider makes of them. `"keep"`: treat them like other pages. '
+        "Training samples are always kept. See docs/how-to/library.md#items.",
+    ),
+    TopicKey(
+        "nofollow",
+        _FLAG,
+        "true",
+        "Do not follow links with rel=nofollow, ugc or sponsored, or on pages that say nofollow. "
+        "`links.parquet` lists them. A plain link to the same target on another page is followed. "
+        "If false, follow them all.",
+    ),
+    TopicKey("concurrency", _COUNT, "16", "Maximum number of requests in flight, over all hosts."),
+    TopicKey("timeout_s", _POSITIVE, "30.0", "Timeout of a request in seconds."),
+    TopicKey("max_tries", _COUNT, "3", "Maximum number of requests for one page."),
+    TopicKey(
+        "suspend_s",
+        _NUMBER,
+        "3600.0",
+        "A host that only fails (eight failures in a row, or `max_tries` failures to fetch its "
+        "robots.txt for the first time) is suspended for this many seconds and then tried again; "
+        "its links stay queued. The time doubles with each suspension, up to a day; after the "
+        "third the crawl gives the host up. `0` gives it up at once.",
+    ),
+    TopicKey(
+        "patience",
+        _NUMBER,
+        "2.0",
+        "How long, in delays, a link waits for a clearly better one whose host is busy or not due "
+        "yet. More patience: fewer pages per second, more of them on topic. `0` does not wait.",
+    ),
+)
+
+BUDGET_KEYS = (
+    TopicKey("pages", _COUNT, NO_LIMIT, "Pages fetched."),
+    TopicKey("hours", _POSITIVE, NO_LIMIT, "Running time."),
+    TopicKey("bytes", _COUNT, NO_LIMIT, "Bytes downloaded."),
+)
+
+OUTPUT_KEYS = (
+    TopicKey(
+        "folder",
+        _PATH,
+        "`crawls/NAME` in the current directory",
+        "The crawl's folder; created if missing. A relative path is relative to the topic file.",
+    ),
+    TopicKey(
+        "warc",
+        _TEXT,
+        '"full"',
+        'What the WARC holds. `"full"`: all responses, requests and metadata; `"responses"`: the '
+        'responses of fetched pages; `"off"`: no WARC. `true` means `"full"`, `false` means '
+        '`"off"`. See docs/reference/crawl-folder.md#the-warc.',
+    ),
+    TopicKey(
+        "max_warc_bytes",
+        _COUNT,
+        "1_000_000_000",
+        "Start another WARC file when one reaches this size.",
+    ),
+    TopicKey(
+        "parquet",
+        _FLAG,
+        "true",
+        "Write `pages.parquet` and `links.parquet`. Without them the crawl prints no report at its "
+        "end.",
+    ),
+)
+
+TOPIC_KEYS: dict[str, tuple[TopicKey, ...]] = {
+    "": HEAD_KEYS,
+    "seeds": SEED_KEYS,
+    "training": TRAINING_KEYS,
+    "scope": SCOPE_KEYS,
+    "politeness": POLITENESS_KEYS,
+    "budget": BUDGET_KEYS,
+    "output": OUTPUT_KEYS,
+}
+"""Keys by section; ``""`` is the head of the file."""

@@ -1,0 +1,374 @@
+"""From the bytes of a response to text that is safe to parse.
+
+What type is it, whatever the server says; which charset; and is it markup
+that a parser can take in linear time? Nothing here raises for any bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+import endec
+from chardetng_py import EncodingDetector
+from resiliparse.parse.encoding import detect_mime
+from webencodings.labels import LABELS
+
+MAX_PARSED_BYTES = 2_000_000
+MAX_DEPTH = 1_000
+MAX_TAG_CHARS = 20_000
+
+_BOMS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe", "utf-16le"),
+    (b"\xfe\xff", "utf-16be"),
+)
+_UTF_16_START = (b"\xff\xfe", b"\xfe\xff", b"<\x00?\x00x\x00", b"\x00<\x00?\x00x")
+_NON_ASCII_BYTES = bytes(range(0x80, 0x100))
+_JAPANESE_SHIFT = b"\x1b$"
+_UTF8_SHARE = 10  # so many characters of UTF-8 for each error
+_SAMPLE_BYTES = 16_384
+
+# Atomic groups: a run of comments must not be tried in all its divisions.
+_HTML_START = re.compile(
+    rb"(?>\s*<!--.{0,2000}?-->)*+\s*+<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_XML_START = re.compile(rb"\s*<\?xml\b")
+_HTML_ANYWHERE = re.compile(
+    rb"<(?:!doctype|html|head|title|meta|body|p|a|div|table|h[1-6]|br|pre|ul|script|center|font)\b",
+    re.IGNORECASE,
+)
+# Control characters that no charset of the Web's text uses; ESC belongs to ISO-2022-JP.
+_CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\f\r\x1b")
+_MAX_CONTROL_SHARE = 0.02
+_FEW_CONTROLS = 2
+_NO_MAGIC = frozenset({"application/octet-stream", "application/xml", "application/xhtml+xml"})
+
+
+def media_type_of(headers: Mapping[str, str]) -> str:
+    """Return the media type in lower case without parameters, "" when there is none."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def sniff_media_type(body: bytes) -> str:
+    """Return the media type that the bytes themselves speak for.
+
+    ``text/html`` and ``text/plain`` among text; a type of its own for known
+    binary formats; ``application/octet-stream`` for other binary.
+    """
+    if body.startswith(_UTF_16_START):
+        return sniff_media_type(decode(body[:_SAMPLE_BYTES], {})[0].encode("utf-8", "replace"))
+    sample = body[:_SAMPLE_BYTES].removeprefix(b"\xef\xbb\xbf")
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    if controls or sample.startswith(b"%PDF-"):
+        # Magic numbers are believed with control characters only: "BM" can begin a sentence.
+        magic = str(detect_mime(sample[:1_024]))
+        if not magic.startswith("text/") and magic not in _NO_MAGIC:
+            return magic
+        if controls > max(_FEW_CONTROLS, _MAX_CONTROL_SHARE * len(sample)):
+            return "application/octet-stream"
+    if _HTML_START.match(sample):
+        return "text/html"
+    if _XML_START.match(sample):
+        return "application/xml"
+    return "text/html" if _HTML_ANYWHERE.search(sample) else "text/plain"
+
+
+def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return the text of a body and its encoding, named as by the Encoding Standard.
+
+    The order is the HTML standard's: byte order mark, Content-Type header,
+    declaration in the document. A document without any of them is UTF-8 where
+    its bytes are that, else what they look like, else windows-1252. Bytes
+    that the encoding cannot read become U+FFFD.
+    """
+    for bom, encoding in _BOMS:
+        if body.startswith(bom):
+            return _decode_as(body[len(bom) :], encoding), encoding
+    declared = encoding_in_content_type(headers.get("content-type", "")) or encoding_in_document(
+        body, is_html=media_type_of(headers) == "text/html"
+    )
+    if declared is not None:
+        return _decode_as(body, declared), declared
+    if _JAPANESE_SHIFT not in body and (text := _decode_if_utf8(body)) is not None:
+        return text, "utf-8"
+    encoding = detect(body)
+    return _decode_as(body, encoding), encoding
+
+
+def _decode_as(body: bytes, encoding: str) -> str:
+    if encoding == "utf-8":
+        return body.decode("utf-8", "replace")
+    return endec.decode(body, encoding, errors="replace", bom="ignore")
+
+
+def _decode_if_utf8(body: bytes) -> str | None:
+    """Return a body's text if it is UTF-8, a few errors or a cut end aside."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = body.decode("utf-8", "replace")
+        if error.end == len(body) and error.reason == "unexpected end of data":
+            return text
+    errors = text.count("\N{REPLACEMENT CHARACTER}")
+    others = len(text) - len(body.translate(None, _NON_ASCII_BYTES)) - errors
+    return text if others > _UTF8_SHARE * errors else None
+
+
+# Elements that the parser closes by itself, or that never hold anything.
+# fmt: off
+_UNNESTED_TAGS = frozenset({
+    "a", "area", "base", "body", "br", "caption", "col", "colgroup", "embed", "head", "hr",
+    "html", "img", "input", "link", "meta", "p", "param", "source", "tbody", "td",
+    "tfoot", "th", "thead", "tr", "track", "wbr",
+})
+# What the parser opens again in each block after one that left it open; without "a", a link.
+_FORMATTING_TAGS = frozenset({
+    "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
+})
+# fmt: on
+_RUBY = frozenset({"rb", "rp", "rt", "rtc"})
+_ITEMS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its like, and the other not
+_OPTIONS = frozenset({"optgroup", "option"})
+# Letters in both cases are faster here than re.IGNORECASE.
+_FORMATTING_TAG = re.compile(
+    "<(/?)(?=[bcefinstuBCEFINSTU])(?:{})[\\s/>]".format(
+        "|".join("".join(f"[{c}{c.upper()}]" for c in name) for name in sorted(_FORMATTING_TAGS))
+    )
+)
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
+_ANY_TAG = re.compile(r"<[a-zA-Z][^>]*+>?")
+_SELF_CLOSED = re.compile(
+    r"<(a|div|iframe|p|script|span|style|textarea|title|td|th|li|i|b|em)\b([^<>]*)/>",
+    re.IGNORECASE,
+)
+_MIN_SUSPICIOUS_TAGS = 1_000
+_SUSPICIOUS_TAGS = 10_000
+_MAX_OPEN_FORMATTING = 10
+_MAX_REPEATED_FORMATTING = 100_000
+_MAX_OPTIONS = 1_000
+
+
+def limit_markup(html: str) -> str:
+    """Return markup that an HTML parser takes in about linear time.
+
+    HTML's rules make a parser walk the stack of open elements at each tag,
+    and a tag's attributes at each attribute. Only documents that are large
+    enough to hurt are looked at: in them, start tags nested deeper than 1,000
+    are dropped (their text stays), and so are tags of 20,000 characters, tags
+    of ruby annotations, of options after the first 1,000, of formatting
+    within formatting, which the parser repeats in each block, and of items of
+    definition lists directly in those of other lists, and the reverse.
+    """
+    half = MAX_TAG_CHARS // 2
+    if any(html.find(">", i, i + half) < 0 for i in range(0, len(html) - half, half)):
+        html = _ANY_TAG.sub(lambda tag: tag[0] if len(tag[0]) <= MAX_TAG_CHARS else "", html)
+    tags = html.count("<")
+    if tags < _MIN_SUSPICIOUS_TAGS:
+        return html
+    if tags < _SUSPICIOUS_TAGS and not _has_unclosed_formatting(html):
+        return html
+    max_formatting = min(_MAX_OPEN_FORMATTING, _MAX_REPEATED_FORMATTING // tags)
+    is_open: Counter[str] = Counter()
+    depth = formatting = options = 0
+    item = ""
+
+    def keep(tag: re.Match[str]) -> str:
+        nonlocal depth, formatting, options, item
+        name = tag[2].lower()
+        if name in _UNNESTED_TAGS:
+            return tag[0]
+        if name in _OPTIONS:
+            options += not tag[1]
+            return tag[0] if options <= _MAX_OPTIONS else "\n"
+        if name in _RUBY:
+            return ""
+        if name in _ITEMS:
+            if item not in ("", _ITEMS[name]):
+                return "\n"
+            item = _ITEMS[name]
+            return tag[0]
+        item = ""
+        formats = name in _FORMATTING_TAGS
+        if not tag[1]:
+            if depth >= MAX_DEPTH or (formats and formatting >= max_formatting):
+                return ""
+            is_open[name] += 1
+            depth += 1
+            formatting += formats
+        elif is_open[name]:
+            is_open[name] -= 1
+            depth -= 1
+            formatting -= formats
+        return tag[0]
+
+    return _TAG.sub(keep, html)
+
+
+def _has_unclosed_formatting(html: str) -> bool:
+    """Whether so much formatting is open at once that the parser might repeat it many times."""
+    is_open = 0
+    for closes in _FORMATTING_TAG.findall(html):
+        is_open = max(0, is_open - 1) if closes else is_open + 1
+        if is_open > _MAX_OPEN_FORMATTING:
+            return True
+    return False
+
+
+def close_empty_elements(xhtml: str) -> str:
+    """Write ``<script/>`` as ``<script></script>``: an HTML parser never sees the slash."""
+    return _SELF_CLOSED.sub(r"<\1\2></\1>", xhtml)
+
+
+FALLBACK = "windows-1252"
+UTF_16 = frozenset({"utf-16le", "utf-16be"})
+
+# The standard encourages 1,024 bytes, and has the parser begin again at a later declaration.
+_PRESCAN_BYTES = 16_384
+_DETECTION_BYTES = 262_144
+_DETECTION_SAMPLE_BYTES = 8_192
+_TRIMMED = "\t\n\f\r "
+
+_UTF_16_XML = ((b"<\x00?\x00x\x00", "utf-16le"), (b"\x00<\x00?\x00x", "utf-16be"))
+_XML_DECLARATION = re.compile(rb"<\?xml[^>]{0,1000}>")
+_XML_ENCODING = re.compile(
+    rb"encoding[\x00-\x20]*+=[\x00-\x20]*+(?:\"([^\"\x00-\x20]*+)\"|'([^'\x00-\x20]*+)')"
+)
+_PARAMETER = re.compile(r"(?:^|[;,\s])charset\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,]++))", re.IGNORECASE)
+_ATTRIBUTE = (
+    rb"[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+"
+    rb"(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|(?=>)|([^\t\n\f\r >\"'][^\t\n\f\r >]*+)))?+"
+)
+_ATTRIBUTES = re.compile(_ATTRIBUTE)
+_TAG_BYTES = re.compile(
+    rb"<(?:(?P<meta>meta)(?=[\t\n\f\r /])|(?P<close>/?)(?P<name>[a-z][^\t\n\f\r >]*+))"
+    rb"(?P<attributes>(?:" + _ATTRIBUTE + rb")*+)[\t\n\f\r /]*+(?P<end>>?)",
+    re.IGNORECASE,
+)
+_META_CHARSET = re.compile(rb"charset[\t\n\f\r ]*+=[\t\n\f\r ]*+")
+_META_LABEL = re.compile(rb"\"([^\"]*+)\"|'([^']*+)'|([^\"'\t\n\f\r ;][^\t\n\f\r ;]*+)")
+# Their text is no markup, which the standard's prescan overlooks and browsers do not.
+_RAW_TEXT = {
+    name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE)
+    for name in (b"script", b"style", b"title", b"textarea", b"xmp", b"iframe", b"noframes")
+}
+
+# The first byte of a run of ASCII may be the second of a character.
+_LONG_ASCII = re.compile(rb"([\x00-\x7f]{20})[\x00-\x7f]{40,}+")
+_ISO_2022_JP_SHIFT = b"\x1b$"
+_PYTHON_NAMES = {"cp874": "windows-874"}  # that the detector gives, and the standard has not
+_HIGH_BYTES = bytes(range(0x80, 0x100))
+# A pound or degree sign is not enough to tell windows-1252 from these.
+_MIN_NON_ASCII_BYTES = 6
+_AMBIGUOUS_ENCODINGS = re.compile(r"iso-8859-(?:[2349]|1\d)|windows-125[0478]")
+
+
+def encoding_of_label(label: str) -> str | None:
+    """Return the encoding that the standard gives a label, None for labels it does not have."""
+    return LABELS.get(label.strip(_TRIMMED).lower()) if label.isascii() else None
+
+
+def encoding_in_content_type(value: str) -> str | None:
+    """Return the encoding of the first known ``charset`` in a Content-Type header."""
+    for quoted, bare in _PARAMETER.findall(value):
+        if encoding := encoding_of_label(quoted or bare.strip("'")):
+            return encoding
+    return None
+
+
+def encoding_in_document(body: bytes, *, is_html: bool) -> str | None:
+    """Return the encoding that a document without a byte order mark declares.
+
+    HTML declares it by a meta element, and by an XML declaration if there is
+    no such element; in other documents the XML declaration comes first.
+    """
+    for start, encoding in _UTF_16_XML:
+        if body.startswith(start):
+            return encoding
+    if is_html:
+        return _encoding_in_meta(body[:_PRESCAN_BYTES]) or _encoding_in_xml_declaration(body)
+    return _encoding_in_xml_declaration(body) or _encoding_in_meta(body[:_PRESCAN_BYTES])
+
+
+def detect(body: bytes) -> str:
+    """Return the encoding that the bytes look like, :data:`FALLBACK` if they look like none.
+
+    Of the first 256 KiB a sample of 8 KiB is examined, long runs of ASCII left out.
+    """
+    shift = body.find(_ISO_2022_JP_SHIFT, 0, _DETECTION_BYTES)
+    if shift >= 0:
+        sample = body[shift : shift + _DETECTION_SAMPLE_BYTES]
+    else:
+        sample = _LONG_ASCII.sub(rb"\1 ", body[:_DETECTION_BYTES])[:_DETECTION_SAMPLE_BYTES]
+    detector = EncodingDetector()
+    detector.feed(sample, last=True)
+    name = detector.guess(tld=None, allow_utf8=False)
+    encoding = encoding_of_label(_PYTHON_NAMES.get(name, name)) or FALLBACK
+    if _AMBIGUOUS_ENCODINGS.fullmatch(encoding):
+        letters = len(sample) - len(sample.translate(None, _HIGH_BYTES))
+        return encoding if letters >= _MIN_NON_ASCII_BYTES else FALLBACK
+    return encoding
+
+
+def _encoding_in_meta(head: bytes) -> str | None:
+    """Prescan a byte stream to determine its encoding (HTML standard, section 13.2.3.2)."""
+    last = head.lower().rfind(b"charset")
+    at = head.find(b"<", 0, last)
+    while at >= 0:
+        if head.startswith(b"<!--", at):
+            at = _index_after(head, b"-->", at + 2)
+        elif tag := _TAG_BYTES.match(head, at):
+            if not tag["end"]:
+                return None
+            at = tag.end()
+            if tag["meta"]:
+                if encoding := _encoding_of_meta(tag["attributes"]):
+                    return encoding
+            elif not tag["close"] and (raw := _RAW_TEXT.get(tag["name"].rstrip(b"/").lower())):
+                end = raw.search(head, at)
+                at = end.start() if end else last
+        elif head[at + 1 : at + 2] in (b"!", b"/", b"?"):
+            at = _index_after(head, b">", at)
+        else:
+            at += 1
+        at = head.find(b"<", at, last) if at >= 0 else -1
+    return None
+
+
+def _index_after(head: bytes, end: bytes, start: int) -> int:
+    at = head.find(end, start)
+    return at + len(end) if at >= 0 else -1
+
+
+def _encoding_of_meta(attributes: bytes) -> str | None:
+    told: dict[bytes, bytes] = {}
+    for name, *values in _ATTRIBUTES.findall(attributes):
+        told.setdefault(name.lower(), b"".join(values).lower())
+    if b"charset" in told:
+        label = told[b"charset"]
+    elif told.get(b"http-equiv") == b"content-type":
+        label = _label_in_content(told.get(b"content", b""))
+    else:
+        return None
+    encoding = encoding_of_label(label.decode("latin-1"))
+    if encoding in UTF_16:  # who could read this declaration was not reading UTF-16
+        return "utf-8"
+    return FALLBACK if encoding == "x-user-defined" else encoding
+
+
+def _label_in_content(content: bytes) -> bytes:
+    """Extract a character encoding from a meta element (HTML standard, section 2.4.4)."""
+    start = _META_CHARSET.search(content)
+    label = _META_LABEL.match(content, start.end()) if start else None
+    return b"".join(group or b"" for group in label.groups()) if label else b""
+
+
+def _encoding_in_xml_declaration(body: bytes) -> str | None:
+    declaration = _XML_DECLARATION.match(body)
+    found = _XML_ENCODING.search(declaration[0]) if declaration else None
+    if found is None:
+        return None
+    encoding = encoding_of_label((found[1] or found[2] or b"").decode("latin-1"))
+    return "utf-8" if encoding in UTF_16 else encoding

@@ -1,0 +1,146 @@
+"""IP addresses that are nobody's public server, however they are written.
+
+Pages can link to the crawler's own machine, its network, or the service that
+hands out its credentials (CWE-918). Python's ``is_global`` has changed its
+mind between versions, so the networks of the IANA special-purpose registries
+stand here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+import ada_url
+from tldextract import TLDExtract
+
+# RFC 6890 and the registries it set up; multicast (RFC 5771) and what is reserved.
+_PRIVATE_V4 = tuple(
+    IPv4Network(net)
+    for net in (
+        "0.0.0.0/8",  # this network, unspecified
+        "10.0.0.0/8",  # RFC 1918
+        "100.64.0.0/10",  # carrier-grade NAT, RFC 6598
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # Azure's own service of its machines
+        "169.254.0.0/16",  # link-local, with most clouds' metadata services
+        "172.16.0.0/12",  # RFC 1918
+        "192.0.0.0/24",  # protocol assignments, Oracle's metadata service
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # 6to4 relays, RFC 7526
+        "192.168.0.0/16",  # RFC 1918
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, broadcast
+    )
+)
+_PUBLIC_V6 = IPv6Network("2000::/3")  # all that is given out as global unicast, RFC 4291
+_PRIVATE_V6 = tuple(
+    IPv6Network(net)
+    for net in (
+        "2001::/23",  # protocol assignments, Teredo, benchmarks, ORCHID
+        "2001:db8::/32",  # documentation
+        "3fff::/20",  # documentation, RFC 9637
+    )
+)
+# Network and how far to the right the IPv4 address stands that a packet ends at.
+_EMBEDDING_V6 = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64, RFC 6052
+    (IPv6Network("2002::/16"), 80),  # 6to4, RFC 3056
+)
+# WHATWG's "ends in a number": then a host is an IPv4 address or no host at all.
+_ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)\.?")
+
+IpAddress = IPv4Address | IPv6Address
+
+
+def is_public_address(address: IpAddress) -> bool:
+    """Whether a packet to ``address`` leaves for the public Internet, by the registries.
+
+    IPv6 addresses that carry an IPv4 address (mapped, NAT64, 6to4) are what
+    that one is.
+    """
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _PRIVATE_V4)
+    for network, shift in _EMBEDDING_V6:
+        if address in network:
+            return is_public_address(IPv4Address((int(address) >> shift) & 0xFFFFFFFF))
+    return address in _PUBLIC_V6 and not any(address in network for network in _PRIVATE_V6)
+
+
+def parse_ip_address(host: str) -> IpAddress | None:
+    """The address that a URL's host (without port) is; None for a name, or no host at all.
+
+    Reads all that WHATWG's URLs and getaddrinfo(3) take for an address:
+    ``0x7f.1``, ``2130706433``, ``0177.0.0.1``, ``[::1]``, ``fe80::1%eth0``.
+    """
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    try:
+        return ip_address(bare)
+    except ValueError:
+        if not _ENDS_IN_A_NUMBER.fullmatch(bare):
+            return None
+    try:
+        return ip_address(ada_url.URL(f"http://{bare}/").hostname)
+    except ValueError:
+        return None
+
+
+def canonical_address(address: str) -> str:
+    """An IP address in the one spelling that tells it from others; an IPv4-mapped one is IPv4.
+
+    What is no IP address is returned as it is.
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or found)
+
+
+def is_private_host(host: str) -> bool:
+    """Whether a URL's host (without port) tells by itself that it is no public server.
+
+    Of a name, ``localhost`` apart, only the name service can tell.
+    """
+    last = host[-1:]
+    # Nearly all links end here.
+    if not (last.isdigit() or last in "]:.tT" or "0x" in host.lower()):
+        return False
+    if is_loopback_name(host):
+        return True
+    address = parse_ip_address(host)
+    return address is not None and not is_public_address(address)
+
+
+def is_loopback_name(host: str) -> bool:
+    """Whether the name means this machine, whatever name services say (RFC 6761, 6.3)."""
+    name = host.lower().removesuffix(".")
+    return name == "localhost" or name.endswith(".localhost")
+
+
+# The list of suffixes comes with the library: nothing is ever fetched, nothing is cached on disk.
+_EXTRACT = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+
+
+@lru_cache(maxsize=8_192)
+def registered_domain(host: str) -> str:
+    """Return the registered domain of a host, port or none; the host where it has none.
+
+    By the Public Suffix List, the private part included: a blog at a
+    provider's is a site of its own. Under suffixes that the list does not
+    know it is the last two labels.
+    """
+    name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
+    found = _EXTRACT(name)
+    if found.suffix:
+        return found.top_domain_under_public_suffix or name
+    labels = name.split(".")
+    if len(labels) < 2 or labels[-1].isdigit():
+        return name
+    return ".".join(labels[-2:])

@@ -1,0 +1,1 @@
+"""HTML parsing: a page's text, its links and their context."""

@@ -1,0 +1,254 @@
+"""What stands around a link: its anchor, its context, its place in the tree.
+
+All that is read is a slice of the walk's text of bounded length, so that a
+page's links cost time in proportion to their number, however they nest.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from focused.web.html.tree_walk import (
+    LABEL_ATTRIBUTES,
+    Attributes,
+    Block,
+    RawLink,
+    Stack,
+    TreeWalk,
+    collapse_whitespace,
+    get,
+)
+
+CONTEXT_WORDS = 40
+_HALF = CONTEXT_WORDS // 2
+HEADING_WORDS = 10
+MAX_ANCHOR_CHARS = 300
+MAX_HEADING_CHARS = 500
+MAX_LINK_TITLE_CHARS = 200
+MAX_REL_TOKENS = 8
+
+_NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
+_MIN_CONTEXT_CHARS = 30  # a block with less around a link says too little
+_MAX_CONTEXT_LEVELS = 2
+_WINDOW_CHARS = 200
+_PATH_DEPTH = 24
+_PATH_CLASSES = 2
+_PATH_NAME_CHARS = 40
+_REL_CHARS = 200
+_REL_TOKEN_CHARS = 20
+
+
+class LinkContext(NamedTuple):
+    """The words around a link, and what they are: see :class:`focused.web.page.Link`."""
+
+    text: str
+    words_before: int
+    heading_words: int
+    context_levels: int
+
+
+class LinkContextReader:
+    """Reads a finished walk: the page's text, and each link's surroundings."""
+
+    def __init__(self, walk: TreeWalk) -> None:
+        self._walk = walk
+        self._text = "".join(walk.pieces)
+        self._offsets = [0, *accumulate(map(len, walk.pieces))]
+        self._heading_words: dict[tuple[int, int], list[str]] = {}
+
+    def text(self) -> str:
+        """Return the page's visible text, white space collapsed."""
+        return " ".join(self._text.split())
+
+    def headings(self) -> tuple[str, ...]:
+        """Return the texts of h1 to h3, in document order."""
+        texts = (self._slice(range_, MAX_HEADING_CHARS) for range_ in self._walk.headings)
+        return tuple(text for text in texts if text)
+
+    def anchor(self, link: RawLink) -> str:
+        """Return the link's own text with the alts of its images, or else its label."""
+        offsets = self._offsets
+        text = collapse_whitespace(
+            self._text[offsets[link.start] : offsets[link.end]], MAX_ANCHOR_CHARS
+        )
+        if link.alts:
+            text = collapse_whitespace(" ".join((text, *link.alts[:10])), MAX_ANCHOR_CHARS)
+        return text or collapse_whitespace(get(link.attributes, *link.label), MAX_ANCHOR_CHARS)
+
+    def context(self, link: RawLink) -> LinkContext:
+        """Return the words around a link: of its block, then of the heading above.
+
+        A block that holds little else (a list item, a cell, a result's title)
+        gives way to the one around it.
+        """
+        offsets = self._offsets
+        start, end = offsets[link.start], offsets[link.end]
+        block = link.block
+        first, last = offsets[block.start], offsets[block.end]
+        context_levels = 0
+        while (
+            start - first + last - end < _MIN_CONTEXT_CHARS and context_levels < _MAX_CONTEXT_LEVELS
+        ):
+            if block.parent is None:
+                break
+            context_levels += 1
+            block = block.parent
+            first, last = offsets[block.start], offsets[block.end]
+        text, heading = self._text, self._words_of_heading(link.heading)
+        before = text[max(first, start - _WINDOW_CHARS) : start].rsplit(None, _HALF)
+        after = text[end : min(last, end + _WINDOW_CHARS)].split(None, _HALF)
+        # What is left over is one string more.
+        before, after = before[-_HALF:], after[:_HALF]
+        words = " ".join([*before, *after, *heading])
+        return LinkContext(words, len(before), len(heading), context_levels)
+
+    def place(self, link: RawLink) -> tuple[str, bool]:
+        """Return a link's tag path, and whether it stands in navigation.
+
+        The path is from ``body`` to the link, classes included, 24 levels at most.
+        """
+        pending: list[Block] = []
+        block: Block | None = link.block
+        while block is not None and block.place is None:
+            pending.append(block)
+            block = block.parent
+        place = ("", False) if block is None or block.place is None else block.place
+        for block in reversed(pending):
+            place = block.place = _extend(place, block.inline)
+        path, navigation = _extend(place, link.inline)
+        if len(link.attributes) == 1:  # its target alone
+            return f"{path}/{link.tag}", navigation
+        navigation = navigation or is_navigation(link.tag, link.attributes)
+        return f"{path}/{_name(link.tag, link.attributes)}", navigation
+
+    def title(self, link: RawLink, anchor: str) -> str:
+        """Return what a link is called besides its anchor, or ``""``."""
+        # Most links have a target alone.
+        title = get(link.attributes, *LABEL_ATTRIBUTES) if len(link.attributes) > 1 else ""
+        if not title:
+            return ""
+        title = collapse_whitespace(title, MAX_LINK_TITLE_CHARS)
+        return "" if title in anchor else title
+
+    def _words_of_heading(self, heading: tuple[int, int]) -> list[str]:
+        words = self._heading_words.get(heading)
+        if words is None:
+            words = self._slice(heading, MAX_HEADING_CHARS).split()[:HEADING_WORDS]
+            self._heading_words[heading] = words
+        return words
+
+    def _slice(self, range_: tuple[int, int], max_chars: int) -> str:
+        text = self._text[self._offsets[range_[0]] : self._offsets[range_[1]]]
+        return collapse_whitespace(text, max_chars)
+
+
+def is_nofollow(link: RawLink) -> bool:
+    """Tell whether the page says that the link is no recommendation."""
+    rel = link.attributes.get("rel")
+    return rel is not None and not _NOT_FOLLOWED.isdisjoint(rel.lower().split())
+
+
+def rel_tokens(link: RawLink) -> tuple[str, ...]:
+    """Return the lower-case tokens of the link's rel, the first 8, of 20 characters at most."""
+    rel = link.attributes.get("rel")
+    if not rel:
+        return ()
+    tokens = rel[:_REL_CHARS].lower().split()
+    return tuple(dict.fromkeys(token[:_REL_TOKEN_CHARS] for token in tokens))[:MAX_REL_TOKENS]
+
+
+def _extend(place: tuple[str, bool], elements: Stack) -> tuple[str, bool]:
+    path, navigation = place
+    for node, _ in elements:
+        tag = node.tag or ""
+        if tag == "html" or path.count("/") >= _PATH_DEPTH:
+            continue
+        attributes = node.attributes
+        navigation = navigation or is_navigation(tag, attributes)
+        name = _name(tag, attributes)
+        path = f"{path}/{name}" if path else name
+    return path, navigation
+
+
+def _name(tag: str, attributes: Attributes) -> str:
+    classes = attributes.get("class")
+    if not classes:
+        return tag
+    return ".".join((tag, *classes[:200].split()[:_PATH_CLASSES]))[:_PATH_NAME_CHARS]
+
+
+def group_by_block(links: Sequence[RawLink]) -> list[tuple[int, int]]:
+    """Return, for each link, its block's number and how many of the links that block holds.
+
+    A link's block is the nearest around it that holds another of the links,
+    the whole page at last. Numbers run from 0 in the links' document order.
+
+    The time is that of sorting, however blocks nest: a block that is passed
+    over holds one link alone, so no block is passed over twice.
+    """
+    order = sorted(range(len(links)), key=lambda i: links[i].start)
+    starts = [links[i].start for i in order]
+    groups = [(0, 1)] * len(links)
+    known: dict[int, tuple[int, int]] = {}
+    before = -1
+    for i, after in zip(order, [*starts[1:], sys.maxsize], strict=False):
+        block = links[i].block
+        while before < block.start and block.end < after and block.parent is not None:
+            block = block.parent
+        group = known.get(id(block))
+        if group is None:
+            held = bisect_right(starts, block.end) - bisect_left(starts, block.start)
+            group = known[id(block)] = (len(known), held)
+        groups[i] = group
+        before = links[i].start
+    return groups
+
+
+NAVIGATION_TAGS = frozenset({"nav", "header", "footer", "aside"})
+NAVIGATION_ROLES = frozenset({"navigation", "menu", "menubar", "banner", "contentinfo"})
+# fmt: off
+NAVIGATION_WORDS = frozenset({
+    "banner", "breadcrumb", "breadcrumbs", "crumbs", "footer", "header", "masthead", "menu",
+    "menubar", "nav", "navbar", "navfooter", "navheader", "navigation", "navpath", "pager",
+    "pagination", "related", "sidebar", "sidenav", "sphinxsidebar", "subnav", "toc", "topbar",
+    "topnav",
+})
+# fmt: on
+# ``has-sidebar`` and ``grid-for-nav`` tell of the page, not of what they stand at.
+_NEGATING_WORDS = frozenset({"for", "has", "hide", "no", "show", "with", "without"})
+_MAX_NAME_CHARS = 200
+_CACHED_NAMES = 4_096
+
+
+def is_navigation(tag: str, attributes: Mapping[str, str | None]) -> bool:
+    """Tell whether an element says that it is navigation; pages' own wrappers never do.
+
+    The first 200 characters each of its class and id are read.
+    """
+    if tag in NAVIGATION_TAGS:
+        return True
+    if not attributes or tag in ("html", "body"):
+        return False
+    role = attributes.get("role")
+    if role and role.strip().lower() in NAVIGATION_ROLES:
+        return True
+    classes, name = attributes.get("class"), attributes.get("id")
+    return bool(
+        (classes and _has_navigation_name(classes[:_MAX_NAME_CHARS]))
+        or (name and _has_navigation_name(name[:_MAX_NAME_CHARS]))
+    )
+
+
+@lru_cache(_CACHED_NAMES)
+def _has_navigation_name(names: str) -> bool:
+    for name in names.lower().replace("_", "-").split():
+        if name.rpartition("-")[2] in NAVIGATION_WORDS and _NEGATING_WORDS.isdisjoint(
+            name.split("-")
+        ):
+            return True
+    return False

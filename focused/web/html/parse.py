@@ -1,0 +1,246 @@
+"""One pass over a page: its text, and its links with what surrounds them.
+
+The document is walked once, in order, and its text laid down piece by piece.
+A link, a block and a heading are then nothing but ranges of pieces, so that
+a link's context is a slice of its block, whatever the nesting: the cost is
+linear in the size of the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from resiliparse.parse.lang import detect_fast
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+from focused.web.decoding import (
+    MAX_PARSED_BYTES,
+    close_empty_elements,
+    decode,
+    limit_markup,
+    media_type_of,
+    sniff_media_type,
+)
+from focused.web.feeds import is_feed, parse_feed
+from focused.web.html.link_context import (
+    MAX_REL_TOKENS,
+    LinkContextReader,
+    group_by_block,
+    is_nofollow,
+    rel_tokens,
+)
+from focused.web.html.tree_walk import RawLink, TreeWalk
+from focused.web.http_response import parse_canonical, parse_refresh
+from focused.web.page import Failed, FailureKind, Fetched, Link, Page
+from focused.web.robots.robots_tags import parse_robots_directives
+from focused.web.urls import make_resolver
+
+DEFAULT_MAX_LINKS = 5_000
+
+MAX_QUICK_BYTES = 150_000
+MAX_QUICK_TAGS = 5_000
+_GZIP = b"\x1f\x8b"
+
+UrlResolver = Callable[[str], str | None]
+
+_MIN_DETECTED_CHARS = 200
+_DETECTED_FROM_CHARS = 4_000
+_MAX_LANGUAGE_RANK = 1_000  # resiliparse: above 1,200 it is usually wrong
+_LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?![A-Za-z])")
+
+
+def parse_page(
+    fetched: Fetched, max_links: int = DEFAULT_MAX_LINKS, robot: str = ""
+) -> Page | Failed:
+    """Parse a response into a page; never raises, whatever the server sent.
+
+    The first 2,000,000 bytes are parsed. The body's own look decides, not
+    only its Content-Type: binary sent as HTML is ``Failed(WRONG_TYPE)``, a
+    page with neither text nor target is ``Failed(EMPTY)``. Whether a type is
+    wanted at all is the caller's scope. At most ``max_links`` targets, the
+    rest is counted; a sitemap or feed (:mod:`focused.web.feeds`) may have more. ``robot`` is the
+    product token that pages may speak to.
+    """
+    body = fetched.body[:MAX_PARSED_BYTES]
+    if not body.strip():
+        return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "the body is empty")
+    if is_feed(fetched) and (feed := parse_feed(fetched, robot=robot)) and feed.links:
+        return feed
+    seen_type = sniff_media_type(body)
+    if not seen_type.startswith("text/") and not seen_type.endswith("xml"):
+        detail = f"the body looks like {seen_type}"
+        return Failed(fetched.url, FailureKind.WRONG_TYPE, fetched.status, detail)
+    html, charset = decode(body, fetched.headers)
+    content_type = media_type_of(fetched.headers) or seen_type
+    if content_type == "text/plain":
+        page = _plain_page(fetched, html, charset, robot)
+    else:
+        if content_type == "application/xhtml+xml":
+            html = close_empty_elements(html)
+        page = _html_page(fetched, html, charset, max_links, robot)
+    if page.text or page.links or page.refresh or page.canonical:
+        return page
+    return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links")
+
+
+def needs_parser_process(fetched: Fetched) -> bool:
+    """Whether parsing could take long enough to need a process that can be stopped.
+
+    So can pages of many bytes or tags, and a gzipped feed, which may unpack to megabytes.
+    """
+    body = fetched.body
+    if len(body) > MAX_QUICK_BYTES or body.startswith(_GZIP):
+        return True
+    return body.count(b"<") > MAX_QUICK_TAGS
+
+
+def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
+    text = " ".join(text.split())
+    tags = parse_robots_directives(fetched.headers.get("x-robots-tag", ""), (), robot)
+    canonical = parse_canonical(fetched.headers.get("link", ""))
+    return Page(
+        url=fetched.url,
+        text=text,
+        canonical=make_resolver(fetched.url)(canonical) if canonical else None,
+        language=_detect_language(text),
+        charset=charset,
+        noindex=tags.noindex,
+        nofollow=tags.nofollow,
+        unavailable_after=tags.unavailable_after,
+    )
+
+
+def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot: str) -> Page:
+    # As with scripts on: <noscript> in <head> then cannot end the head.
+    try:
+        tree = LexborHTMLParser(limit_markup(html), scripting=True)
+    except SelectolaxError as error:  # Lexbor fails over no markup, only for want of memory
+        raise MemoryError("no memory to parse the page") from error
+    walk = TreeWalk(tree.root, robot)
+    base = make_resolver(fetched.url, charset)(walk.base) if walk.base else None
+    resolve = make_resolver(base or fetched.url, charset)
+    found = LinkContextReader(walk)
+    text = found.text()
+    links, links_over_limit = _merge_links(walk.links, found, fetched.url, resolve, max_links)
+    tags = parse_robots_directives(fetched.headers.get("x-robots-tag", ""), walk.meta_robots, robot)
+    refresh = parse_refresh(fetched.headers.get("refresh", ""))
+    refresh = parse_refresh(walk.refresh) if refresh is None else refresh
+    canonical = walk.canonical or parse_canonical(fetched.headers.get("link", ""))
+    return Page(
+        url=fetched.url,
+        title=walk.title or walk.meta.get("og:title", ""),
+        headings=found.headings(),
+        description=walk.meta.get("description", "") or walk.meta.get("og:description", ""),
+        text=text,
+        links=links,
+        links_over_limit=links_over_limit,
+        canonical=resolve(canonical) if canonical else None,
+        refresh=_resolve_refresh(refresh, fetched.url, resolve),
+        language=_declared_language(walk.language) or _detect_language(text),
+        charset=charset,
+        noindex=tags.noindex,
+        nofollow=tags.nofollow,
+        unavailable_after=tags.unavailable_after,
+    )
+
+
+@dataclass(slots=True)
+class _LinkTarget:
+    """What the page's links to one URL say together; ``raw`` is the one with the longest anchor."""
+
+    raw: RawLink
+    anchor: str
+    nofollow: bool
+    rel: tuple[str, ...]
+    path: str
+    navigation: bool
+
+    def add(self, raw: RawLink, found: LinkContextReader) -> None:
+        anchor = found.anchor(raw)
+        self.nofollow = self.nofollow and is_nofollow(raw)
+        if rel := rel_tokens(raw):
+            self.rel = tuple(dict.fromkeys(self.rel + rel))[:MAX_REL_TOKENS]
+        if len(anchor) > len(self.anchor):
+            self.raw, self.anchor = raw, anchor
+            self.path, navigation = found.place(raw)
+            self.navigation = self.navigation and navigation
+        elif self.navigation:
+            self.navigation = found.place(raw)[1]
+
+    def link(
+        self, url: str, position: float, group: tuple[int, int], found: LinkContextReader
+    ) -> Link:
+        context = found.context(self.raw)
+        return Link(
+            url=url,
+            anchor=self.anchor,
+            context=context.text,
+            tag_path=self.path,
+            position=position,
+            nofollow=self.nofollow,
+            words_before=context.words_before,
+            heading_words=context.heading_words,
+            context_levels=context.context_levels,
+            title=found.title(self.raw, self.anchor),
+            rel=self.rel,
+            block=group[0],
+            siblings=group[1],
+            navigation=self.navigation,
+        )
+
+
+def _merge_links(
+    raw_links: list[RawLink],
+    found: LinkContextReader,
+    url: str,
+    resolve: UrlResolver,
+    max_links: int,
+) -> tuple[tuple[Link, ...], int]:
+    """Join the links to one target: the longest anchor stays, at the first one's place.
+
+    The target is nofollow, or navigation, only when all its links are. Of
+    links to more than ``max_links`` targets only the number is returned.
+    """
+    targets: dict[str, _LinkTarget] = {}
+    cut = 0
+    own_url = make_resolver(url)("")
+    for raw in raw_links:
+        target = resolve(raw.href)
+        if target is None or target == own_url:
+            continue
+        known = targets.get(target)
+        if known is not None:
+            known.add(raw, found)
+        elif len(targets) < max_links:
+            anchor = found.anchor(raw)
+            targets[target] = _LinkTarget(
+                raw, anchor, is_nofollow(raw), rel_tokens(raw), *found.place(raw)
+            )
+        else:
+            cut += 1
+    groups = group_by_block([each.raw for each in targets.values()])
+    last = max(1, len(targets) - 1)
+    links = (
+        each.link(target, i / last, group, found)
+        for i, ((target, each), group) in enumerate(zip(targets.items(), groups, strict=True))
+    )
+    return tuple(links), cut
+
+
+def _resolve_refresh(refresh: str | None, url: str, resolve: UrlResolver) -> str | None:
+    target = resolve(refresh) if refresh else None
+    return target if target != make_resolver(url)("") else None
+
+
+def _declared_language(lang: str) -> str:
+    match = _LANGUAGE.match(lang)
+    return match[1].lower() if match else ""
+
+
+def _detect_language(text: str) -> str:
+    if len(text) < _MIN_DETECTED_CHARS:
+        return ""
+    language, rank = detect_fast(text[:_DETECTED_FROM_CHARS], _MAX_LANGUAGE_RANK)
+    return _declared_language(language) if 0 < rank <= _MAX_LANGUAGE_RANK else ""

@@ -1,0 +1,276 @@
+"""The walk over a document's tree that lays its text down in one string.
+
+Blocks, headings and links are ranges of it. What is found on the way is kept
+raw, and read (:class:`focused.web.html.link_context.LinkContextReader`) only for the
+links that are kept. The walk has a stack of its own: depth costs memory,
+never recursion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborNode
+
+from focused.web.http_response import parse_refresh
+from focused.web.robots.robots_tags import ALL_ROBOTS
+
+MAX_TITLE_CHARS = 500
+MAX_DESCRIPTION_CHARS = 1_000
+MAX_HEADINGS = 200
+_MAX_TOLD_ROBOTS = 20
+MAX_INLINE = 24  # elements remembered between a block or link and the block around it
+
+# Kinds of nodes: what the walk does with them. From _LINK on, leaving them matters.
+_TEXT, _SKIPPED, _LEAF, _INLINE, _LINK, _BLOCK, _LOW_HEADING, _HEADING = range(8)
+
+# fmt: off
+_KINDS = {
+    "-text": _TEXT,
+    **dict.fromkeys((
+        "-comment", "-doctype", "!doctype", "datalist", "noembed", "noframes", "noscript",
+        "script", "style", "svg", "template",
+    ), _SKIPPED),
+    **dict.fromkeys((
+        "area", "base", "br", "frame", "hr", "iframe", "img", "link", "meta", "title",
+    ), _LEAF),
+    "a": _LINK,
+    **dict.fromkeys((
+        "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
+        "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "li",
+        "main", "nav", "ol", "option", "p", "pre", "section", "summary", "table", "td", "th", "tr",
+        "ul",
+    ), _BLOCK),
+    **dict.fromkeys(("h4", "h5", "h6"), _LOW_HEADING),
+    **dict.fromkeys(("h1", "h2", "h3"), _HEADING),
+}
+# fmt: on
+_HREF_ATTRIBUTES = ("href", "data-href")
+_NEXT_PAGES = frozenset({"next", "prev"})
+LABEL_ATTRIBUTES = ("title", "aria-label")
+
+Attributes = dict[str, str | None]
+Stack = list[tuple[LexborNode, int]]
+
+
+@dataclass(slots=True)
+class Block:
+    """A block element as a range of pieces; ``end`` is known once it is left.
+
+    ``inline`` holds the inline elements that stand between the block and the
+    one around it, outermost first, then the block's own.
+    """
+
+    start: int
+    parent: Block | None
+    inline: Stack
+    depth: int
+    end: int = 0
+    place: tuple[str, bool] | None = None
+
+
+@dataclass(slots=True)
+class RawLink:
+    """A link whose URL is not resolved; pieces ``start`` to ``end`` are its anchor.
+
+    ``label`` is what it is called when it has no text; ``inline`` holds the
+    inline elements between it and its block.
+    """
+
+    tag: str
+    href: str
+    attributes: Attributes
+    start: int
+    end: int
+    block: Block
+    inline: Stack
+    heading: tuple[int, int]
+    label: tuple[str, ...] = LABEL_ATTRIBUTES
+    alts: list[str] = field(default_factory=list)
+
+
+def get(attributes: Attributes, *names: str) -> str:
+    """Return the first of these attributes that says something, or ``""``."""
+    for name in names:
+        if value := attributes.get(name):
+            return value
+    return ""
+
+
+def collapse_whitespace(text: str, max_chars: int) -> str:
+    """Return the beginning of a text, white space collapsed."""
+    return " ".join(text[: 4 * max_chars].split())[:max_chars]
+
+
+class TreeWalk:
+    """Visits a tree once; afterwards its attributes hold what was found.
+
+    ``pieces`` joined are the text. ``headings`` are the ranges of h1 to h3.
+    ``meta`` has the lower-case names (or properties) of meta elements and
+    their first contents, ``meta_robots`` all those of ``robots`` and of the
+    ``robot`` that it is told of. Strings are ``""`` when the page does not say.
+    """
+
+    def __init__(self, root: LexborNode | None, robot: str = "") -> None:
+        self.pieces: list[str] = []
+        self.links: list[RawLink] = []
+        self.headings: list[tuple[int, int]] = []
+        self.meta: dict[str, str] = {}
+        self.meta_robots: list[str] = []
+        self._robot_names = frozenset({ALL_ROBOTS, robot.lower()} - {""})
+        self.title = ""
+        self.base = ""
+        self.canonical = ""
+        self.refresh = ""
+        self.language = get(root.attributes, "lang", "xml:lang") if root is not None else ""
+        self._stack: Stack = []
+        self._block = Block(0, None, [], 0, place=("", False))
+        self._open_links: list[RawLink] = []
+        self._heading = (0, 0)
+        self._visit(root)
+        self._block.end = len(self.pieces)
+
+    def _visit(self, node: LexborNode | None) -> None:
+        pieces, stack, kinds = self.pieces, self._stack, _KINDS.get
+        while node is not None:
+            tag = node.tag or ""
+            kind = kinds(tag, _INLINE)
+            if kind == _TEXT:
+                pieces.append(node.text_content or "")
+            elif kind == _LEAF:
+                _ON_LEAF[tag](self, node)
+            elif kind != _SKIPPED:
+                child = node.first_child
+                if kind == _LINK:
+                    kind = self._begin_link(node)
+                elif kind != _INLINE:
+                    pieces.append("\n")
+                if child is not None:
+                    # Most elements hold one text and nothing else.
+                    if kind <= _BLOCK and child.tag == "-text" and child.next is None:
+                        self._take_text(kind, child)
+                    else:
+                        self._enter(kind, node)
+                        node = child
+                        continue
+            following = node.next
+            while following is None and stack:
+                node, kind = stack.pop()
+                if kind != _INLINE:
+                    self._leave(kind)
+                following = node.next
+            node = following
+
+    def _take_text(self, kind: int, text: LexborNode) -> None:
+        """All of an inline element, a link or a block with one text in it."""
+        self.pieces.append(text.text_content or "")
+        if kind == _LINK:
+            self.links[-1].end = len(self.pieces)
+        elif kind == _BLOCK:
+            self.pieces.append("\n")
+
+    def _enter(self, kind: int, node: LexborNode) -> None:
+        stack = self._stack
+        stack.append((node, kind))
+        if kind > _LINK:
+            around = self._block
+            inline = stack[around.depth : around.depth + MAX_INLINE]
+            self._block = Block(len(self.pieces), around, inline, len(stack))
+        elif kind == _LINK:
+            self._open_links.append(self.links[-1])
+
+    def _leave(self, kind: int) -> None:
+        end = len(self.pieces)
+        if kind == _LINK:
+            self._open_links.pop().end = end
+            return
+        block = self._block
+        block.end = end
+        self.pieces.append("\n")
+        if block.parent is not None:
+            self._block = block.parent
+        if kind != _BLOCK:
+            self._heading = (block.start, end)
+            if kind == _HEADING and len(self.headings) < MAX_HEADINGS:
+                self.headings.append(self._heading)
+
+    def _begin_link(self, node: LexborNode) -> int:
+        """Take a link's target; return the kind that the element is then."""
+        attributes = node.attributes
+        for target in _HREF_ATTRIBUTES:
+            if attributes.get(target):
+                self._add_link("a", attributes, target)
+                return _LINK
+        return _INLINE
+
+    def _add_link(
+        self,
+        tag: str,
+        attributes: Attributes,
+        target: str = "href",
+        label: tuple[str, ...] = LABEL_ATTRIBUTES,
+    ) -> None:
+        if href := attributes.get(target):
+            here = len(self.pieces)
+            block = self._block
+            inline = self._stack[block.depth : block.depth + MAX_INLINE]
+            self.links.append(
+                RawLink(tag, href, attributes, here, here, block, inline, self._heading, label)
+            )
+
+    def _on_area(self, node: LexborNode) -> None:
+        self._add_link("area", node.attributes, label=("alt", *LABEL_ATTRIBUTES))
+
+    def _on_frame(self, node: LexborNode) -> None:
+        self._add_link("frame", node.attributes, target="src")
+
+    def _on_link(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        relations = get(attributes, "rel").lower().split()
+        if "canonical" in relations:
+            self.canonical = self.canonical or get(attributes, "href")
+        elif not _NEXT_PAGES.isdisjoint(relations) or (
+            "alternate" in relations and attributes.get("hreflang")
+        ):
+            self._add_link("link", attributes)
+
+    def _on_image(self, node: LexborNode) -> None:
+        if self._open_links and (alt := get(node.attributes, "alt")):
+            self._open_links[-1].alts.append(alt)
+
+    def _on_meta(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        content = get(attributes, "content")
+        if name := get(attributes, "name", "property"):
+            name = name.strip().lower()
+            content = collapse_whitespace(content, MAX_DESCRIPTION_CHARS)
+            self.meta.setdefault(name, content)
+            if name in self._robot_names and len(self.meta_robots) < _MAX_TOLD_ROBOTS:
+                self.meta_robots.append(content)
+        elif get(attributes, "http-equiv").strip().lower() == "refresh" and (
+            not self.refresh and parse_refresh(content) is not None
+        ):
+            self.refresh = content
+
+    def _on_base(self, node: LexborNode) -> None:
+        self.base = self.base or get(node.attributes, "href")
+
+    def _on_title(self, node: LexborNode) -> None:
+        self.title = self.title or collapse_whitespace(node.text(), MAX_TITLE_CHARS)
+
+    def _on_break(self, node: LexborNode) -> None:
+        self.pieces.append("\n")
+
+
+_ON_LEAF = {
+    "area": TreeWalk._on_area,
+    "base": TreeWalk._on_base,
+    "br": TreeWalk._on_break,
+    "frame": TreeWalk._on_frame,
+    "hr": TreeWalk._on_break,
+    "iframe": TreeWalk._on_frame,
+    "img": TreeWalk._on_image,
+    "link": TreeWalk._on_link,
+    "meta": TreeWalk._on_meta,
+    "title": TreeWalk._on_title,
+}

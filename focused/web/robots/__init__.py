@@ -1,0 +1,1 @@
+"""robots.txt (RFC 9309) and robots directives of single pages."""

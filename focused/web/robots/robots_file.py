@@ -1,0 +1,284 @@
+"""The text of a robots.txt file as groups, delays and sitemaps: RFC 9309, section 2.
+
+The parser takes what the RFC defines, and the slips that are common enough to
+be understood by the large crawlers: misspelt "disallow", "user agent", a space
+in the place of the colon, versions behind a product token, pieces of a byte
+order mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+MAX_ROBOTS_BYTES = 512_000  # 500 KiB, section 2.5
+MAX_SITEMAPS = 1_000
+# Rules are renewed after a day, and a crawl that waits for a host a million years does not end.
+MAX_DELAY_S = 43_200.0
+
+_FIELD = re.compile(
+    r"""\s*+ (?: (?P<agent> user[\s_-]*agent )
+               | (?P<disallow> d(?:is-?|iss|es)allow | diss?alow | diasllow | disallaw )
+               | (?P<allow> allow )
+               | (?P<delay> crawl[\s_-]*delay )
+               | (?P<sitemap> site[\s_-]*maps? ) )
+        (?: \s*+ : (?P<value> .* ) | \s++ (?P<word> \S*+ ) \s*+ )""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_SECONDS = re.compile(
+    r"((?:\d+\.?\d*|\.\d+)(?:e\d+)?)\s*(?:s|secs?|seconds?)?", re.ASCII | re.IGNORECASE
+)
+_ALL_ROBOTS = re.compile(r"\*(?!\S)")
+_FALSE_MARKS = re.compile(rb"\A(?:\xff\xfe|\xfe\xff)*")
+_BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
+_ESCAPED_OCTET = re.compile("[\udc80-\udcff]")
+
+
+@dataclass(slots=True)
+class RobotsGroup:
+    """What is said to one product token (or to ``*``), all its groups together."""
+
+    rules: list[PathRule] = field(default_factory=list)
+    delay_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsFile:
+    """``groups`` by lower-case product token; ``sitemaps`` as they stand there, 1,000 at most."""
+
+    groups: dict[str, RobotsGroup]
+    sitemaps: tuple[str, ...]
+
+    def group_of(self, product_token: str) -> RobotsGroup:
+        """Return the group that a crawler has to obey, an empty one when none speaks to it."""
+        return self.groups.get(product_token.lower()) or self.groups.get("*") or RobotsGroup()
+
+
+def decode_robots(body: bytes) -> str:
+    """Return the text of a file: UTF-8, 500 KiB of it, and never half a line.
+
+    Octets that are no UTF-8 become percent escapes, one by one: in a path they
+    then match the URLs that have them, and elsewhere they do no harm. A UTF-16
+    byte order mark is believed. Content-Type's charset, a server's default more
+    often than not, is not.
+    """
+    if len(body) > MAX_ROBOTS_BYTES:
+        body = cut_to_whole_lines(body)
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in body:
+        return body.decode("utf-16", "replace")
+    # Without a NUL no field could be read in UTF-16: such marks say nothing.
+    body = _FALSE_MARKS.sub(b"", body, count=1)
+    start = _BOM.match(body)
+    text = body[start.end() if start else 0 :].decode("utf-8", "surrogateescape")
+    return _ESCAPED_OCTET.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
+
+
+def cut_to_whole_lines(body: bytes) -> bytes:
+    """Return 500 KiB of a file that was cut off, and no half line: it would be another rule."""
+    body = body[:MAX_ROBOTS_BYTES]
+    return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+
+
+def parse_robots(text: str) -> RobotsFile:
+    """Read a file's lines; never raises. What is no known line is passed over."""
+    groups: dict[str, RobotsGroup] = {}
+    sitemaps: dict[str, None] = {}
+    current: dict[str, RobotsGroup] = {}
+    has_rules = False
+    for line in re.split(r"[\r\n]+", text):
+        match = _FIELD.fullmatch(line.partition("#")[0])
+        if match is None:
+            continue
+        value = (match["value"] or match["word"] or "").strip()
+        if match["agent"]:
+            if has_rules:
+                current, has_rules = {}, False
+            if token := _token(value):
+                current[token] = groups.setdefault(token, RobotsGroup())
+        elif match["allow"] or match["disallow"]:
+            has_rules = True
+            if value and current:
+                rule = PathRule.of(value, allow=bool(match["allow"]))
+                for group in current.values():
+                    group.rules.append(rule)
+        elif match["delay"]:
+            for group in current.values():
+                group.delay_s = _seconds(value) if group.delay_s is None else group.delay_s
+        elif len(sitemaps) < MAX_SITEMAPS:
+            sitemaps[value] = None
+    return RobotsFile(groups, tuple(sitemaps))
+
+
+def _token(value: str) -> str:
+    """Return the product token a line begins with, lower-case: that of ``Foo/2.1`` is ``foo``."""
+    if _ALL_ROBOTS.match(value):
+        return "*"
+    match = _TOKEN.match(value)
+    return match[0].lower() if match else ""
+
+
+def _seconds(value: str) -> float | None:
+    """``10``, ``.5`` or ``10 s``, 12 h at most; None for what is no number of seconds."""
+    match = _SECONDS.fullmatch(value)
+    return min(MAX_DELAY_S, float(match[1])) if match else None
+
+
+_UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+_SAME_ESCAPED = b"!&'()+,:;=@[]"
+_PLAIN = frozenset(_UNRESERVED + _SAME_ESCAPED)
+_DELIMITERS = frozenset(b"/?")
+_ALL_PLAIN = re.compile(r"[A-Za-z0-9._~/!&'()+,:;=@\[\]-]*")
+_OCTET = re.compile(rb"%([0-9A-Fa-f]{2})|(.)", re.DOTALL)
+_MARK_CHARS = 8
+_PATH_OF = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*([^#]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """One allow or disallow line.
+
+    ``pieces`` stood between its stars, in the one spelling; stars in a row are
+    one. ``octets`` tells how specific the rule is: its length, special
+    characters included.
+    """
+
+    allow: bool
+    pieces: tuple[str, ...]
+    anchored: bool
+    octets: int
+
+    @classmethod
+    def of(cls, pattern: str, *, allow: bool) -> PathRule:
+        """Read the value of a line, such as ``/*/print$``."""
+        anchored = pattern.endswith("$")
+        before, mark, query = pattern.removesuffix("$").partition("?")
+        path = [_normalise_octets(piece) for piece in before.split("*")]
+        if mark:
+            first, *others = (_normalise_octets(piece, in_query=True) for piece in query.split("*"))
+            path = [*path[:-1], f"{path[-1]}?{first}", *others]
+        octets = sum(map(len, path)) + len(path) - 1 + anchored
+        pieces = [path[0], *filter(None, path[1:-1]), *path[1:][-1:]]
+        return cls(allow, tuple(pieces), anchored, octets)
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """Of the rules that match, the one with the highest rank decides."""
+        return self.octets, self.allow
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether the rule has no special character."""
+        return len(self.pieces) == 1 and not self.anchored
+
+    def marks(self) -> Iterator[str]:
+        """Yield strings of 8 characters at most; a path that the rule matches has them all."""
+        for piece in self.pieces:
+            for start in range(max(1, len(piece) - _MARK_CHARS + 1)):
+                yield piece[start : start + _MARK_CHARS]
+
+    def matches(self, path: str) -> bool:
+        """Tell whether the rule speaks of a path; time is linear in the path's length."""
+        first, *others = self.pieces
+        if not path.startswith(first):
+            return False
+        if not others:
+            return not self.anchored or path == first
+        at = len(first)
+        for piece in others[:-1]:
+            at = path.find(piece, at)
+            if at < 0:
+                return False
+            at += len(piece)
+        if self.anchored:
+            return len(path) - len(others[-1]) >= at and path.endswith(others[-1])
+        return path.find(others[-1], at) >= 0
+
+
+class PathMatcher:
+    """The rules of one group, all its lines together."""
+
+    def __init__(self, rules: Iterable[PathRule]) -> None:
+        ordered = sorted(set(rules), key=lambda rule: rule.rank)
+        self._prefixes = {rule.pieces[0]: rule for rule in ordered if rule.is_prefix}
+        self._lengths = sorted(set(map(len, self._prefixes)), reverse=True)
+        self._patterns = _by_rarest_mark([rule for rule in ordered if not rule.is_prefix])
+        self._mark_lengths = sorted(set(map(len, self._patterns)))
+
+    def allow(self, url: str) -> bool:
+        """Tell whether an absolute URL, or a path with its query, may be asked for.
+
+        The rule with the most octets decides; without one all is allowed, and
+        ``/robots.txt`` always is.
+        """
+        match = _PATH_OF.match(url)
+        before, mark, query = (match[1] if match else url.partition("#")[0]).partition("?")
+        if before == "/robots.txt" and not mark:
+            return True
+        path = _normalise_octets(before) or "/"
+        if not mark:
+            return self._decide((path,))
+        spellings = [f"{path}?{_normalise_octets(query, in_query=True)}"]
+        if not _DELIMITERS.isdisjoint(spellings[0].encode()[len(path) + 1 :]):
+            # A rule such as "/*a%2Fb" does not tell whether it means path or query.
+            escaped = spellings[0][len(path) + 1 :].replace("/", "%2F").replace("?", "%3F")
+            spellings.append(f"{path}?{escaped}")
+        return self._decide(spellings)
+
+    def _decide(self, spellings: Sequence[str]) -> bool:
+        prefix = self._longest_prefix(spellings)
+        least = (0, False) if prefix is None else prefix.rank
+        for rule in sorted(self._candidates(spellings), key=lambda each: each.rank, reverse=True):
+            if rule.rank <= least:
+                break
+            if any(map(rule.matches, spellings)):
+                return rule.allow
+        return prefix is None or prefix.allow
+
+    def _candidates(self, spellings: Sequence[str]) -> list[PathRule]:
+        """The rules with special characters whose mark is in one of the paths."""
+        found = {
+            path[at : at + length]
+            for length in self._mark_lengths
+            for path in spellings
+            for at in range(len(path) - length + 1)
+        }
+        return [rule for mark in found & self._patterns.keys() for rule in self._patterns[mark]]
+
+    def _longest_prefix(self, spellings: Sequence[str]) -> PathRule | None:
+        for length in self._lengths:
+            for path in spellings:
+                rule = self._prefixes.get(path[:length])
+                if rule is not None:
+                    return rule
+        return None
+
+
+def _by_rarest_mark(rules: Sequence[PathRule]) -> dict[str, list[PathRule]]:
+    """Put each rule under the rarest of its marks."""
+    often = Counter(mark for rule in rules for mark in rule.marks())
+    filed: dict[str, list[PathRule]] = {}
+    for rule in rules:
+        # Of marks that are as rare the longest: fewer paths have it.
+        mark = min(rule.marks(), key=lambda each: (often[each], -len(each)))
+        filed.setdefault(mark, []).append(rule)
+    return filed
+
+
+def _normalise_octets(text: str, *, in_query: bool = False) -> str:
+    """Write a piece of a path or of a query in the one spelling; never raises."""
+    if _ALL_PLAIN.fullmatch(text):
+        return text
+    octets = text.encode("utf-8", "surrogatepass")
+    return _OCTET.sub(partial(_normalise_octet, in_query=in_query), octets).decode("ascii")
+
+
+def _normalise_octet(match: re.Match[bytes], *, in_query: bool) -> bytes:
+    escaped = match[1] is not None
+    octet = int(match[1], 16) if escaped else match[2][0]
+    if octet in _PLAIN or (octet in _DELIMITERS and (in_query or not escaped)):
+        return bytes((octet,))
+    return b"%%%02X" % octet

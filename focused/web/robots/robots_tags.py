@@ -1,0 +1,85 @@
+"""What a page asks of robots: meta robots and X-Robots-Tag.
+
+No RFC has them; they are read as Google's "Robots meta tag" specification
+tells, and the stricter way where that is silent: what is said to all robots
+and what is said to us add up, and blanks part directives as commas do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+X_ROBOTS_SEPARATOR = "\n"
+"""Stands between the values of several X-Robots-Tag headers, in their order."""
+
+ALL_ROBOTS = "robots"
+
+_MAX_CHARS = 10_000
+_NAMED = re.compile(r"\s*+(?!unavailable_after|max-)([\w.-]++)\s*+:(.*)", re.DOTALL)
+_UNTIL = re.compile(r"\s*+unavailable_after\s*+:(.*)", re.DOTALL)
+_MAX_DATE_PARTS = 3  # "Saturday, 25-Jun-10 15:00:00 GMT" has two
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsDirectives:
+    """``unavailable_after`` is in seconds since the epoch: from then on it is noindex."""
+
+    noindex: bool = False
+    nofollow: bool = False
+    unavailable_after: float | None = None
+
+
+def parse_robots_directives(header: str, metas: Iterable[str], robot: str = "") -> RobotsDirectives:
+    """Return what applies to ``robot`` (a product token, ``""``: what applies to all).
+
+    ``header`` joins the X-Robots-Tag values with :data:`X_ROBOTS_SEPARATOR`; a
+    name before a directive (``googlebot: noindex, nofollow``) holds until the
+    header ends or another name comes. ``metas`` are the contents of the meta
+    elements that speak to all robots or to this one. Never raises.
+    """
+    words: set[str] = set()
+    ends: list[float] = []
+    for value in header[:_MAX_CHARS].lower().split(X_ROBOTS_SEPARATOR):
+        _parse_value(value, robot.lower(), words, ends)
+    for content in metas:
+        _parse_value(content[:_MAX_CHARS].lower(), None, words, ends)
+    return RobotsDirectives(
+        noindex=not words.isdisjoint(("noindex", "none")),
+        nofollow=not words.isdisjoint(("nofollow", "none")),
+        unavailable_after=min(ends, default=None),
+    )
+
+
+def _parse_value(value: str, robot: str | None, words: set[str], ends: list[float]) -> None:
+    """Add the directives of one value; without ``robot`` it has no names in it."""
+    ours = True
+    parts = value.split(",")
+    for place, part in enumerate(parts):
+        named = _NAMED.fullmatch(part) if robot is not None else None
+        if named:
+            ours, part = named[1] in (robot, ALL_ROBOTS), named[2]
+        if not ours:
+            continue
+        until = _UNTIL.fullmatch(part)
+        if until is None:
+            words.update(part.replace(";", " ").split())
+            continue
+        rest = [until[1], *parts[place + 1 : place + _MAX_DATE_PARTS]]
+        ends.extend(_first_date(rest))
+
+
+def _first_date(parts: list[str]) -> list[float]:
+    """The date that these parts begin with, commas between them; none when it cannot be read."""
+    for count in range(1, len(parts) + 1):
+        date = ",".join(parts[:count]).strip()
+        for read in (parsedate_to_datetime, datetime.fromisoformat):
+            try:
+                when = read(date.upper())
+                return [(when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()]
+            except (ValueError, TypeError, IndexError, OverflowError):
+                continue
+    return []

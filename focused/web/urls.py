@@ -1,0 +1,320 @@
+"""URLs as the crawl writes them: absolute, normalised, one spelling a page.
+
+Parsing is WHATWG's (ada-url): what a browser would fetch is what we fetch.
+What differs from a browser's spelling is by these rules, and no others:
+
+1. http and https alone; all other schemes are refused.
+2. No fragment, no credentials, no trailing dot on the host.
+3. A host name is 1 to 63 letters, digits, hyphens or underscores between
+   dots, 253 in all: no other has an address. Others are refused.
+4. Escapes of unreserved characters are decoded, others in capitals (RFC 3986,
+   section 6.2.2), in parts where every "%" begins an escape.
+5. No empty query, no empty parameters, no tracking parameters, no session ids.
+6. Longer than 2,000 characters: refused.
+
+:func:`normalise` is idempotent and never raises. All other functions here
+take its results and do no checking of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+import endec
+from ada_url import join_url, normalize_url
+
+MAX_URL_CHARS = 2_000
+
+# Raw attributes longer than this (data: URLs, mostly) are not even parsed.
+_MAX_RAW_CHARS = 4 * MAX_URL_CHARS
+_MAX_ROUNDS = 8
+_MAX_HOST_CHARS = 253  # RFC 1035, section 2.3.4, less the root's dot
+_MAX_ORIGIN_CHARS = _MAX_HOST_CHARS + len("https://:65535/")
+
+# Parameters that name a campaign, a click or a session, never a page.
+_NOISE_NAMES = re.compile(
+    r"""(?: utm_.* | mtm_.* | pk_(?:campaign|kwd|source|medium|content|cid)
+        | (?:g|d|fb|y|tw|tt)clid | msclkid | gclsrc | gbraid | wbraid | igshid | srsltid | wickedid
+        | li_fat_id | mc_[ce]id | mkt_tok | _g[al] | _hs(?:enc|mi) | __h(?:ssc|stc|sfp)
+        | hsctatracking | vero_id | oly_(?:anon|enc)_id
+        | phpsessid | jsessionid | aspsessionid.*
+        )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# These are sessions only when they look like one: "sid" may be a story, "session_id=12" the
+# session of a conference. No person writes letters and digits side by side that often.
+_SESSION_NAMES = frozenset(
+    ("sid", "session_id", "sessionid", "session-id", "cfid", "cftoken", "zenid", "oscsid")
+)
+_SESSION_SHAPED = re.compile(r"[0-9A-Za-z_-]{16,}")
+_LETTER_BY_DIGIT = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", re.ASCII)
+_SESSION_CHANGES = 3
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/;?]*", re.IGNORECASE)
+
+_LABEL = r"[a-z0-9_-]{1,63}"
+_HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
+_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+# What WHATWG parsing leaves as it is: such links need no parser. A segment may
+# not begin with a dot (dot segments), a name may not end in a number (IPv4).
+_SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+"
+_PLAIN_PATH = rf"(?:{_SEGMENT}/)*+(?:{_SEGMENT})?+"
+_PLAIN_QUERY = r"[A-Za-z0-9_.~=&/:@+,-]*+"
+_PLAIN_RELATIVE = re.compile(rf"(/|(?:\.\./)*+)({_PLAIN_PATH})(?:\?({_PLAIN_QUERY}))?+")
+_NAME = (
+    rf"(?=[a-z0-9.-]{{1,{_MAX_HOST_CHARS}}}[:/])(?!xn--)"
+    r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.(?!xn--))+[a-z]{2,63}"
+)
+_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_PORT = r":(?!(?:80|443)/)[1-9][0-9]{0,3}"
+_PLAIN_ORIGIN = re.compile(rf"https?://(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}})(?:{_PORT})?/")
+_PLAIN_REST = re.compile(rf"({_PLAIN_PATH})(?:\?({_PLAIN_QUERY}))?+")
+
+
+def normalise(url: str, base: str | None = None) -> str | None:
+    """Return the one spelling of a URL, or None when it cannot be crawled.
+
+    ``url`` may be relative when ``base`` (absolute) is given. None means:
+    unparsable, neither http nor https, an impossible host, or longer than
+    2,000 characters once normalised.
+    """
+    start = url.partition("#")[0]
+    plain = _match_plain_url(start)
+    if plain is not None:
+        return _join_plain(start[: plain.end(1)], plain[2])
+    if base is None:
+        return _parse_and_normalise(url, None)
+    return make_resolver(base)(url)
+
+
+@lru_cache(maxsize=512)
+def make_resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | None]:
+    """Return a function that normalises the links of one page against its ``base``.
+
+    The same as ``normalise(url, base)`` and faster: what depends on the base
+    is done once. ``charset`` is the page's (:mod:`focused.web.decoding`): letters in a
+    link's query are sent in it, as browsers do
+    (:func:`focused.web.urls.encode_query`).
+    """
+    clean_base = normalise(base)
+    if clean_base is None:
+        return lambda url: _parse_and_normalise(encode_query(url, charset), base)
+    origin = clean_base[: clean_base.index("/", 8)]
+    own = clean_base.partition("?")[0]
+    folder = own[: own.rindex("/") + 1]
+
+    def resolve(url: str) -> str | None:
+        start = url.partition("#")[0]
+        if not start:
+            return clean_base
+        plain = _PLAIN_RELATIVE.fullmatch(start)
+        if plain is not None:
+            lead, path, query = plain.groups()
+            if lead:
+                path = (
+                    f"{origin}/" if lead == "/" else _ancestor_folder(folder, len(lead) // 3)
+                ) + path
+            else:
+                path = folder + path if path else own
+            return _join_plain(path, query)
+        plain = _match_plain_url(start)
+        if plain is not None:
+            return _join_plain(start[: plain.end(1)], plain[2])
+        return _parse_and_normalise(encode_query(url, charset), clean_base)
+
+    return resolve
+
+
+def _match_plain_url(url: str) -> re.Match[str] | None:
+    """Path and query of an absolute URL that no parser would change; None for others."""
+    root = url.find("/", 8, _MAX_ORIGIN_CHARS) + 1
+    return _PLAIN_REST.fullmatch(url, root) if _is_plain_origin(url[:root]) else None
+
+
+@lru_cache(maxsize=4_096)
+def _is_plain_origin(origin: str) -> bool:
+    return _PLAIN_ORIGIN.fullmatch(origin) is not None
+
+
+def _ancestor_folder(folder: str, levels: int) -> str:
+    """The folder so many levels above, or the root."""
+    root = folder.index("/", 8)
+    end = len(folder) - 1
+    for _ in range(levels):
+        if end <= root:
+            break
+        end = folder.rindex("/", root, end)
+    return folder[: end + 1]
+
+
+def _join_plain(path: str, query: str | None) -> str | None:
+    """A URL of parts that no parser would change."""
+    if query:
+        query = _clean_query(query)
+    url = f"{path}?{query}" if query else path
+    return url if len(url) <= MAX_URL_CHARS else None
+
+
+def _parse_and_normalise(url: str, base: str | None) -> str | None:
+    """Parse, then apply our rules until nothing changes.
+
+    Once is enough without a ";": dropping a session id can leave a dot
+    segment behind.
+    """
+    # The fragment goes, its "#" stays: it keeps blanks before it from the parser's trimming.
+    start, hash_, _ = url.partition("#")
+    if len(start) > _MAX_RAW_CHARS:
+        return None
+    url = _fix_surrogates(start) + hash_
+    try:
+        parsed = normalize_url(url) if base is None else join_url(base, url)
+        for _ in range(_MAX_ROUNDS):
+            clean = _apply_rules(parsed)
+            if clean is None or clean == parsed or ";" not in parsed:
+                break
+            parsed = normalize_url(clean)
+        else:
+            return None
+    except ValueError:  # also UnicodeEncodeError: lone surrogates in the base
+        return None
+    return clean if clean is not None and len(clean) <= MAX_URL_CHARS else None
+
+
+def _fix_surrogates(url: str) -> str:
+    """Join surrogates that are pairs, put U+FFFD for those that are not, as browsers do."""
+    if url.isascii() or not _SURROGATE.search(url):
+        return url
+    return url.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _apply_rules(href: str) -> str | None:
+    scheme, _, rest = href.partition("://")
+    if scheme not in ("http", "https"):
+        return None
+    authority, _, tail = rest.partition("/")
+    host = _clean_host(authority)
+    if host is None:
+        return None
+    path, _, query = tail.partition("#")[0].partition("?")
+    path = _unescape(path)
+    if ";" in path:
+        path = _PATH_SESSION.sub("", path)
+    if query:
+        query = _clean_query(_unescape(query))
+    return f"{scheme}://{host}/{path}?{query}" if query else f"{scheme}://{host}/{path}"
+
+
+def _clean_host(authority: str) -> str | None:
+    """Drop credentials and a trailing dot; None for what no resolver would take."""
+    address = authority.rpartition("@")[2]
+    bracket = address.rfind("]") + 1  # an IPv6 address has colons of its own
+    name, colon, port = address[bracket:].partition(":")
+    host = address[:bracket] + name
+    host = host.removesuffix(".")
+    if len(host) > _MAX_HOST_CHARS or not _HOST.fullmatch(host):
+        return None
+    return host + colon + port
+
+
+def _unescape(part: str) -> str:
+    """Decode escaped unreserved characters, write other escapes in capitals.
+
+    A part with a stray "%" is left alone: decoding next to it could make an
+    escape that was not there ("%%32e").
+    """
+    if "%" not in part or _STRAY_PERCENT.search(part):
+        return part
+    return _PERCENT.sub(_unescape_one, part)
+
+
+def _unescape_one(match: re.Match[str]) -> str:
+    char = chr(int(match[1], 16))
+    if char.isascii() and (char.isalnum() or char in "-._~"):
+        return char
+    return match[0].upper()
+
+
+def _clean_query(query: str) -> str:
+    return "&".join(part for part in query.split("&") if part and not _is_noise_parameter(part))
+
+
+def _is_noise_parameter(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    if _is_noise_name(name):
+        return True
+    return name.lower() in _SESSION_NAMES and _is_session_id(value)
+
+
+@lru_cache(maxsize=1_024)
+def _is_noise_name(name: str) -> bool:
+    return _NOISE_NAMES.fullmatch(name) is not None
+
+
+def _is_session_id(value: str) -> bool:
+    """Whether a parameter's value is made by a machine, for one visitor."""
+    if not _SESSION_SHAPED.fullmatch(value):
+        return False
+    return value.isdigit() or len(_LETTER_BY_DIGIT.findall(value)) >= _SESSION_CHANGES
+
+
+def host_of(url: str) -> str:
+    """Return the host of a normalised URL, with its port unless it is the scheme's own."""
+    return url.split("/", 3)[2]
+
+
+def path_depth(url: str) -> int:
+    """How many levels a normalised URL lies below its host's root; an index is its folder."""
+    path = url.partition("#")[0].partition("?")[0]
+    segments = [segment for segment in path.split("/")[3:] if segment]
+    if segments and segments[-1].startswith("index."):
+        segments.pop()
+    return len(segments)
+
+
+def directory_of(url: str) -> str:
+    """Return host and path, up to the path's last slash, of a normalised URL.
+
+    http and https are one directory, as they are one host; queries are no part.
+    """
+    _, _, rest = url.partition("?")[0].partition("://")
+    return rest[: rest.rfind("/") + 1]
+
+
+def robots_url(url: str) -> str:
+    """Return where the rules for a normalised URL live (RFC 9309, section 2.3)."""
+    scheme, _, host, _ = url.split("/", 3)
+    return f"{scheme}//{host}/robots.txt"
+
+
+_TRIMMED_CHARS = "".join(map(chr, range(0x21)))  # by the URL parser, at either end
+_UNESCAPED_BYTES = frozenset(range(0x80)) - {0x0E, 0x0F, 0x1B}  # ISO-2022-JP shifts by these
+_ESCAPES = {byte: f"%{byte:02X}" for byte in range(0x100) if byte not in _UNESCAPED_BYTES}
+_UTF8_CHARSETS = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def encode_query(url: str, charset: str) -> str:
+    """Return ``url`` with what is beyond ASCII in its query escaped in ``charset``.
+
+    ``charset`` is named as by the Encoding Standard. What it lacks becomes a
+    character reference (``%26%231234%3B``), as in a form. The URL is not
+    parsed: it may be relative, and may have a fragment.
+    """
+    if charset in _UTF8_CHARSETS or (url.isascii() and charset != "iso-2022-jp"):
+        return url
+    rest, hash_, fragment = url.partition("#")
+    start, mark, query = rest.lstrip(_TRIMMED_CHARS).partition("?")
+    query = _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", query)
+    query = query.translate({ord(char): _character_reference(char, charset) for char in set(query)})
+    escaped = endec.encode(query, charset).decode("latin-1").translate(_ESCAPES)
+    return f"{start}{mark}{escaped}{hash_}{fragment}"
+
+
+def _character_reference(char: str, charset: str) -> str:
+    """Return the escaped reference to a character that ``charset`` lacks, or the character."""
+    encoded = endec.encode(char, charset, errors="xmlcharrefreplace")
+    return f"%26%23{encoded[2:-1].decode()}%3B" if encoded.startswith(b"&#") else char

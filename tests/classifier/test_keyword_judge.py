@@ -1,0 +1,95 @@
+"""A classifier by keywords alone ranks pages by how much they speak of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.classifier.keyword_classifier import KeywordClassifier
+from focused.errors import ConfigurationError
+from focused.web.page import Page
+
+FILLER = "this page has many words that say nothing of the matter at all " * 5
+
+
+@pytest.fixture(scope="module")
+def classifier() -> KeywordClassifier:
+    return KeywordClassifier(["whale", "baleen plate", "cetac*"])
+
+
+def relevance(classifier: KeywordClassifier, text: str = "", title: str = "") -> float:
+    return classifier.classify(Page("http://a.test/", title=title, text=FILLER + text)).relevance
+
+
+def test_a_page_that_speaks_of_no_keyword_has_no_relevance(classifier):
+    assert relevance(classifier) == 0.0
+
+
+def test_more_keywords_tell_more(classifier):
+    one = relevance(classifier, "a whale")
+    two = relevance(classifier, "a whale, a cetacean")
+    three = relevance(classifier, "a whale, a cetacean, its baleen plate")
+    assert 0.0 < one < two < three <= 1.0
+
+
+def test_a_keyword_in_the_title_tells_more_than_in_the_text(classifier):
+    assert relevance(classifier, title="The whale") > relevance(classifier, "the whale")
+
+
+def test_a_long_page_must_repeat_a_keyword_as_often(classifier):
+    assert relevance(classifier, "a whale " + FILLER * 20) < relevance(classifier, "a whale")
+
+
+def test_a_phrase_counts_only_where_its_words_stand_in_a_row(classifier):
+    assert relevance(classifier, "a baleen plate") > 0.0
+    assert relevance(classifier, "the plate was not of baleen") == 0.0
+
+
+def test_a_beginning_matches_words_that_begin_so(classifier):
+    assert relevance(classifier, "cetology") == 0.0
+    assert relevance(classifier, "cetaceans") == relevance(classifier, "cetacea") > 0.0
+
+
+@pytest.mark.parametrize("text", ["海に鯨がいる", "鯨の歌", "大きい鯨は歌う"])
+def test_a_keyword_of_one_character_is_found_in_scripts_without_spaces(text):
+    assert relevance(KeywordClassifier(["鯨"]), text) > 0.0
+    assert relevance(KeywordClassifier(["鯨"]), "海に魚がいる") == 0.0
+
+
+def test_a_word_that_stands_everywhere_tells_less_than_a_rare_one():
+    common, rare = KeywordClassifier(["system", "whale"]), KeywordClassifier(["whale", "krill"])
+    assert common.score_texts(["a system"])[0] < rare.score_texts(["some krill"])[0]
+
+
+def test_verdicts_of_short_texts_add_up_and_say_nothing_of_others(classifier):
+    none, one, two = classifier.score_texts(["a boat", "whale", "whale, cetacean"])
+    assert none == 0.0 < one < two <= 4.0
+    assert classifier.score_texts([]).shape == (0,)
+
+
+def test_a_page_of_a_few_words_is_not_judged(classifier):
+    assert not classifier.classify(Page("http://a.test/", text="whale whale")).known
+
+
+def test_keywords_of_scripts_without_spaces_are_found():
+    classifier = KeywordClassifier(["鯨類"])
+    assert (
+        classifier.classify(
+            Page("http://a.test/", text="日本の海には多くの鯨類が生息している")
+        ).relevance
+        > 0
+    )
+
+
+@pytest.mark.parametrize("keywords", [[], ["whale", " * "], ["!?"]])
+def test_keywords_without_a_word_are_an_error(keywords):
+    with pytest.raises(ConfigurationError, match=r"training\.keywords"):
+        KeywordClassifier(keywords)
+
+
+@given(title=st.text(), text=st.text())
+def test_any_page_can_be_judged(classifier, title, text):
+    judged = classifier.classify(Page("http://a.test/", title=title, text=text))
+    assert 0.0 <= judged.relevance <= 1.0
+    assert judged.on_topic == (judged.relevance >= classifier.threshold)

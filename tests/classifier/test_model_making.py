@@ -1,0 +1,31 @@
+"""A model is made together with what it learned from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from focused.classifier.model_versions import NewModel, train_model
+from tests.support.made_up_topic import page, topic, web
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> NewModel:
+    pages = web()
+    return train_model(topic(tmp_path_factory.mktemp("made"), pages), pages.get, now=1.0)
+
+
+def test_it_knows_a_page_that_it_learned_from(made):
+    assert made.was_trained_on(page("cheese", 3))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://cheese3.example/cheese/3", "https://www.cheese3.example/cheese/3?utm=1"]
+)
+def test_it_knows_the_page_at_any_other_address(made, url):
+    assert made.was_trained_on(replace(page("cheese", 3), url=url))
+
+
+def test_it_knows_no_page_that_says_something_else(made):
+    assert not made.was_trained_on(page("cheese", 3_000))

@@ -1,0 +1,102 @@
+"""The classifier: pages and short texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.classifier.topic_classifier import MAX_TEXT_SCORE
+from focused.link_scoring.protocols import TopicClassifier
+from focused.topic import ESTIMATORS
+from focused.web.page import Classification, Page
+from tests.support.made_up_topic import page, trained
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def classifier(request, tmp_path_factory) -> TopicClassifier:
+    return trained(tmp_path_factory.mktemp("cheese"), estimator=request.param).classifier
+
+
+def test_unseen_pages_of_the_topic_are_on_topic(classifier):
+    found = [classifier.classify(page("cheese", n)) for n in range(1000, 1040)]
+    assert sum(one.on_topic for one in found) >= 36
+    assert {one.category for one in found if one.on_topic} == {"Top/Food/Cheese"}
+
+
+def test_unseen_pages_of_other_topics_are_not(classifier):
+    found = [classifier.classify(page("garden", n)) for n in range(1000, 1040)]
+    assert sum(one.on_topic for one in found) <= 2
+    assert {one.category for one in found if not one.on_topic} == {"Top/Home/Garden"}
+
+
+def test_on_topic_is_relevance_held_against_the_threshold(classifier):
+    for kind in ("cheese", "garden"):
+        found = classifier.classify(page(kind, 2000))
+        assert found.on_topic == (found.relevance >= classifier.threshold)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        Page("http://a.example/"),
+        Page("http://a.example/", text="cheese brie curd"),
+        Page("http://a.example/", text="xyzzy plugh " * 500),
+        Page("http://a.example/", text="\x00\ud800 \ufffd" * 100),
+    ],
+)
+def test_a_page_with_hardly_a_known_word_gets_the_prior(classifier, empty):
+    expected = Classification(classifier.calibration.prior, on_topic=False, known=False)
+    assert classifier.classify(empty) == expected
+
+
+def test_a_longer_page_of_the_same_words_is_judged_nearly_the_same(classifier):
+    short = page("cheese", 3000)
+    tenfold = Page(short.url, title=short.title, text=f"{short.text} " * 10)
+    near = classifier.classify(short).relevance
+    assert classifier.classify(tenfold).relevance == pytest.approx(near, abs=0.15)
+
+
+def test_title_and_headings_weigh_more_than_their_length(classifier):
+    text = " ".join((page("cheese", 1).text, page("garden", 1).text))
+    cheese = Page("http://a.example/", title="brie cheddar", headings=("gouda",), text=text)
+    garden = Page("http://a.example/", title="tulip hedge", headings=("lawn",), text=text)
+    assert classifier.classify(cheese).relevance > classifier.classify(garden).relevance + 0.1
+
+
+def test_relevance_is_never_quite_sure(classifier):
+    pure = Page("http://a.example/", text="brie cheddar curd rennet whey gouda rind " * 50)
+    assert 0.9 < classifier.classify(pure).relevance < 1.0
+
+
+def test_verdicts_speak_for_and_against(classifier):
+    verdicts = classifier.score_texts(["brie and cheddar", "tulip hedge", "Contact", ""])
+    assert verdicts[0] > 0.5
+    assert verdicts[1] < -0.5
+    assert abs(verdicts[2]) < 0.5
+    assert verdicts[3] == 0.0
+
+
+def test_unknown_words_say_nothing(classifier):
+    assert classifier.score_texts(["xyzzy plugh"]).tolist() == [0.0]
+    with_unknown = classifier.score_texts(["brie xyzzy", "brie"])
+    assert with_unknown[0] == with_unknown[1]
+
+
+def test_verdicts_of_no_texts_are_none(classifier):
+    assert classifier.score_texts([]).shape == (0,)
+
+
+@given(texts=st.lists(st.text() | st.sampled_from(["brie", "tulip", "brie cheddar " * 90])))
+def test_a_verdict_is_bounded_and_does_not_depend_on_its_neighbours(classifier, texts):
+    together = classifier.score_texts(texts)
+    assert together.shape == (len(texts),)
+    assert np.all(np.abs(together) <= MAX_TEXT_SCORE)
+    assert together.tolist() == [float(classifier.score_texts([text])[0]) for text in texts]
+
+
+@given(text=st.text(), title=st.text())
+def test_any_page_is_judged(classifier, text, title):
+    found = classifier.classify(Page("http://a.example/", title=title, text=text))
+    assert 0.0 < found.relevance < 1.0

@@ -1,0 +1,222 @@
+"""Training: what goes in, what comes out, what stops it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from focused.classifier.model_file import keep_current_model, save_model, stale_reason
+from focused.classifier.topic_training import train_topic
+from focused.errors import ConfigurationError, TrainingError
+from focused.labels.label import Label
+from focused.topic import ESTIMATORS
+from focused.web.page import Page
+from tests.support.made_up_topic import page, topic, trained, web
+
+NOW = 1_700_000_000.0
+
+
+def test_a_trained_model_tells_the_topic_from_the_rest(tmp_path):
+    trial = trained(tmp_path).report.trial
+    assert trial.by_host
+    assert trial.calibrated.auc > 0.95
+    assert trial.calibrated.ece < 0.1
+
+
+def test_the_report_counts_samples_and_hosts(tmp_path):
+    counts = trained(tmp_path).report.samples
+    assert (counts.good, counts.other, counts.fetched, counts.text_only) == (30, 90, 120, 0)
+    assert (counts.good_hosts, counts.hosts) == (6, 12)
+    assert counts.categories == (("Top/Food/Cheese", 30), ("Top/Home/Garden", 90))
+
+
+def test_a_page_that_cannot_be_had_is_replaced_by_the_directorys_words(tmp_path):
+    pages = web()
+    lost = [url for url in pages if url.endswith(("1", "2"))]
+    reachable = {url: one for url, one in pages.items() if url not in lost}
+    counts = train_topic(topic(tmp_path, pages), reachable.get, now=NOW).report.samples
+    assert (counts.text_only, counts.fetched) == (len(lost), len(pages) - len(lost))
+
+
+def test_an_empty_page_is_replaced_by_the_directorys_words(tmp_path):
+    pages = web()
+    emptied = {**pages, "https://cheese0.example/cheese/0": Page("https://cheese0.example/")}
+    assert train_topic(topic(tmp_path, pages), emptied.get, now=NOW).report.samples.text_only == 1
+
+
+def test_progress_is_told_of_every_sample(tmp_path):
+    told = []
+    trained(tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert told == [(n, 120) for n in range(1, 121)]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_same_samples_and_seed_give_the_same_model(tmp_path, estimator):
+    paths = [tmp_path / "a.joblib", tmp_path / "b.joblib"]
+    for path in paths:
+        save_model(trained(tmp_path, estimator=estimator, seed=3), path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_the_prior_moves_relevance_but_not_who_is_on_topic(tmp_path):
+    rare, common = (trained(tmp_path, prior=prior).classifier for prior in (0.01, 0.5))
+    pages = [page(kind, n) for kind in ("cheese", "garden") for n in range(500, 530)]
+    low, high = ([classifier.classify(one) for one in pages] for classifier in (rare, common))
+    assert all(a.relevance < b.relevance for a, b in zip(low, high, strict=True))
+    assert [one.on_topic for one in low] == [one.on_topic for one in high]
+
+
+def test_samples_of_one_host_are_tried_out_by_page_and_the_report_says_so(tmp_path):
+    trial = trained(tmp_path, web(hosts=1)).report.trial
+    assert not trial.by_host
+    assert trial.host_auc is None
+
+
+def test_a_topic_whose_words_differ_from_host_to_host_is_tried_out_by_page(tmp_path):
+    pages = {}
+    for number in range(120):
+        kind = "cheese" if number < 30 else "garden"
+        host = number % 3
+        word = f"{kind}only{'abc'[host]}"
+        noise = " ".join(np.random.default_rng(number).choice(["one", "two", "six", "ten"], 30))
+        url = f"https://{kind}{host}.example/{kind}/{number}"
+        pages[url] = Page(url, title=kind[::-1] + "abc"[host], text=f"{word} {word} {noise}")
+    trial = trained(tmp_path, pages).report.trial
+    assert trial.host_auc is not None
+    assert trial.host_auc < 0.75
+    assert not trial.by_host
+    assert trial.calibrated.auc > 0.95
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_few_good_samples_make_a_model_that_warns(tmp_path, count):
+    model = trained(tmp_path, web(cheese=count))
+    assert model.report.samples.good == count
+    assert any(f"{count} good samples" in one for one in model.report.warnings)
+    assert model.classifier.classify(page("cheese", 50)).relevance > 0.5
+
+
+def test_one_good_sample_makes_a_model_whose_warning_says_what_the_trial_is_worth(tmp_path):
+    model = trained(tmp_path, web(cheese=1))
+    assert model.report.samples.good == 1
+    assert any("a single good sample" in one for one in model.report.warnings)
+    ours, others = (
+        [model.classifier.classify(page(kind, 50 + n)).relevance for n in range(10)]
+        for kind in ("cheese", "garden")
+    )
+    assert min(ours) > max(others)
+
+
+def test_one_good_sample_of_a_few_words_is_an_error_that_says_what_to_add(tmp_path):
+    pages = web(cheese=1)
+    url = next(url for url in pages if "cheese" in url)
+    pages[url] = Page(url, text="cheese rind")
+    with pytest.raises(TrainingError, match=r"too few words.*add a longer page"):
+        trained(tmp_path, pages)
+
+
+def test_no_good_sample_at_all_is_an_error_that_says_how_to_come_by_one(tmp_path):
+    pages = web(cheese=1)
+    [url] = [url for url in pages if "cheese" in url]
+    denied = Label(url=url, verdict="no", role="training", at=1.0)
+    with pytest.raises(TrainingError, match=r"0 good samples.*focused label"):
+        train_topic(topic(tmp_path, pages), pages.get, now=NOW, labels=[denied])
+
+
+def test_a_directory_with_nothing_but_the_topic_is_an_error_that_asks_for_others(tmp_path):
+    with pytest.raises(TrainingError, match=r"training\.directory.*outside Top/Food.*Top/Other"):
+        trained(tmp_path, web(garden=0))
+
+
+def test_a_good_category_without_samples_is_an_error(tmp_path):
+    pages = web()
+    with pytest.raises(TrainingError, match=r"training\.good: 'Top/Sports'"):
+        train_topic(topic(tmp_path, pages, good=("Top/Sports",)), pages.get, now=NOW)
+
+
+def test_no_page_and_no_words_in_the_directory_are_an_error(tmp_path):
+    pages = {url: Page(url) for url in web()}
+    with pytest.raises(TrainingError, match="0 good sample"):
+        train_topic(topic(tmp_path, pages), lambda url: None, now=NOW)
+
+
+def test_a_missing_directory_file_is_an_error_that_names_the_key(tmp_path):
+    lost = topic(tmp_path, web(), directory=(tmp_path / "lost.tsv",))
+    with pytest.raises(ConfigurationError, match=r"training\.directory.*lost\.tsv"):
+        train_topic(lost, lambda url: None, now=NOW)
+
+
+def test_samples_without_any_difference_are_an_error(tmp_path):
+    pages = {
+        url: Page(
+            url, text=" ".join(np.random.default_rng(n).permutation(["one", "two", "six"] * 9))
+        )
+        for n, url in enumerate(web())
+    }
+    with pytest.raises(TrainingError, match=r"no difference|no word"):
+        trained(tmp_path, pages)
+
+
+def test_a_model_is_stale_until_it_is_made(tmp_path):
+    assert "no model yet" in (stale_reason(topic(tmp_path, web())) or "")
+
+
+def test_a_model_just_made_is_not_stale_whatever_the_times_of_files(tmp_path):
+    made = topic(tmp_path, web())
+    save_model(trained(tmp_path), made.training.model)
+    made.training.directory[0].touch()
+    assert stale_reason(made) is None
+
+
+def test_a_model_is_stale_when_its_samples_change(tmp_path):
+    made = topic(tmp_path, web())
+    save_model(trained(tmp_path), made.training.model)
+    with made.training.directory[0].open("a") as directory:
+        directory.write("Top/Home\thttp://more.example/\n")
+    assert "changed" in (stale_reason(made) or "")
+
+
+def test_a_model_is_stale_when_the_good_categories_change(tmp_path):
+    save_model(trained(tmp_path), topic(tmp_path, web()).training.model)
+    assert "changed" in (stale_reason(topic(tmp_path, web(), good=("Top/Home",))) or "")
+
+
+def test_a_model_is_stale_when_another_estimator_is_chosen(tmp_path):
+    save_model(trained(tmp_path), topic(tmp_path, web()).training.model)
+    chosen = topic(tmp_path, web(), estimator="linear-svm")
+    assert "linear-svm" in (stale_reason(chosen) or "")
+    save_model(trained(tmp_path, estimator="linear-svm"), chosen.training.model)
+    assert stale_reason(chosen) is None
+
+
+def test_the_card_names_the_estimator(tmp_path):
+    card = save_model(trained(tmp_path, estimator="linear-svm"), tmp_path / "cheese.joblib")
+    assert "weighed by linear-svm" in card.read_text()
+
+
+def test_a_damaged_model_is_stale(tmp_path):
+    made = topic(tmp_path, web())
+    made.training.model.parent.mkdir()
+    made.training.model.write_bytes(b"\x80\x04garbage")
+    assert "damaged" in (stale_reason(made) or "")
+
+
+def test_a_model_that_was_left_in_office_stays_until_the_samples_change_again(tmp_path):
+    made = topic(tmp_path, web())
+    save_model(trained(tmp_path), made.training.model)
+    with made.training.directory[0].open("a") as directory:
+        directory.write("Top/Home\thttp://more.example/\n")
+    keep_current_model(made)
+    assert stale_reason(made) is None
+    with made.training.directory[0].open("a") as directory:
+        directory.write("Top/Home\thttp://still-more.example/\n")
+    assert "changed" in (stale_reason(made) or "")
+
+
+def test_what_was_agreed_for_one_model_does_not_hold_for_another(tmp_path):
+    made = topic(tmp_path, web(), estimator="linear-svm")
+    save_model(trained(tmp_path), made.training.model)
+    keep_current_model(made)
+    assert stale_reason(made) is None
+    save_model(trained(tmp_path, estimator="logistic-regression"), made.training.model)
+    assert "linear-svm" in (stale_reason(made) or "")

@@ -1,0 +1,170 @@
+"""What is concluded of runs whose answer is known beforehand."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from focused.experiments.analysis.comparison_analysis import (
+    ComparisonAnalysis,
+    analyse_runs,
+    analysis_to_dict,
+)
+from focused.experiments.analysis.comparison_runs import runs_of
+from focused.experiments.analysis.summary_text import caveats, detail_sentences, summary_sentence
+from tests.support.findings_runs import Row, run, runs
+
+TWO_TOPICS = {
+    "whales": {"focused": [0.6, 0.5], "bfs": [0.2, 0.3], "oracle": [0.8, 0.8]},
+    "ships": {"focused": [0.4, 0.1], "bfs": [0.4, 0.2], "oracle": [0.5, 0.5]},
+}
+
+
+def found(rows: list[Row]) -> ComparisonAnalysis:
+    return analyse_runs(runs_of(rows))
+
+
+def test_pairs_count_wins_ties_and_losses_from_the_same_starts() -> None:
+    pair = found(runs(TWO_TOPICS)).pairing("focused", "bfs")
+    assert pair is not None
+    assert (pair.wins, pair.ties, pair.losses) == (2, 1, 1)
+    assert pair.difference.mean == pytest.approx(0.125)
+    assert (pair.topics_won, pair.topics_lost) == (1, 1)
+
+
+def test_five_pages_in_a_thousand_are_a_tie_and_six_are_none() -> None:
+    harvests = {"whales": {"focused": [0.305, 0.306], "bfs": [0.3, 0.3]}}
+    pair = found(runs(harvests, budget=1000, recall=0.5, crawl_and_stop=0.5)).pairing(
+        "focused", "bfs"
+    )
+    assert pair is not None and (pair.wins, pair.ties) == (1, 1)
+
+
+def test_an_interrupted_comparison_pairs_and_ranks_complete_starts_alone() -> None:
+    harvests = {topic: dict(policies) for topic, policies in TWO_TOPICS.items()}
+    harvests["ships"]["bfs"] = [0.4]  # stopped before its second repeat
+    findings = found(runs(harvests))
+    pair = findings.pairing("focused", "bfs")
+    assert pair is not None and pair.starts == 3
+    assert findings.ranks.starts == 3
+    ratio = findings.of("focused").ratio_to_bfs  # type: ignore[union-attr]  # it is there
+    assert ratio is not None and ratio.mean == pytest.approx((0.6 + 0.5 + 0.4) / 0.9)
+    assert any("3 of 4 starts have a run of every policy" in each for each in caveats(findings))
+
+
+def test_ratios_to_the_oracles_are_of_mean_harvests() -> None:
+    summary = found(runs(TWO_TOPICS)).of("focused")
+    assert summary is not None and summary.ratio_to_oracle is not None
+    assert summary.ratio_to_oracle.mean == pytest.approx(1.6 / 2.6)
+    assert summary.ratio_to_path_oracle is None
+
+
+def test_oracles_are_never_ranked() -> None:
+    ranks = found(runs(TWO_TOPICS)).ranks
+    assert set(ranks.mean_ranks) == {"focused", "bfs"}
+    assert ranks.mean_ranks["focused"] == 1.5
+
+
+def test_a_single_run_has_means_and_nothing_more() -> None:
+    findings = found([run("focused", 0.4)])
+    (summary,) = findings.summary
+    assert summary.harvest is not None
+    assert (summary.harvest.mean, summary.harvest.low) == (0.4, None)
+    assert findings.paired == ()
+    assert (findings.ranks.p, findings.ranks.critical_difference) == (None, None)
+    assert "No other policy was examined" in summary_sentence(findings)
+    assert "single start" in caveats(findings)[0]
+
+
+def test_no_run_at_all_is_said_in_words() -> None:
+    assert summary_sentence(found([])) == "Nothing was examined: there is no run."
+    assert (detail_sentences(found([])), caveats(found([]))) == ([], [])
+
+
+def test_the_order_of_the_runs_changes_no_figure() -> None:
+    rows = runs(TWO_TOPICS) + runs(TWO_TOPICS, host_cap=30)
+    policies = ("focused", "bfs", "oracle")
+    shuffled = rows[:]
+    random.Random(4).shuffle(shuffled)
+    shuffled.sort(key=lambda row: policies.index(row["policy"]))
+    rows.sort(key=lambda row: policies.index(row["policy"]))
+    assert analysis_to_dict(rows) == analysis_to_dict(shuffled)
+
+
+def test_the_summary_splits_by_kind_of_start_and_by_topic() -> None:
+    rows = runs(TWO_TOPICS) + runs({"ships": {"focused": [0.9]}}, host_cap=30)
+    summary = found(rows).of("focused")
+    assert summary is not None
+    by_group = {(each.seeds, each.host_cap): each.runs for each in summary.by_group}
+    assert by_group == {("on-topic:5", None): 4, ("on-topic:5", 30): 1}
+    by_topic = {each.topic: each.harvest and each.harvest.mean for each in summary.by_topic}
+    assert by_topic == pytest.approx({"whales": 0.55, "ships": 1.4 / 3})
+
+
+def test_half_recall_is_the_median_of_the_runs_that_got_there() -> None:
+    rows = [
+        run("bfs", 0.2, repeat=n, half_recall_pages=pages)
+        for n, pages in enumerate((10, None, 30, 90))
+    ]
+    (summary,) = found(rows).summary
+    assert (summary.half_recall_pages, summary.half_recall_reached) == (30.0, 3)
+
+
+def test_runs_that_ended_early_are_counted_and_cautioned_about() -> None:
+    findings = found([run("bfs", 0.5, fetched=10), run("focused", 0.4)])
+    assert [each.ended_early for each in findings.summary] == [1, 0]
+    assert any("of bfs found nothing more to fetch" in each for each in caveats(findings))
+
+
+def test_what_was_not_measured_is_none_and_not_zero() -> None:
+    row = {key: value for key, value in run("bfs", 0.2).items() if key not in ("cpu_s", "peak_mb")}
+    (summary,) = found([row]).summary
+    assert (summary.cpu_s, summary.cpu_ms_per_page, summary.peak_mb) == (None, None, None)
+
+
+def test_the_headline_says_so_when_the_interval_contains_zero() -> None:
+    unsure = {"whales": {"focused": [0.5, 0.3], "bfs": [0.3, 0.5]}}
+    assert "the interval contains zero" in summary_sentence(found(runs(unsure)))
+    sure = {"whales": {"focused": [0.5, 0.6], "bfs": [0.3, 0.2]}}
+    told = summary_sentence(found(runs(sure)))
+    assert "30.0 points more" in told and "contains zero" not in told
+
+
+def test_a_headline_does_not_hide_that_ours_is_worse() -> None:
+    worse = {"whales": {"focused": [0.2, 0.3], "bfs": [0.5, 0.5]}}
+    assert "25.0 points less" in summary_sentence(found(runs(worse)))
+
+
+def test_findings_are_json_with_an_estimate_as_three_keys() -> None:
+    given = json.loads(json.dumps(analysis_to_dict(runs(TWO_TOPICS))))
+    (ours, *_) = given["summary"]
+    assert ours["harvest_low"] <= ours["harvest"] <= ours["harvest_high"]
+    assert {"ratio_to_path_oracle", "ratio_to_path_oracle_low"} <= ours.keys()
+    assert given["paired"][0]["reference"] == "bfs"
+    assert given["ranks"]["topics"] == 2
+
+
+def test_a_part_left_out_is_held_against_the_whole_what_is_missed_most_first() -> None:
+    rows = runs(
+        {
+            "whales": {
+                "focused": [0.5, 0.4],
+                "focused-without-url": [0.5, 0.3],
+                "focused-without-words": [0.2, 0.2],
+                "shark": [0.1, 0.1],
+                "bfs": [0.2, 0.3],
+            }
+        }
+    )
+    words, url = found(rows).ablations
+    assert (words.policy, url.policy) == ("focused-without-words", "focused-without-url")
+    assert words.difference.mean == pytest.approx(-0.25)
+    assert words.area_difference.low == pytest.approx(-0.3)
+    assert not url.difference.excludes_zero
+
+
+def test_without_the_whole_there_is_nothing_to_hold_a_part_against() -> None:
+    rows = runs({"whales": {"focused-without-url": [0.5], "bfs": [0.3]}})
+    assert found(rows).ablations == []

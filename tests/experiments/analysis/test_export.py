@@ -1,0 +1,232 @@
+"""The folder of findings: tables that fit, pictures, and a page that trusts no name."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from focused.errors import FocusedError
+from focused.experiments.analysis.comparison_analysis import analyse_runs
+from focused.experiments.analysis.comparison_runs import runs_of
+from focused.experiments.analysis.plots import resample_curve
+from focused.experiments.analysis.report_files import write_comparison_report
+from focused.experiments.analysis.tables import all_tables
+from focused.reports.plot_style import spread_labels
+from tests.support.findings_runs import Row, document, run, runs
+
+HOSTILE = '<script>alert("x")</script>$\\frac{\x1b[31m'
+MANY = [f"policy-number-{n}" for n in range(16)] + ["focused", "bfs"]
+
+
+def two_topics(*policies: str) -> list[Row]:
+    harvests = {policy: [0.2 + 0.02 * n, 0.3] for n, policy in enumerate(policies)}
+    both = {"whales": harvests, "ships": harvests}
+    return runs(both) + runs(both, seeds="off-topic:5", host_cap=300)
+
+
+def with_scores(rows: list[Row]) -> list[Row]:
+    """The rows with as wide figures as there may be."""
+    bins = [[n, 12_345, 2_345, 2_500.0, 1_900.0] for n in range(10)]
+    return [row | {"score_bins": bins} for row in rows]
+
+
+def page_of(folder: Path) -> str:
+    return (folder / "report.html").read_text("utf-8")
+
+
+class Tags(HTMLParser):
+    """Which elements a page has, and where they would fetch from."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.sources: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.sources += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_folder_has_report_frames_and_pictures(tmp_path: Path) -> None:
+    written = write_comparison_report(
+        document(two_topics("focused", "bfs")), tmp_path / "new" / "folder"
+    )
+    names = {path.name for path in written}
+    assert written[0].name == "report.html"
+    assert {"runs.csv", "runs.parquet", "curves.parquet", "summary.csv", "paired.csv"} <= names
+    assert {"critical-difference.svg", "harvest-by-topic.png"} <= names
+    assert {"harvest-1-seeds-on-topic-5.svg", "recall-1-seeds-on-topic-5.png"} <= names
+    assert names == {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    csv, parquet = (
+        pd.read_csv(written[0].parent / "runs.csv"),
+        pd.read_parquet(written[0].parent / "runs.parquet"),
+    )
+    assert len(csv) == len(parquet) == 16
+
+
+def test_no_name_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
+    rows = [row | {"web": '=HYPERLINK("http://x.test")'} for row in two_topics("focused", "bfs")]
+    write_comparison_report(document(rows), tmp_path)
+    webs = pd.read_csv(tmp_path / "runs.csv")["web"]
+    assert set(webs) == {'\'=HYPERLINK("http://x.test")'}
+
+
+def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the_page(
+    tmp_path: Path,
+) -> None:
+    rows = two_topics("bfs", "focused-without-url", "focused")
+    for row in rows:
+        row["score_bins"] = [[1, 40, 8, 6.0, 6.5]] if "focused" in row["policy"] else None
+    names = {path.name for path in write_comparison_report(document(rows), tmp_path)}
+    further = {"ablations", "catching_up", "calibration"}
+    assert {f"{name}.{kind}" for name in further for kind in ("csv", "parquet")} <= names
+    assert {"reliability.svg", "reliability.png"} <= names
+    ablations = pd.read_csv(tmp_path / "ablations.csv")
+    assert set(ablations["policy"]) == {"focused-without-url"}
+    assert {"difference_low", "area_difference_high"} <= set(ablations)
+    scores = pd.read_csv(tmp_path / "calibration.csv")
+    assert scores["pages"].tolist() == [320, 320]
+    assert set(pd.read_csv(tmp_path / "catching_up.csv")["policy"]) >= {"focused", "bfs"}
+    page = page_of(tmp_path)
+    assert "What each part of focused is worth" in page
+    assert "Were the scores right?" in page
+    assert "Pages needed for what bfs finds" in page
+
+
+def test_a_comparison_without_them_has_no_such_files_and_places(tmp_path: Path) -> None:
+    names = {
+        path.name
+        for path in write_comparison_report(document(two_topics("shark", "dfs")), tmp_path)
+    }
+    assert not {"ablations.csv", "catching_up.csv", "calibration.csv", "reliability.svg"} & names
+    page = page_of(tmp_path)
+    assert "is worth" not in page and "Were the scores right?" not in page
+    assert "Pages needed" not in page
+
+
+def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path: Path) -> None:
+    rows = [
+        run(policy, 0.3, topic=topic, seeds=HOSTILE, web=HOSTILE)
+        for policy in ("focused", "bfs")
+        for topic in (HOSTILE, "ships")
+    ]
+    skipped = [{"web": HOSTILE, "topic": HOSTILE, "why": HOSTILE}]
+    whole = document(rows, focused=HOSTILE, skipped=skipped, command=HOSTILE)
+    written = write_comparison_report(whole, tmp_path)
+    page = page_of(tmp_path)
+    assert "script" not in Tags(page).names
+    assert "&lt;script&gt;" in page
+    for path in written:
+        assert path.parent == tmp_path
+        if path.suffix == ".svg":
+            root = ElementTree.fromstring(path.read_text("utf-8"))
+            assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+
+
+def test_the_page_fetches_nothing(tmp_path: Path) -> None:
+    write_comparison_report(document(two_topics("focused", "bfs")), tmp_path)
+    tags = Tags(page_of(tmp_path))
+    assert all(source.startswith("#") for source in tags.sources)
+    assert not {"script", "link", "img", "iframe"} & set(tags.names)
+
+
+def test_ids_are_in_the_page_once(tmp_path: Path) -> None:
+    write_comparison_report(document(two_topics("focused", "bfs")), tmp_path)
+    page = page_of(tmp_path)
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
+
+
+def test_the_page_tells_how_to_repeat_what_it_tells(tmp_path: Path) -> None:
+    command = ["compare", "--web", "my web", "--policies", "focused,bfs"]
+    write_comparison_report(document(two_topics("focused", "bfs"), command=command), tmp_path)
+    assert "focused compare --web &#39;my web&#39; --policies focused,bfs" in page_of(tmp_path)
+
+
+def test_the_same_document_gives_the_same_page_and_pictures(tmp_path: Path) -> None:
+    whole = document(two_topics("focused", "bfs"))
+    for folder in ("one", "two"):
+        write_comparison_report(whole, tmp_path / folder)
+    for path in (tmp_path / "one").glob("*.[hs][tv]*"):
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize("rows", [[], [run("focused", 0.4)], [run("bfs", 0.0, fetched=1)]])
+def test_none_and_single_runs_have_a_report_too(tmp_path: Path, rows: list[Row]) -> None:
+    write_comparison_report(document(rows), tmp_path)
+    assert "</html>" in page_of(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FocusedError, match="cannot be written"):
+        write_comparison_report(document([run("bfs", 0.2)]), tmp_path / "file" / "folder")
+
+
+@pytest.mark.parametrize("policies", [("focused", "bfs", "oracle"), MANY])
+def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies: tuple[str, ...]) -> None:
+    console = Console(width=100, record=True, file=None, quiet=False)
+    with console.capture() as capture:
+        for table in all_tables(analyse_runs(runs_of(with_scores(two_topics(*policies))))):
+            console.print(table)
+    text = capture.get()
+    assert max(map(len, text.splitlines())) <= 100
+    assert "…" not in text
+    assert all(policy in text for policy in policies)
+
+
+def test_ablations_are_told_apart_by_what_they_lack_and_their_tables_fit() -> None:
+    parts = ("exploration-of-hosts", "other-host", "word")
+    policies = ["focused", *(f"focused-without-{part}" for part in parts), "bfs"]
+    console = Console(width=100)
+    with console.capture() as capture:
+        for table in all_tables(analyse_runs(runs_of(with_scores(two_topics(*policies))))):
+            console.print(table)
+    text = capture.get()
+    assert max(map(len, text.splitlines())) <= 100
+    assert all(part in text for part in parts)
+    assert "…without-other-host" in text and "focused-without-word" in text
+
+
+def test_policies_of_ones_own_are_told_apart_by_their_ends() -> None:
+    own = ("my_project.policies.shorter.policy", "my_project.policies.longer.policy")
+    (table, *_) = all_tables(analyse_runs(runs_of(two_topics(*own))))
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(table)
+    assert "ies.shorter.policy" in capture.get() and "ies.longer.policy" in capture.get()
+
+
+def test_the_terminal_is_not_steered_by_names() -> None:
+    rows = [run(policy, 0.3, topic=HOSTILE, seeds=HOSTILE) for policy in ("focused", "bfs")]
+    console = Console(width=100)
+    with console.capture() as capture:
+        for table in all_tables(analyse_runs(runs_of(rows))):
+            console.print(table)
+    assert "\x1b[31m" not in capture.get()
+
+
+def test_what_a_run_left_of_its_budget_counts_as_off_topic_in_its_curve() -> None:
+    (early,) = runs_of([run("bfs", 0.5, fetched=50)])
+    curve = resample_curve(early, "harvest")
+    assert curve[49] == pytest.approx(0.5)
+    assert curve[99] == pytest.approx(0.25)
+    assert resample_curve(early, "recall")[99] == pytest.approx(25 / 200)
+
+
+def test_labels_keep_their_distance_and_their_order() -> None:
+    heights = [0.5, 0.51, 0.505, 0.98, 1.0, 0.1]
+    placed = spread_labels(heights, 0.05)
+    assert (np.diff(np.sort(placed)) >= 0.05 - 1e-9).all()
+    assert np.array_equal(np.argsort(placed), np.argsort(heights))
+    assert placed.min() >= 0 and placed.max() <= 1 + 1e-9
+    assert spread_labels([], 0.05).size == 0

@@ -1,0 +1,132 @@
+"""Pages parsed once are the pages parsed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from focused.errors import RecordedWebError
+from focused.experiments.simulation import parsed_web
+from focused.experiments.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
+from focused.experiments.simulation.simulator import RecordedNetwork
+from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused.web.html.parse import parse_page
+from focused.web.page import Failed, FailureKind, Fetched, Link, Page
+
+PAGE = """<html lang="en"><title>Whales &amp; ships</title><meta name="description" content="About">
+<h1>Whales</h1><h2>Ships</h2><p>Some text <a href="a?x=1">one anchor</a> and more.</p>
+<div class="nav"><a rel="nofollow" href="//other.test/">Other é\u2028</a></div>
+<link rel="canonical" href="/canon"><meta name="robots" content="noindex">"""
+FEED = "<rss><channel><item><title>T</title><link>http://a.test/x</link></item></channel></rss>"
+HTML = {"content-type": "text/html; charset=utf-8"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    writer = RecordedWebWriter(tmp_path / "web", "tiny", "test")
+    writer.add("https://a.test/dir/", 200, HTML, PAGE.encode())
+    writer.add("https://a.test/empty", 200, HTML, b"<html></html>")
+    writer.add("https://a.test/feed", 200, {"content-type": "application/rss+xml"}, FEED.encode())
+    writer.add("https://a.test/robots.txt", 200, HTML, b"User-agent: *\nDisallow: /x\n")
+    writer.add("https://a.test/old", 301, {"location": "/dir/"}, b"")
+    writer.finish()
+    return tmp_path / "web"
+
+
+@pytest.fixture
+def web(folder: Path) -> Iterator[ParsedWeb]:
+    with ParsedWeb(RecordedWeb.open(folder)) as parsed:
+        yield parsed
+
+
+def fetched(web: ParsedWeb, url: str) -> Fetched:
+    answer = web.answer(url, 0.0, 0.5)
+    assert isinstance(answer, Fetched)
+    return answer
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a.test/dir/", "http://a.test/dir/", "https://a.test/dir/index.html"]
+)
+def test_a_page_read_back_is_the_page_parsed_under_the_address_asked_for(
+    web: ParsedWeb, url: str
+) -> None:
+    first = web.parse(fetched(web, url))
+    assert isinstance(first, Page) and len(first.links) == 2
+    again = fetched(web, url)
+    assert web.parse(again) == first
+    response = web.web.get(url)
+    assert response is not None
+    assert first == parse_page(Fetched(url, 200, response.headers, response.body))
+    assert (len(again.body), again.elapsed_s) == (len(response.body), 0.5)
+
+
+def test_a_page_that_cannot_be_parsed_fails_again(web: ParsedWeb) -> None:
+    results = [web.parse(fetched(web, "https://a.test/empty")) for _ in range(2)]
+    assert all(isinstance(x, Failed) and x.kind is FailureKind.EMPTY for x in results)
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("url", ["https://a.test/feed", "https://a.test/robots.txt"])
+def test_what_is_told_by_its_body_keeps_it(web: ParsedWeb, url: str) -> None:
+    body = fetched(web, url).body
+    web.parse(fetched(web, url))
+    assert fetched(web, url).body == body
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a.test/old", "https://a.test/missing", "https://nowhere.test/"]
+)
+def test_other_answers_are_the_recorded_webs_own(web: ParsedWeb, url: str) -> None:
+    assert web.answer(url, 0.0, 0.0) == RecordedNetwork(web.web).answer(url, 0.0, 0.0)
+
+
+def test_a_second_opening_finds_the_pages_parsed(folder: Path) -> None:
+    for _ in range(2):
+        with ParsedWeb(RecordedWeb.open(folder)) as web:
+            answer = fetched(web, "https://a.test/dir/")
+            page = web.parse(answer)
+    assert answer.body == bytes(len(PAGE.encode()))
+    assert isinstance(page, Page) and page.title == "Whales & ships"
+
+
+def test_a_web_recorded_anew_is_parsed_anew(folder: Path) -> None:
+    with ParsedWeb(RecordedWeb.open(folder)) as web:
+        web.parse(fetched(web, "https://a.test/dir/"))
+    warc = next(folder.glob("*.warc.gz"))
+    whole = warc.read_bytes()
+    warc.write_bytes(whole + whole)
+    with ParsedWeb(RecordedWeb.open(folder)) as web:
+        assert fetched(web, "https://a.test/dir/").body == PAGE.encode()
+
+
+def test_a_folder_that_cannot_be_used_is_told_by_name(folder: Path) -> None:
+    (folder / CACHE_FOLDER).write_text("in the way")
+    with pytest.raises(RecordedWebError, match="parsed pages cannot be kept"):
+        ParsedWeb(RecordedWeb.open(folder))
+
+
+def test_a_damaged_record_is_a_server_error_and_the_rest_goes_on(folder: Path) -> None:
+    with RecordedWeb.open(folder) as web:
+        warc = next(folder.glob("*.warc.gz"))
+        warc.write_bytes(bytes(warc.stat().st_size))
+        answer = RecordedNetwork(web).answer("https://a.test/dir/", 0.0, 0.0)
+    assert isinstance(answer, Failed) and answer.kind is FailureKind.SERVER_ERROR
+
+
+def test_texts_that_no_encoding_can_write_survive(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = Page("https://a.test/dir/", "a\ud800", text="\udfff", links=(Link("https://b.test/"),))
+    monkeypatch.setattr(parsed_web, "parse_page", lambda fetched: odd)
+    for _ in range(2):
+        with ParsedWeb(RecordedWeb.open(folder)) as web:
+            assert web.parse(fetched(web, odd.url)) == odd
+
+
+def test_an_answer_that_was_never_parsed_gives_its_page_later(web: ParsedWeb) -> None:
+    first = web.parse(fetched(web, "https://a.test/dir/"))
+    answers = [fetched(web, "https://a.test/dir/") for _ in range(3)]
+    assert [web.parse(each) for each in answers] == [first] * 3

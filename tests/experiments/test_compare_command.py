@@ -1,0 +1,390 @@
+"""``focused compare``: what it writes, how it goes on, what it says of broken input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from focused.cli import main
+from focused.experiments.comparison_files import RUN_LOG_FILE, RunLog
+from focused.link_scoring.link_prior import list_shipped_priors
+from focused.link_scoring.protocols import PageContext
+from focused.orderings import POLICIES, PolicyInputs
+from focused.web.page import Classification, Link, Page
+from tests.support.crawling import ROOT
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.two_sides import (
+    build_web,
+    compare,
+    steady,
+    write_compared,
+)
+
+
+def document(folder: Path) -> Any:
+    return json.loads((folder / "comparison" / "comparison.json").read_text())
+
+
+def journal_lines(folder: Path) -> list[str]:
+    return (folder / "comparison" / RUN_LOG_FILE).read_text().splitlines()
+
+
+def complains(done: Result, *words: str) -> None:
+    """One clear line, no traceback, status 2."""
+    assert done.exit_code == 2, done.output
+    assert "Traceback" not in done.output
+    (line,) = [each for each in done.stderr.splitlines() if "training" not in each][-1:]
+    assert line.startswith("focused: "), done.stderr
+    for word in words:
+        assert word in line, done.stderr
+
+
+def goes_on_but_tells(done: Result, *words: str) -> None:
+    assert done.exit_code == 0, done.output
+    assert any(all(word in line for word in words) for line in done.stderr.splitlines()), (
+        done.stderr
+    )
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Path:
+    """A folder with the two-sided web in it, and a topic."""
+    build_web(tmp_path / "web")
+    write_compared(tmp_path)
+    return tmp_path
+
+
+def test_it_trains_compares_and_writes(sides: Path) -> None:
+    wanted = sides / "new" / "out.json"
+    done = compare(
+        sides, "--policies", "focused,bfs", "--budget", "15", "--seeds", "topic",
+        "--seeds", "off-topic:2", "--json", wanted,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    whole = json.loads(wanted.read_text())
+    assert whole == document(sides)
+    assert {"focused", "command", "terms", "webs", "runs", "skipped", "summary", "ranks"} <= set(
+        whole
+    )
+    assert {(run["policy"], run["seeds"]) for run in whole["runs"]} == {
+        (policy, seeds) for policy in ("focused", "bfs") for seeds in ("topic", "off-topic:2")
+    }
+    for run in whole["runs"]:
+        assert run["harvest"] == run["on_topic"] / run["fetched"]
+        assert (run["web"], run["fetched"], run["budget"]) == ("two-sides", 15, 15)
+    assert {row["policy"] for row in whole["summary"]} == {"focused", "bfs"}
+    assert "Harvest by topic" in done.output
+
+
+def test_a_prior_that_has_seen_the_labels_that_judge_is_told(sides: Path) -> None:
+    details = json.loads((sides / "web" / "web.json").read_text())
+    assert "fitted" not in compare(sides, "--policies", "focused", "--budget", "5").stderr
+    (sides / "web" / "web.json").write_text(json.dumps(details | {"builder": "focused foldoc 1"}))
+    done = compare(sides, "--policies", "focused", "--budget", "5")
+    goes_on_but_tells(done, "whales", "'all-webs' was fitted on", "without-foldoc")
+
+
+def test_the_same_command_again_makes_no_run_again(sides: Path) -> None:
+    options = ("--policies", "bfs,dfs", "--budget", "5")
+    compare(sides, *options)
+    first, lines = document(sides), journal_lines(sides)
+    done = compare(sides, *options)
+    goes_on_but_tells(done, "2 of 2 runs were done before")
+    assert journal_lines(sides) == lines
+    assert document(sides)["runs"] == first["runs"]
+
+
+def test_more_policies_run_only_what_is_new(sides: Path) -> None:
+    compare(sides, "--policies", "bfs", "--budget", "5")
+    done = compare(sides, "--policies", "dfs,bfs", "--budget", "5", "--repeat", "2")
+    goes_on_but_tells(done, "1 of 4 runs were done before")
+    assert [run["policy"] for run in document(sides)["runs"]] == ["dfs", "bfs", "dfs", "bfs"]
+
+
+@pytest.mark.parametrize("changed", ["topic", "labels", "budget", "samples", "prior"])
+def test_runs_of_other_terms_are_kept_but_not_used(sides: Path, changed: str) -> None:
+    prior = sides / "own.json"
+    if changed == "prior":
+        prior.write_bytes(list_shipped_priors()["all-webs"].read_bytes())
+        topic_file = sides / "whales.toml"
+        told = topic_file.read_text().replace("[training]", '[training]\nlink_prior = "own.json"')
+        topic_file.write_text(told)
+    compare(sides, "--policies", "bfs", "--budget", "5")
+    options = ["--policies", "bfs", "--budget", "6" if changed == "budget" else "5"]
+    if changed == "topic":
+        with (sides / "whales.toml").open("a") as topic:
+            topic.write("# changed\n")
+    if changed == "prior":
+        prior.write_bytes(list_shipped_priors()["without-foldoc"].read_bytes())
+    if changed == "samples":
+        lines = (sides / "directory.tsv").read_text().splitlines(keepends=True)
+        (sides / "directory.tsv").write_text("".join(lines[1:]))
+    if changed == "labels":
+        labels = (sides / "web" / "labels.tsv").read_text()
+        (sides / "labels.tsv").write_text(labels.replace("Whales", "Whales/Blue"))
+        options += ["--labels", str(sides / "labels.tsv")]
+    done = compare(sides, *options)
+    assert done.exit_code == 0, done.output
+    assert "done before" not in done.stderr
+    assert len(journal_lines(sides)) == 2
+    assert len(document(sides)["runs"]) == 1
+
+
+def test_a_run_that_was_torn_off_is_made_again_alike(sides: Path) -> None:
+    options = ("--policies", "bfs,dfs", "--budget", "5")
+    compare(sides, *options)
+    before = [steady(run) for run in document(sides)["runs"]]
+    journal = sides / "comparison" / RUN_LOG_FILE
+    journal.write_bytes(journal.read_bytes()[:-30])
+    goes_on_but_tells(compare(sides, *options), "1 of 2 runs were done before")
+    assert [steady(run) for run in document(sides)["runs"]] == before
+
+
+def test_fresh_sets_the_earlier_runs_aside(sides: Path) -> None:
+    options = ("--policies", "bfs", "--budget", "5")
+    compare(sides, *options)
+    done = compare(sides, *options, "--fresh")
+    goes_on_but_tells(done, "moved to", "runs.1.jsonl")
+    assert "done before" not in done.stderr
+    assert len(journal_lines(sides)) == 1
+
+
+def test_a_comparison_that_runs_is_not_set_aside(sides: Path) -> None:
+    with RunLog(sides / "comparison"):
+        complains(compare(sides, "--fresh"), "in use by another comparison")
+
+
+def test_what_cannot_be_written_in_the_end_is_told_before_the_first_run(sides: Path) -> None:
+    complains(compare(sides, "--json", sides / "whales.toml" / "x.json"), "cannot be written")
+    assert not (sides / "comparison").exists()
+
+
+def test_the_runs_of_a_document_are_shown_again(sides: Path) -> None:
+    compare(sides, "--policies", "bfs,dfs", "--budget", "5")
+    again = sides / "again"
+    done = CliRunner().invoke(
+        main,
+        ["compare", "--from", str(sides / "comparison/comparison.json"), "--out", str(again)],
+    )
+    assert done.exit_code == 0, done.output
+    assert "Harvest by topic" in done.output
+    # There is no terminal: what has no width cuts no figure.
+    assert "…" not in done.stdout and max(map(len, done.stdout.splitlines()[:-1])) <= 100
+    report = (sides / "comparison" / "report.html").read_text()
+    assert (again / "report.html").read_text() == report
+
+
+@pytest.mark.parametrize("option", ["--latency-s", "--delay-s"])
+@pytest.mark.parametrize("seconds", ["nan", "inf"])
+def test_seconds_that_never_pass_are_refused(sides: Path, option: str, seconds: str) -> None:
+    done = compare(sides, "--live", option, seconds)
+    assert done.exit_code == 2
+    assert f"'{option}': {seconds} is no number of seconds" in done.stderr
+
+
+def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> None:
+    compare(sides, "--policies", "bfs,dfs", "--budget", "5")
+    foreign = json.dumps(document(sides)).replace('"dfs"', '"focused\\u001b[31m"')
+    (sides / "foreign.json").write_text(foreign)
+    done = CliRunner().invoke(
+        main, ["compare", "--from", str(sides / "foreign.json"), "--out", str(sides / "again")]
+    )
+    assert done.exit_code == 0, done.output
+    assert r"focused\x1b[31m" in done.stdout and "\x1b" not in done.stdout
+
+
+def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:
+    complains(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
+
+
+LONG = ("--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15")
+
+
+def start_comparison(sides: Path, jobs: str) -> subprocess.Popen[str]:
+    """A comparison of 45 runs in a process of its own, with three of them done."""
+    arguments = [
+        sys.executable, "-m", "focused.cli", "compare", "--web", sides / "web",
+        "--topic", sides / "whales.toml", "--out", sides / "comparison", "--jobs", jobs, *LONG,
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(sides)},
+    )  # fmt: skip
+    journal = sides / "comparison" / RUN_LOG_FILE
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, jobs: str) -> None:
+    process = start_comparison(sides, jobs)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    kept = len(journal_lines(sides))
+    assert f"stopped: {kept} of 45 runs are done" in said and "the same command goes on" in said
+    assert not list(sides.glob("focused-simulation-*"))
+    goes_on_but_tells(compare(sides, *LONG), f"{kept} of 45 runs were done before")
+    assert len(journal_lines(sides)) == 45
+
+
+def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
+    process = start_comparison(sides, "2")
+    process.kill()
+    process.communicate(timeout=60)  # the pipes are closed when the last worker has ended
+    assert not list(sides.glob("focused-simulation-*"))
+    goes_on_but_tells(compare(sides, *LONG), "of 45 runs were done before")
+
+
+def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:
+    build_web(sides / "other", each=30)
+    trade = (sides / "whales.toml").read_text().replace("whales", "trade")
+    (sides / "trade.toml").write_text(trade.replace("Top/Whales", "Top/Trade"))
+    done = compare(
+        sides, "--web", sides / "other", "--topic", sides / "trade.toml", "--policies", "bfs",
+        "--budget", "x0.5",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    runs = document(sides)["runs"]
+    assert [(run["web"], run["topic"], run["budget"]) for run in runs] == [
+        ("two-sides", "whales", 15),
+        ("two-sides", "trade", 15),
+        (str(sides / "other"), "whales", 11),
+        (str(sides / "other"), "trade", 11),
+    ]
+
+
+def test_a_warc_file_is_imported_once_and_judged_by_labels_of_ones_own(sides: Path) -> None:
+    warc, labels = sides / "web" / "pages.warc.gz", sides / "web" / "labels.tsv"
+    options = ("--labels", labels, "--policies", "bfs", "--budget", "5")
+    first = compare(sides, *options, web=warc)
+    goes_on_but_tells(first, "82 responses from 1 WARC file")
+    again = compare(sides, *options, web=warc)
+    assert "responses" not in again.stderr
+    goes_on_but_tells(again, "1 of 1 runs were done before")
+    assert document(sides)["runs"][0]["relevant"] == 30
+
+
+def test_several_warc_files_are_one_web(sides: Path) -> None:
+    warc, labels = sides / "web" / "pages.warc.gz", sides / "web" / "labels.tsv"
+    (sides / "a.warc.gz").write_bytes(warc.read_bytes())
+    (sides / "b.warc.gz").write_bytes(warc.read_bytes())
+    options = ("--labels", labels, "--policies", "bfs", "--budget", "5")
+    compare(sides, "--web", sides / "b.warc.gz", *options, web=sides / "a.warc.gz")
+    (web,) = document(sides)["webs"]
+    assert (web["name"], web["pages"]) == ("a", 81)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--policies", "sharp"], "no policy is named 'sharp'"),
+        (["--policies", ","], "names no policy"),
+        (["--seeds", "some"], "--seeds: 'some'"),
+        (["--seeds", "on-topic:500"], "has only"),
+        (["--budget", "much"], "--budget: 'much'"),
+        (["--host-cap", "few"], "--host-cap: 'few'"),
+        (["--json", "{folder}/whales.toml/x.json"], "cannot be written"),
+        (["--out", "{folder}/whales.toml/out"], "cannot be written to"),
+        (["--web", "{folder}/nowhere"], "there is no such file or folder"),
+        (["--web", "{folder}"], "no recorded web"),
+        (["--web", "{folder}/whales.toml"], "are these WARC files?"),
+        (["--labels", "{folder}/none.tsv"], "there is no such file"),
+        (["--labels", "{folder}/whales.toml"], "expected url<TAB>category"),
+        (["--topic", "{folder}/whales.toml"], "have the same name"),
+        (["--topic", "{folder}/none.toml"], "there is no such topic file"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_a_line(
+    sides: Path, options: list[str], told: str
+) -> None:
+    complains(compare(sides, *[each.format(folder=sides) for each in options]), told)
+
+
+def test_labels_of_urls_that_the_web_lacks_are_counted_and_the_rest_judges(sides: Path) -> None:
+    labels = sides / "labels.tsv"
+    more = "http://nowhere.test/1\tTop/Whales\nhttp://nowhere.test/2\tTop/Whales\n"
+    labels.write_text((sides / "web" / "labels.tsv").read_text() + more)
+    done = compare(sides, "--labels", labels, "--policies", "bfs", "--budget", "5")
+    goes_on_but_tells(done, "2 of its URLs are not in two-sides")
+    assert document(sides)["runs"][0]["relevant"] == 30
+
+
+def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides: Path) -> None:
+    stars = (sides / "whales.toml").read_text().replace("whales", "stars")
+    (sides / "stars.toml").write_text(stars.replace("Top/Whales", "Top/Stars"))
+    options = ("--topic", sides / "stars.toml", "--policies", "bfs", "--budget", "5")
+    done = compare(sides, *options)
+    goes_on_but_tells(done, "stars on two-sides is skipped", "Top/Stars")
+    (skip,) = document(sides)["skipped"]
+    assert (skip["web"], skip["topic"]) == ("two-sides", "stars")
+    assert [run["topic"] for run in document(sides)["runs"]] == ["whales"]
+
+
+def test_a_web_without_labels_is_told(sides: Path) -> None:
+    (sides / "web" / "labels.tsv").unlink()
+    complains(compare(sides), "nothing is left to run", "no labels", "--labels")
+
+
+def test_a_budget_beyond_the_web_is_told_and_runs_end_early(sides: Path) -> None:
+    done = compare(sides, "--policies", "bfs", "--budget", "5000")
+    goes_on_but_tells(done, "5,000 pages is beyond two-sides", "end early")
+    (run,) = document(sides)["runs"]
+    assert run["fetched"] < 5000 and run["end_reason"] == "frontier is empty"
+
+
+def test_a_seeds_file_with_useless_lines_is_used_and_they_are_told(sides: Path) -> None:
+    seeds = sides / "seeds.txt"
+    seeds.write_text("what is this?\nhttp://whales.test/whales-0\n# that's all\n")
+    done = compare(sides, "--policies", "bfs", "--budget", "5", "--seeds", seeds)
+    goes_on_but_tells(done, "1 lines are no URL", "line 1")
+    assert document(sides)["runs"][0]["seeds"] == str(seeds)
+
+
+def test_damaged_records_are_told_and_the_rest_is_crawled(sides: Path) -> None:
+    warc = sides / "web" / "pages.warc.gz"
+    whole = warc.read_bytes()
+    middle = len(whole) // 2
+    warc.write_bytes(whole[:middle] + bytes(200) + whole[middle + 200 : -100])
+    done = compare(sides, "--policies", "bfs", "--budget", "5")
+    goes_on_but_tells(done, "damaged records are passed over")
+    assert document(sides)["runs"][0]["fetched"] == 5
+
+
+def test_damaged_records_of_a_warc_file_are_told_when_it_is_imported(sides: Path) -> None:
+    broken = sides / "broken.warc.gz"
+    broken.write_bytes((sides / "web" / "pages.warc.gz").read_bytes()[:-100])
+    labels = sides / "web" / "labels.tsv"
+    done = compare(sides, "--labels", labels, "--policies", "bfs", "--budget", "5", web=broken)
+    goes_on_but_tells(done, "81 responses", "1 damaged")
+
+
+def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
+    text = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(text.partition("```python\n")[2].partition("```")[0], names)
+    short = names["policy"](PolicyInputs(WhaleJudge(), WhaleScorer()))
+    links = [Link("http://a.test/long"), Link("http://a.test/")]
+    scores = short.scorer.score(
+        PageContext(Page("http://a.test/x"), Classification(0.5, True)), links
+    ).scores
+    assert scores[1] > scores[0]
+
+
+def test_the_docs_name_every_policy_and_every_option() -> None:
+    text = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
+    options = [each.opts[0] for each in main.commands["compare"].params]
+    for word in (*POLICIES, *options):
+        assert f"`{word}`" in text, word

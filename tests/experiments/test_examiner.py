@@ -1,0 +1,188 @@
+"""The examiner: who judges, what counts, what runs share and what they do not."""
+
+from __future__ import annotations
+
+import copy
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from focused.errors import ConfigurationError, StateError
+from focused.experiments.parallel_runs import run_trials
+from focused.experiments.runner import ExperimentRunner, RunCancelled
+from focused.experiments.web_sources import ExperimentWeb
+from focused.link_scoring.protocols import ScoredLinks
+from focused.web.page import Classification, Page
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.two_sides import (
+    DeadlyJudge,
+    build_web,
+    candidate,
+    planned,
+    rows_of,
+    run_all,
+    steady,
+    with_judge,
+)
+
+
+class ContraryJudge(WhaleJudge):
+    def classify(self, page: Page) -> Classification:
+        wrong = super().classify(page)
+        return Classification(1 - wrong.relevance, not wrong.on_topic)
+
+
+def test_the_labels_judge_whatever_the_classifier_says(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    contrary = with_judge(ours, ContraryJudge())
+    plan = planned(web, ours, "bfs", budget="20")
+    by_ours, by_contrary = (rows_of(plan, web, each)[0] for each in (ours, contrary))
+    assert by_ours["harvest"] == by_contrary["harvest"] > 0
+    assert by_ours["classifier_recall"] == 1.0
+    assert (by_contrary["classifier_recall"], by_contrary["classifier_precision"]) == (0.0, 0.0)
+
+
+def test_training_pages_count_neither_as_harvest_nor_as_fetched(tmp_path: Path) -> None:
+    web = build_web(tmp_path / "web")
+    # An address that differs in scheme from the recorded one is the same page.
+    samples = [f"https://whales.test/whales-{n}" for n in range(0, 40, 2)]
+    ours = candidate(tmp_path, samples)
+    (row,) = rows_of(planned(web, ours, "oracle", budget="1000"), web, ours)
+    assert row["relevant"] == 20
+    assert (row["on_topic"], row["recall"]) == (20, 1.0)
+    assert row["fetched"] == 1 + 40 + 20  # the start, all of trade, the untrained whales
+
+
+def test_policies_that_look_ahead_beat_those_that_do_not(tmp_path: Path) -> None:
+    rows = run_all(tmp_path, "focused", "anchor", "oracle", "bfs", "dfs", "random")
+    for seeing in ("focused", "anchor", "oracle"):
+        for blind in ("bfs", "random"):
+            assert rows[seeing]["harvest"] > rows[blind]["harvest"], (seeing, blind)
+    assert rows["oracle"]["harvest"] == 19 / 20  # all but the start
+
+
+def test_several_processes_bring_what_one_brings(tmp_path: Path) -> None:
+    one = run_all(tmp_path / "1", "focused", "random", "path-oracle", seeds=["on-topic:2"])
+    two = run_all(tmp_path / "2", "focused", "random", "path-oracle", seeds=["on-topic:2"], jobs=2)
+    for policy in one:
+        assert steady(one[policy]) == steady(two[policy])
+
+
+def test_a_host_cap_bounds_what_one_host_gives(tmp_path: Path) -> None:
+    row = run_all(tmp_path, "oracle", host_caps=[5])["oracle"]
+    assert (row["on_topic"], row["hosts"], row["host_cap"]) == (5, 1, 5)
+    assert row["end_reason"].startswith("only hosts are left whose budget is spent")
+
+
+def test_runs_with_and_without_a_cap_stand_side_by_side(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    plan = planned(web, ours, "oracle", budget="20", host_caps=[5, None])
+    rows = rows_of(plan, web, ours)
+    assert [(row["host_cap"], row["on_topic"]) for row in rows] == [(5, 5), (None, 19)]
+
+
+def test_all_policies_of_one_repeat_start_alike_and_repeats_differ(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    plan = planned(web, ours, "bfs", "dfs", seeds=["off-topic:3"], budget="12", repeat=2)
+    starts = [(trial.repeat, trial.start) for trial in plan.trials]
+    assert starts[0] == starts[1] != starts[2] == starts[3]
+    assert all("trade" in url for _, start in starts for url in start)
+    first, _, second, _ = rows_of(plan, web, ours)
+    assert first["simulated_s"] != second["simulated_s"]
+
+
+class LearningScorer(WhaleScorer):
+    """Trusts links less with each page that it scored."""
+
+    def __init__(self) -> None:
+        self.pages = 0
+
+    def score(self, visit: object, links: object) -> ScoredLinks:
+        self.pages += 1
+        scored = super().score(visit, links)  # type: ignore[arg-type]  # passed on as it came
+        return ScoredLinks(scored.scores / self.pages, scored.features)
+
+
+def test_what_an_apprentice_learns_in_one_run_it_does_not_know_in_the_next(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    scorer = LearningScorer()
+    learning = type(ours)(ours.topic, ours.classifier, scorer, ours.sample_urls)
+    plan = planned(web, learning, "focused", budget="20")
+    webs = {"two-sides": ExperimentWeb("two-sides", web)}
+    examiner = ExperimentRunner(webs, {"whales": learning}, plan.terms)
+    try:
+        first, second = (steady(examiner.run(plan.trials[0])) for _ in range(2))
+    finally:
+        examiner.close()
+    assert first == second
+    assert scorer.pages == 0
+
+
+def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    plan = planned(web, ours, "bfs", budget="20")
+    webs = {"two-sides": ExperimentWeb("two-sides", web)}
+    examiner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.terms, stop=lambda: True)
+    with pytest.raises(RunCancelled):
+        examiner.run(plan.trials[0])
+    examiner.close()
+
+
+class BrokenJudge(WhaleJudge):
+    def classify(self, page: Page) -> Classification:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_judge_or_a_policy_that_fails_on_every_page_is_told_and_no_run(
+    tmp_path: Path, jobs: int
+) -> None:
+    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), BrokenJudge())
+    plan = planned(web, ours, "bfs", budget="20")
+    with pytest.raises(
+        ConfigurationError, match="bfs on whales: 1 fetched pages could not be judged"
+    ):
+        rows_of(plan, web, ours, jobs)
+
+
+class InterruptedJudge(WhaleJudge):
+    """Ctrl-C comes with every page."""
+
+    def classify(self, page: Page) -> Classification:
+        signal.raise_signal(signal.SIGINT)
+        return super().classify(page)
+
+
+def test_ctrl_c_gives_up_a_run_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), InterruptedJudge())
+    plan = planned(web, ours, "bfs", budget="20")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        rows_of(plan, web, ours)
+    assert not list(tmp_path.glob("focused-simulation-*"))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
+    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    plan = planned(web, ours, "bfs", "dfs", budget="20")
+    webs = {"two-sides": ExperimentWeb("two-sides", web)}
+    runs = run_trials(webs, {"whales": ours}, plan.trials, plan.terms)
+    assert next(runs)[0].policy == "bfs"
+    signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        next(runs)
+
+
+def test_a_worker_that_dies_is_told_with_what_it_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody clears up after the dead
+    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), DeadlyJudge())
+    plan = planned(web, ours, "bfs", "dfs", budget="20")
+    with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):
+        rows_of(plan, web, ours, jobs=2)

@@ -1,0 +1,94 @@
+"""A noised order: links drawn by their odds, each with one lot."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from focused.experiments.link_log import STRAY_SHARE, NoisyLinkScorer
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_prior import load_link_prior
+from focused.link_scoring.protocols import OnlineLinkScorer, PageContext
+from focused.web.page import Classification, Link, Page
+from tests.support.keyword_guide import WhaleJudge
+
+URLS = [f"http://a.test/whales/{n}" for n in range(200)]
+LINKS = [Link(url, anchor=f"whale {n}") for n, url in enumerate(URLS)]
+VISIT = PageContext(Page("http://a.test/"), Classification(0.8, on_topic=True), 0, 0.5, ())
+
+
+def waiting(url: str, features: Any) -> QueuedLink:
+    return QueuedLink(
+        link_key(url), url, "a.test", 0.0, 0.5, 1, "http://a.test/", "", tuple(features), 0.0
+    )
+
+
+def apprentice() -> Apprentice:
+    return Apprentice(WhaleJudge(), load_link_prior(), depth_penalty=0.0)
+
+
+def test_scores_and_evidence_are_the_scorer_s_own_and_worths_are_not():
+    own = apprentice().score_merged(VISIT, LINKS, [None] * len(LINKS))
+    noised = NoisyLinkScorer(apprentice(), 1).score_merged(VISIT, LINKS, [None] * len(LINKS))
+    assert np.array_equal(noised.scores, own.scores)
+    assert np.array_equal(noised.features, own.features)
+    assert (noised.rank_score != own.rank_score).all()
+
+
+def test_a_link_has_one_lot_however_often_it_is_found_and_scored():
+    scorer = NoisyLinkScorer(apprentice(), 1)
+    found = scorer.score_merged(VISIT, LINKS[:3], [None] * 3)
+    alone = scorer.score_merged(VISIT, LINKS[2:3], [None])
+    again = scorer.rescore([waiting(URLS[2], found.features[2])])[0]
+    assert found.rank_score[2] == alone.rank_score[0] == pytest.approx(again.rank_score)
+
+
+def test_another_seed_draws_other_lots():
+    one, other = (
+        NoisyLinkScorer(apprentice(), seed)
+        .score_merged(VISIT, LINKS, [None] * len(LINKS))
+        .rank_score
+        for seed in (1, 2)
+    )
+    assert (one != other).all()
+
+
+def test_the_best_of_two_is_drawn_in_proportion_to_their_odds_but_for_strays():
+    ours = apprentice()
+    rows = np.zeros((2, len(ours.feature_names)))
+    rows[0, ours.feature_names.index("url")] = 2.0
+    links = [waiting(url, row) for url, row in zip(URLS, rows, strict=False)]
+    better, worse = (each.rank_score for each in ours.rescore(links))
+    draws = 4_000
+    won = 0
+    for seed in range(draws):
+        first, second = (each.rank_score for each in NoisyLinkScorer(ours, seed).rescore(links))
+        won += first > second
+
+    def chance(nats: float) -> float:
+        return 1 / (1 + math.exp(-nats))
+
+    # A stray is rank_score -2 nats, whatever speaks for it.
+    expected = (
+        (1 - STRAY_SHARE) ** 2 * chance(better - worse)
+        + STRAY_SHARE * (1 - STRAY_SHARE) * (chance(-2 - worse) + chance(better + 2))
+        + STRAY_SHARE**2 / 2
+    )
+    assert won / draws == pytest.approx(expected, abs=0.03)
+    assert expected > 0.55
+
+
+def test_it_teaches_and_restores_the_scorer_it_stands_for():
+    ours = apprentice()
+    scorer = NoisyLinkScorer(ours, 1)
+    assert isinstance(scorer, OnlineLinkScorer)
+    before = ours.state()
+    link = waiting(URLS[0], [0.0] * len(ours.feature_names))
+    scorer.learn(scorer.make_example(link, Page(URLS[0], text="whale"), 0.9))
+    assert scorer.state() == ours.state() != before
+    scorer.restore(before)
+    assert ours.state() == before

@@ -1,0 +1,254 @@
+"""What the oracles see, on webs whose best order can be told by hand.
+
+Pages whose names have a whale in them are on topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.errors import ConfigurationError
+from focused.experiments.analysis import comparison_runs
+from focused.experiments.ground_truth import GroundTruth
+from focused.experiments.oracles import ORACLES
+from focused.experiments.simulation.link_graph import open_link_graph
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.experiments.simulation.simulator import constant_latency, simulate
+from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused.topic import Scope
+from focused.topic.topic_file import load_topic
+from focused.web.page import Classification, Page
+from tests.support.crawling import write_topic
+from tests.support.keyword_guide import WhaleJudge
+from tests.support.recorded_web import html
+
+HTML = {"content-type": "text/html; charset=utf-8"}
+Web = Mapping[str, Sequence[str] | str]
+
+# The topic lies behind three dull pages; a wide dull region lies nearer.
+TUNNEL: Web = {
+    "start": [*(f"dull-{n}" for n in range(6)), "door"],
+    **{f"dull-{n}": [f"duller-{n}"] for n in range(6)},
+    **{f"duller-{n}": [] for n in range(6)},
+    "door": ["hall"],
+    "hall": ["whale-1", "dull-1"],
+    "whale-1": ["whale-2"],
+    "whale-2": [],
+}
+
+
+class Examined:
+    """A web, on one host but for names that are whole URLs, the whales its topic."""
+
+    def __init__(self, folder: Path, web: Web, scope: Scope, closing: ExitStack) -> None:
+        self._folder, self._scope = folder, scope
+        writer = RecordedWebWriter(folder / "web", "tiny", "test")
+        for name, links in web.items():
+            url = address(name)
+            if isinstance(links, str):
+                writer.add(url, 301, {"location": address(links)}, b"")
+            else:
+                body = html(name, *map(address, links), text=f"about {name}")
+                writer.add(url, 200, HTML, body)
+        whales = [
+            address(name) for name in web if "whale" in name and not isinstance(web[name], str)
+        ]
+        writer.finish([(url, "Top/Whales") for url in whales])
+        self.network = closing.enter_context(ParsedWeb(RecordedWeb.open(folder / "web")))
+        self.referee = GroundTruth(
+            self.network.web,
+            ["Top/Whales"],
+            (),
+            graph=lambda: open_link_graph(self.network),
+            scope=scope,
+        )
+
+    def asked(self, oracle: str, *seeds: str, classifier: WhaleJudge | None = None) -> list[str]:
+        classifier = classifier or WhaleJudge()
+        politeness = "concurrency = 1\npatience = 0"
+        topic = load_topic(write_topic(self._folder, "http://a.test/", politeness=politeness))
+        run = simulate(
+            replace(topic, scope=self._scope),
+            classifier,
+            self.network,
+            ORACLES[oracle](self.referee, classifier, self.network),
+            latency=constant_latency(0.01),
+            seeds=[address(name) for name in seeds],
+        )
+        return [url.rpartition("/")[2] for url in run.asked]
+
+
+def address(name: str) -> str:
+    return name if "://" in name else f"http://a.test/{name}"
+
+
+@pytest.fixture
+def examined(tmp_path: Path) -> Iterator[Any]:
+    with ExitStack() as closing:
+
+        def make(web: Web, **scope: Any) -> Examined:
+            return Examined(tmp_path, web, Scope(**scope), closing)
+
+        yield make
+
+
+def test_the_greedy_oracle_takes_an_on_topic_link_whenever_it_holds_one(examined: Any) -> None:
+    web = {"start": ["dull", "whale-1"], "whale-1": ["whale-2"], "dull": [], "whale-2": []}
+    assert examined(web).asked("oracle", "start") == ["start", "whale-1", "whale-2", "dull"]
+
+
+def test_the_greedy_oracle_is_blind_to_what_lies_behind(examined: Any) -> None:
+    asked = examined(TUNNEL).asked("oracle", "start")
+    assert asked.index("whale-1") > asked.index("dull-5")
+
+
+def test_the_path_oracle_goes_straight_through_the_dull_pages(examined: Any) -> None:
+    asked = examined(TUNNEL).asked("path-oracle", "start")
+    assert asked[:5] == ["start", "door", "hall", "whale-1", "whale-2"]
+    assert len(asked) == len(TUNNEL)
+
+
+def test_the_nearer_of_two_ways_comes_first(examined: Any) -> None:
+    web = {
+        "start": ["long", "short"],
+        "long": ["longer"],
+        "longer": ["whale-far"],
+        "short": ["whale-near"],
+        "whale-far": [],
+        "whale-near": [],
+    }
+    asked = examined(web).asked("path-oracle", "start")
+    assert asked == ["start", "short", "whale-near", "long", "longer", "whale-far"]
+
+
+def test_between_pages_one_click_away_the_one_that_leads_to_more_comes_first(
+    examined: Any,
+) -> None:
+    whales = ["whale-1", "whale-2", "whale-3"]
+    web = {
+        "start": ["poor", "rich"],
+        "poor": ["whale-0"],
+        "rich": whales,
+        "whale-0": [],
+        **{name: [] for name in whales},
+    }
+    asked = examined(web).asked("path-oracle", "start")
+    assert asked == ["start", "rich", *whales, "poor", "whale-0"]
+
+
+def test_what_leads_only_to_what_was_found_leads_nowhere(examined: Any) -> None:
+    menus = [f"menu-{n}" for n in range(5)]
+    web = {
+        "start": ["whale-1", *menus, "first"],
+        **{name: ["whale-1"] for name in menus},
+        "whale-1": [],
+        "first": ["second"],
+        "second": ["whale-2"],
+        "whale-2": [],
+    }
+    asked = examined(web).asked("path-oracle", "start")
+    assert asked == ["start", "whale-1", "first", "second", "whale-2", *menus]
+
+
+def test_the_second_address_of_a_page_comes_last(examined: Any) -> None:
+    web = {
+        "start": ["whale-1", "also-whale-1", "https://a.test/whale-1", "dull"],
+        "also-whale-1": "whale-1",
+        "whale-1": [],
+        "dull": ["whale-2"],
+        "whale-2": [],
+    }
+    asked = examined(web).asked("path-oracle", "start")
+    assert asked[:4] == ["start", "whale-1", "dull", "whale-2"]
+
+
+def test_a_page_first_met_through_a_redirect_keeps_its_place(examined: Any) -> None:
+    web = {
+        "start": ["dull", "old"],
+        "dull": [],
+        "old": "middle",
+        "middle": ["end"],
+        "end": ["whale-1"],
+        "whale-1": [],
+    }
+    asked = examined(web).asked("path-oracle", "start")
+    assert asked == ["start", "old", "middle", "end", "whale-1", "dull"]
+
+
+def test_ways_out_of_scope_do_not_count(examined: Any) -> None:
+    web = {
+        "start": ["forbidden", "long"],
+        "forbidden": ["whale-1"],
+        "long": ["longer"],
+        "longer": ["whale-2"],
+        "whale-1": [],
+        "whale-2": ["whale-1"],
+    }
+    asked = examined(web, deny_paths=("^/forbidden",)).asked("path-oracle", "start")
+    assert asked == ["start", "long", "longer", "whale-2", "whale-1"]
+
+
+def test_an_on_topic_page_that_stays_out_of_reach_is_not_waited_for(examined: Any) -> None:
+    full = [f"http://full.test/whale-{n}" for n in range(3)]
+    dull = [f"http://dull-{n}.test/" for n in range(20)]
+    web = {
+        "start": ["old", *dull, "http://b.test/door"],
+        "old": full[2],
+        **{name: [] for name in full},
+        **{name: ["http://d.test/whale-8"] for name in dull},
+        "http://d.test/whale-8": [],
+        "http://b.test/door": ["http://b.test/hall"],
+        "http://b.test/hall": ["http://c.test/whale-9"],
+        "http://c.test/whale-9": [],
+    }
+    asked = examined(web, max_pages_per_host=2).asked("path-oracle", *full[:2], "start")
+    assert "whale-2" not in asked
+    assert asked.index("whale-9") < len(asked) - 5
+
+
+def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(examined: Any) -> None:
+    web = {
+        "start": ["whale-1", "whale-2", "whale-3"],
+        "other": ["whale-2", "whale-3", "dull"],
+        "third": ["whale-3", "dull"],
+        **{name: [] for name in ("whale-1", "whale-2", "whale-3", "dull")},
+    }
+    assert examined(web).referee.hot == {address("whale-2"), address("whale-3")}
+
+
+def test_a_referee_without_a_graph_says_what_it_lacks(examined: Any) -> None:
+    network = examined({"whale-1": []}).network
+    referee = GroundTruth(network.web, ["Top/Whales"], ())
+    with pytest.raises(ConfigurationError, match="made without one: pass graph="):
+        ORACLES["path-oracle"](referee, WhaleJudge(), network)
+
+
+class DuckJudge(WhaleJudge):
+    """Wrong about whales: it takes ducks for them."""
+
+    def classify(self, page: Page) -> Classification:
+        relevance = 0.9 if "duck" in page.title else 0.1
+        return Classification(relevance, relevance >= self.threshold)
+
+
+def test_the_judges_oracle_follows_what_the_judge_will_say_right_or_wrong(examined: Any) -> None:
+    web = {
+        "start": ["missing", "dull", "whale-1", "moved", "duck-1"],
+        "moved": "duck-2",
+        **{name: [] for name in ("dull", "whale-1", "duck-1", "duck-2")},
+    }
+    asked = examined(web).asked("classifier-oracle", "start", classifier=DuckJudge())
+    ducks, others = asked[1:4], asked[4:]
+    assert sorted(ducks) == ["duck-1", "duck-2", "moved"]
+    # Not a label, and nothing but a page, counts.
+    assert others.index("dull") < others.index("whale-1") < others.index("missing")
+
+
+def test_the_findings_know_every_oracle_by_its_name() -> None:
+    assert tuple(ORACLES) == comparison_runs.ORACLE_NAMES

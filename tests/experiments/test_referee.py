@@ -1,0 +1,128 @@
+"""The referee: what a page is worth by the labels, and which pages never count."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from focused.errors import ConfigurationError
+from focused.experiments.ground_truth import GroundTruth
+from focused.experiments.simulation.link_graph import open_link_graph
+from focused.experiments.simulation.parsed_web import ParsedWeb
+from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from tests.support.recorded_web import html
+from tests.support.two_sides import HTML, build_web
+
+Appoint = Callable[..., GroundTruth]
+
+
+@pytest.fixture
+def referee(tmp_path: Path) -> Iterator[Appoint]:
+    with RecordedWeb.open(build_web(tmp_path / "web")) as web:
+
+        def swap(*samples: str, good: str = "Top/Whales") -> GroundTruth:
+            return GroundTruth(web, [good], samples)
+
+        yield swap
+
+
+def test_seeds_are_drawn_from_their_side_and_never_from_training_pages(referee: Appoint) -> None:
+    samples = [f"http://whales.test/whales-{n}" for n in range(38)]
+    judge = referee(*samples)
+    drawn = judge.sample_seeds(True, 2, random.Random(0))
+    assert sorted(drawn) == ["http://whales.test/whales-38", "http://whales.test/whales-39"]
+    assert all("trade" in url for url in judge.sample_seeds(False, 5, random.Random(0)))
+    with pytest.raises(ConfigurationError, match=r"on-topic:3: .* only 2 labelled pages"):
+        judge.sample_seeds(True, 3, random.Random(0))
+
+
+def test_a_sample_that_redirects_makes_its_target_a_training_page(referee: Appoint) -> None:
+    judge = referee("http://start.test/moved")
+    assert "http://whales.test/whales-9" in judge.training_urls
+    assert "https://whales.test/whales-9" in judge.training_urls
+    assert not judge.is_relevant("http://whales.test/whales-9")
+
+
+def test_an_oracle_sees_through_redirects(referee: Appoint) -> None:
+    judge = referee()
+    assert judge.is_relevant("http://start.test/moved")
+    assert not judge.is_relevant("http://start.test/")
+    assert not judge.is_relevant("http://nowhere.test/")
+
+
+def test_the_same_content_counts_once_under_whatever_address(referee: Appoint) -> None:
+    judge = referee()
+    url = "http://whales.test/whales-3"
+    other = "https://whales.test/whales-3"
+    pages = pd.DataFrame(
+        {
+            "url": [url, other, "http://trade.test/trade-1"],
+            "outcome": "fetched",
+            "training": False,
+            "duplicate_of": [None, url, None],
+            "host": ["whales.test", "whales.test", "trade.test"],
+        }
+    )
+    assert judge.verdicts(pages).tolist() == [True, False, False]
+    assert judge.verdicts(pages[1:]).tolist() == [True, False]
+    assert judge.hosts(pages) == 1
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Iterator[Appoint]:
+    """Two pages on whales, each under two addresses that do not redirect, and one on trade."""
+    writer = RecordedWebWriter(tmp_path / "copied", "copied", "test")
+    texts = {"one": "krill", "one-again": "krill", "two": "pod", "two-again": "pod", "bank": "gold"}
+    for name, text in texts.items():
+        writer.add(f"http://a.test/{name}", 200, HTML, html("Page", text=text))
+    writer.finish([(f"http://a.test/{name}", "Top/Whales") for name in texts if name != "bank"])
+    with ParsedWeb(RecordedWeb.open(tmp_path / "copied")) as web:
+
+        def swap(*samples: str) -> GroundTruth:
+            graph = functools.partial(open_link_graph, web)
+            return GroundTruth(web.web, ["Top/Whales"], samples, graph=graph)
+
+        yield swap
+
+
+def test_a_copy_of_a_training_page_counts_as_little_as_the_page(copied: Appoint) -> None:
+    judge = copied("http://a.test/one")
+    assert "http://a.test/one-again" in judge.training_urls
+    assert not judge.is_relevant("http://a.test/one-again")
+    assert judge.relevant == {"http://a.test/two", "http://a.test/two-again"}
+    assert judge.countable_pages == 3
+
+
+def test_what_can_be_found_is_contents_not_addresses(copied: Appoint) -> None:
+    assert (len(copied().relevant), copied().relevant_count) == (4, 2)
+    assert copied("http://a.test/one").relevant_count == 1
+
+
+def test_a_sample_that_is_no_page_has_no_copies(copied: Appoint) -> None:
+    assert copied("http://a.test/robots.txt", "http://b.test/").countable_pages == 5
+
+
+def test_a_topic_without_a_page_in_the_web_is_refused(referee: Appoint) -> None:
+    with pytest.raises(ConfigurationError, match=r"Top/Stars.*nothing can be found there"):
+        referee(good="Top/Stars")
+
+
+def test_of_a_training_page_its_copies_and_unlabelled_pages_there_is_no_verdict(
+    copied: Appoint,
+) -> None:
+    judge = copied("http://a.test/one")
+    for url in ("one", "one-again", "bank", "nowhere"):
+        assert judge.known_relevance(f"http://a.test/{url}") is None
+    assert judge.known_relevance("http://a.test/two") is True
+
+
+def test_a_verdict_is_of_the_page_that_a_redirect_leads_to(referee: Appoint) -> None:
+    judge = referee()
+    assert judge.known_relevance("http://start.test/moved") is True
+    assert judge.known_relevance("http://trade.test/trade-1") is False
+    assert judge.known_relevance("http://start.test/") is None

@@ -1,0 +1,14 @@
+"""What the tests of the apprentice begin with."""
+
+from __future__ import annotations
+
+import pytest
+
+from focused.link_scoring.apprentice import Apprentice
+from tests.link_scoring.apprentices import new_pupil
+
+
+@pytest.fixture
+def apprentice() -> Apprentice:
+    """One that was taught nothing."""
+    return new_pupil()

@@ -1,0 +1,191 @@
+"""The apprentice: features added up to a probability, of one page's link or of many pages'."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from focused.classifier.calibration import expit
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
+from focused.link_scoring.link_prior import DEFAULT_PRIOR
+from focused.link_scoring.protocols import PageContext
+from focused.web.page import Link
+from tests.link_scoring.apprentices import (
+    LINKS,
+    PLAIN,
+    PRIOR,
+    KeywordJudge,
+    a_crawls_lessons,
+    lesson,
+    new_pupil,
+    seen,
+    told,
+)
+from tests.support.queueing import queued
+
+
+def features(link: Link, visit: PageContext | None = None) -> dict[str, float]:
+    return told(new_pupil().score(visit or seen(), [link]).features[0])
+
+
+# What is told of a link
+
+
+def test_of_a_bare_link_on_a_page_that_says_nothing_only_itself_is_told():
+    assert features(PLAIN) == {"in_links": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "value"),
+    [
+        ({"anchor": "good"}, "anchor", 2.0),
+        ({"context": "bad"}, "context", -2.0),
+        ({"url": "https://home.example/some-good-page"}, "url", 2.0),
+        ({"url": "https://home.example/SomePage.goodThing"}, "url", 2.0),
+        ({"navigation": True}, "navigation", 1.0),
+    ],
+)
+def test_each_part_of_a_link_tells_its_own_thing(change, name, value):
+    assert features(replace(PLAIN, **change)) == {"in_links": 1.0, name: value}
+
+
+@pytest.mark.parametrize(("relevance", "nats"), [(0.0, -4.0), (1.0, 4.0)])
+def test_its_page_tells_how_relevant_it_is_and_how_many_links_it_has(relevance, nats):
+    found = features(PLAIN, seen(relevance, links=7))
+    assert found["parent"] == found["parents"] == pytest.approx(nats)
+    assert found["out_degree"] == pytest.approx(np.log(8), rel=1e-3)
+
+
+def test_links_since_the_last_page_on_topic_are_counted_along_the_way():
+    off_topic = [seen(0.1), seen(0.1), seen(0.1)]
+    found = features(PLAIN, seen(0.9))
+    told_since = [found.get("since", 0.0)]
+    for visit in off_topic:
+        row = tuple(found.get(name, 0.0) for name in FEATURE_NAMES)
+        found = features(PLAIN, PageContext(visit.page, visit.classification, features=row))
+        told_since.append(found["since"])
+    assert told_since == [0.0, 1.0, 2.0, 3.0]
+
+
+# What makes the score
+
+
+def test_before_any_lesson_the_score_is_what_the_prior_makes_of_the_evidence(apprentice):
+    scored = apprentice.score(seen(0.8, links=3), LINKS)
+    assert scored.scores == pytest.approx(expit(PRIOR.bias + scored.features @ PRIOR.weights))
+
+
+def test_the_worth_of_links_of_one_folder_orders_as_their_scores_do(apprentice):
+    same_folder = [link for link in LINKS if "whale" in link.url]
+    same_folder = [replace(link, anchor="good " * n) for n, link in enumerate(same_folder)]
+    found = apprentice.score_merged(seen(), same_folder, [None] * 5)
+    assert np.argsort(found.rank_score).tolist() == np.argsort(found.scores).tolist() == [*range(5)]
+
+
+def test_without_a_prior_of_ones_own_the_shipped_one_is_taken():
+    assert Apprentice(KeywordJudge()).prior.name == DEFAULT_PRIOR
+
+
+@pytest.mark.parametrize("part", ["anchor", "context", "url"])
+def test_words_of_the_topic_raise_the_score(apprentice, part):
+    good, bad = (replace(PLAIN, **{part: f"https://home.example/{w}"}) for w in ("good", "bad"))
+    scores = apprentice.score(seen(), [good, PLAIN, bad]).scores
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_links_of_a_relevant_page_score_higher(apprentice):
+    low, high = (apprentice.score(seen(relevance), [PLAIN]).scores[0] for relevance in (0.1, 0.9))
+    assert high > low
+
+
+@pytest.mark.parametrize("name", ["anchor", "parent"])
+def test_evidence_left_out_is_told_and_counts_for_nothing(name):
+    blind = new_pupil(without=[name])
+    loud = replace(PLAIN, anchor="good good")
+    found = blind.score(seen(0.9), [loud])
+    assert found.features[0, FEATURE_INDEX[name]] > 1.0
+    found.features[0, FEATURE_INDEX[name]] = 0.0
+    assert found.scores == pytest.approx(expit(PRIOR.bias + found.features @ PRIOR.weights))
+
+
+def test_a_page_without_links_has_no_scores(apprentice):
+    scored = apprentice.score(seen(), [])
+    assert scored.scores.shape == (0,)
+    assert scored.features.shape == (0, len(apprentice.feature_names))
+
+
+@settings(deadline=None)
+@given(
+    relevance=st.floats(0, 1),
+    links=st.lists(
+        st.builds(
+            Link,
+            url=st.sampled_from(["https://home.example/a", "http://b.example/%ZZ%ff?x=Å"]),
+            anchor=st.text(),
+            context=st.sampled_from(["", "good " * 50, "bad " * 50]),
+            tag_path=st.text(),
+            navigation=st.booleans(),
+        )
+    ),
+)
+def test_scores_are_probabilities_and_do_not_depend_on_neighbours(relevance, links):
+    pupil = new_pupil()
+    for each in a_crawls_lessons(30):
+        pupil.learn(each)
+    scored = pupil.score(seen(relevance), links)
+    assert np.all((scored.scores > 0) & (scored.scores < 1))
+    alone = [pupil.score(seen(relevance), [link]).scores[0] for link in links]
+    assert scored.scores == pytest.approx(alone)
+
+
+# What several pages tell of one target
+
+
+def test_a_second_page_that_links_is_joined_with_the_first(apprentice):
+    (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="good")])
+    (both,) = queued(apprentice, seen(0.2, "https://b.example/"), [PLAIN], [one])
+    found = told(both.features)
+    assert found["in_links"] == 2.0
+    assert found["parents"] < found["parent"]
+    assert found["anchor"] == 2.0
+
+
+def test_a_poorer_page_lowers_the_target_and_leaves_its_anchor_and_place_to_the_better(apprentice):
+    (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="good", tag_path="p/a")])
+    poor = replace(PLAIN, anchor="else", tag_path="ul/a")
+    (both,) = queued(apprentice, seen(0.1, "https://b.example/"), [poor], [one])
+    assert (both.anchor, both.parent, both.tag_path_key) == (
+        one.anchor,
+        one.parent,
+        one.tag_path_key,
+    )
+    assert both.score < one.score
+
+
+def test_a_better_page_raises_the_target_and_stands_for_it(apprentice):
+    (one,) = queued(apprentice, seen(0.1), [replace(PLAIN, anchor="else", tag_path="ul/a")])
+    better = replace(PLAIN, anchor="more", tag_path="p/a")
+    (both,) = queued(apprentice, seen(0.9, "https://b.example/"), [better], [one])
+    assert (both.anchor, both.parent) == ("more", "https://b.example/")
+    assert both.tag_path_key != one.tag_path_key
+    assert both.score > one.score
+
+
+def test_what_the_crawl_tells_of_a_target_is_that_of_the_anchor_that_stands_for_it(apprentice):
+    for _ in range(9):
+        apprentice.learn(lesson(0.9, anchor="harpoon"))
+        apprentice.learn(lesson(0.1, anchor="ledger"))
+    (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="harpoon")])
+    poor = seen(0.1, "https://b.example/")
+    (both,) = queued(apprentice, poor, [replace(PLAIN, anchor="ledger")], [one])
+    assert told(both.features)["anchor_words"] == told(one.features)["anchor_words"] > 0.0
+
+
+def test_scoring_alone_is_scoring_with_nothing_that_waits(apprentice):
+    apprentice.learn(lesson(0.9, anchor="whale"))
+    alone, joined = apprentice.score(seen(), LINKS), queued(apprentice, seen(), LINKS)
+    assert alone.scores.tolist() == [each.score for each in joined]

@@ -1,0 +1,269 @@
+"""The apprentice learns: what lessons make of its features and weights, and what it keeps."""
+
+from __future__ import annotations
+
+from itertools import product
+from string import ascii_lowercase
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from focused.classifier.calibration import expit
+from focused.frontier.queued_link import QueuedLink
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_features import FEATURE_NAMES
+from focused.link_scoring.protocols import PageContext, TrainingExample
+from focused.text.documents import hash_page
+from focused.text.word_hashes import hash_texts, hash_word
+from focused.web.page import Link, Page
+from tests.link_scoring.apprentices import (
+    HOME,
+    LINKS,
+    PLAIN,
+    PRIOR,
+    a_crawls_lessons,
+    lesson,
+    new_pupil,
+    seen,
+    told,
+)
+from tests.support.queueing import queued
+
+
+def asked(pupil: Apprentice, link: Link, visit: PageContext | None = None) -> dict[str, float]:
+    return told(pupil.score(visit or seen(), [link]).features[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "of_good", "of_bad"),
+    [
+        ("anchor_words", {"anchor": "harpoon"}, {"anchor": "ledger"}),
+        ("url_words", {"url": "https://a.example/harpoon"}, {"url": "https://a.example/ledger"}),
+    ],
+)
+def test_words_of_links_are_worth_what_they_led_to(apprentice, name, of_good, of_bad):
+    for _ in range(5):
+        apprentice.learn(lesson(0.9, **of_good))
+        apprentice.learn(lesson(0.1, **of_bad))
+    good, bad = (asked(apprentice, replace(PLAIN, **each))[name] for each in (of_good, of_bad))
+    assert good > 0.1
+    assert bad < -0.1
+
+
+def test_words_of_pages_are_worth_what_the_pages_were(apprentice):
+    for _ in range(5):
+        apprentice.learn(lesson(0.9, words=["harpoon"]))
+        apprentice.learn(lesson(0.1, words=["ledger"]))
+    link = replace(PLAIN, anchor="harpoon", context="among a ledger")
+    found = asked(apprentice, link)
+    assert found["page_words"] > 0.1
+    assert found["context_words"] < -0.1
+
+
+def test_links_of_a_page_that_paid_are_worth_more_and_only_they(apprentice):
+    for _ in range(5):
+        apprentice.learn(lesson(0.9, parent=HOME))
+        apprentice.learn(lesson(0.1, parent="https://far.example/"))
+    assert asked(apprentice, PLAIN)["siblings"] > 0.1
+    assert asked(apprentice, PLAIN, seen(url="https://far.example/"))["siblings"] < -0.1
+    assert "siblings" not in asked(apprentice, PLAIN, seen(url="https://new.example/"))
+
+
+def test_links_in_a_place_that_paid_are_worth_more_on_other_pages_of_the_site(apprentice):
+    listed, elsewhere = replace(PLAIN, tag_path="ul/li/a"), replace(PLAIN, tag_path="p/a")
+    (found,) = queued(apprentice, seen(), [listed])
+    for _ in range(5):
+        apprentice.learn(apprentice.make_example(found, Page(found.url), 0.9))
+        apprentice.learn(lesson(0.1))
+    other_page = seen(url="https://home.example/second")
+    assert asked(apprentice, listed, other_page)["tag_path"] > 0.1
+    assert "tag_path" not in asked(apprentice, elsewhere, other_page)
+    other_site = replace(listed, url="https://new.example/")
+    assert "tag_path" not in asked(apprentice, other_site, other_page)
+
+
+def test_a_lesson_holds_the_link_as_it_was_fetched_and_the_first_words_of_the_page(apprentice):
+    (link,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="go", tag_path="p/a")])
+    page = Page(link.url, title="Whale", headings=("Sea",), text="the whale in the sea")
+    found = apprentice.make_example(link, page, 0.7)
+    assert (found.url, found.anchor, found.parent) == (link.url, "go", HOME)
+    assert (found.tag_path_key, found.features, found.relevance) == (
+        link.tag_path_key,
+        link.features,
+        0.7,
+    )
+    words = ["whale", "sea", "the", "whale", "in", "the", "sea"]
+    assert np.frombuffer(found.words, "<u4").tolist() == list(map(hash_word, words))
+
+
+def test_words_that_were_hashed_for_the_judge_serve_the_lesson(apprentice):
+    (link,) = queued(apprentice, seen(), [PLAIN])
+    page = Page(link.url, title="Whale", text="the whale in the sea")
+    assert apprentice.make_example(link, page, 0.7, hash_page(page)) == apprentice.make_example(
+        link, page, 0.7
+    )
+
+
+def test_a_lesson_of_an_endless_page_is_short(apprentice):
+    (link,) = queued(apprentice, seen(), [PLAIN])
+    endless = Page(link.url, text=" ".join(map("".join, product(ascii_lowercase, repeat=3))))
+    assert len(apprentice.make_example(link, endless, 0.7).words) == 4 * 400
+
+
+def test_a_seed_teaches_the_words_of_its_page_and_nothing_of_links(apprentice):
+    seed = QueuedLink(b"k", "https://home.example/harpoon", "home.example", 4.0, 1.0)
+    found = apprentice.make_example(seed, Page(seed.url, text="a whale"), 0.9)
+    assert found.features == ()
+    for _ in range(30):
+        apprentice.learn(found)
+        apprentice.learn(lesson(0.1, words=["bank"]))
+    link = Link("https://a.example/harpoon", context="whale")
+    assert asked(apprentice, link)["context_words"] > 0.1
+    assert "siblings" not in asked(apprentice, link)
+    assert asked(apprentice, link).get("url_words", 0.0) <= 0.0
+
+
+def after_links_that_kept_their_promise(**options) -> Apprentice:
+    """Links with a verdict on their context paid, the others did not."""
+    pupil = new_pupil(**options)
+    for n in range(500):
+        loud = n % 2 == 0
+        row = {"context": 2.0 if loud else 0.0}
+        pupil.learn(lesson(0.95 if loud else 0.05, features=row))
+    return pupil
+
+
+def by_context(pupil: Apprentice) -> float:
+    """By how many nats a good context raises a score."""
+    links = [replace(PLAIN, context="good"), PLAIN]
+    scores = pupil.score(seen(), links).scores
+    return float(np.diff(np.log(scores / (1 - scores)))[0]) * -1.0
+
+
+def test_evidence_that_kept_its_promise_weighs_more_from_then_on():
+    untaught = new_pupil()
+    assert by_context(after_links_that_kept_their_promise()) > by_context(untaught) + 0.5
+
+
+def test_one_that_does_not_learn_keeps_the_priors_weights_and_still_learns_words():
+    frozen = after_links_that_kept_their_promise(learns=False)
+    assert by_context(frozen) == pytest.approx(by_context(new_pupil()))
+    frozen.learn(lesson(0.0, anchor="harpoon"))
+    links = [*LINKS, replace(PLAIN, anchor="harpoon")]
+    scored = frozen.score(seen(0.8), links)
+    assert scored.scores == pytest.approx(expit(PRIOR.bias + scored.features @ PRIOR.weights))
+    assert told(scored.features[-1])["anchor_words"] < 0.0
+
+
+def test_links_that_pay_as_their_scores_say_leave_the_scores_alone():
+    """Calibrated from the start, calibrated to the end."""
+    pupil = new_pupil()
+    rng = np.random.default_rng(3)
+    for row in rng.normal(size=(1_000, len(FEATURE_NAMES))):
+        share = float(expit(PRIOR.bias + row @ PRIOR.weights))
+        pupil.learn(lesson(share, features=dict(zip(FEATURE_NAMES, row.tolist(), strict=True))))
+    assert by_context(pupil) == pytest.approx(by_context(new_pupil()), abs=0.1)
+
+
+def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
+    link = replace(PLAIN, anchor="good harpoon", tag_path="p/a")
+    (old,) = queued(apprentice, seen(0.8), [link])
+    (unchanged,) = apprentice.rescore([old])
+    assert (unchanged.score, unchanged.features) == (pytest.approx(old.score), old.features)
+    assert unchanged.rank_score == pytest.approx(old.priority)
+    for _ in range(30):
+        apprentice.learn(lesson(0.0, anchor="harpoon"))
+        apprentice.learn(lesson(0.9, anchor="else"))
+    (new,) = queued(apprentice, seen(0.8), [link])
+    (again,) = apprentice.rescore([old])
+    assert again.score == pytest.approx(new.score)
+    assert again.rank_score == pytest.approx(new.priority)
+    assert again.features == pytest.approx(new.features)
+    assert again.score < old.score
+
+
+# What it keeps
+
+
+def answers(pupil: Apprentice) -> tuple:
+    (one,) = queued(pupil, seen(0.3), [LINKS[0]])
+    joined = pupil.score_merged(seen(0.8), LINKS, [one, *[None] * (len(LINKS) - 1)])
+    again = pupil.rescore([one])
+    return joined.scores.tolist(), joined.features.tolist(), joined.rank_score.tolist(), again
+
+
+@pytest.mark.parametrize("cut", [0, 1, 24, 25, 60, 100])
+def test_restored_it_scores_and_goes_on_as_if_nothing_had_been(cut):
+    lessons = a_crawls_lessons(100)
+    whole, before, after = (new_pupil() for _ in range(3))
+    for each in lessons[:cut]:
+        before.learn(each)
+    after.restore(before.state())
+    assert answers(after) == answers(before)
+    for each in lessons[cut:]:
+        after.learn(each)
+    for each in lessons:
+        whole.learn(each)
+    assert answers(after) == answers(whole)
+    assert after.state() == whole.state()
+
+
+def test_what_was_scored_in_between_does_not_matter_to_what_is_learned():
+    curious, busy = new_pupil(), new_pupil()
+    for each in a_crawls_lessons(60):
+        answers(curious)
+        curious.learn(each)
+        busy.learn(each)
+    assert curious.state() == busy.state()
+
+
+def test_a_state_is_plain_data():
+    pupil = new_pupil()
+    for each in a_crawls_lessons(60):
+        pupil.learn(each)
+    kept = msgspec.msgpack.decode(pupil.state())
+    assert kept["relevance_found"] == pytest.approx(
+        sum(each.relevance for each in a_crawls_lessons(60))
+    )
+
+
+def test_a_variant_has_learned_nothing_yet_and_shares_nothing():
+    pupil = new_pupil()
+    for each in a_crawls_lessons(60):
+        pupil.learn(each)
+    variant = pupil.variant()
+    assert answers(variant) == answers(new_pupil())
+    before = answers(pupil)
+    variant.learn(lesson(0.9, anchor="whale"))
+    assert answers(pupil) == before
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            TrainingExample,
+            url=st.sampled_from(["https://home.example/a", "http://b.example/%ZZ%ff?x=Å"]),
+            anchor=st.text(),
+            parent=st.text(),
+            tag_path_key=st.integers(0, 2**64 - 1),
+            features=st.just((0.0,) * len(FEATURE_NAMES)) | st.just(()),
+            words=st.lists(st.text(), max_size=3).map(
+                lambda some: hash_texts(some).hashes.tobytes()
+            ),
+            relevance=st.floats(0, 1),
+        )
+    ).map(lambda some: some * 9)
+)
+def test_any_lessons_leave_scores_that_are_probabilities_and_a_state_to_go_on_from(lessons):
+    pupil, again = new_pupil(), new_pupil()
+    for each in lessons:
+        pupil.learn(each)
+    scores = pupil.score(seen(), LINKS).scores
+    assert np.all((scores > 0) & (scores < 1))
+    again.restore(pupil.state())
+    assert again.score(seen(), LINKS).scores.tolist() == scores.tolist()

@@ -1,0 +1,200 @@
+"""The correction: a prior moved by a crawl's own lessons, as far as they can be believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from focused.classifier.calibration import expit
+from focused.link_scoring.linear_model import MAX_EXAMPLES, OnlineUpdate
+from focused.link_scoring.link_features import FEATURE_NAMES
+from focused.link_scoring.link_prior import LinkPrior, load_link_prior
+
+COUNT = len(FEATURE_NAMES)
+PRIOR = LinkPrior(
+    "made up", ("nowhere",), -2.0, np.linspace(-0.4, 0.8, COUNT), np.linspace(0.5, 3.0, COUNT)
+)
+relevances = st.floats(0, 1)
+rows = st.lists(st.floats(-8, 8), min_size=COUNT, max_size=COUNT)
+lessons = st.lists(st.tuples(rows, relevances), min_size=25, max_size=100)
+
+
+def log_odds(
+    correction: OnlineUpdate, features: np.ndarray, prior: LinkPrior = PRIOR
+) -> np.ndarray:
+    weights = prior.weights + correction.weights
+    return np.asarray(prior.bias + correction.bias + features @ weights)
+
+
+def drawn(count: int, seed: int) -> np.ndarray:
+    """Evidence as the prior was_trained_on it: each feature around zero, as wide as its scale."""
+    return np.random.default_rng(seed).normal(size=(count, COUNT)) * PRIOR.scales
+
+
+def taught(features: np.ndarray, relevance: np.ndarray) -> OnlineUpdate:
+    correction = OnlineUpdate(PRIOR)
+    for row, each in zip(features, relevance, strict=True):
+        correction.learn(row.tolist(), float(each))
+    return correction
+
+
+def log_loss(correction: OnlineUpdate, features: np.ndarray, labels: np.ndarray) -> float:
+    share = expit(np.clip(log_odds(correction, features), -12, 12))
+    return float(-np.mean(labels * np.log(share) + (1 - labels) * np.log(1 - share)))
+
+
+def test_before_any_lesson_the_prior_stands_as_it_is():
+    correction = OnlineUpdate(PRIOR)
+    assert not correction.weights.any()
+    assert correction.bias == 0.0
+
+
+def test_it_moves_once_in_a_while_and_not_with_each_lesson():
+    correction = OnlineUpdate(PRIOR)
+    moved = []
+    for row in drawn(100, seed=1):
+        correction.learn(row.tolist(), 0.9)
+        moved.append(correction.bias)
+    assert moved[0] == 0.0
+    assert 2 <= len(set(moved)) <= 10
+
+
+def test_where_more_is_good_than_the_prior_thought_every_score_rises():
+    features = drawn(300, seed=1)
+    correction = taught(features, np.full(300, 0.5))
+    assert correction.bias > 1.0
+    assert expit(log_odds(correction, features)).mean() == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("name", FEATURE_NAMES)
+def test_a_feature_that_tells_more_than_the_prior_thought_weighs_more(name):
+    column = FEATURE_NAMES.index(name)
+    features = drawn(1_000, seed=2)
+    wanted = (
+        PRIOR.bias + features @ PRIOR.weights + 1.5 * features[:, column] / PRIOR.scales[column]
+    )
+    moved = taught(features, expit(wanted)).weights * PRIOR.scales
+    assert moved[column] > 0.5
+    assert np.abs(np.delete(moved, column)).max() < 0.3
+
+
+def test_what_the_prior_has_right_is_left_alone():
+    features = drawn(1_000, seed=3)
+    correction = taught(features, expit(PRIOR.bias + features @ PRIOR.weights))
+    assert np.abs(correction.weights * PRIOR.scales).max() < 0.02
+    assert abs(correction.bias) < 0.02
+
+
+def test_a_prior_that_is_wrong_here_is_mended_by_a_good_judge():
+    truth = replace(PRIOR, bias=-1.0, weights=PRIOR.weights[::-1].copy())
+    features = drawn(1_500, seed=4)
+    odds = expit(truth.bias + features @ truth.weights)
+    labels = np.random.default_rng(5).random(1_500) < odds
+    mended = taught(features[:1_000], np.where(labels[:1_000], 0.95, 0.05))
+    rest = features[1_000:], labels[1_000:]
+    assert log_loss(mended, *rest) < 0.8 * log_loss(OnlineUpdate(PRIOR), *rest)
+
+
+def judged_weakly(odds: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and what a calibrated classifier says that hardly tells good from bad.
+
+    A page's text is drawn with a mean of half a standard deviation for its
+    label; the classifier was_trained_on the share of good pages and no more of the link.
+    """
+    labels = rng.random(len(odds)) < odds
+    text = rng.normal(np.where(labels, 0.25, -0.25))
+    share = odds.mean()
+    return labels, expit(np.log(share / (1 - share)) + 0.5 * text)
+
+
+@pytest.mark.parametrize("lessons", [100, 500, 2_000])
+def test_a_weak_judge_cannot_spoil_a_prior_that_is_right(lessons):
+    """Ranking by the corrected prior stays as good as by the prior, but for noise."""
+    lost = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        features = drawn(lessons + 2_000, seed=100 + seed)
+        labels, told = judged_weakly(expit(PRIOR.bias + features @ PRIOR.weights), rng)
+        correction = taught(features[:lessons], told[:lessons])
+        rest, good = features[lessons:], labels[lessons:]
+        best = good.sum()
+        by_prior, by_both = (
+            good[np.argsort(-log_odds(each, rest))[:best]].mean()
+            for each in (OnlineUpdate(PRIOR), correction)
+        )
+        lost.append(by_prior - by_both)
+    assert np.mean(lost) < 0.03
+
+
+def test_only_the_last_lessons_count():
+    old, new = drawn(MAX_EXAMPLES, seed=6), drawn(MAX_EXAMPLES, seed=7)
+    wrong, right = np.full(MAX_EXAMPLES, 0.9), np.full(MAX_EXAMPLES, 0.1)
+    both = taught(np.vstack([old, new]), np.concatenate([wrong, right]))
+    only = taught(new, right)
+    assert both.weights == pytest.approx(only.weights, abs=0.01)
+    assert both.bias == pytest.approx(only.bias, abs=0.01)
+
+
+def test_its_memory_is_bounded():
+    sizes = []
+    correction = OnlineUpdate(PRIOR)
+    for number, row in enumerate(np.tile(drawn(100, seed=8), (50, 1))):
+        correction.learn(row.tolist(), 0.5)
+        if number % 1_000 == 999:
+            sizes.append(len(msgspec.msgpack.encode(correction.state())))
+    assert sizes[-1] <= 1.05 * sizes[2]
+
+
+@settings(deadline=None)
+@given(lessons)
+def test_any_lessons_lead_to_the_one_best_correction(taken):
+    """No slope is left in what is minimised: how unlikely the lessons are, and how far it moved."""
+    whole = len(taken) // 25 * 25
+    features = np.array([row for row, _ in taken[:whole]])
+    relevance = np.array([each for _, each in taken[:whole]])
+    found = taught(features, relevance)
+    middle = features.mean(axis=0)
+    design = np.column_stack([(features - middle) / PRIOR.scales, np.ones(whole)])
+    moved = np.append(found.weights * PRIOR.scales, found.bias + middle @ found.weights)
+    held = np.append(np.full(COUNT, 30.0), 1.0) * moved
+    slope = design.T @ (expit(log_odds(found, features)) - relevance) + held
+    assert np.abs(slope).max() < 0.2
+
+
+def test_lessons_that_the_prior_held_for_all_but_impossible_do_not_throw_it_off():
+    unlikely = replace(PRIOR, bias=-9.0)
+    correction = OnlineUpdate(unlikely)
+    shares = []
+    for row in 0.1 * drawn(200, seed=9):
+        correction.learn(row.tolist(), 0.5)
+        shares.append(float(expit(unlikely.bias + correction.bias)))
+    assert max(shares) < 0.7
+    assert shares[-1] == pytest.approx(0.5, abs=0.1)
+
+
+def test_restored_it_goes_on_as_if_nothing_had_been():
+    features = drawn(80, seed=10)
+    whole = taught(features, np.full(80, 0.7))
+    half = taught(features[:40], np.full(40, 0.7))
+    again = OnlineUpdate(PRIOR)
+    again.restore(msgspec.msgpack.decode(msgspec.msgpack.encode(half.state())))
+    assert np.array_equal(again.weights, half.weights)
+    for row in features[40:]:
+        again.learn(row.tolist(), 0.7)
+    assert np.array_equal(again.weights, whole.weights)
+    assert again.bias == whole.bias
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_lessons_of_one_kind_only_move_it_far_and_no_further(share):
+    prior = load_link_prior()
+    correction = OnlineUpdate(prior)
+    for _ in range(3_000):
+        correction.learn([0.0] * COUNT, share)
+    assert np.isfinite(correction.weights).all()
+    assert abs(prior.bias + correction.bias) < 12.0

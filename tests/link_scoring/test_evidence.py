@@ -1,0 +1,214 @@
+"""Evidence of a target: what each page that links there tells, joined into one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.link_scoring.link_features import (
+    FEATURE_INDEX,
+    FEATURE_NAMES,
+    MAX_IN_LINKS,
+    MAX_LINKS_SINCE_RELEVANT,
+    MAX_PARENT_LOG_ODDS,
+    clipped_log_odds,
+    links_since_relevant,
+    merge_features,
+    parent_log_odds,
+    round_precision,
+)
+from focused.link_scoring.protocols import PageContext
+from focused.web.page import Classification, Page
+
+HIGHEST = ("parent", "anchor", "context", "context_words")
+LOWEST = ("since", "navigation")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    features: tuple[float, ...]
+    url: str = "http://a.test/x"
+    anchor: str = ""
+    parent: str | None = None
+    tag_path_key: int = 0
+
+
+def features(parent: float = 0.0, **features: float) -> np.ndarray:
+    """What one page tells of its link."""
+    row = np.zeros(len(FEATURE_NAMES))
+    told = {"parent": parent, "parents": parent, "in_links": 1.0, **features}
+    for name, value in told.items():
+        row[FEATURE_INDEX[name]] = value
+    return row
+
+
+def joined(*rows: np.ndarray) -> tuple[np.ndarray, list[bool]]:
+    """The features of pages that link to one target, one after the other; and who led."""
+    waiting, led = None, []
+    for row in rows:
+        found = merge_features(row[None, :].copy(), [waiting])
+        waiting = Waiting(tuple(found.rows[0].tolist()))
+        led.append(bool(found.is_best_inlink[0]))
+    assert waiting is not None
+    return np.array(waiting.features), led
+
+
+def told(row: np.ndarray, *names: str) -> list[float]:
+    return [float(row[FEATURE_INDEX[name]]) for name in names]
+
+
+nats = st.floats(-4, 4)
+pages = st.builds(
+    features,
+    parent=nats,
+    since=st.integers(0, 8).map(float),
+    navigation=st.sampled_from([0.0, 1.0]),
+    out_degree=st.floats(0, 8),
+    anchor=nats,
+    context=nats,
+    context_words=nats,
+)
+some_pages = st.lists(pages, min_size=1, max_size=MAX_IN_LINKS)
+many_pages = st.lists(pages, min_size=1, max_size=3 * MAX_IN_LINKS)
+
+
+def test_the_features_have_a_column_each():
+    assert [FEATURE_NAMES[FEATURE_INDEX[name]] for name in FEATURE_NAMES] == list(FEATURE_NAMES)
+    assert len(set(FEATURE_NAMES)) == len(FEATURE_NAMES)
+
+
+def test_where_nothing_waits_the_pages_own_evidence_stays_and_leads():
+    rows = np.array([features(1.0, anchor=2.0), features(-1.0)])
+    found = merge_features(rows.copy(), [None, None])
+    assert np.array_equal(found.rows, rows)
+    assert found.is_best_inlink.all()
+
+
+def test_the_best_page_and_the_mean_of_the_pages_are_both_told():
+    row, _ = joined(features(3.0), features(-1.0), features(1.0))
+    assert told(row, "parent", "parents", "in_links") == [3.0, pytest.approx(1.0), 3.0]
+
+
+def test_the_link_on_the_most_relevant_page_stands_for_the_target():
+    row, led = joined(
+        features(-1.0, out_degree=1.0), features(2.0, out_degree=2.0), features(1.0, out_degree=3.0)
+    )
+    assert led == [True, True, False]
+    assert told(row, "out_degree") == [2.0]
+
+
+def test_of_pages_that_are_equally_relevant_the_first_leads():
+    row, led = joined(features(1.0, out_degree=1.0), features(1.0, out_degree=2.0))
+    assert led == [True, False]
+    assert told(row, "out_degree") == [1.0]
+
+
+def test_a_link_in_a_text_is_no_navigation_whatever_other_pages_say():
+    row, _ = joined(features(navigation=1.0), features(navigation=0.0), features(navigation=1.0))
+    assert told(row, "navigation") == [0.0]
+
+
+@pytest.mark.parametrize("known", [(), (0.5,), (1.0,) * (len(FEATURE_NAMES) + 1)])
+def test_a_seed_and_what_another_scorer_found_are_not_joined(known):
+    row = features(-2.0, anchor=1.0)
+    found = merge_features(row[None, :].copy(), [Waiting(known)])
+    assert np.array_equal(found.rows[0], row)
+    assert found.is_best_inlink[0]
+
+
+def test_each_link_of_a_page_is_joined_with_its_own():
+    rows = np.array([features(1.0), features(1.0), features(1.0)])
+    waiting = [Waiting(tuple(features(2.0))), None, Waiting(tuple(features(-2.0)))]
+    found = merge_features(rows.copy(), waiting)
+    assert found.rows[:, FEATURE_INDEX["parent"]].tolist() == [2.0, 1.0, 1.0]
+    assert found.rows[:, FEATURE_INDEX["in_links"]].tolist() == [2.0, 1.0, 2.0]
+    assert found.is_best_inlink.tolist() == [False, True, True]
+
+
+def test_after_many_pages_only_a_more_relevant_one_tells_anything_new():
+    many = [features(0.0)] * MAX_IN_LINKS
+    before, _ = joined(*many)
+    after, led = joined(*many, features(-4.0, anchor=4.0))
+    assert np.array_equal(after, before)
+    assert led[-1] is False
+    risen, led = joined(*many, features(4.0, anchor=4.0))
+    assert told(risen, "parent", "anchor") == [4.0, 4.0]
+    assert led[-1] is True
+
+
+@given(many_pages, pages)
+def test_more_evidence_never_lowers_the_best_nor_raises_the_least(before, page):
+    old, _ = joined(*before)
+    new, _ = joined(*before, page)
+    assert all(n >= o for n, o in zip(told(new, *HIGHEST), told(old, *HIGHEST), strict=True))
+    assert all(n <= o for n, o in zip(told(new, *LOWEST), told(old, *LOWEST), strict=True))
+
+
+@given(many_pages)
+def test_in_links_are_bounded_and_the_mean_stays_between_its_pages(rows):
+    row, _ = joined(*rows)
+    parents = [float(each[FEATURE_INDEX["parent"]]) for each in rows]
+    assert told(row, "in_links") == [float(min(len(rows), MAX_IN_LINKS))]
+    assert told(row, "parent") == [max(parents)]
+    (mean,) = told(row, "parents")
+    assert min(parents) - 1e-9 <= mean <= max(parents) + 1e-9
+
+
+@given(some_pages, st.randoms(use_true_random=False))
+def test_the_order_of_few_pages_does_not_matter_but_to_ties(rows, rng):
+    one, _ = joined(*rows)
+    shuffled = list(rows)
+    rng.shuffle(shuffled)
+    other, _ = joined(*shuffled)
+    # Of pages equally relevant the first one's number of links counts.
+    free = [FEATURE_INDEX[name] for name in FEATURE_NAMES if name != "out_degree"]
+    assert other[free] == pytest.approx(one[free])
+
+
+@given(some_pages)
+def test_joining_leaves_what_the_address_and_the_crawl_tell_alone(rows):
+    others = ("url", "anchor_words", "url_words", "page_words", "siblings", "tag_path")
+    for row in rows:
+        for name in others:
+            row[FEATURE_INDEX[name]] = 0.25
+    row, _ = joined(*rows)
+    assert told(row, *others) == [0.25] * len(others)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_relevance_in_nats_rises_with_it_within_bounds(one, other):
+    low, high = sorted((one, other))
+    assert clipped_log_odds(low) <= clipped_log_odds(high)
+    assert abs(clipped_log_odds(one)) <= MAX_PARENT_LOG_ODDS + 1e-9
+
+
+@pytest.mark.parametrize(("relevance", "expected"), [(0.0, -4.0), (1.0, 4.0), (0.5, 0.0)])
+def test_the_parents_relevance_is_told_in_nats(relevance, expected):
+    assert parent_log_odds(Classification(relevance, on_topic=False)) == pytest.approx(expected)
+
+
+def test_links_since_the_last_page_on_topic_are_counted():
+    page = Page("http://a.test/")
+    far = PageContext(page, Classification(0.1, False), features=tuple(features(since=2.0)))
+    found = PageContext(page, Classification(0.9, True), features=tuple(features(since=2.0)))
+    lost = PageContext(
+        page, Classification(0.1, False), features=tuple(features(since=MAX_LINKS_SINCE_RELEVANT))
+    )
+    seed = PageContext(page, Classification(0.1, False))
+    assert [links_since_relevant(each) for each in (far, found, lost, seed)] == [
+        3.0,
+        0.0,
+        MAX_LINKS_SINCE_RELEVANT,
+        0.0,
+    ]
+
+
+@given(st.lists(st.floats(-60, 60), min_size=1))
+def test_evidence_is_rounded_by_a_thousandth_at_most_and_only_once(values: list[float]) -> None:
+    once = round_precision(np.array(values), np.float16)
+    assert np.allclose(once, values, rtol=1e-3, atol=1e-7)
+    assert np.array_equal(round_precision(once, np.float16), once)

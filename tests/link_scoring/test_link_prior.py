@@ -1,0 +1,122 @@
+"""What the apprentice starts from: shipped priors, and one's own, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from focused.errors import ConfigurationError
+from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
+from focused.link_scoring.link_prior import (
+    DEFAULT_PRIOR,
+    PRIOR_FORMAT,
+    list_shipped_priors,
+    load_link_prior,
+    uninformed_prior,
+)
+
+
+def content(**changed: Any) -> dict[str, Any]:
+    told = {
+        "format": PRIOR_FORMAT,
+        "fitted_on": ["somewhere"],
+        "examples": 100,
+        "bias": -2.0,
+        "weights": dict.fromkeys(FEATURE_NAMES, 0.5) | {"url": 0.25},
+        "scales": dict.fromkeys(FEATURE_NAMES, 1.0) | {"anchor": 3.0},
+    }
+    return told | changed
+
+
+def written(folder: Path, text: str | dict[str, Any]) -> Path:
+    path = folder / "own.json"
+    path.write_text(text if isinstance(text, str) else json.dumps(text))
+    return path
+
+
+def of_all_but(one: str, value: float = 1.0) -> dict[str, float]:
+    return {name: value for name in FEATURE_NAMES if name != one}
+
+
+@pytest.mark.parametrize("name", list_shipped_priors())
+def test_every_shipped_prior_loads_and_knows_all_features(name):
+    prior = load_link_prior(name)
+    assert prior.name == name
+    assert prior.fitted_on
+    assert prior.weights.shape == prior.scales.shape == (len(FEATURE_NAMES),)
+    assert np.isfinite(prior.weights).all()
+    assert (prior.scales > 0).all()
+
+
+def test_the_default_is_shipped():
+    assert DEFAULT_PRIOR in list_shipped_priors()
+    assert load_link_prior().name == DEFAULT_PRIOR
+
+
+@pytest.mark.parametrize("web", ["docweb", "foldoc", "wordnet", "debian"])
+def test_for_each_web_with_labels_there_is_a_prior_that_has_not_seen_it(web):
+    assert web not in load_link_prior(f"without-{web}").fitted_on
+    assert web in load_link_prior(DEFAULT_PRIOR).fitted_on
+
+
+def test_weights_of_ones_own_are_put_in_the_features_order(tmp_path):
+    prior = load_link_prior(written(tmp_path, content()))
+    assert prior.weights[FEATURE_INDEX["url"]] == 0.25
+    assert prior.scales[FEATURE_INDEX["anchor"]] == 3.0
+    assert prior.bias == -2.0
+
+
+def test_a_prior_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"no prior 'nonesuch'.*all-webs, without-"):
+        load_link_prior("nonesuch")
+    with pytest.raises(ConfigurationError, match=r"missing\.json"):
+        load_link_prior(tmp_path / "missing.json")
+    with pytest.raises(ConfigurationError, match="there is no prior"):
+        load_link_prior(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("no JSON", "no link prior"),
+        ("", "no link prior"),
+        ("[]", "no link prior"),
+        ("{}", "missing required field"),
+        (content(more=1), "unknown field `more`"),
+        (content(bias="low"), "Expected `float`"),
+        (content(bias=float("nan")), "no link prior"),
+        (content(weights=dict.fromkeys(FEATURE_NAMES, float("nan"))), "no link prior"),
+        (content(weights=of_all_but("url")), r"weights do not fit .*\(url\)"),
+        (content(scales=of_all_but("url")), r"scales do not fit .*\(url\)"),
+        (content(weights=of_all_but("url") | {"hue": 1.0}), r"\(hue, url\)"),
+        (content(scales=of_all_but("url") | {"url": 0.0}), "scales positive"),
+        (content(scales=of_all_but("url") | {"url": -1.0}), "scales positive"),
+        (content(format=PRIOR_FORMAT + 1), f"format {PRIOR_FORMAT + 1} is not the one"),
+        (json.dumps(content()).replace("-2.0", "1e999"), "own.json"),
+        (json.dumps(content()).replace("3.0", "1e999"), "own.json"),
+    ],
+)
+def test_a_file_that_is_no_prior_for_this_version_is_told_by_its_name(tmp_path, text, told):
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigurationError, match=told) as found:
+        load_link_prior(path)
+    assert str(path) in str(found.value)
+
+
+def test_bytes_that_are_no_text_are_no_prior(tmp_path):
+    path = tmp_path / "own.json"
+    path.write_bytes(b'{"format": "\xff\xfe"}')
+    with pytest.raises(ConfigurationError, match=r"own\.json: this is no link prior"):
+        load_link_prior(path)
+
+
+def test_without_experience_all_evidence_weighs_nothing_and_scales_stay():
+    prior = load_link_prior()
+    none = uninformed_prior(prior)
+    assert not none.weights.any()
+    assert np.array_equal(none.scales, prior.scales)
+    assert 0.05 < 1 / (1 + np.exp(-none.bias)) < 0.15

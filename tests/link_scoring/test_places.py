@@ -1,0 +1,109 @@
+"""How links of one place fared, held against the crawl."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.link_scoring import running_means as places_module
+from focused.link_scoring.running_means import PositionMeans, position_key
+
+HERE, THERE = position_key("http://a.test/"), position_key("http://b.test/")
+relevances = st.floats(0, 1)
+means = st.floats(0.001, 0.999)
+
+
+def taught(*relevance: float) -> PositionMeans:
+    places = PositionMeans()
+    for each in relevance:
+        places.learn(HERE, each)
+    return places
+
+
+def told(places: PositionMeans, place: int, mean: float) -> float:
+    return float(places.features([place], mean)[0])
+
+
+def test_a_place_never_met_says_nothing():
+    assert told(taught(0.9), THERE, 0.1) == 0.0
+
+
+def test_a_place_that_paid_better_than_the_crawl_speaks_for_its_links_and_one_worse_against():
+    assert told(taught(0.9, 0.9), HERE, 0.3) > 0.5
+    assert told(taught(0.1, 0.1), HERE, 0.6) < -0.5
+
+
+def test_a_place_as_good_as_the_crawl_says_nothing():
+    assert told(taught(0.25, 0.25, 0.25), HERE, 0.25) == pytest.approx(0.0)
+
+
+def test_more_links_of_one_kind_say_more():
+    said = [told(taught(*[0.9] * links), HERE, 0.2) for links in (1, 3, 10, 100)]
+    assert said == sorted(said)
+    assert said[0] < 1.0 < said[-1]
+
+
+@given(st.lists(relevances, min_size=1), means)
+def test_evidence_has_the_sign_of_what_came_and_is_finite(found, mean):
+    said = told(taught(*found), HERE, mean)
+    assert abs(said) < 20.0
+    better = sum(found) / len(found) - mean
+    assert said * better >= -1e-9
+
+
+@given(st.lists(relevances), relevances, means)
+def test_a_better_target_never_makes_its_place_worse(found, last, mean):
+    lower, higher = taught(*found, last * 0.5), taught(*found, last)
+    assert told(higher, HERE, mean) >= told(lower, HERE, mean)
+
+
+def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
+    monkeypatch.setattr(places_module, "MAX_POSITIONS", 10)
+    places = PositionMeans()
+    for number in range(25):
+        places.learn(number, 0.9)
+        assert len(places) <= 10
+    assert told(places, 24, 0.1) > 0.0
+    assert told(places, 0, 0.1) == 0.0
+
+
+def test_restored_it_goes_on_as_if_nothing_had_been():
+    places = taught(0.9, 0.2)
+    again = PositionMeans.restored(places.state())
+    for each in (places, again):
+        each.learn(HERE, 0.7)
+        each.learn(THERE, 0.1)
+    assert again.state() == places.state()
+    assert told(again, HERE, 0.3) == told(places, HERE, 0.3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), relevances)), st.lists(st.integers(0, 50)), means)
+def test_places_are_told_the_same_be_they_few_or_many(found, asked, mean):
+    places = PositionMeans()
+    for place, relevance in found:
+        places.learn(place, relevance)
+    alone = [places.features_of(place, mean) for place in asked]
+    assert places.features(asked, mean) == pytest.approx(np.array(alone), abs=1e-9)
+
+
+@given(st.lists(relevances), means)
+def test_a_place_asked_for_alone_is_told_the_same(found, mean):
+    places = taught(*found)
+    assert places.features_of(HERE, mean) == pytest.approx(told(places, HERE, mean), abs=1e-9)
+    assert places.features_of(THERE, mean) == 0.0
+
+
+def test_many_places_are_told_what_each_is_told_alone():
+    places = taught(0.9, 0.8)
+    assert places.features([THERE, HERE, HERE], 0.3).tolist() == [
+        0.0,
+        *[told(places, HERE, 0.3)] * 2,
+    ]
+
+
+@given(st.text(), st.text())
+def test_a_places_number_tells_its_names_apart_whatever_they_hold(one, other):
+    assert (position_key(one, "p") == position_key(other, "p")) is (one == other)
+    assert 0 <= position_key(one + "\ud800") < 2**64

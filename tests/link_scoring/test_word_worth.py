@@ -1,0 +1,158 @@
+"""What words were worth, as the crawl has seen it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from focused.link_scoring.running_means import MAX_WORD_FEATURE_NATS, SLOT_BITS, WordMeans
+from focused.text.word_hashes import HashedTexts, hash_word
+
+lessons = st.lists(
+    st.tuples(st.sets(st.sampled_from("abcdefgh"), max_size=5), st.floats(0, 1)), max_size=40
+)
+
+
+def hashes(words: Collection[str]) -> NDArray[np.uint32]:
+    return np.array(list(map(hash_word, words)), np.uint32)
+
+
+def as_words(texts: Sequence[Sequence[str]]) -> HashedTexts:
+    flat = [word for text in texts for word in text]
+    return HashedTexts(hashes(flat), np.array(list(map(len, texts)), np.intp))
+
+
+def taught(*cases: tuple[str, float], times: int = 10) -> WordMeans:
+    worth = WordMeans()
+    for text, relevance in cases * times:
+        worth.learn(hashes(text.split()), relevance)
+    return worth
+
+
+def told(worth: WordMeans, *words: str) -> float:
+    """What one text of these words is told."""
+    return float(worth.features(as_words([words]))[0])
+
+
+def test_words_never_met_say_nothing():
+    assert told(WordMeans(), "whale") == 0.0
+    assert told(taught(("whale", 0.9)), "harpoon") == 0.0
+    assert told(taught(("whale", 0.9))) == 0.0
+
+
+def test_words_that_stood_on_what_was_relevant_speak_for_it_and_others_against():
+    worth = taught(("whale", 0.9), ("ledger", 0.1))
+    assert told(worth, "whale") > 0.5
+    assert told(worth, "ledger") < -0.5
+
+
+def test_an_unknown_word_takes_nothing_from_those_that_are_known():
+    worth = taught(("whale", 0.9), ("ledger", 0.1))
+    assert told(worth, "whale", "harpoon") == told(worth, "whale")
+
+
+def test_what_stands_on_everything_says_nothing():
+    worth = taught(("next whale", 0.9), ("next ledger", 0.1))
+    assert told(worth, "next") == pytest.approx(0.0, abs=0.05)
+
+
+def test_a_word_says_more_the_more_often_it_was_met():
+    once, often = (taught(("ledger", 0.1), times=50) for _ in range(2))
+    once.learn(hashes(["whale"]), 0.9)
+    for _ in range(10):
+        often.learn(hashes(["whale"]), 0.9)
+    assert told(often, "whale") > told(once, "whale") > 0.0
+
+
+def test_two_words_that_say_the_same_do_not_count_double():
+    worth = taught(("sperm whale", 0.6), ("ledger", 0.3), times=3)
+    one, both = told(worth, "whale"), told(worth, "sperm", "whale")
+    assert one < both < 2 * one
+
+
+def test_small_relevances_are_noise_where_nothing_is_on_topic():
+    worth = taught(("ledger", 0.01), times=200)
+    for _ in range(5):
+        worth.learn(hashes(["tariff"]), 0.05)
+    assert 0.0 < told(worth, "tariff") < 0.3
+
+
+def test_the_rate_is_the_mean_relevance_of_what_was_met():
+    assert taught(("whale", 0.9), ("ledger", 0.1), times=500).rate == pytest.approx(0.5, abs=0.01)
+    assert WordMeans().rate == 0.5
+
+
+def test_two_words_that_share_a_slot_share_their_worth():
+    slots: dict[int, str] = {}
+    for letters in product("abcdefgh", repeat=4):
+        word = "".join(letters)
+        other = slots.setdefault(hash_word(word) >> 32 - SLOT_BITS, word)
+        if other != word:
+            break
+    assert told(taught((word, 0.9), ("ledger", 0.1)), other) > 0.5
+
+
+@given(lessons, st.lists(st.sampled_from("abcdefghij")))
+def test_evidence_stays_within_its_bounds_and_the_rate_between_0_and_1(cases, words):
+    worth = WordMeans()
+    for each, relevance in cases:
+        worth.learn(hashes(each), relevance)
+    assert abs(told(worth, *words)) <= MAX_WORD_FEATURE_NATS
+    assert 0.0 < worth.rate < 1.0
+
+
+@given(lessons, lessons)
+def test_restored_it_goes_on_as_if_nothing_had_been(before, after):
+    worth = WordMeans()
+    for words, relevance in before:
+        worth.learn(hashes(words), relevance)
+    again = WordMeans.restored(worth.state())
+    for words, relevance in after:
+        worth.learn(hashes(words), relevance)
+        again.learn(hashes(words), relevance)
+    assert again.state() == worth.state()
+    assert again.rate == worth.rate
+    assert told(again, *"abcdefgh") == told(worth, *"abcdefgh")
+
+
+@given(lessons)
+def test_each_lesson_counts_at_once_and_asking_in_between_changes_nothing(cases):
+    asked, silent = WordMeans(), WordMeans()
+    for words, relevance in cases:
+        for worth in (asked, silent):
+            worth.learn(hashes(words), relevance)
+        answers = asked.features(as_words("abcdefgh"))
+        assert np.array_equal(
+            answers, WordMeans.restored(silent.state()).features(as_words("abcdefgh"))
+        )
+
+
+@given(lessons, st.lists(st.lists(st.sampled_from("abcdefghij"), max_size=6), max_size=8))
+def test_many_texts_are_told_what_each_is_told_alone(cases, texts):
+    worth = WordMeans()
+    for words, relevance in cases:
+        worth.learn(hashes(words), relevance)
+    together = worth.features(as_words(texts))
+    assert together.tolist() == [told(worth, *text) for text in texts]
+    alone = [worth.features_of(list(map(hash_word, text))) for text in texts]
+    assert alone == pytest.approx(together)
+    assert together == pytest.approx([plainly(cases, text) for text in texts], rel=1e-4, abs=1e-5)
+
+
+def plainly(cases: list[tuple[set[str], float]], text: list[str]) -> float:
+    """What the words of one text are worth, word by word."""
+    rate = (sum(relevance for _, relevance in cases) + 0.5) / (len(cases) + 1.0)
+    known = []
+    for word in text:
+        of_word = [relevance for words, relevance in cases if word in words]
+        if of_word:
+            share = (sum(of_word) + 2.0) / (len(of_word) + 2.0 / rate)
+            known.append(math.log(share / (1 - share)) - math.log(rate / (1 - rate)))
+    return max(-6.0, min(6.0, sum(known) / math.sqrt(len(known)))) if known else 0.0

@@ -1,0 +1,211 @@
+"""Our own policy, and its ablations: each leaves out what its name says, and nothing else."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from focused.classifier.calibration import expit
+from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
+from focused.frontier.priorities import NO_EXPLORATION
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
+from focused.link_scoring.link_prior import load_link_prior
+from focused.link_scoring.protocols import MergedScores, OnlineLinkScorer, PageContext
+from focused.orderings import POLICIES, PolicyInputs
+from focused.orderings.focused_ordering import ABLATIONS, FEATURE_FAMILIES
+from focused.web.page import Classification, Link, Page
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.pupil import Pupil
+from tests.support.queueing import queued
+
+PRIOR = load_link_prior()
+LINKS = [
+    Link(
+        f"http://h{n % 3}.test/{'deep/' * (n % 4)}{'whale' if n % 2 else 'trade'}-{n}",
+        "a whale" if n % 5 < 2 else f"trade {n}",
+        "whale of a context" if n % 3 == 0 else "bank",
+        tag_path=f"ul/{n % 4}",
+        navigation=n % 7 == 0,
+    )
+    for n in range(60)
+]
+
+
+def made(name: str) -> Policy:
+    return POLICIES[name](PolicyInputs(WhaleJudge(), Apprentice(WhaleJudge())))
+
+
+def visit(relevance: float = 0.7, url: str = "http://h0.test/") -> PageContext:
+    return PageContext(Page(url, links=tuple(LINKS)), Classification(relevance, relevance >= 0.5))
+
+
+def taught(name: str, lessons: int = 200) -> OnlineLinkScorer:
+    """The policy's scorer after some pages of a crawl, the same for every policy."""
+    scorer = made(name).scorer
+    assert isinstance(scorer, OnlineLinkScorer)
+    rng = random.Random(1)
+    for n in range(lessons):
+        page = visit(rng.random(), f"http://h{n % 5}.test/{n}")
+        (link,) = queued(scorer, page, [rng.choice(LINKS)])
+        good = rng.random() < (0.8 if "whale" in link.anchor else 0.1)
+        text = "whale in the sea" if good else "bank and bond"
+        target = Page(link.url, text=text)
+        scorer.learn(scorer.make_example(link, target, 0.9 if good else 0.1))
+    return scorer
+
+
+def told(scorer: OnlineLinkScorer) -> MergedScores:
+    """Links that wait, joined with those of a page in a way that all features is there."""
+    waiting = queued(scorer, visit(0.6, "http://h1.test/1"), LINKS[::2])
+    before = [waiting[n // 2] if n % 2 == 0 else None for n in range(len(LINKS))]
+    features = tuple(np.full(len(FEATURE_NAMES), 2.0))
+    page = visit(0.4)
+    return scorer.score_merged(
+        PageContext(page.page, page.classification, 3, 0.4, features), LINKS, before
+    )
+
+
+def by_prior(found: MergedScores, *left_out: str) -> np.ndarray:
+    weights = PRIOR.weights.copy()
+    weights[[FEATURE_INDEX[name] for name in left_out]] = 0.0
+    return np.asarray(expit(PRIOR.bias + found.features @ weights))
+
+
+def differing(one: Policy, other: Policy) -> set[str]:
+    names = {each.name for each in fields(Policy)} - {"scorer", "name"}
+    return {name for name in names if getattr(one, name) != getattr(other, name)}
+
+
+def test_the_families_have_every_feature_once():
+    assert sorted(name for family in FEATURE_FAMILIES.values() for name in family) == sorted(
+        FEATURE_NAMES
+    )
+
+
+def test_ours_is_scored_by_the_live_crawls_own_apprentice():
+    apprentice = Apprentice(WhaleJudge())
+    assert POLICIES["focused"](PolicyInputs(WhaleJudge(), apprentice)).scorer is apprentice
+
+
+def test_a_scorer_of_ones_own_that_learns_is_explored_with_as_ours_is():
+    own = POLICIES["focused"](PolicyInputs(WhaleJudge(), Pupil()))
+    assert not differing(own, made("focused"))
+    assert own.exploration.new_host_bonus > 0.0
+
+
+def test_one_that_does_not_learn_orders_by_its_scores_alone():
+    """Its scores lie in [0, 1]: a bonus in nats would drown them."""
+    own = POLICIES["focused"](PolicyInputs(WhaleJudge(), WhaleScorer()))
+    assert own.exploration == NO_EXPLORATION
+    assert own.worth_waiting_for < 0.5
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_goes_by_its_name_and_learns_on_its_own(name):
+    apprentice = Apprentice(WhaleJudge())
+    policy = POLICIES[name](PolicyInputs(WhaleJudge(), apprentice))
+    assert policy.name == name
+    assert isinstance(policy.scorer, Apprentice)
+    assert policy.scorer is not apprentice
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_where_a_users_own_scorer_guides_the_crawl_there_is_nothing_to_take_apart(name):
+    with pytest.raises(ConfigurationError, match="WhaleScorer"):
+        POLICIES[name](PolicyInputs(WhaleJudge(), WhaleScorer()))
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_but_for_exploration_an_ablation_is_another_scorer_and_no_more(name):
+    found = differing(made(name), made("focused"))
+    assert found == ({"exploration"} if name == "focused-without-exploration" else set())
+
+
+def test_without_exploration_nothing_is_hoped_of_unknown_hosts():
+    assert made("focused-without-exploration").exploration == NO_EXPLORATION
+    one, other = told(taught("focused-without-exploration")), told(taught("focused"))
+    assert np.array_equal(one.scores, other.scores)
+    assert np.array_equal(one.rank_score, other.rank_score)
+
+
+def test_the_pages_of_this_test_give_all_evidence_a_say():
+    found = told(taught("focused")).features
+    alike = {name for name in FEATURE_NAMES if not np.ptp(found[:, FEATURE_INDEX[name]])}
+    assert alike <= {"out_degree"}  # a page tells the same of all its links
+    assert found[0, FEATURE_INDEX["out_degree"]] > 0.0
+
+
+@pytest.mark.parametrize("family", FEATURE_FAMILIES)
+def test_without_a_family_its_evidence_has_no_weight_and_all_other_as_much(family):
+    found = told(taught(f"focused-without-{family}", lessons=20))  # too few to move weights
+    assert found.scores == pytest.approx(by_prior(found, *FEATURE_FAMILIES[family]))
+    ours = told(taught("focused", lessons=20))
+    assert np.array_equal(found.features, ours.features)
+    assert ours.scores == pytest.approx(by_prior(ours))
+
+
+@pytest.mark.parametrize("family", ["parents", "text", "url", "shape"])  # told once, by the page
+def test_a_family_that_is_left_out_does_not_come_back_by_learning(family):
+    def louder(policy: str) -> tuple[float, float]:
+        scorer = taught(policy)
+        (link,) = queued(scorer, visit(), LINKS[:1])
+        features = np.array(link.features)
+        features[[FEATURE_INDEX[name] for name in FEATURE_FAMILIES[family]]] += 3.0
+        more = replace(link, features=tuple(features.tolist()))
+        first, second = scorer.rescore([link, more])
+        return first.score, second.score
+
+    before, after = louder(f"focused-without-{family}")
+    assert before == after
+    before, after = louder("focused")
+    assert before != after
+
+
+def test_what_is_left_learns_to_stand_in_for_a_family_that_is_left_out():
+    """The correction must not explain by the family what is then scored without it."""
+    scorer = made("focused-without-parents").scorer
+    assert isinstance(scorer, Apprentice)
+    rng = random.Random(2)
+    for _ in range(400):
+        strength = rng.choice([-3.0, 3.0])
+        features = np.zeros(len(FEATURE_NAMES))
+        features[[FEATURE_INDEX["parent"], FEATURE_INDEX["parents"], FEATURE_INDEX["context"]]] = (
+            strength
+        )
+        (link,) = queued(scorer, visit(), LINKS[:1])
+        link = replace(link, features=tuple(features.tolist()))
+        scorer.learn(scorer.make_example(link, Page(link.url), 0.95 if strength > 0 else 0.05))
+
+    def score(strength: float) -> float:
+        features = np.zeros(len(FEATURE_NAMES))
+        features[FEATURE_INDEX["context"]] = strength
+        (link,) = queued(scorer, visit(), LINKS[:1])
+        return scorer.rescore([replace(link, features=tuple(features.tolist()))])[0].score
+
+    assert score(3.0) > 0.8
+    assert score(-3.0) < 0.2
+
+
+def test_without_a_prior_all_links_are_alike_until_the_crawl_teaches():
+    assert len(set(told(taught("focused-without-prior", lessons=0)).scores.tolist())) == 1
+    assert len(set(told(taught("focused-without-prior")).scores.tolist())) > 10
+
+
+def test_without_learning_the_priors_weights_stay_and_words_are_still_learned():
+    frozen, ours = (told(taught(name)) for name in ("focused-without-learning", "focused"))
+    assert frozen.scores == pytest.approx(by_prior(frozen))
+    assert ours.scores != pytest.approx(by_prior(ours), abs=0.01)
+    assert np.array_equal(frozen.features, ours.features)
+    assert frozen.features[:, FEATURE_INDEX["anchor_words"]].any()
+
+
+def test_without_tunnelling_links_are_worth_what_they_are_scored():
+    found, ours = (told(taught(name)) for name in ("focused-without-tunnelling", "focused"))
+    assert np.array_equal(found.scores, ours.scores)
+    assert found.rank_score == pytest.approx(np.log(found.scores / (1.0 - found.scores)))

@@ -1,0 +1,204 @@
+"""What every policy must keep, whatever it thinks of links."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from focused.crawl import SettledFetch
+from focused.crawl.policy import Policy
+from focused.errors import ConfigurationError
+from focused.experiments.simulation.simulator import (
+    RecordedNetwork,
+    SimulatedRun,
+    hashed_latency,
+    simulate,
+)
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.protocols import PageContext, ScoredLinks
+from focused.orderings import POLICIES, PolicyInputs, find_policy
+from focused.orderings.focused_ordering import ABLATIONS
+from focused.topic.topic_file import load_topic
+from focused.web.page import Classification, Link, Page
+from tests.support.crawling import write_topic
+from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect
+
+START = "http://a.test/"
+SEEDS = (START, "http://e.test/moved-seed")
+each_policy = pytest.mark.parametrize("name", POLICIES)
+
+
+def web() -> MemoryWeb:
+    """Two hundred pages on five hosts, and all that can go wrong with a link."""
+    pages = [
+        page("http://a.test/robots.txt", "User-agent: *\nDisallow: /secret/\n"),
+        page("http://a.test/secret/x", html("Secret")),
+        redirect("http://c.test/moved", "http://d.test/whale-moved"),
+        redirect("http://c.test/circle", "http://c.test/circle"),
+        redirect("http://c.test/outward", "http://gone.test/outward"),
+        redirect("http://e.test/moved-seed", "http://e.test/seed"),
+        page("http://e.test/seed", html("A seed that moved", "/behind-seed")),
+        page("http://e.test/behind-seed", html("Behind the seed", text="whale behind")),
+        page("http://d.test/whale-moved", html("Moved", "/behind", START, text="whale, moved")),
+        page("http://d.test/behind", html("Behind a redirect", text="a whale behind it")),
+        page("http://d.test/stub", b'<meta http-equiv="refresh" content="0; url=/refreshed">'),
+        page("http://d.test/refreshed", html("Refreshed", "/behind-stub", text="refreshed")),
+        page("http://d.test/behind-stub", html("Behind a stub", text="whale, refreshed")),
+        page("http://d.test/empty", html("No links", text="nothing further")),
+        answer("http://d.test/broken", 200, b"\x89PNG\r\n\x1a\n", content_type="image/png"),
+        answer("http://d.test/busy", 503),
+    ]
+    odd = [
+        "http://a.test/secret/x",
+        "http://c.test/moved",
+        "http://c.test/circle",
+        "http://c.test/outward",
+        "http://d.test/stub",
+        "http://d.test/empty",
+        "http://d.test/broken",
+        "http://d.test/busy",
+        "http://a.test/missing",
+        "http://gone.test/",
+    ]
+    ring = [f"http://{'abcde'[n % 5]}.test/{'whale' if n % 3 else 'trade'}-{n}" for n in range(180)]
+    for n, url in enumerate(ring):
+        near = [ring[(n * 2 + k) % 180] for k in (1, 2, 3)]
+        text = f"page {n} of the {'whale' if n % 4 else 'harbour'}"
+        pages.append(page(url, html(f"Page {n}", *near, odd[n % len(odd)], START, text=text)))
+    pages.append(page(START, html("Start", *ring[:4], *odd, "/copy-1", "/copy-2", text="harbour")))
+    pages += [page(f"{START}copy-{n}", html("Copy", ring[9], text="the same")) for n in (1, 2)]
+    return MemoryWeb(*pages)
+
+
+def made(name: str, folder: Path, seed: int = 0) -> Policy:
+    """A policy that may preliminary_crawl on the same web from the same seeds."""
+
+    def preliminary_crawl(policy: Policy) -> Sequence[SettledFetch]:
+        settled: list[SettledFetch] = []
+        run_of(policy, folder / "rehearsal", settled)
+        return settled
+
+    scorer = Apprentice(WhaleJudge()) if name in ABLATIONS else WhaleScorer()
+    return POLICIES[name](PolicyInputs(WhaleJudge(), scorer, seed, preliminary_crawl))
+
+
+def run_of(policy: Policy, folder: Path, settled: list[SettledFetch] | None = None) -> SimulatedRun:
+    topic = load_topic(write_topic(folder, *SEEDS, politeness="concurrency = 3"))
+    return simulate(
+        topic,
+        WhaleJudge(),
+        RecordedNetwork(web()),
+        policy,
+        latency=hashed_latency(0.2, seed=1),
+        watch=None if settled is None else settled.append,
+    )
+
+
+def links(count: int) -> list[Link]:
+    return [Link(f"http://h{n % 3}.test/{n}", anchor=f"whale {n}") for n in range(count)]
+
+
+def visit(relevance: float = 0.9, url: str = START) -> PageContext:
+    return PageContext(Page(url), Classification(relevance, relevance >= 0.5))
+
+
+def check(answer: ScoredLinks, policy: Policy, count: int) -> None:
+    assert answer.scores.shape == (count,)
+    assert answer.features.shape == (count, len(policy.scorer.feature_names))
+    assert np.isfinite(answer.features).all()
+    assert ((answer.scores >= 0.0) & (answer.scores <= 1.0)).all()
+    assert np.isfinite([policy.ordering(float(score), 7) for score in answer.scores]).all()
+
+
+@each_policy
+@pytest.mark.parametrize("count", [0, 1, 50])
+@pytest.mark.parametrize("relevance", [0.0, 0.4, 1.0])
+def test_scores_are_probabilities_one_a_link(
+    name: str, count: int, relevance: float, tmp_path: Path
+) -> None:
+    policy = made(name, tmp_path)
+    check(policy.scorer.score(visit(relevance), links(count)), policy, count)
+
+
+@each_policy
+def test_the_policy_goes_by_the_name_that_it_is_asked_for_by(name: str, tmp_path: Path) -> None:
+    assert made(name, tmp_path).name == name
+
+
+@each_policy
+def test_scoring_alone_changes_nothing(name: str, tmp_path: Path) -> None:
+    scorer = made(name, tmp_path).scorer
+    first, second = (scorer.score(visit(), links(20)) for _ in range(2))
+    assert np.array_equal(first.scores, second.scores)
+    assert np.array_equal(first.features, second.features)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(POLICIES.keys() - {"dfs"})
+)  # whose seeds come last by design
+def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> None:
+    policy = made(name, tmp_path)
+    scores = policy.scorer.score(visit(1.0), links(20)).scores
+    found = max(policy.ordering(float(score), 3 + n) for n, score in enumerate(scores))
+    assert policy.ordering(1.0, 0) >= found
+
+
+@each_policy
+def test_every_page_in_reach_is_fetched_and_nothing_asked_for_twice(
+    name: str, tmp_path: Path
+) -> None:
+    run = run_of(made(name, tmp_path), tmp_path)
+    assert run.end_reason == "frontier is empty"
+    again = {url for url, count in Counter(run.asked).items() if count > 1}
+    assert again <= {"http://d.test/busy", "http://gone.test/", "http://gone.test/outward"}
+    fetched = set(run.pages.loc[run.pages["outcome"] == "fetched", "url"])
+    breadth_first = run_of(made("bfs", tmp_path), tmp_path / "bfs").pages
+    assert fetched == set(breadth_first.loc[breadth_first["outcome"] == "fetched", "url"])
+    assert len(fetched) > 190
+    assert not any("/secret/" in url for url in run.asked)
+
+
+@each_policy
+def test_the_same_seed_gives_the_same_crawl_and_two_crawls_share_no_state(
+    name: str, tmp_path: Path
+) -> None:
+    runs = [run_of(made(name, tmp_path / n, seed=3), tmp_path / n) for n in ("1", "2")]
+    assert runs[0].asked == runs[1].asked
+    assert runs[0].pages.equals(runs[1].pages)
+
+
+@each_policy
+def test_scores_stay_probabilities_all_through_a_crawl(name: str, tmp_path: Path) -> None:
+    settled: list[SettledFetch] = []
+    policy = made(name, tmp_path)
+    run_of(policy, tmp_path, settled)
+    found = [each for one in settled for each in one.scored.values()]
+    assert found
+    assert all(0.0 <= each.score <= 1.0 for each in found)
+    assert {len(each.features) for each in found} == {len(policy.scorer.feature_names)}
+
+
+def no_policy(inputs: PolicyInputs) -> int:
+    return 42
+
+
+def breaks(inputs: PolicyInputs) -> Policy:
+    raise KeyError("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        ("no_policy", "returns int, no focused.crawl.policy.Policy"),
+        ("breaks", r"could not be made: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
+    ],
+)
+def test_a_function_of_ones_own_that_makes_no_policy_is_told(function: str, told: str) -> None:
+    maker = find_policy(f"{__name__}.{function}")
+    with pytest.raises(ConfigurationError, match=told):
+        maker(PolicyInputs(WhaleJudge(), WhaleScorer()))

@@ -1,0 +1,69 @@
+"""What the report says of a session's time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from focused.reports.time_profile import OTHER_STAGES, time_spent
+
+
+def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str, Any]:
+    return {
+        "profile": {
+            "pages": 100,
+            "elapsed_s": 10.0,
+            "cpu_s": cpu_s,
+            "stages": {"parsing": 1.0, "judging": 1.0, "scoring": 2.0, **stages},
+            "parser_processes": 1,
+            "pages_parsed_in_processes": 25,
+            "parser_process_s": there_s,
+            "reactor_blocked": {"longest_s": 0.07, "times": 3, "threshold_s": 0.05},
+        }
+    }
+
+
+def test_stages_are_told_by_page_and_by_share_the_most_costly_first() -> None:
+    spent = time_spent(stats())
+    assert spent is not None
+    told = [(each.stage, each.ms_per_page, round(each.share, 3)) for each in spent.stages]
+    assert told == [
+        (OTHER_STAGES, 50.0, 0.556),
+        ("scoring", 20.0, 0.222),
+        ("parsing", 10.0, 0.111),
+        ("judging", 10.0, 0.111),
+    ]
+
+
+def test_what_other_processes_did_is_not_taken_from_the_rest() -> None:
+    spent = time_spent(stats(there_s=2.0))
+    assert spent is not None
+    assert spent.stages[0].ms_per_page == 70.0
+    assert spent.parsed_elsewhere == 0.25
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "stages", "says"),
+    [
+        (1.0, {}, "the network"),
+        (9.0, {}, f"{OTHER_STAGES} takes most"),
+        (9.0, {"judging": 5.0}, "reading pages takes most"),
+        (9.0, {"scoring": 5.0}, "scoring takes most"),
+    ],
+)
+def test_the_bottleneck_is_named(cpu_s: float, stages: dict[str, float], says: str) -> None:
+    spent = time_spent(stats(cpu_s, **stages))
+    assert spent is not None
+    assert says in spent.bottleneck
+
+
+@pytest.mark.parametrize("told", [{}, {"profile": {}}, {"profile": {"pages": 0}}, {"profile": 1}])
+def test_a_crawl_that_tells_nothing_of_it_has_none(told: dict[str, Any]) -> None:
+    assert time_spent(told) is None
+
+
+def test_a_profile_of_another_version_is_passed_over() -> None:
+    told = stats()
+    del told["profile"]["parser_process_s"]
+    assert time_spent(told) is None

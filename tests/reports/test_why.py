@@ -1,0 +1,325 @@
+"""Why a page was fetched, or was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from focused.errors import ConfigurationError, StateError
+from focused.reports.why import Explanation, InLink, PageAlias, UrlOutcome, explain_url
+from focused.reports.why_output import print_explanation
+from tests.support.crawl_folders import failed, good_page, page, write_crawl
+
+SEED = "http://seed.example/"
+HUB = "http://hub.example/list"
+GOOD = "http://deep.example/sql/joins.html"
+SCOPE = {"deny_hosts": ["denied.example"], "max_depth": 3, "content_types": ["text/html"]}
+
+ROWS = [
+    good_page(SEED, parent=None, depth=0, score=1.0, title="Seed", features={"seed": 1.0}),
+    page(HUB, parent=SEED, depth=1, score=0.4, anchor="All\nof [it]", relevance=0.3),
+    good_page(
+        GOOD,
+        parent=HUB,
+        depth=2,
+        score=0.83,
+        anchor="Joins",
+        title="Joining tables",
+        relevance=0.95,
+        features={"depth": -0.1, "anchor": 2.5, "parent": -0.7},
+    ),
+    failed("http://gone.example/", "http-4xx", parent=HUB, depth=2),
+]
+
+
+def link(target: str, source: str = HUB, score: float | None = None, **more: Any) -> dict[str, Any]:
+    return {"source": source, "target": target, "score": score, **more}
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    waiting = "http://waiting.example/"
+    links = [
+        link(GOOD, score=0.83),
+        link(waiting, SEED, 0.125, anchor="early"),
+        link(waiting, HUB, 0.25, anchor="better"),
+        link(waiting, HUB, None),
+        link("http://denied.example/x"),
+        link("http://unscored.example/"),
+    ]
+    return write_crawl(tmp_path, ROWS, links=links, settings={"topic": {"scope": SCOPE}})
+
+
+def printed(explanation: Explanation) -> str:
+    console = Console(width=60)
+    with console.capture() as capture:
+        print_explanation(explanation, console)
+    return capture.get()
+
+
+def test_the_path_leads_from_the_seed_to_the_page(crawl: Path) -> None:
+    told = explain_url(crawl, GOOD)
+    assert told.outcome is UrlOutcome.FETCHED
+    assert [step.url for step in told.steps] == [SEED, HUB, GOOD]
+    assert told.broken == ""
+
+
+def test_each_step_has_its_anchor_score_and_verdict(crawl: Path) -> None:
+    step = explain_url(crawl, GOOD).steps[-1]
+    assert (step.anchor, step.score, step.relevance, step.on_topic) == ("Joins", 0.83, 0.95, True)
+
+
+def test_the_weightiest_feature_comes_first(crawl: Path) -> None:
+    step = explain_url(crawl, GOOD).steps[-1]
+    assert step.features == (("anchor", 2.5), ("parent", -0.7), ("depth", -0.1))
+
+
+def test_evidence_that_the_crawls_prior_gives_no_weight_comes_last(tmp_path: Path) -> None:
+    told = {"in_links": 8.0, "siblings": 1.5, "parents": -2.0}
+    rows = [{**row, "features": told} if row["url"] == GOOD else row for row in ROWS]
+    settings = {"topic": {"scope": SCOPE, "training": {"link_prior": "all-webs"}}}
+    step = explain_url(write_crawl(tmp_path, rows, settings=settings), GOOD).steps[-1]
+    assert step.features[-1] == ("in_links", 8.0)
+    gone = {"topic": {"scope": SCOPE, "training": {"link_prior": "no/such.json"}}}
+    step = explain_url(write_crawl(tmp_path / "gone", rows, settings=gone), GOOD).steps[-1]
+    assert step.features[0] == ("in_links", 8.0)
+
+
+def test_a_seed_has_no_score_and_no_features(crawl: Path) -> None:
+    told = explain_url(crawl, SEED)
+    assert [(step.score, step.features) for step in told.steps] == [(None, ())]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        " http://deep.example/sql/joins.html ",
+        "HTTP://Deep.Example:80/sql/joins.html#inner",
+        "deep.example/sql/joins.html",
+    ],
+)
+def test_a_url_may_be_typed_as_people_do(crawl: Path, typed: str) -> None:
+    assert explain_url(crawl, typed).url == GOOD
+
+
+def test_a_failure_is_explained_like_a_page(crawl: Path) -> None:
+    told = explain_url(crawl, "http://gone.example/")
+    assert told.outcome is UrlOutcome.FAILED
+    assert "failed: http-4xx" in printed(told)
+
+
+def test_a_page_that_asks_not_to_be_indexed_is_told_as_left_out(tmp_path: Path) -> None:
+    asking = page(SEED, outcome="noindex", parent=None, relevance=0.9)
+    told = explain_url(write_crawl(tmp_path, [asking]), SEED)
+    assert told.outcome == "noindex"
+    assert "judged 0.90, and left out as it asks (noindex)" in printed(told)
+
+
+def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
+    feed = page(SEED, outcome="feed", parent=None, relevance=None)
+    told = explain_url(write_crawl(tmp_path, [feed]), SEED)
+    assert told.outcome is UrlOutcome.FEED
+    assert "a feed or sitemap" in printed(told)
+
+
+def test_a_link_that_was_not_followed_is_told_with_its_best_score_and_sources(crawl: Path) -> None:
+    told = explain_url(crawl, "http://waiting.example/")
+    assert told.outcome is UrlOutcome.NOT_FETCHED
+    assert told.mentions == (
+        InLink(HUB, "better", 0.25),
+        InLink(SEED, "early", 0.125),
+        InLink(HUB, "", None),
+    )
+    assert [step.url for step in told.steps] == [SEED, HUB]
+    assert "its best score was 0.25 (one in four)" in printed(told)
+
+
+def test_a_link_out_of_scope_is_told_with_the_reason(crawl: Path) -> None:
+    told = explain_url(crawl, "http://denied.example/x")
+    assert told.out_of_scope == "host denied"
+    assert "out of scope (host denied)" in printed(told)
+
+
+def test_a_link_that_was_never_scored_is_told_so(crawl: Path) -> None:
+    told = explain_url(crawl, "http://unscored.example/")
+    assert told.out_of_scope == ""
+    assert "no link to it was scored" in printed(told)
+
+
+def test_a_link_from_a_page_without_a_row_is_told_without_a_path(tmp_path: Path) -> None:
+    target = "http://x.example/"
+    crawl = write_crawl(tmp_path, ROWS, links=[link(target, "http://lost.example/", 0.5)])
+    told = explain_url(crawl, target)
+    assert told.steps == ()
+    assert told.broken == "http://lost.example/ has no row in pages.parquet"
+
+
+def test_an_unknown_url_is_met_with_near_ones(crawl: Path) -> None:
+    with pytest.raises(ConfigurationError, match="neither fetched it nor found") as caught:
+        explain_url(crawl, "http://deep.example/sql/join.html")
+    assert GOOD in str(caught.value)
+
+
+def test_a_part_of_a_url_is_met_with_the_urls_that_hold_it(crawl: Path) -> None:
+    with pytest.raises(ConfigurationError, match=GOOD):
+        explain_url(crawl, "SQL/joins")
+
+
+def test_a_url_like_nothing_is_met_without_suggestions(crawl: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        explain_url(crawl, "0")
+    assert "near to it" not in str(caught.value)
+
+
+def test_a_crawl_without_links_still_explains_its_pages(crawl: Path) -> None:
+    (crawl / "links.parquet").unlink()
+    assert explain_url(crawl, GOOD).outcome is UrlOutcome.FETCHED
+
+
+def test_a_redirect_is_told_with_where_it_led(tmp_path: Path) -> None:
+    old, older, new = (f"http://a.example/{name}" for name in ("old", "older", "new"))
+    rows = [
+        page(older, parent=None, outcome="redirected", points_to=old),
+        page(old, parent=older, outcome="redirected", points_to=new),
+        failed(new, "gone", parent=old),
+    ]
+    told = explain_url(write_crawl(tmp_path, rows), older)
+    assert told.aliases == (PageAlias("led", old, "redirected"), PageAlias("led", new, "gone"))
+    assert "It led to http://a.example/new: gone" in printed(told)
+
+
+def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
+    one, two = "http://a.example/1", "http://a.example/2"
+    rows = [
+        page(one, parent=None, outcome="redirected", points_to=two),
+        page(two, parent=one, outcome="redirected", points_to=one),
+    ]
+    told = explain_url(write_crawl(tmp_path, rows), one)
+    assert [alias.url for alias in told.aliases] == [two, one]
+
+
+def test_a_url_that_was_not_fetched_is_told_with_the_page_that_names_it(tmp_path: Path) -> None:
+    node, name = "http://a.example/node/1", "http://a.example/whales"
+    rows = [good_page(SEED, parent=None), good_page(node, parent=SEED, points_to=name)]
+    told = explain_url(write_crawl(tmp_path, rows), name)
+    assert (told.outcome, told.aliases) == (
+        UrlOutcome.NOT_FETCHED,
+        (PageAlias("named", node, "fetched"),),
+    )
+    assert [step.url for step in told.steps] == [SEED, node]
+    assert "It is named as its own URL by http://a.example/node/1" in printed(told)
+    assert explain_url(write_crawl(tmp_path, rows), node).aliases == (
+        PageAlias("names", name, "not fetched"),
+    )
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="there is no such folder"):
+        explain_url(tmp_path / "none", GOOD)
+
+
+def test_a_parent_without_a_row_breaks_the_path_and_is_told(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path, [page(HUB, parent="http://lost.example/")])
+    told = explain_url(crawl, HUB)
+    assert [step.url for step in told.steps] == [HUB]
+    assert "its parent http://lost.example/ has no row" in printed(told)
+
+
+def test_parents_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
+    rows = [page(HUB, parent=GOOD), page(GOOD, parent=SEED), page(SEED, parent=GOOD)]
+    told = explain_url(write_crawl(tmp_path, rows), HUB)
+    assert [step.url for step in told.steps] == [SEED, GOOD, HUB]
+    assert told.broken == f"the chain of parents runs in a circle at {GOOD}"
+
+
+def test_of_two_rows_of_one_url_the_later_holds(tmp_path: Path) -> None:
+    rows = [failed(SEED, "timeout", parent=None), good_page(SEED, parent=None)]
+    assert explain_url(write_crawl(tmp_path, rows), SEED).outcome is UrlOutcome.FETCHED
+
+
+@given(parents=st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=8))
+def test_any_tangle_of_parents_is_explained(
+    tmp_path_factory: pytest.TempPathFactory, parents: list[int | None]
+) -> None:
+    urls = [f"http://h.example/{i}" for i in range(10)]
+    rows = [page(urls[i], parent=None if p is None else urls[p]) for i, p in enumerate(parents)]
+    crawl = write_crawl(tmp_path_factory.getbasetemp() / "tangle", rows)
+    told = explain_url(crawl, urls[0])
+    assert told.steps[-1].url == urls[0]
+    assert len(told.steps) <= len(rows)
+    assert (told.steps[0].score is None) == (told.broken == "")
+
+
+def test_the_story_is_told_in_words_from_the_seed(crawl: Path) -> None:
+    lines = [line.strip() for line in printed(explain_url(crawl, GOOD)).splitlines()]
+    assert lines == [
+        GOOD,
+        "fetched, 2 steps from its seed:",
+        f"seed {SEED}",
+        '"Seed" judged 0.90: on topic',
+        f"-> {HUB}",
+        'anchor "All of [it]", score 0.40: two in five',
+        "of 1 page fetched with a score of 0.4 to 0.5, 0 were judged on topic: "
+        "too few to tell what such a score means",
+        "judged 0.30: off topic",
+        f"-> {GOOD}",
+        'anchor "Joins", score 0.83: five in six',
+        "of 1 page fetched with a score of 0.8 to 0.9, 1 was judged on topic: "
+        "too few to tell what such a score means",
+        "+2.500  anchor",
+        "-0.700  parent",
+        "-0.100  depth",
+        '"Joining tables" judged 0.95: on topic',
+    ]
+
+
+def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
+    make = [good_page] * good + [page] * bad
+    return [each(f"{HUB}/{score}/{n}", score=score, depth=2) for n, each in enumerate(make)]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "told"),
+    [
+        (82, 17, "of 100 pages fetched with a score of 0.8 to 0.9, 83 were judged on topic: "
+        "about five in six"),
+        (49, 50, "of 100 pages fetched with a score of 0.8 to 0.9, 50 were judged on topic: "
+        "about one in two"),
+        (29, 0, "of 30 pages fetched with a score of 0.8 to 0.9, 30 were judged on topic: all"),
+        (10, 8, "of 19 pages fetched with a score of 0.8 to 0.9, 11 were judged on topic: "
+        "too few to tell what such a score means"),
+    ],
+)  # fmt: skip
+def test_a_score_means_what_came_of_this_crawls_links_with_such_a_score(
+    tmp_path: Path, good: int, bad: int, told: str
+) -> None:
+    crawl = write_crawl(tmp_path, ROWS + many(0.85, good, bad))
+    assert told in printed(explain_url(crawl, GOOD))
+
+
+def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path: Path) -> None:
+    waiting = "http://waiting.example/"
+    links = [link(waiting, HUB, 0.25), link(waiting, SEED, 0.72)]
+    crawl = write_crawl(tmp_path, ROWS + many(0.75, 15, 15), links=links)
+    told = printed(explain_url(crawl, waiting))
+    assert "its best score was 0.72 (five in seven)" in told
+    assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were judged on topic" in told
+
+
+def test_a_score_that_no_page_was_fetched_with_means_nothing_known(tmp_path: Path) -> None:
+    waiting = "http://waiting.example/"
+    crawl = write_crawl(tmp_path, ROWS, links=[link(waiting, HUB, 0.25)])
+    told = printed(explain_url(crawl, waiting))
+    assert "no page was fetched with a score of 0.2 to 0.3" in told
+
+
+def test_a_score_that_only_orders_links_is_not_put_into_odds(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path, ROWS, settings={"policy": "best-first"})
+    told = printed(explain_url(crawl, GOOD))
+    assert "score 0.83, which orders links and is no probability" in told
+    assert "five in six" not in told

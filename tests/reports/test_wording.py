@@ -1,0 +1,89 @@
+"""Numbers in words, and foreign text made harmless."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from focused.reports.formatting import (
+    format_bytes,
+    format_duration,
+    format_percent,
+    odds_in_words,
+    single_line,
+)
+
+_NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("probability", "words"),
+    [
+        (0.0, "next to none"),
+        (0.004, "one in 250"),
+        (0.1, "one in ten"),
+        (0.125, "one in eight"),
+        (0.35, "one in three"),
+        (0.5, "one in two"),
+        (0.83, "five in six"),
+        (0.9, "nine in ten"),
+        (0.99, "99 in 100"),
+        (1.0, "all but certain"),
+    ],
+)
+def test_a_probability_is_said_as_odds(probability: float, words: str) -> None:
+    assert odds_in_words(probability) == words
+
+
+@given(st.floats(0, 1))
+def test_the_words_are_close_to_the_number(probability: float) -> None:
+    words = odds_in_words(probability)
+    assume(" in " in words)
+    part, whole = (_NUMBERS.get(word) or int(word) for word in words.split(" in "))
+    assert part / whole == pytest.approx(probability, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.04, "0.0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (200, "3 min 20 s"),
+        (7260, "2 h 1 min"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(seconds: float, words: str) -> None:
+    assert format_duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1234, "1.2 kB"), (5 * 10**15, "5000.0 TB")],
+)
+def test_a_size_has_a_decimal_unit(count: int, words: str) -> None:
+    assert format_bytes(count) == words
+
+
+def test_a_share_of_nothing_is_a_dash() -> None:
+    assert (format_percent(1, 4), format_percent(0, 0)) == ("25%", "–")
+
+
+@given(st.text())
+def test_foreign_text_becomes_one_printable_line(text: str) -> None:
+    assert single_line(text).replace("\u200c", "").replace("\u200d", "").isprintable()
+
+
+def test_what_could_steer_the_terminal_is_written_out() -> None:
+    assert single_line("Wha\x1b[31mles\u202e \t\n live") == r"Wha\x1b[31mles\u202e live"
+
+
+@given(st.text(), st.integers(1, 20))
+def test_foreign_text_is_cut_to_its_width(text: str, width: int) -> None:
+    assert len(single_line(text, width)) <= width

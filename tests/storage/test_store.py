@@ -1,0 +1,118 @@
+"""When what was written is true: at each commit, or at each so manieth."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from focused.errors import StateError
+from focused.frontier.state_check import check_state
+from focused.storage import state_store as store_module
+from focused.storage.journal import Journal
+from focused.storage.state_store import StateStore
+
+
+def rows_after_a_crash(store: StateStore, folder: Path) -> int:
+    """How many rows a process would find that opens the files as they are now."""
+    copy = folder.with_name("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy)
+    with_them = StateStore.reopen(copy)
+    try:
+        return with_them.tables.count("content")
+    finally:
+        with_them.close()
+
+
+def write_and_commit(store: StateStore, number: int) -> None:
+    store.tables.put("content", number.to_bytes(4, "big"), b"d")
+    store.commit()
+
+
+def test_a_commit_makes_what_was_written_true(tmp_path: Path) -> None:
+    store = StateStore.open(tmp_path / "state", {})
+    for number in range(3):
+        write_and_commit(store, number)
+        assert rows_after_a_crash(store, tmp_path / "state") == number + 1
+    store.close()
+
+
+def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path: Path) -> None:
+    store = StateStore.open(tmp_path / "state", {}, commit_every=3)
+    found = []
+    for number in range(7):
+        write_and_commit(store, number)
+        found.append(rows_after_a_crash(store, tmp_path / "state"))
+    assert found == [0, 0, 3, 3, 3, 6, 6]
+    store.close()
+    assert rows_after_a_crash(store, tmp_path / "state") == 7
+
+
+def test_state_of_an_older_program_is_refused_by_its_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(store_module, "FORMAT_VERSION", store_module.FORMAT_VERSION - 1)
+        StateStore.open(tmp_path / "state", {}).close()
+    ours = store_module.FORMAT_VERSION
+    with pytest.raises(StateError, match=f"its format is {ours - 1}, not {ours}"):
+        StateStore.open(tmp_path / "state", {})
+
+
+def test_a_state_whose_last_pages_were_never_written_is_sound(tmp_path: Path) -> None:
+    store = StateStore.open(tmp_path / "state", {})
+    for number in range(300):
+        store.tables.put("content", number.to_bytes(4, "big"), bytes(9_000))
+    for number in range(300):
+        store.tables.delete("content", number.to_bytes(4, "big"))
+    store.tables.put("content", b"left", b"")
+    store.close()
+    store = StateStore.open(tmp_path / "state", {})
+    assert store.tables.count("content") == 1
+    store.close()
+
+
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("reading", [StateStore.reopen, StateStore.view])
+def test_tables_that_were_cut_short_are_refused(
+    tmp_path: Path, part: float, reading: Callable[[Path], StateStore]
+) -> None:
+    folder = tmp_path / "state"
+    store = StateStore.open(folder, {})
+    for number in range(100):
+        store.tables.put("content", number.to_bytes(4, "big"), bytes(3_000))
+    store.close()
+    tables = folder / "data.mdb"
+    whole = tables.read_bytes()
+    tables.write_bytes(whole[: int(len(whole) * part)])
+    with pytest.raises(StateError, match="damaged or not ours"):
+        reading(folder)
+
+
+def test_a_disk_that_becomes_read_only_stops_the_crawl_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ext4 does after an error of the disk: files that are open cannot be written any more."""
+    folder = tmp_path / "state"
+    store = StateStore.open(folder, {})
+    write_and_commit(store, 0)
+
+    def refuse(journal: Journal, data: bytes) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as read_only:
+        read_only.setattr(Journal, "_write", refuse)
+        with pytest.raises(StateError, match=r"Read-only file system.*make the disk writable"):
+            write_and_commit(store, 1)
+        with pytest.raises(StateError, match="Read-only file system"):
+            write_and_commit(store, 2)
+        store.close()
+    store = StateStore.reopen(folder)
+    assert store.tables.count("content") == 1
+    store.close()
+    assert check_state(folder, lambda table, key, value: None).damaged == []

@@ -1,0 +1,89 @@
+"""Words as numbers: the same words as the tokeniser's, whatever the script."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from focused.text import word_hashes
+from focused.text.tokens import tokenize
+from focused.text.word_hashes import (
+    HashIndex,
+    LazyHashedTexts,
+    hash_short_text,
+    hash_texts,
+    hash_texts_once,
+    hash_word,
+)
+
+odd_texts = (
+    st.text()
+    | st.text(st.sampled_from("aB c-é\u2019中ก\u0301\u00ad\u200d\ud800 \n1"))
+    | st.just("x" * 41)
+)
+
+
+@settings(deadline=None)
+@given(st.lists(odd_texts, max_size=5))
+@example(["Straße \u2014 naïve", "plain words", "", "中文字", "a b", "é"])
+@example(["quotes \u201cof\u201d a page", "with \u2192 arrows", "y" * 40, "z" * 41])
+def test_the_hashes_of_texts_are_those_of_the_tokenisers_words(texts):
+    found = hash_texts(texts)
+    assert found.hashes.tolist() == [hash_word(word) for text in texts for word in tokenize(text)]
+    assert found.lengths.tolist() == [len(tokenize(text)) for text in texts]
+    assert [each for text in texts for each in hash_short_text(text)] == found.hashes.tolist()
+
+
+def test_texts_longer_than_a_chunk_are_hashed_as_if_one_by_one(monkeypatch):
+    monkeypatch.setattr(word_hashes, "_MAX_BATCH_BYTES", 100)
+    texts = ["a whale in the sea", "", "the ship", "harpoon and whale", "x"] * 3
+    together, alone = hash_texts(texts), [hash_texts([text]) for text in texts]
+    assert together.hashes.tolist() == [each for one in alone for each in one.hashes.tolist()]
+    assert together.lengths.tolist() == [int(one.lengths[0]) for one in alone]
+
+
+def test_of_an_endless_text_the_beginning_counts():
+    found = hash_texts(["whale " * 100_000])
+    assert 33_000 < int(found.lengths[0]) <= 34_000
+
+
+def test_different_words_have_different_hashes():
+    made = [f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopqrst" for c in "uvwxyzabcd"]
+    assert len(set(map(hash_word, made))) == len(made)
+
+
+def test_a_part_of_the_texts_has_the_words_of_that_part():
+    found = hash_texts(["one two", "", "three four five", "six"])
+    part = found.slice_texts(1, 3)
+    assert part.hashes.tolist() == hash_short_text("three four five")
+    assert part.lengths.tolist() == [0, 3]
+    assert part.owners.tolist() == [1, 1, 1]
+
+
+@given(st.lists(st.text(st.sampled_from("ab "), max_size=20), min_size=1, max_size=4))
+def test_of_each_text_so_many_words_are_kept(texts):
+    most = np.arange(len(texts))
+    kept = hash_texts(texts).truncate(most)
+    plainly = [hash_short_text(text)[:n] for n, text in enumerate(texts)]
+    assert kept.hashes.tolist() == [each for one in plainly for each in one]
+    assert kept.lengths.tolist() == list(map(len, plainly))
+
+
+def test_texts_are_hashed_once_whoever_asks():
+    texts = LazyHashedTexts(["a whale", "the sea"])
+    assert list(texts) == ["a whale", "the sea"]
+    assert hash_texts_once(texts) is hash_texts_once(texts)
+    assert hash_texts_once(texts).hashes.tolist() == hash_texts_once(list(texts)).hashes.tolist()
+
+
+hashes = st.integers(0, 2**32 - 1)
+
+
+@given(st.lists(hashes, unique=True, max_size=60), st.lists(hashes, max_size=60), st.booleans())
+def test_an_index_finds_each_hash_where_it_stands_and_no_other(known, asked, crowded):
+    if crowded:  # all in neighbouring slots
+        known = sorted({each >> 24 for each in known})
+    every = [*asked, *known]
+    found = HashIndex(np.array(known, np.uint32)).places(np.array(every, np.uint32))
+    assert found.tolist() == [known.index(each) if each in known else -1 for each in every]

@@ -1,0 +1,672 @@
+"""What a topic file may say, and how it is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docs.site_hooks import with_generated
+from focused.errors import ConfigurationError
+from focused.topic import (
+    ESTIMATORS,
+    Budget,
+    Output,
+    Politeness,
+    Scope,
+    Training,
+    adapt_to_recorded_web,
+    topic_to_json,
+)
+from focused.topic.topic_file import SECTIONS, load_topic
+from focused.topic.topic_keys import NO_LIMIT, TOPIC_KEYS
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "topics" / "example.toml"
+REFERENCE = ROOT / "docs" / "reference" / "topic-files.md"
+
+HEAD = 'name = "databases"\n'
+SEEDS = '[seeds]\nurls = ["https://docs.python.org/3/"]\n'
+TRAINING = '[training]\ndirectory = ["samples.tsv"]\ngood = ["Top/Databases"]\n'
+POLITENESS = '[politeness]\nuser_agent = "Bot/1 (+https://bot.example/about)"\n'
+SMALLEST = HEAD + SEEDS + TRAINING + POLITENESS
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "samples.tsv").write_text("Top/Databases\thttp://a.example/\tA\tB\n")
+    return tmp_path
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def complaints(folder: Path, text: str) -> list[str]:
+    """The lines of the error that ``text`` earns, without the file's name."""
+    path = write(folder, text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_topic(path)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{path}: ") for line in lines)
+    return [line.removeprefix(f"{path}: ") for line in lines]
+
+
+def complaint(folder: Path, text: str) -> str:
+    (only,) = complaints(folder, text)
+    return only
+
+
+def test_the_smallest_topic_file_leaves_all_else_to_defaults(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    assert topic.name == "databases"
+    assert topic.seeds.urls == ("https://docs.python.org/3/",)
+    assert topic.training.good == ("Top/Databases",)
+    assert topic.scope == Scope()
+    assert topic.budget == Budget()
+    assert topic.politeness == Politeness(user_agent="Bot/1 (+https://bot.example/about)")
+    assert (topic.output.warc, topic.output.parquet) == ("full", True)
+
+
+def test_paths_are_relative_to_the_topic_file(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    assert topic.training.directory == (folder / "samples.tsv",)
+    assert topic.training.model == folder / "databases.joblib"
+    assert topic.training.labels == folder / "databases.labels.jsonl"
+
+
+def test_a_topic_without_a_folder_is_crawled_into_one_beside_where_the_command_runs(
+    folder: Path,
+) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    assert topic.output.folder == Path("crawls/databases")
+    assert topic.crawl_folder("focused") == Path("crawls/databases")
+    assert topic.crawl_folder("bfs") == Path("crawls/databases-bfs")
+
+
+def test_a_path_upwards_is_written_the_short_way(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST + '[output]\nfolder = "../harvest"\n'))
+    assert topic.output.folder == folder.parent / "harvest"
+
+
+def test_an_absolute_path_stays_as_it_is(folder: Path) -> None:
+    text = SMALLEST.replace("samples.tsv", str(folder / "samples.tsv"))
+    assert load_topic(write(folder, text)).training.directory == (folder / "samples.tsv",)
+
+
+def test_every_key_of_every_section_arrives(folder: Path) -> None:
+    text = SMALLEST.replace(
+        POLITENESS,
+        """
+        [scope]
+        allow_hosts = ["Python.org", "münchen.example"]
+        deny_hosts = ["127.0.0.1"]
+        allow_paths = ["^/3/"]
+        deny_paths = ["[?&]q="]
+        languages = ["EN"]
+        content_types = ["Text/HTML"]
+        max_depth = 0
+        max_pages_per_host = 7
+        max_pages_per_directory = 6
+        max_page_bytes = 1000
+        max_links_per_page = 20
+        near_duplicates = false
+        mirrors = false
+        [politeness]
+        user_agent = "Bot/1 me@bot.example"
+        delay_s = 0
+        delays = { "Slow.example" = 10, "münchen.example" = 0.5 }
+        fetch_time_factor = 2.5
+        per_address = false
+        robots = false
+        noindex = "keep"
+        nofollow = false
+        concurrency = 2
+        timeout_s = 1.5
+        max_tries = 1
+        suspend_s = 60
+        patience = 0
+        [budget]
+        pages = 10
+        hours = 0.5
+        bytes = 99
+        [output]
+        folder = "out"
+        warc = false
+        parquet = false
+        """,
+    )
+    topic = load_topic(write(folder, text))
+    assert topic.scope == Scope(
+        allow_hosts=("python.org", "xn--mnchen-3ya.example"),
+        deny_hosts=("127.0.0.1",),
+        allow_paths=("^/3/",),
+        deny_paths=("[?&]q=",),
+        languages=("en",),
+        content_types=("text/html",),
+        max_depth=0,
+        max_pages_per_host=7,
+        max_pages_per_directory=6,
+        max_page_bytes=1000,
+        max_links_per_page=20,
+        near_duplicates=False,
+        mirrors=False,
+    )
+    assert topic.politeness == Politeness(
+        user_agent="Bot/1 me@bot.example",
+        delay_s=0.0,
+        delays={"slow.example": 10.0, "xn--mnchen-3ya.example": 0.5},
+        fetch_time_factor=2.5,
+        per_address=False,
+        robots=False,
+        noindex="keep",
+        nofollow=False,
+        concurrency=2,
+        timeout_s=1.5,
+        max_tries=1,
+        suspend_s=60.0,
+        patience=0.0,
+    )
+    assert topic.budget == Budget(pages=10, hours=0.5, bytes=99)
+    assert topic.output.folder == folder / "out"
+    assert (topic.output.warc, topic.output.parquet) == ("off", False)
+
+
+def test_sitemaps_of_robots_txt_are_seeds_when_the_topic_says_so(folder: Path) -> None:
+    assert not load_topic(write(folder, SMALLEST)).seeds.robots_sitemaps
+    text = SMALLEST.replace("[seeds]", "[seeds]\nrobots_sitemaps = true")
+    assert load_topic(write(folder, text)).seeds.robots_sitemaps
+
+
+def test_inline_seeds_and_a_seed_file_are_joined_without_repetition(folder: Path) -> None:
+    (folder / "seeds.txt").write_text(
+        "# the start\nhttps://docs.python.org/3/\n\n"
+        "http://b.example/#part  # a fragment is no comment\n"
+    )
+    text = SMALLEST.replace("[training]", 'file = "seeds.txt"\n[training]')
+    topic = load_topic(write(folder, text))
+    assert topic.seeds.urls == ("https://docs.python.org/3/", "http://b.example/#part")
+
+
+def test_a_byte_order_mark_is_no_error(folder: Path) -> None:
+    path = folder / "mine.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + SMALLEST.encode())
+    assert load_topic(path).name == "databases"
+
+
+def test_a_missing_topic_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"none\.toml: there is no such topic file"):
+        load_topic(tmp_path / "none.toml")
+
+
+def test_a_folder_is_no_topic_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
+        load_topic(tmp_path)
+
+
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latin.toml"
+    path.write_bytes('name = "bücher"'.encode("latin-1"))
+    with pytest.raises(ConfigurationError, match="is not UTF-8 text"):
+        load_topic(path)
+
+
+def test_broken_toml_is_named_with_its_line(folder: Path) -> None:
+    said = complaint(folder, HEAD + "[seeds\n")
+    assert said.startswith("is not valid TOML:")
+    assert "line 2" in said
+
+
+def test_a_misspelt_key_is_met_with_the_right_one(folder: Path) -> None:
+    said = complaint(folder, SMALLEST + "[scope]\nmax_depht = 3\n")
+    assert said == "scope.max_depht: unknown key; did you mean max_depth?"
+
+
+def test_a_misspelt_section_is_met_with_the_right_one(folder: Path) -> None:
+    assert complaint(folder, SMALLEST + "[scop]\n") == "scop: unknown key; did you mean scope?"
+
+
+def test_a_key_in_the_wrong_section_is_sent_home(folder: Path) -> None:
+    said = complaint(folder, SMALLEST + "[scope]\ndelay_s = 3\n")
+    assert said == "scope.delay_s: unknown key; it belongs in [politeness]"
+
+
+def test_a_head_key_below_a_section_is_sent_up(folder: Path) -> None:
+    said = complaint(folder, SMALLEST + 'description = "late"\n')
+    assert said == "politeness.description: unknown key; it belongs above all sections"
+
+
+def test_all_problems_are_told_at_once(folder: Path) -> None:
+    said = complaints(folder, "[budget]\npages = 0\n")
+    keys = [line.split(":")[0] for line in said]
+    assert keys == [
+        "name",
+        "seeds.urls",
+        "training.directory",
+        "training.good",
+        "politeness.user_agent",
+        "budget.pages",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("addition", "said"),
+    [
+        ("[scope]\nmax_depth = true", "scope.max_depth: must be a whole number, not true"),
+        ("[scope]\nmax_depth = 2.0", "scope.max_depth: must be a whole number, not 2.0"),
+        ("[scope]\nmax_depth = -1", "scope.max_depth: must be 0 or more, not -1"),
+        ("[scope]\nmax_page_bytes = 0", "scope.max_page_bytes: must be 1 or more, not 0"),
+        (
+            '[scope]\nallow_hosts = "a.org"',
+            'scope.allow_hosts: must be a list, also for one entry: allow_hosts = ["a.org"]',
+        ),
+        (
+            "[scope]\nallow_hosts = [3]",
+            "scope.allow_hosts: entry 1 must be a text in quotes, not 3",
+        ),
+        ('[scope]\nallow_hosts = [" "]', "scope.allow_hosts: entry 1 is empty"),
+        (
+            '[scope]\nlanguages = ["english"]',
+            'scope.languages: "english" must be an ISO 639-1 code like en',
+        ),
+        (
+            '[scope]\ncontent_types = ["html"]',
+            'scope.content_types: "html" must be like text/html',
+        ),
+        ("[budget]\nhours = 0", "budget.hours: must be more than 0, not 0"),
+        ("[budget]\nhours = nan", "budget.hours: must be more than 0, not nan"),
+        ("[budget]\nbytes = -5", "budget.bytes: must be 1 or more, not -5"),
+        ('[budget]\npages = "9"', 'budget.pages: must be a whole number, not "9"'),
+        ('[output]\nwarc = "fool"', 'output.warc: "fool" is unknown; did you mean full?'),
+        ("[output]\nwarc = 1", "output.warc: must be a text in quotes, not 1"),
+        ("[output]\nfolder = 1", "output.folder: must be a text in quotes, not 1"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_key(folder: Path, addition: str, said: str) -> None:
+    assert complaint(folder, SMALLEST + addition + "\n") == said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("delay_s = -1", "politeness.delay_s: must be 0 or more, not -1"),
+        ("delay_s = inf", "politeness.delay_s: must be 0 or more, not inf"),
+        ("concurrency = 0", "politeness.concurrency: must be 1 or more, not 0"),
+        ("timeout_s = 0", "politeness.timeout_s: must be more than 0, not 0"),
+        ("max_tries = 0", "politeness.max_tries: must be 1 or more, not 0"),
+        ("robots = 0", "politeness.robots: must be true or false, not 0"),
+        (
+            "delays = 2",
+            'politeness.delays: must be hosts and numbers: delays = { "example.org" = 1.0 }',
+        ),
+        ('delays = { "a.test" = -1 }', "politeness.delays.a.test: must be 0 or more, not -1"),
+        ('delays = { "a.test" = "1" }', 'politeness.delays.a.test: must be a number, not "1"'),
+        (
+            'delays = { "a.test" = 1, "A.test" = 2 }',
+            'politeness.delays: "A.test" stands there twice',
+        ),
+        (
+            'delays = { "http://a.test/" = 1 }',
+            'politeness.delays: "http://a.test/" is no host name; write "a.test", without scheme, '
+            "port, path or wildcard: it covers its subdomains",
+        ),
+    ],
+)
+def test_impolite_values_are_refused(folder: Path, line: str, said: str) -> None:
+    assert complaint(folder, SMALLEST + line + "\n") == said
+
+
+@pytest.mark.parametrize(
+    ("seed", "why"),
+    [
+        ("docs.python.org/3/", "is no URL; it must start with https:// or http://"),
+        ("https://", "is no URL"),
+        ("http://exa mple.com/", "is no URL"),
+        ("ftp://a.example/", "is a ftp: address; only http and https can be fetched"),
+        ("mailto:me@a.example", "is a mailto: address; only http and https can be fetched"),
+    ],
+)
+def test_an_unusable_seed_is_told_with_the_reason(folder: Path, seed: str, why: str) -> None:
+    said = complaint(folder, SMALLEST.replace("https://docs.python.org/3/", seed))
+    assert said == f'seeds.urls: "{seed}" {why}'
+
+
+def test_an_unusable_seed_in_a_file_is_told_with_its_line(folder: Path) -> None:
+    (folder / "seeds.txt").write_text("http://a.example/\n\ngopher://b.example/\n")
+    said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
+    place = folder / "seeds.txt"
+    assert said.startswith(f'seeds.file: {place}:3: "gopher://b.example/" is a gopher: address')
+
+
+def test_a_seed_file_without_urls_is_an_error(folder: Path) -> None:
+    (folder / "seeds.txt").write_text("# none yet\n")
+    said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
+    assert said == f"seeds.file: {folder / 'seeds.txt'}: holds no URL"
+
+
+def test_a_missing_seed_file_is_told_once(folder: Path) -> None:
+    said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
+    assert said == f"seeds.file: {folder / 'seeds.txt'}: there is no such file"
+
+
+def test_an_empty_list_of_seeds_is_an_error(folder: Path) -> None:
+    said = complaint(folder, SMALLEST.replace('["https://docs.python.org/3/"]', "[]"))
+    assert said == "seeds.urls: is empty; a crawl needs at least one page to start from"
+
+
+def test_a_missing_directory_file_is_named(folder: Path) -> None:
+    said = complaint(folder, SMALLEST.replace("samples.tsv", "none.tsv"))
+    assert said == f"training.directory: {folder / 'none.tsv'}: there is no such file or folder"
+
+
+@pytest.mark.parametrize("good", ["[]", '["/"]'])
+def test_a_topic_without_categories_is_refused(folder: Path, good: str) -> None:
+    said = complaint(folder, SMALLEST.replace('["Top/Databases"]', good))
+    assert said == "training.good: is empty; name the categories that are the topic"
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_estimator_can_be_chosen(folder: Path, name: str) -> None:
+    chosen = SMALLEST.replace(TRAINING, f'{TRAINING}estimator = "{name}"\n')
+    assert load_topic(write(folder, chosen)).training.estimator == name
+
+
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        ("", "all-webs"),
+        ('link_prior = "without-docweb"\n', "without-docweb"),
+        ('link_prior = "priors/own.json"\n', "{folder}/priors/own.json"),
+        ('link_prior = "/elsewhere/own.json"\n', "/elsewhere/own.json"),
+    ],
+)
+def test_a_prior_is_named_or_a_file_found_from_the_topic_file(
+    folder: Path, told: str, meant: str
+) -> None:
+    chosen = SMALLEST.replace(TRAINING, TRAINING + told)
+    found = load_topic(write(folder, chosen)).training.link_prior
+    assert found == meant.format(folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("svm-linear", "did you mean linear-svm?"),
+        ("oracle", "there are naive-bayes, logistic-regression, linear-svm"),
+    ],
+)
+def test_an_unknown_estimator_is_met_with_those_there_are(
+    folder: Path, name: str, hint: str
+) -> None:
+    text = SMALLEST.replace(TRAINING, f'{TRAINING}estimator = "{name}"\n')
+    assert complaint(folder, text) == f'training.estimator: "{name}" is unknown; {hint}'
+
+
+def test_a_category_may_end_in_a_slash(folder: Path) -> None:
+    path = write(folder, SMALLEST.replace("Top/Databases", "Top/Databases/"))
+    assert load_topic(path).training.good == ("Top/Databases",)
+
+
+@pytest.mark.parametrize("agent", ["Bot/1", "Bot/1 (+http://)", "Bot/1 (me@home)", ""])
+def test_a_user_agent_without_contact_is_refused_with_an_example(folder: Path, agent: str) -> None:
+    said = complaint(folder, SMALLEST.replace("Bot/1 (+https://bot.example/about)", agent))
+    assert said.startswith("politeness.user_agent: holds no contact")
+    assert 'user_agent = "' in said
+
+
+def test_a_user_agent_cannot_smuggle_a_header(folder: Path) -> None:
+    text = SMALLEST.replace("(+https", "\\r\\nCookie: a=b (+https")
+    assert complaint(folder, text).startswith("politeness.user_agent: must be printable ASCII")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "instead"),
+    [
+        ("https://python.org", "python.org"),
+        ("https://python.org:8080/3/", "python.org"),
+        ("*.python.org", "python.org"),
+        (".python.org", "python.org"),
+        ("python.org:8080", "python.org"),
+        ("python.org/3", "python.org"),
+        ("*", "example.org"),
+        ("two words", "example.org"),
+    ],
+)
+def test_more_than_a_host_name_is_met_with_the_host_name(
+    folder: Path, pattern: str, instead: str
+) -> None:
+    said = complaint(folder, SMALLEST + f'[scope]\ndeny_hosts = ["{pattern}"]\n')
+    assert said.startswith(f'scope.deny_hosts: "{pattern}" is no host name; write "{instead}"')
+
+
+def test_a_bad_regular_expression_is_shown_with_its_fault(folder: Path) -> None:
+    said = complaint(folder, SMALLEST + '[scope]\nallow_paths = ["/(a"]\n')
+    assert said.startswith("scope.allow_paths: '/(a' is no regular expression: missing )")
+
+
+def test_a_parameter_is_dropped_or_kept_and_not_both(folder: Path) -> None:
+    both = '[scope]\ndrop_parameters = ["sort", "view_*"]\nkeep_parameters = ["sort", "view_id"]\n'
+    said = complaint(folder, SMALLEST + both)
+    assert said == 'scope.keep_parameters: "sort" is in drop_parameters, too'
+    fine = both.replace('"sort", ', "")
+    (folder / "fine.toml").write_text(SMALLEST + fine, encoding="utf-8")
+    scope = load_topic(folder / "fine.toml").scope
+    assert (scope.drop_parameters, scope.keep_parameters) == (("view_*",), ("view_id",))
+
+
+def test_a_section_that_is_no_section_is_an_error(folder: Path) -> None:
+    said = complaint(folder, "scope = 3\n" + SMALLEST)
+    assert said == "scope: must be a section: a line [scope] with its keys below"
+
+
+def test_pages_per_address_need_addresses_to_be_told_apart(folder: Path) -> None:
+    scope = "[scope]\nmax_pages_per_address = 8\n"
+    assert load_topic(write(folder, SMALLEST + scope)).scope.max_pages_per_address == 8
+    said = complaint(folder, SMALLEST + "per_address = false\n" + scope)
+    assert said == "scope.max_pages_per_address: needs politeness.per_address = true"
+
+
+def test_a_name_that_cannot_name_files_is_refused(folder: Path) -> None:
+    said = complaint(folder, SMALLEST.replace('"databases"', '"../etc"'))
+    assert said.startswith('name: "../etc" must be letters, digits')
+
+
+def test_a_missing_name_is_met_with_the_files_own(folder: Path) -> None:
+    assert (
+        complaint(folder, SMALLEST.replace(HEAD, "")) == 'name: required; for example name = "mine"'
+    )
+
+
+def test_a_file_in_place_of_the_output_folder_is_refused(folder: Path) -> None:
+    said = complaint(folder, SMALLEST + '[output]\nfolder = "samples.tsv"\n')
+    assert said == f"output.folder: {folder / 'samples.tsv'}: is a file; name a folder"
+
+
+toml_values = st.recursive(
+    st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@given(
+    section=st.sampled_from(sorted(SECTIONS)),
+    key=st.sampled_from(sorted({key for keys in SECTIONS.values() for key in keys})),
+    value=toml_values,
+)
+def test_no_value_of_any_key_breaks_the_reader(
+    tmp_path_factory: pytest.TempPathFactory, section: str, key: str, value: object
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "samples.tsv").write_text("Top/Databases\thttp://a.example/\tA\tB\n")
+    whole = tomllib.loads(SMALLEST)
+    table = whole.setdefault(section, {}) if section else whole
+    table[key] = value
+    path = write(folder, as_toml(whole))
+    try:
+        topic = load_topic(path)
+    except ConfigurationError as error:
+        said = str(error).splitlines()
+    else:
+        said = []
+        json.dumps(topic_to_json(topic), allow_nan=False)
+    assert all(line.startswith(f"{path}: ") for line in said)
+
+
+def as_toml(tables: dict[str, object]) -> str:
+    """TOML for plain tables one level deep."""
+
+    def inline(value: object) -> str:
+        if isinstance(value, list):
+            return "[" + ", ".join(map(inline, value)) + "]"
+        if isinstance(value, float):
+            return repr(value)
+        # json leaves the delete character bare, TOML does not allow that
+        return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")
+
+    head = [f"{k} = {inline(v)}" for k, v in tables.items() if not isinstance(v, dict)]
+    for name, table in tables.items():
+        if isinstance(table, dict):
+            head += [f"[{name}]", *(f"{k} = {inline(v)}" for k, v in table.items())]
+    return "\n".join(head) + "\n"
+
+
+def test_a_description_of_a_topic_holds_every_section_as_json(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    topic = replace(topic, budget=Budget(pages=5))
+    told = json.loads(json.dumps(topic_to_json(topic)))
+    assert set(told) - {"path"} == {*SECTIONS[""], *(name for name in SECTIONS if name)}
+    assert told["budget"] == {"pages": 5, "hours": None, "bytes": None}
+    assert told["training"]["directory"] == [str(folder / "samples.tsv")]
+
+
+def test_a_description_names_paths_that_are_right_from_any_directory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = write(folder, SMALLEST)
+    monkeypatch.chdir(folder)
+    told = json.loads(json.dumps(topic_to_json(load_topic(Path(written.name)))))
+    assert told["path"] == str(written)
+    assert Path(told["training"]["labels"]).is_relative_to(folder)
+    assert Path(told["output"]["folder"]).is_absolute()
+
+
+def test_the_example_loads() -> None:
+    assert load_topic(EXAMPLE).name == "example"
+
+
+@pytest.mark.parametrize("section", sorted(SECTIONS))
+def test_the_example_shows_every_key_in_its_section(section: str) -> None:
+    shown: dict[str, set[str]] = {"": set()}
+    current = ""
+    for line in EXAMPLE.read_text().splitlines():
+        if header := re.match(r"\[(\w+)\]", line):
+            current = header[1]
+            shown[current] = set()
+        elif key := re.match(r"(?:# )?(\w+) = ", line):
+            shown[current].add(key[1])
+    assert shown[section] == set(SECTIONS[section])
+
+
+def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path: Path) -> None:
+    text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^recall = .*\n", "", text, flags=re.MULTILINE)  # or else precision
+    directory = EXAMPLE.parent / "example-directory.tsv"
+    (tmp_path / directory.name).write_text(directory.read_text())
+    (tmp_path / "seeds.txt").write_text("https://www.sqlite.org/\n")
+    (tmp_path / "all.toml").write_text(text)
+    topic = load_topic(tmp_path / "all.toml")
+    assert topic.scope.max_pages_per_host == 500
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("precision = 0.9\nrecall = 0.9", "training.recall: .*not both"),
+        ("precision = 90", "training.precision: must be a share of at most 1, like 0.9, not 90"),
+        ("recall = 0", "training.recall: must be more than 0"),
+        ('recall = "high"', "training.recall"),
+    ],
+)
+def test_a_wish_that_cannot_be_is_an_error(tmp_path: Path, lines: str, message: str) -> None:
+    text = EXAMPLE.read_text().replace('estimator = "naive-bayes"', f"{lines}\n#")
+    directory = EXAMPLE.parent / "example-directory.tsv"
+    (tmp_path / directory.name).write_text(directory.read_text())
+    (tmp_path / "wish.toml").write_text(text)
+    with pytest.raises(ConfigurationError, match=message):
+        load_topic(tmp_path / "wish.toml")
+
+
+@pytest.mark.parametrize("section", sorted(SECTIONS))
+def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
+    heading = f"## [{section}]" if section else "## Head of the file"
+    page = with_generated(REFERENCE.read_text(encoding="utf-8"), REFERENCE)
+    body = page.split(heading + "\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \| \S.* \|$", body, flags=re.MULTILINE)
+    assert [name for name, *_ in rows] == list(SECTIONS[section])
+
+
+@pytest.mark.parametrize("part", [Training, Scope, Politeness, Budget, Output])
+def test_the_keys_of_a_section_are_the_fields_that_it_fills(part: type) -> None:
+    assert SECTIONS[part.__name__.lower()] == tuple(field.name for field in fields(part))
+
+
+@pytest.mark.parametrize("section", sorted(set(SECTIONS) - {"", "seeds"}))
+def test_the_documented_defaults_are_those_of_a_topic_that_says_nothing(
+    folder: Path, section: str
+) -> None:
+    part = getattr(load_topic(write(folder, SMALLEST)), section)
+    for key in TOPIC_KEYS[section]:
+        value = getattr(part, key.name)
+        if key.default == NO_LIMIT or not key.default:
+            assert value is None
+        elif re.match(r'["\[{\d]|true$|false$', key.default):
+            (default,) = tomllib.loads(f"value = {key.default}").values()
+            assert value == (tuple(default) if isinstance(default, list) else default)
+
+
+@pytest.mark.parametrize(
+    ("host", "delay_s"),
+    [
+        ("slow.example", 10.0),
+        ("slow.example:8080", 10.0),
+        ("www.slow.example", 10.0),
+        ("docs.www.slow.example", 10.0),
+        ("mine.slow.example", 0.1),
+        ("notslow.example", 2.0),
+        ("example", 2.0),
+        ("[::1]:80", 2.0),
+    ],
+)
+def test_a_host_has_the_delay_of_the_nearest_name_that_covers_it(host: str, delay_s: float) -> None:
+    delays = {"slow.example": 10.0, "mine.slow.example": 0.1}
+    assert Politeness("Bot/1 me@bot.example", delay_s=2.0, delays=delays).delay_of(host) == delay_s
+
+
+def test_every_topic_file_that_ships_loads() -> None:
+    topics = [load_topic(path) for path in sorted(EXAMPLE.parent.glob("*.toml"))]
+    assert len({topic.name for topic in topics}) == len(topics)
+
+
+def test_over_a_recorded_web_no_server_is_spared_and_no_host_waited_for(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    ran = adapt_to_recorded_web(topic)
+    spared = (ran.politeness.fetch_time_factor, ran.politeness.suspend_s)
+    assert (*spared, ran.politeness.per_address) == (0.0, 0.0, False)
+    kept = {"fetch_time_factor": 10.0, "suspend_s": 3600.0, "per_address": True}
+    ran = replace(ran, scope=replace(ran.scope, private_addresses=False))
+    assert replace(ran, politeness=replace(ran.politeness, **kept)) == topic
+
+
+def test_a_recorded_web_is_on_this_machine_whatever_its_hosts_are_called(folder: Path) -> None:
+    topic = load_topic(write(folder, SMALLEST))
+    assert not topic.scope.private_addresses
+    assert adapt_to_recorded_web(topic).scope.private_addresses
