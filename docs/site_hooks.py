@@ -12,17 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
 from focused.cli import main
 from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.scrapy_addon.addon_settings import SETTINGS
+from focused.scrapy_addon.scrapy_settings import TABLE as SCRAPY_SETTINGS
+from focused.scrapy_addon.statistics import STATISTICS
 from focused.topic.topic_keys import TOPIC_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks" / "results"
 
 _MARKER = re.compile(r"^<!-- generated: ([a-z-]+)(?: ([a-z]+))? -->$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^]]+)\]\(([^()\s#]+)(#[^()\s]*)?\)")
+_ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):<code>~?")
 _DOCS_PATH = re.compile(r"docs/([a-z/-]+/([a-z-]+)\.md(?:#[a-z0-9-]+)?)")
 
 
@@ -39,6 +44,11 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
     """Fill in generated parts; link files outside the docs folder to the repository."""
     source = DOCS / page.file.src_uri
     return _with_links_out(with_generated(markdown, source), source.parent, config.repo_url)
+
+
+def on_page_content(html: str, *, page: Any, config: Any, files: Any) -> str:
+    """Show what docstrings refer to by a Sphinx role as code."""
+    return _ROLE.sub("<code>", html)
 
 
 def with_generated(markdown: str, source: Path) -> str:
@@ -113,6 +123,19 @@ def _settings(_: str) -> str:
     return _table(("setting", "default", "meaning"), rows)
 
 
+def _scrapy_settings(_: str) -> str:
+    rows = [
+        (", ".join(f"`{name}`" for name in each.names), each.effect.value, each.reason)
+        for each in SCRAPY_SETTINGS
+    ]
+    return _table(("setting", "effect", "remarks"), rows)
+
+
+def _statistics(_: str) -> str:
+    rows = [(f"`focused/{name}`", meaning) for name, meaning in STATISTICS.items()]
+    return _table(("statistic", "meaning"), rows)
+
+
 def _topic_keys(section: str) -> str:
     rows = [
         (f"`{key.name}`", key.type, _default(key.default), key.meaning)
@@ -133,9 +156,65 @@ def _failures(_: str) -> str:
     return _table(("failure", "meaning", "retried", "host"), rows)
 
 
+def _harvest(_: str) -> str:
+    folder = RESULTS / "harvest"
+    runs, summary = pd.read_csv(folder / "runs.csv"), pd.read_csv(folder / "summary.csv")
+    runs["start"] = runs.seeds.str.removesuffix(":5").str.replace("-", " ")
+    capped = runs.host_cap.notna()
+    runs["column"] = runs.web.where(runs.web != "docweb-medium", "docweb, " + runs.start)
+    runs["column"] = runs.column.where(~capped, runs.column + ", host cap")
+    means = runs.pivot_table(values="harvest", index="policy", columns="column", sort=False)
+    rows = [
+        (
+            f"`{each.policy}`",
+            f"{each.harvest:.1%} ({each.harvest_low:.1%}–{each.harvest_high:.1%})",
+            f"{each.area:.3f}",
+            *(f"{share:.1%}" for share in means.loc[each.policy]),
+        )
+        for each in summary.sort_values("harvest", ascending=False).itertuples()
+    ]
+    return _table(("ordering", "harvest rate", "area", *means.columns), rows)
+
+
+def _differences(name: str) -> str:
+    """Harvest of the other orderings less that of focused, from the same seeds, without a cap."""
+    file = {"harvest": "paired", "ablations": "ablations"}[name]
+    pairs = pd.read_csv(RESULTS / name / f"{file}.csv")
+    pairs = pairs[pairs.host_cap.isna() & (pairs.reference == "focused")]
+    by_start = pairs.set_index(["policy", pairs.seeds.fillna("all")])
+    rows = [
+        (
+            f"`{policy}`",
+            *(
+                _points(by_start.loc[policy, seeds])
+                for seeds in ("all", "on-topic:5", "off-topic:5")
+            ),
+            "{wins}, {ties}, {losses}".format(**by_start.loc[policy, "all"]),
+        )
+        for policy in pairs.policy.unique()
+    ]
+    head = ("all", "on-topic seeds", "off-topic seeds", "wins, ties, losses")
+    return _table(("ordering", *head), rows)
+
+
+def _points(row: Any) -> str:
+    figures = (row.difference, row.difference_low, row.difference_high)
+    mean, low, high = (f"{100 * figure:+.1f}".replace("-", "−") for figure in figures)
+    return f"{mean} ({low} to {high})"
+
+
+def _tables(name: str) -> str:
+    return f"```text\n{(RESULTS / name / 'tables.txt').read_text(encoding='utf-8').strip()}\n```"
+
+
 _GENERATORS: dict[str, Callable[[str], str]] = {
     "commands": _commands,
     "settings": _settings,
+    "scrapy-settings": _scrapy_settings,
+    "statistics": _statistics,
     "topic-keys": _topic_keys,
     "failures": _failures,
+    "harvest": _harvest,
+    "differences": _differences,
+    "tables": _tables,
 }

@@ -14,6 +14,54 @@ from focused.web.page import UNRECORDED_HOST
 
 PREFIX = "focused/"
 
+STATISTICS: Mapping[str, str] = {
+    "settled": "Links that left the frontier: fetched, redirected, failed or refused.",
+    "fetched": "Pages fetched.",
+    "classified": "Fetched pages that can be harvest: no training samples.",
+    "on_topic": "Pages among them that the classifier found on topic; duplicates count once.",
+    "training": "Training samples that the crawl fetched.",
+    "duplicates": "Pages that repeat an earlier page.",
+    "near_duplicates": "Near-duplicates among them.",
+    "redirected": "Redirects.",
+    "robots_fetched": "Requests for robots.txt.",
+    "robots_excluded": "Links that robots.txt forbids.",
+    "retries": "Requests that were repeated after a failure.",
+    "nofollow": "Links not followed because link or page says nofollow.",
+    "noindex": "Fetched pages excluded from the harvest because they say noindex.",
+    "links_over_limit": "Links beyond `scope.max_links_per_page`.",
+    "bytes": "Bytes of bodies, decoded.",
+    "active_s": "Seconds that the crawl ran, over all sessions.",
+    "elapsed_s": "The same.",
+    "failures/KIND": "URLs that gave no page, by kind: "
+    "docs/reference/crawl-folder.md#kinds-of-failure.",
+    "out_of_scope/REASON": "Links that the scope refused, by reason.",
+    "unrecorded_hosts": "Links to hosts that the recorded web does not have; in crawls of a recorded "
+    "web only.",
+    "frontier": "Queued links.",
+    "traps/KIND/pages": "Pages fetched in crawl traps, by kind of trap; set when the crawl ends. "
+    "`stats.json` lists hosts and examples.",
+    "traps/KIND/links": "Links into crawl traps that were refused; likewise.",
+    "hosts_in_back_off": "Hosts with queued links that failed last; set when the crawl ends.",
+    "long_crawl_delays": "Hosts with queued links and a crawl-delay above an hour; set when the "
+    "crawl ends. `stats.json` lists them with seconds, at most 100.",
+    "mirrors": "Pairs of mirrors; set when the crawl ends. `stats.json` lists at most 100.",
+    "ended_at": "Seconds since the epoch; set when the crawl ends.",
+    "end_reason": "Why the crawl ended; set when the crawl ends.",
+    "profile/elapsed_s": "Seconds of this session.",
+    "profile/cpu_s": "CPU seconds of the crawl's process in this session.",
+    "profile/stages/STAGE": "Seconds of this session spent in a stage: "
+    "docs/explanation/performance.md#where-the-time-goes.",
+    "profile/pages": "Pages of this session.",
+    "profile/parser_processes": "Parser processes, the most at once.",
+    "profile/pages_parsed_in_processes": "Pages parsed in them.",
+    "profile/parser_process_s": "Seconds that they spent.",
+    "profile/reactor_blocked/longest_s": "Longest time that the reactor was blocked.",
+    "profile/reactor_blocked/times": "How often it was blocked for longer than `threshold_s`.",
+    "profile/reactor_blocked/threshold_s": "That threshold.",
+    "resolver/EVENT": "Name lookups by event; not in `stats.json`.",
+}
+"""Meaning of each statistic, in Markdown; words in capitals stand for any name."""
+
 _MIRRORS_LISTED = 100
 _LONG_DELAYS_LISTED = 100
 

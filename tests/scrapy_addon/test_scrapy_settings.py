@@ -11,6 +11,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings, default_settings
 
+from docs.site_hooks import with_generated
 from focused.errors import ConfigurationError
 from focused.scrapy_addon.addon import FocusedAddon
 from focused.scrapy_addon.addon_settings import DEFAULTS, topic_from_settings
@@ -55,7 +56,8 @@ def test_each_of_scrapys_settings_has_one_row(name: str) -> None:
 
 
 def test_the_docs_have_the_same_table() -> None:
-    docs = (ROOT / "docs" / "settings.md").read_text()
+    page = ROOT / "docs" / "reference" / "settings.md"
+    docs = with_generated(page.read_text(encoding="utf-8"), page)
     for row in TABLE:
         names = ", ".join(f"`{name}`" for name in row.names)
         assert f"| {names} | {row.effect.value} | {row.reason} |" in docs

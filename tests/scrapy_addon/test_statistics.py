@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.statistics import publish
+from focused.scrapy_addon.statistics import STATISTICS, publish
 from tests.support.own_project import crawl_own, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 SPIDER = """
 import json
+import re
 from pathlib import Path
 import scrapy
 
@@ -41,6 +43,11 @@ def leaves(values: dict[str, Any], path: str = "focused") -> Iterator[tuple[str,
             yield f"{path}/{name}", value
 
 
+def is_described(name: str) -> bool:
+    patterns = (re.sub(r"[A-Z]+", "[^/]+", each) for each in STATISTICS)
+    return any(re.fullmatch(f"focused/{pattern}", name) for pattern in patterns)
+
+
 def published(values: dict[str, Any]) -> dict[str, Any]:
     stats = StatsCollector(get_crawler())
     publish(stats, values)
@@ -60,6 +67,7 @@ def test_each_total_of_stats_json_is_in_scrapys_statistics(tmp_path: Path) -> No
     listed = {"traps", "long_crawl_delays", "mirrors"}
     totals = {name: value for name, value in done.stats.items() if name not in listed}
     assert {name: found[name] for name, _ in leaves(totals)} == dict(leaves(totals))
+    assert not [name for name in found if not is_described(name)]
     assert found["focused/fetched"] == 2
     assert found["focused/failures/gone"] == 1
     assert found["focused/mirrors"] == 0
