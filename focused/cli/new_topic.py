@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,7 @@ def _print_summary(topic: Topic, start: Path, web: Path | None, lesson: FirstTra
 DIRECTORY_HEAD = "# category <TAB> url <TAB> title; lines that begin with # do not count\n"
 """What the directory begins with; all there is in it until samples were found."""
 
+_EXAMPLE_AGENT = "FocusedBot/0.1 (+https://example.org/about-my-crawler; crawler@example.org)"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -246,6 +248,39 @@ class NewTopicOptions:
     def start(self) -> Path:
         """The folder of the crawl around its seeds."""
         return DEFAULT_CRAWLS_FOLDER / f"{self.name}-start"
+
+
+def init_topic(name: str, folder: Path, user_agent: str | None) -> tuple[Path, Path]:
+    """Write a commented topic file to change, and a directory with a few samples.
+
+    Raises :class:`ConfigurationError` where one of the files exists, or for a name that cannot be.
+    """
+    check_name(name)
+    data = files(__package__) / "data"
+    text = (data / "topic.toml").read_text("utf-8")
+    for example, own in (
+        ("focused crawl example.toml", f"focused crawl {folder / name}.toml"),
+        ('name = "example"  ', f'name = "{name}"  '),
+        ("example-directory.tsv", f"{name}.tsv"),
+        ("../models/example.", f"{name}."),
+        ('folder = "../crawls/example"', f'# folder = "../crawls/{name}"'),
+        (_quoted(_EXAMPLE_AGENT, ""), _quoted(user_agent or "", "--user-agent")),
+    ):
+        text = text.replace(example, own)
+    topic_file, directory = folder / f"{name}.toml", folder / f"{name}.tsv"
+    for path in (topic_file, directory):
+        if path.exists():
+            raise ConfigurationError(f"{path} exists; choose another name, or take it away first")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(directory, (data / "directory.tsv").read_bytes())
+    write_atomically(topic_file, text.encode())
+    return topic_file, directory
+
+
+def check_name(name: str) -> None:
+    """Raise :class:`ConfigurationError` for a name that no topic can have."""
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(f"{name!r}: a name has letters, digits, '.', '_' and '-'")
 
 
 def write_topic_files(idea: NewTopicOptions) -> None:
@@ -280,8 +315,7 @@ def write_topic_files(idea: NewTopicOptions) -> None:
 
 def _has_unfinished_files(idea: NewTopicOptions) -> bool:
     """Whether there is an attempt that found no samples; ConfigurationError if it found some."""
-    if not _NAME.fullmatch(idea.name):
-        raise ConfigurationError(f"{idea.name!r}: a name has letters, digits, '.', '_' and '-'")
+    check_name(idea.name)
     path, directory = idea.topic_file, idea.directory
     if directory.exists() and directory.read_bytes() != DIRECTORY_HEAD.encode():
         raise ConfigurationError(

@@ -58,6 +58,23 @@ def topic_group() -> None:
     """Start a topic."""
 
 
+@topic_group.command("init")
+@click.argument("name")
+@click.option("--user-agent", help='Yours, like "MyBot/1.0 (+https://my.site)".')
+@click.option("--folder", type=FOLDER, default=Path("topics"), show_default=True)
+def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
+    """Write a commented topic file and a directory of samples, both to be changed."""
+    from focused.cli.common import echo
+    from focused.cli.new_topic import init_topic
+
+    topic_file, directory = init_topic(name, folder, user_agent)
+    echo(
+        f"wrote {topic_file} and {directory}\n"
+        "Change them: seeds, samples"
+        f"{'' if user_agent else ', user_agent'}. Then: focused crawl {topic_file}"
+    )
+
+
 @topic_group.command("new")
 @click.argument("name")
 @click.option(

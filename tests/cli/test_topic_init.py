@@ -1,0 +1,73 @@
+"""``focused topic init``: a commented topic file to start from, without a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from focused.cli import main
+from focused.topic.topic_file import load_topic
+
+BOT = "CheeseBot/1.0 (+https://cheese.test/bot)"
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def init(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["topic", "init", *arguments])
+
+
+def test_the_topic_file_loads_and_bears_the_name() -> None:
+    assert init("cheese", "--user-agent", BOT).exit_code == 0
+    topic = load_topic(Path("topics/cheese.toml"))
+    assert topic.name == "cheese"
+    assert topic.politeness.user_agent == BOT
+    assert [path.name for path in topic.training.directory] == ["cheese.tsv"]
+    assert topic.training.model.name == "cheese.joblib"
+
+
+def test_nothing_of_the_example_is_left_in_paths_and_names() -> None:
+    init("cheese", "--user-agent", BOT)
+    lines = Path("topics/cheese.toml").read_text().splitlines()
+    settings = [line.partition("#")[0] for line in lines]
+    assert not [line for line in settings if "example" in line]
+
+
+def test_each_key_has_its_comment() -> None:
+    init("cheese", "--user-agent", BOT)
+    text = Path("topics/cheese.toml").read_text()
+    assert "# seconds between two requests to one host" in text
+    assert "focused crawl topics/cheese.toml" in text
+
+
+def test_the_crawls_folder_is_the_default_one() -> None:
+    init("cheese", "--user-agent", BOT)
+    assert load_topic(Path("topics/cheese.toml")).output.folder == Path("crawls/cheese")
+
+
+def test_without_a_user_agent_the_crawl_asks_for_one() -> None:
+    assert "user_agent" in init("cheese").output
+    done = CliRunner().invoke(main, ["crawl", "topics/cheese.toml"])
+    assert done.exit_code == 2
+    assert "politeness.user_agent" in done.output
+
+
+@pytest.mark.parametrize("there", ["cheese.toml", "cheese.tsv"])
+def test_a_file_that_exists_is_left_alone(there: str) -> None:
+    Path("topics").mkdir()
+    Path("topics", there).write_text("mine")
+    done = init("cheese", "--user-agent", BOT)
+    assert done.exit_code == 2
+    assert f"{there} exists" in done.output
+    assert [path.name for path in Path("topics").iterdir()] == [there]
+    assert Path("topics", there).read_text() == "mine"
+
+
+def test_a_name_that_cannot_be_is_refused() -> None:
+    assert init("a/b").exit_code == 2

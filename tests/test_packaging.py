@@ -1,0 +1,193 @@
+"""What is installed: the package alone, with its data, its extras, and no need of a checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+from scrapy.spiderloader import SpiderLoader
+
+from focused.errors import missing_extra
+from tests.cli.test_commands import BASE, write_site
+from tests.support.crawling import ROOT
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+OF_EXTRAS = ("jinja2", "matplotlib", "nh3", "pandas")
+
+
+def names(requirements: Iterable[str]) -> set[str]:
+    return {re.split(r"[\[<>=]", each)[0] for each in requirements}
+
+
+# Metadata
+
+
+@pytest.mark.parametrize("library", OF_EXTRAS)
+def test_a_library_of_an_extra_is_no_base_dependency(library: str) -> None:
+    assert library not in names(PROJECT["dependencies"])
+    assert any(library in names(each) for each in EXTRAS.values())
+
+
+def test_dev_has_all_extras() -> None:
+    extras = set(EXTRAS) - {"dev"}
+    found = re.search(r"focused-crawler\[(.*?)\]", " ".join(EXTRAS["dev"]))
+    assert found is not None
+    assert set(found[1].split(",")) | {"report"} == extras, "experiments has report"
+
+
+def test_scrapy_finds_the_spiders_by_the_settings_of_this_checkout() -> None:
+    settings = Settings()
+    settings.setmodule("spiders.settings")
+    assert {"topic", "samples", "first"} <= set(SpiderLoader.from_settings(settings).list())
+
+
+# Extras
+
+
+HIDE = """
+import sys
+
+class Hidden:
+    names = sys.argv.pop(1).split(",")
+
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+def run_without(modules: Iterable[str], folder: Path, *arguments: str):
+    program = f"{HIDE}\nfrom focused.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, ",".join(modules), *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hidden", "arguments", "extra"),
+    [
+        ("pandas", ["report", "."], "report"),
+        ("matplotlib", ["report", "."], "report"),
+        ("pandas", ["why", "http://a.test/"], "report"),
+        ("jinja2", ["compare"], "experiments"),
+        ("pandas", ["compare"], "experiments"),
+        ("nh3", ["label", "."], "label"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_needs_in_one_line(
+    tmp_path: Path, hidden: str, arguments: list[str], extra: str
+) -> None:
+    done = run_without([hidden], tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"focused: {arguments[0]} needs {hidden}, which is not installed: "
+        f"pip install 'focused-crawler[{extra}]'"
+    ]
+
+
+def test_a_module_of_no_extra_is_an_error_of_ours() -> None:
+    assert missing_extra(ModuleNotFoundError(name="focused.typo"), "report") is None
+
+
+def test_a_crawl_needs_no_extra(tmp_path: Path) -> None:
+    write_site(tmp_path / "site")
+    imported = ["web", "import", "site", "--base-url", BASE, "--folder", "web"]
+    done = run_without(OF_EXTRAS, tmp_path, *imported)
+    assert done.returncode == 0, done.stderr
+    done = run_without(OF_EXTRAS, tmp_path, "crawl", "cheese.toml", "--web", "web", "--pages", "3")
+    assert done.returncode == 0, done.stderr
+    assert "the report needs" in done.stderr
+    assert "focused-crawler[report]" in done.stderr
+    assert (tmp_path / "out" / "pages.parquet").is_file()
+
+
+# The wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: a build folder of the checkout's has no part in it."""
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for name in ("focused", "spiders"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(source)]
+    subprocess.run([*pip, "wheel", *options, str(source)], check=True)
+    return next(source.glob("*.whl"))
+
+
+@pytest.mark.long
+def test_the_wheel_has_focused_alone_with_its_data(wheel: Path) -> None:
+    files = zipfile.ZipFile(wheel).namelist()
+    assert {file.split("/")[0] for file in files if ".dist-info/" not in file} == {"focused"}
+    here = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "focused").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert here <= set(files)
+
+
+@pytest.mark.long
+def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "venv"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    libraries = next((Path(sys.prefix) / "lib").glob("python*")) / "site-packages"
+    own = next((environment / "lib").glob("python*")) / "site-packages"
+    # Libraries are visible there; an editable install of this checkout is not.
+    (own / "libraries.pth").write_text(f"{libraries}\n")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    install = ["--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run([*pip, *install], check=True)
+    home = tmp_path / "home"
+    home.mkdir()
+
+    def focused(*arguments: str) -> str:
+        variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(
+            [environment / "bin" / "focused", *arguments],
+            cwd=home,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    where = subprocess.check_output(
+        [python, "-c", "import focused; print(focused.__file__)"], cwd=home, text=True
+    )
+    assert where.startswith(str(own))
+    focused("topic", "init", "cheese", "--user-agent", "CheeseBot/1.0 (+https://cheese.test/bot)")
+    write_site(home / "site")
+    focused("web", "import", "site", "--base-url", BASE, "--folder", "web")
+    topic = home / "topics" / "cheese.toml"
+    text = topic.read_text().replace("Top/Computers/Databases", "Top/Food")
+    topic.write_text(re.sub(r"urls = \[.*?\]", f'urls = ["{BASE}"]', text, flags=re.DOTALL))
+    shutil.copy(home / "directory.tsv", home / "topics" / "cheese.tsv")
+    focused("crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0", "--pages", "9")
+    assert (home / "crawls" / "cheese" / "pages.parquet").is_file()
+    assert (home / "topics" / "cheese.joblib").is_file()
