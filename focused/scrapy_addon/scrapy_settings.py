@@ -1,7 +1,7 @@
 """What becomes of each of Scrapy's settings in a focused crawl.
 
 A setting that a user sets is honoured, changes the topic, or is reported at the start in one
-line. ``docs/settings.md`` has the same table, and a test compares both with Scrapy's settings.
+line. ``docs/reference/settings.md`` has the same table, and a test compares both with Scrapy's settings.
 """
 
 from __future__ import annotations
