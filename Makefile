@@ -81,7 +81,7 @@ lint: $(READY)
 check: lint test
 
 lock: $(READY)
-	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --extra docs --generate-hashes \
+	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
 	  --no-header --quiet --upgrade pyproject.toml -o requirements.lock
 
 clean:
