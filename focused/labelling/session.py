@@ -12,11 +12,11 @@ from focused.labelling.crawled_pages import CrawledPage, FetchedPages, read_fetc
 from focused.labelling.labelling_task import LabellingTask, find_labelling_task
 from focused.labelling.page_selection import PageSelector
 from focused.labelling.training_pool import (
+    BoundedParser,
     PoolProgress,
     TrainingPool,
     build_training_pool,
     evaluation_queue,
-    parse_crawled_page,
     search_pages,
 )
 from focused.labels.label import Label, Reason, Role, Verdict, role_of
@@ -249,8 +249,11 @@ class LabellingSession:
         if place is not None:
             return float(self._pool.relevance[place])
         classifier = self.subject.classifier
-        parsed = parse_crawled_page(self._crawled, page) if classifier else None
-        return classifier.classify(parsed).relevance if classifier and parsed else page.relevance
+        if classifier is None:
+            return page.relevance
+        with BoundedParser() as parser:
+            parsed = parser.parse_crawled_page(self._crawled, page)
+        return classifier.classify(parsed).relevance if parsed else page.relevance
 
     def _stratum(self, judged: list[Label], on_topic: bool) -> Stratum:
         pages = self._crawled.pages

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from focused.labelling.crawled_pages import CrawledPage, FetchedPages
 from focused.labelling.page_selection import FloatArray, PagePool, page_vectors, rows_with_words
 from focused.labels.label import evaluation_hash, role_of
 from focused.link_scoring.protocols import TopicClassifier
+from focused.parser_process import (
+    HandlerError,
+    ParserProcess,
+    ParsingLimits,
+    ParsingStoppedError,
+)
 from focused.text.tokens import tokenize, url_words
-from focused.web.html.parse import parse_page
-from focused.web.page import Page
+from focused.web.html.parse import needs_parser_process, parse_page
+from focused.web.page import Failed, Fetched, Page
 
 MAX_POOL_PAGES = 2_000
 """Pages that active choice looks into; each costs some milliseconds."""
@@ -65,19 +72,20 @@ def build_training_pool(
     classifier: TopicClassifier | None,
     progress: PoolProgress | None = None,
     limit: int = MAX_POOL_PAGES,
+    parsing_limits: ParsingLimits | None = None,
 ) -> TrainingPool:
     """Parse, classifier and compare the candidates; those that cannot be read are left out.
 
-    Without a ``classifier`` the crawl's own verdicts stand. ``progress(done, total)`` is called
-    after each page.
+    So are those that exceed ``parsing_limits``, as in a crawl. Without a ``classifier`` the crawl's own
+    verdicts stand. ``progress(done, total)`` is called after each page.
     """
     chosen = select_candidates(crawled, limit)
     kept: list[CrawledPage] = []
     relevance: list[float] = []
 
-    def read() -> Iterable[Page]:
+    def read(parser: BoundedParser) -> Iterable[Page]:
         for done, page in enumerate(chosen, start=1):
-            parsed = parse_crawled_page(crawled, page)
+            parsed = parser.parse_crawled_page(crawled, page)
             if progress:
                 progress(done, len(chosen))
             if parsed is not None:
@@ -87,7 +95,8 @@ def build_training_pool(
                 )
                 yield parsed
 
-    vectors = page_vectors(read())
+    with BoundedParser(parsing_limits) as parser:
+        vectors = page_vectors(read(parser))
     return TrainingPool(
         tuple(kept),
         PagePool(tuple(page.host for page in kept), vectors),
@@ -96,11 +105,45 @@ def build_training_pool(
     )
 
 
-def parse_crawled_page(crawled: FetchedPages, page: CrawledPage) -> Page | None:
-    """The page as a crawl parses it; None when it cannot be read."""
-    fetched = crawled.response(page)
-    parsed = None if fetched is None else parse_page(fetched)
-    return parsed if isinstance(parsed, Page) else None
+class BoundedParser:
+    """Parses crawled pages as a crawl does: those that may take long in a parser process.
+
+    The process starts with the first such page. Usable as a context manager.
+    """
+
+    def __init__(self, limits: ParsingLimits | None = None) -> None:
+        self._process = ParserProcess(_parse, limits or ParsingLimits())
+
+    def parse_crawled_page(self, crawled: FetchedPages, page: CrawledPage) -> Page | None:
+        """Return the page as a crawl parses it; None when it cannot be read within the limits."""
+        fetched = crawled.response(page)
+        if fetched is None:
+            return None
+        parsed = self._bounded(fetched) if needs_parser_process(fetched) else parse_page(fetched)
+        return parsed if isinstance(parsed, Page) else None
+
+    def __enter__(self) -> BoundedParser:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.close()
+
+    def _bounded(self, fetched: Fetched) -> Page | None:
+        try:
+            return _page.decode(self._process.ask(_packed(fetched)))
+        except (HandlerError, ParsingStoppedError):
+            return None
+
+
+_packed = msgspec.msgpack.Encoder().encode
+_fetched = msgspec.msgpack.Decoder(Fetched).decode
+_page: msgspec.msgpack.Decoder[Page | None] = msgspec.msgpack.Decoder(Page | None)
+
+
+def _parse(message: bytes) -> bytes:
+    """Parse a fetched page; runs in the parser process."""
+    parsed = parse_page(_fetched(message))
+    return _packed(None if isinstance(parsed, Failed) else parsed)
 
 
 def _observed_threshold(pages: Iterable[CrawledPage]) -> float:

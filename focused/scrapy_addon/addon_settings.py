@@ -18,9 +18,9 @@ from typing import Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-from focused.crawl.parser_process import ParsingLimits
 from focused.errors import ConfigurationError
 from focused.orderings import find_policy
+from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic

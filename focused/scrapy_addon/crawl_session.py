@@ -16,10 +16,10 @@ from scrapy.statscollectors import StatsCollector
 from focused.atomic_file import write_json_atomically
 from focused.crawl import Crawl, SettledFetch, Step, Wait
 from focused.crawl.page_parser import ParsedPage
-from focused.crawl.parser_process import ParsingLimits
 from focused.errors import ConfigurationError, escape_control_characters
 from focused.link_scoring.protocols import LinkScorer, TopicClassifier
 from focused.orderings import Policy, PolicyInputs, find_policy
+from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.crawl_profile import CrawlProfile
 from focused.scrapy_addon.http_client import HttpClient
 from focused.scrapy_addon.model_watcher import ModelWatcher

@@ -12,25 +12,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import pickle
-import socket
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from focused.crawl import parser_process
 from focused.crawl.page_parser import PageParser, ParsedPage
-from focused.crawl.parser_process import (
-    EXIT_OUT_OF_MEMORY,
-    EXIT_TIMED_OUT,
-    MESSAGE_LENGTH,
-    ParserError,
+from focused.crawl.parser_process import ReadingHandler, decode_reply, encode_request
+from focused.parser_process import (
+    GRACE_S,
+    LENGTH,
+    START_S,
+    HandlerError,
     ParsingLimits,
-    decode_reply,
-    encode_request,
+    ParsingStoppedError,
+    framed,
+    pickled,
+    result_of,
+    start_process,
 )
 from focused.web.page import Failed, FailureKind, Fetched
 
@@ -38,8 +38,8 @@ BUSY_SHARE = 0.6
 """Of a core's time; from there on the crawl's process is relieved of reading."""
 
 TICK_S = 1.0
-_START_TICKS = 60
-_SLOW_TICKS = 2
+_START_TICKS = int(START_S)
+_SLOW_TICKS = int(GRACE_S)
 _MAX_FAILED_STARTS = 3
 
 MAX_WAITING_PAGES = 32
@@ -74,12 +74,7 @@ def _wall_and_cpu() -> tuple[float, float]:
 
 
 class _PageLostError(Exception):
-    """A page was not read. ``kind`` and ``detail`` say why, if the page itself was the reason."""
-
-    def __init__(self, kind: FailureKind | None = None, detail: str = "") -> None:
-        super().__init__(detail)
-        self.kind = kind
-        self.detail = detail
+    """A page was not read, for no reason of its own."""
 
 
 class _PendingPage(NamedTuple):
@@ -113,17 +108,9 @@ class _ParserProcess:
 
     @classmethod
     async def begun(cls, reader: bytes, limits: ParsingLimits) -> _ParserProcess:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", parser_process.__name__, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
+        process, ours = start_process()
         stream, out = await asyncio.open_connection(sock=ours, limit=_STREAM_LIMIT_BYTES)
-        out.writelines((MESSAGE_LENGTH.pack(len(reader)), reader))
+        out.write(framed(reader))
         return cls(process, stream, out, limits)
 
     @property
@@ -137,15 +124,19 @@ class _ParserProcess:
         return self.is_ready and self._ticks >= _SLOW_TICKS
 
     async def read(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed:
-        """Raises _LostError when the process is gone, or keeps a page waiting that is not long."""
+        """Raises _LostError when the process is gone, or keeps a page waiting that is not long.
+
+        Raises ParsingStoppedError when the page itself ended the process, HandlerError when our
+        code raised an exception over it.
+        """
         asked = encode_request(fetched)
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
         self._asked.append(_PendingPage(answer, is_long))
         if not self._to_ask:
             loop.call_soon(self._ask)
-        self._to_ask += (MESSAGE_LENGTH.pack(len(asked)), asked)
-        return decode_reply(await answer)
+        self._to_ask += (LENGTH.pack(len(asked)), asked)
+        return decode_reply(result_of(await answer))
 
     def _ask(self) -> None:
         """Send the questions of a turn together: each sending wakes the other process."""
@@ -161,12 +152,10 @@ class _ParserProcess:
         As many as there are: were each waited for by who asked, each would take the reactor a turn.
         """
         try:
-            await self._stream.readexactly(MESSAGE_LENGTH.size)
+            await self._stream.readexactly(LENGTH.size)
             self.is_ready, self._ticks = True, 0
             while True:
-                length = MESSAGE_LENGTH.unpack(await self._stream.readexactly(MESSAGE_LENGTH.size))[
-                    0
-                ]
+                length = LENGTH.unpack(await self._stream.readexactly(LENGTH.size))[0]
                 answer = await self._stream.readexactly(length)
                 asked = self._asked.popleft().answer
                 self._ticks = 0
@@ -174,7 +163,7 @@ class _ParserProcess:
                     asked.set_result(answer)
         except (OSError, asyncio.IncompleteReadError):
             self._end()
-            self._give_back(self._reason() if self.is_ready else _PageLostError())
+            self._give_back(self._reason() if self.is_ready else None)
 
     def _tick(self) -> None:
         """Count seconds of one page, and kill a process that its own timers did not end.
@@ -195,20 +184,12 @@ class _ParserProcess:
                 if not asked.needs_parser_process and not asked.answer.done():
                     asked.answer.set_exception(_PageLostError())
 
-    def _reason(self) -> _PageLostError:
+    def _reason(self) -> ParsingStoppedError:
         """Why the process ended over its page."""
-        status, limits = self._process.returncode, self._limits
-        if self._is_late or status in EXIT_TIMED_OUT:
-            told = f"{limits.cpu_s:g} s of CPU time, or {limits.elapsed_s:g} s by the clock"
-            return _PageLostError(FailureKind.PARSE_TIMEOUT, f"parsing took more than {told}")
-        if status == EXIT_OUT_OF_MEMORY:
-            told = f"parsing took more than {limits.memory_mb:g} MB"
-            return _PageLostError(FailureKind.PARSE_MEMORY, told)
-        return _PageLostError(
-            FailureKind.INTERNAL_ERROR, f"the process that read it died: {status}"
-        )
+        status = self._process.returncode
+        return ParsingStoppedError.of_status(status, self._limits, is_late=self._is_late)
 
-    def _give_back(self, of_first: _PageLostError | None = None) -> None:
+    def _give_back(self, of_first: Exception | None = None) -> None:
         while self._asked:
             asked = self._asked.popleft().answer
             if not asked.done():
@@ -294,13 +275,13 @@ class ParserPool:
                 return None
             try:
                 reading = await worker.read(fetched, is_long=is_long)
-            except _PageLostError as lost:
-                if lost.kind is not None:
-                    logger.warning("%s was not read: %s", fetched.url, lost.detail)
-                    return Failed(fetched.url, lost.kind, fetched.status, lost.detail)
+            except ParsingStoppedError as stopped:
+                logger.warning("%s was not read: %s", fetched.url, stopped.detail)
+                return Failed(fetched.url, stopped.kind, fetched.status, stopped.detail)
+            except _PageLostError:
                 if not is_long:
                     return None
-            except ParserError as error:
+            except HandlerError as error:
                 logger.error("%s could not be read: %s", fetched.url, error)
                 return _internal_error(fetched, str(error)[:200])
             else:
@@ -370,14 +351,14 @@ class ParserPool:
     def _pickled_reader(self) -> bytes:
         reader = self._reader()
         try:
-            pickled = pickle.dumps((reader, self._limits))
+            message = pickled(ReadingHandler(reader), self._limits)
         except Exception as error:  # whatever a classifier of the user's own may raise
             if self._judges:
                 logger.warning("pages are judged in the crawl's own process: %r", error)
             self._judges = False
-            return pickle.dumps((reader.without_classifier(), self._limits))
+            return pickled(ReadingHandler(reader.without_classifier()), self._limits)
         self._judges = True
-        return pickled
+        return message
 
 
 def _internal_error(fetched: Fetched, detail: str) -> Failed:

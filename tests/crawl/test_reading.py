@@ -6,7 +6,6 @@ import pickle
 import uuid
 from dataclasses import replace
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from msgspec import msgpack
 
 from focused.archive.warc_files import WarcFiles
 from focused.crawl.page_parser import PageParser, ParsedPage
-from focused.crawl.parser_process import MESSAGE_LENGTH, decode_reply, encode_request, serve
+from focused.crawl.parser_process import ReadingHandler, decode_reply, encode_request
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
@@ -164,13 +163,8 @@ def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
 
 def _elsewhere(reader: PageParser, answer: Fetched) -> ParsedPage | Failed:
     """By messages, as they go to the process and back."""
-    asked, told = BytesIO(), BytesIO()
-    for message in (pickle.dumps((reader, None)), encode_request(answer)):
-        asked.write(MESSAGE_LENGTH.pack(len(message)) + message)
-    asked.seek(0)
-    serve(asked, told)
-    ready_and_length = 2 * MESSAGE_LENGTH.size
-    return decode_reply(told.getvalue()[ready_and_length:])
+    handler = pickle.loads(pickle.dumps(ReadingHandler(reader)))
+    return decode_reply(handler(encode_request(answer)))
 
 
 def _plain(array: object) -> object:

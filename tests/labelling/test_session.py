@@ -26,6 +26,8 @@ from focused.labels.labelled_pages import (
     labelled_page_reader,
     labelled_pages_path,
 )
+from focused.parser_process import ParsingLimits
+from focused.web.html.parse import MAX_QUICK_BYTES
 from tests.support.labelled_crawls import session, subject, url_of, write_crawl
 
 
@@ -224,6 +226,16 @@ def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path: Path) -> None:
         for url, page in crawled.pages.items()
     }
     assert build_training_pool(replace(crawled, pages=broken), None).pages == ()
+
+
+def test_a_page_that_exceeds_the_limits_of_parsing_is_left_out(tmp_path: Path) -> None:
+    long = {f"https://long.example/{n}": "<p>whales" * MAX_QUICK_BYTES for n in range(9)}
+    write_crawl(tmp_path, pages=10, bodies=long)
+    crawled = read_fetched_pages(tmp_path)
+    every = {page.url for page in build_training_pool(crawled, None).pages}
+    assert every & long.keys()
+    bounded = build_training_pool(crawled, None, parsing_limits=ParsingLimits(cpu_s=0.001))
+    assert {page.url for page in bounded.pages} == every - long.keys()
 
 
 def test_a_folder_that_is_no_crawls_is_told(tmp_path: Path) -> None:

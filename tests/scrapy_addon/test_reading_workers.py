@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from focused.crawl.page_parser import UNCLASSIFIED, PageParser, ParsedPage
-from focused.crawl.parser_process import ParsingLimits
+from focused.parser_process import ParsingLimits
 from focused.scrapy_addon import parser_pool
 from focused.scrapy_addon.parser_pool import (
     MAX_WAITING_PAGES,

@@ -1,0 +1,88 @@
+"""A parser process for callers that wait: real processes, and pages that end them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from focused.parser_process import (
+    HandlerError,
+    ParserProcess,
+    ParsingLimits,
+    ParsingStoppedError,
+)
+from focused.web.page import FailureKind
+
+
+def handle(message: bytes) -> bytes:
+    match message:
+        case b"spin":
+            while True:
+                pass
+        case b"doze":
+            time.sleep(60)
+        case b"hoard":
+            bytearray(2_000_000_000)
+        case b"die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case b"raise":
+            raise ValueError("no idea")
+    return message.upper()
+
+
+@pytest.fixture
+def parser() -> Iterator[ParserProcess]:
+    with ParserProcess(handle, ParsingLimits(cpu_s=0.5, elapsed_s=3.0)) as opened:
+        yield opened
+
+
+def test_it_answers_with_what_the_handler_returns(parser: ParserProcess) -> None:
+    assert [parser.ask(message) for message in (b"one", b"two" * 500_000)] == [
+        b"ONE",
+        b"TWO" * 500_000,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "detail"),
+    [
+        (b"spin", FailureKind.PARSE_TIMEOUT, "more than 0.5 s of CPU time"),
+        (b"doze", FailureKind.PARSE_TIMEOUT, "3 s by the clock"),
+        (b"hoard", FailureKind.PARSE_MEMORY, "more than 1000 MB"),
+        (b"die", FailureKind.INTERNAL_ERROR, "died: -9"),
+    ],
+)
+def test_a_page_that_ends_the_process_is_named_and_the_next_is_answered(
+    message: bytes, kind: FailureKind, detail: str, parser: ParserProcess
+) -> None:
+    with pytest.raises(ParsingStoppedError) as stopped:
+        parser.ask(message)
+    assert stopped.value.kind is kind
+    assert detail in stopped.value.detail
+    assert parser.ask(b"next") == b"NEXT"
+
+
+def test_an_exception_of_the_handler_is_reported_and_does_not_end_the_process(
+    parser: ParserProcess,
+) -> None:
+    parser.ask(b"one")
+    process = parser._process
+    with pytest.raises(HandlerError, match="no idea"):
+        parser.ask(b"raise")
+    assert parser.ask(b"next") == b"NEXT"
+    assert parser._process is process
+
+
+def test_a_suspended_process_is_killed() -> None:
+    with ParserProcess(handle, ParsingLimits(elapsed_s=0.2)) as parser:
+        parser.ask(b"one")
+        assert parser._process is not None
+        os.kill(parser._process.pid, signal.SIGSTOP)
+        with pytest.raises(ParsingStoppedError) as stopped:
+            parser.ask(b"two")
+        assert stopped.value.kind is FailureKind.PARSE_TIMEOUT
+        assert parser.ask(b"three") == b"THREE"
