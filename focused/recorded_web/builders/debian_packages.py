@@ -99,12 +99,7 @@ def parse_packages(text: str) -> dict[str, DebianPackage]:
     Of several versions the first counts, which is the one apt would take.
     """
     found: dict[str, DebianPackage] = {}
-    for stanza in text.split("\n\n"):
-        fields = dict(
-            line.split(": ", 1)
-            for line in stanza.splitlines()
-            if ": " in line and not line.startswith(" ")
-        )
+    for fields in parse_stanzas(text.split("\n")):
         if not {"Package", "Version", "Size", "SHA256"} <= fields.keys():
             continue
         package = DebianPackage(
