@@ -1,10 +1,9 @@
-"""A queued link as a row: some hundred bytes, for most of the frontier is on disk.
+"""A queued link as a row: some hundred bytes, since most of the frontier is on disk.
 
-What many links share is written once: the host's name is not in the URL
-again, and the page that links, with the time at which it was read, is one
-row of its own (:class:`LinkSources`). Numbers are as short as they are exact:
-features in half precision when that loses nothing, priority and score in
-single (the apprentice rounds its own so), else in double.
+What many links share is stored once: the host's name is not repeated in the URL, and the page that
+links, with the time at which it was read, is a row of its own (:class:`LinkSources`). Rows are
+MessagePack; features are packed in half precision where that loses nothing, priority and score in
+single precision (the apprentice rounds its own so).
 """
 
 from __future__ import annotations
@@ -21,14 +20,9 @@ from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 
-_HEAD = struct.Struct(">BIHBBQHHH")
-"""Flags, source, depth, tries, hops, tag_path_key, values of features, bytes of URL, anchor."""
-_HTTP, _HTTPS, _OWN_KEY, _OWN_PAYLOAD, _OWN_TIME, _EXACT, _EXACT_EVIDENCE = (
-    1 << bit for bit in range(7)
-)
-_SINGLES, _DOUBLES, _DOUBLE = struct.Struct(">2f"), struct.Struct(">2d"), struct.Struct(">d")
-_MAX_UINT16, _MAX_UINT8 = 0xFFFF, 0xFF
-_KEY_BYTES = 16
+_SINGLES = struct.Struct(">2f")
+_SCHEMES = ("", "http://", "https://")
+_MAX_UINT16 = 0xFFFF
 _CACHED_SOURCES = 4_096
 
 
@@ -75,48 +69,30 @@ class LinkSources:
 
 
 def encode_link(link: QueuedLink, sources: LinkSources) -> bytes:
-    """Write a link; what is longer than 65,535 bytes is cut, but for the payload."""
+    """Encode a link; a longer URL or anchor than 65,535 characters is cut."""
     (
         key, url, host, priority, score, depth, parent, anchor, told, found_at,
         tries, hops, payload, tag_path_key,
     ) = astuple(link)  # fmt: skip
-    spelled = _utf8(url)
-    flags, begins = (_HTTPS, 8) if url.startswith("https://") else (_HTTP, 7)
-    path_at = begins + len(host)
-    if url[begins : path_at + 1] == f"{host}/" and (flags == _HTTPS or url.startswith("http://")):
-        path = spelled[path_at:] if url.isascii() else _utf8(url[path_at:])
-    else:
-        flags, path = 0, spelled
-    count = len(told)
-    orders, exact = _short(_SINGLES, _DOUBLES, (priority, score))
-    features, exact_evidence = _short(_halves(count), _doubles(count), told)
-    flags |= _EXACT * exact | _EXACT_EVIDENCE * exact_evidence
+    scheme, path = _without_host(url, host)
     source, read_at = sources.number_of(parent, found_at)
-    tail = b""
-    if read_at != found_at:
-        flags |= _OWN_TIME
-        tail = _DOUBLE.pack(found_at)
-    if key != xxh3_128_digest(spelled):
-        flags |= _OWN_KEY
-        tail += key
-    if payload is not None:
-        flags |= _OWN_PAYLOAD
-        tail += pack(payload)
-    anchored = _utf8(anchor)
-    if len(path) > _MAX_UINT16 or len(anchored) > _MAX_UINT16:
-        path, anchored = path[:_MAX_UINT16], anchored[:_MAX_UINT16]
-    head = _HEAD.pack(
-        flags,
-        source,
-        depth if depth < _MAX_UINT16 else _MAX_UINT16,
-        tries if tries < _MAX_UINT8 else _MAX_UINT8,
-        hops if hops < _MAX_UINT8 else _MAX_UINT8,
-        tag_path_key,
-        count,
-        len(path),
-        len(anchored),
+    return pack(
+        (
+            scheme,
+            path if len(path) <= _MAX_UINT16 else path[:_MAX_UINT16],
+            source,
+            _shortest(_SINGLES, (priority, score)),
+            _shortest(_halves(len(told)), told),
+            anchor if len(anchor) <= _MAX_UINT16 else anchor[:_MAX_UINT16],
+            depth,
+            tag_path_key,
+            tries,
+            hops,
+            None if read_at == found_at else found_at,
+            None if key == xxh3_128_digest(_utf8(url)) else key,
+            payload,
+        )
     )
-    return b"".join((head, orders, features, path, anchored, tail))
 
 
 class SourceReader(Protocol):
@@ -131,61 +107,46 @@ def decode_link(
     row: bytes, host: str, sources: SourceReader, key: bytes | None = None
 ) -> QueuedLink:
     """Read a link of that host; ``key`` is the link's, where it is known."""
-    flags, source, depth, tries, hops, tag_path_key, count, path_bytes, anchor_bytes = (
-        _HEAD.unpack_from(row)
-    )
-    at = _HEAD.size
-    numbers = _DOUBLES if flags & _EXACT else _SINGLES
-    priority, score = numbers.unpack_from(row, at)
-    at += numbers.size
-    numbers = _doubles(count) if flags & _EXACT_EVIDENCE else _halves(count)
-    features = numbers.unpack_from(row, at)
-    at += numbers.size
-    url = row[at : at + path_bytes].decode("utf-8", "ignore")
-    at += path_bytes
-    anchor = row[at : at + anchor_bytes].decode("utf-8", "ignore")
-    at += anchor_bytes
-    if flags & _HTTP:
-        url = f"http://{host}{url}"
-    elif flags & _HTTPS:
-        url = f"https://{host}{url}"
+    (
+        scheme, path, source, orders, features, anchor, depth, tag_path_key,
+        tries, hops, own_time, own_key, payload,
+    ) = unpack(row)  # fmt: skip
+    url = f"{_SCHEMES[scheme]}{host}{path}" if scheme else path
     parent, found_at = sources.get(source)
-    if flags & _OWN_TIME:
-        (found_at,) = _DOUBLE.unpack_from(row, at)
-        at += _DOUBLE.size
-    if flags & _OWN_KEY:
-        key = row[at : at + _KEY_BYTES]
-        at += _KEY_BYTES
+    priority, score = _SINGLES.unpack(orders) if isinstance(orders, bytes) else orders
+    if isinstance(features, bytes):
+        features = _halves(len(features) // 2).unpack(features)
+    if own_key is not None:
+        key = own_key
     elif key is None:
         key = link_key(url)
-    payload = unpack(row[at:]) if flags & _OWN_PAYLOAD else None
     return QueuedLink(
-        key, url, host, priority, score, depth, parent, anchor, features, found_at,
-        tries, hops, payload, tag_path_key,
+        key, url, host, priority, score, depth, parent, anchor, tuple(features),
+        found_at if own_time is None else own_time, tries, hops, payload, tag_path_key,
     )  # fmt: skip
 
 
-def _short(
-    short: struct.Struct, exact: struct.Struct, numbers: tuple[float, ...]
-) -> tuple[bytes, bool]:
-    """The numbers in few bytes when that loses nothing, else exactly, and then True."""
+def _without_host(url: str, host: str) -> tuple[int, str]:
+    """Split a URL into the number of its scheme and its path; 0 and the URL if it has neither."""
+    scheme = 2 if url.startswith("https://") else 1
+    start = f"{_SCHEMES[scheme]}{host}"
+    if url.startswith(f"{start}/"):
+        return scheme, url[len(start) :]
+    return 0, url
+
+
+def _shortest(short: struct.Struct, numbers: tuple[float, ...]) -> bytes | tuple[float, ...]:
+    """Pack numbers in few bytes where that loses nothing; else leave them in double precision."""
     try:
         row = short.pack(*numbers)
     except OverflowError:
-        return exact.pack(*numbers), True
-    if short.unpack(row) == numbers:
-        return row, False
-    return exact.pack(*numbers), True
+        return numbers
+    return row if short.unpack(row) == numbers else numbers
 
 
 @cache
 def _halves(count: int) -> struct.Struct:
     return struct.Struct(f">{count}e")
-
-
-@cache
-def _doubles(count: int) -> struct.Struct:
-    return struct.Struct(f">{count}d")
 
 
 def _utf8(text: str) -> bytes:

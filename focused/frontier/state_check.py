@@ -216,7 +216,7 @@ class _FrontierIndex:
             return
         try:
             link = decode_link(value, self._names[host], self)
-        except (ValueError, struct.error):
+        except (ValueError, TypeError, LookupError, struct.error, msgspec.DecodeError):
             self._unreadable += 1
             return
         prefix = host.to_bytes(4, "big")

@@ -26,7 +26,7 @@ from focused.storage.environment import WriteGuard
 from focused.storage.journal import Journal
 from focused.storage.tables import Tables
 
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 # Of journal. More: fewer writes in all, longer pauses, more of memory until then.
 _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10

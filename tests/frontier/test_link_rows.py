@@ -69,7 +69,7 @@ def test_a_link_is_told_by_its_path_and_its_evidence_in_half_precision(
     )
     row = encode_link(queued, sources)
     assert decode_link(row, "docs.example", sources) == queued
-    assert len(row) == 23 + 2 * 4 + 2 * 14 + len("/guide/chapter-12.html") + len("Chapter 12")
+    assert len(row) == 16 + 2 * 4 + 2 * 14 + len("/guide/chapter-12.html") + len("Chapter 12")
 
 
 def test_evidence_that_half_precision_would_change_is_kept_exactly(sources: LinkSources) -> None:
