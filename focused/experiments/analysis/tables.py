@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -20,6 +21,7 @@ from focused.experiments.analysis.comparison_runs import (
     format_start_group,
 )
 from focused.experiments.analysis.paired_comparison import TIE_MARGIN, PairedDifference
+from focused.experiments.analysis.policy_summary import PolicySummary
 from focused.reports.formatting import single_line
 
 TABLES_WIDTH = 100
@@ -42,6 +44,34 @@ def new_table(title: str, first: str, *others: str) -> Table:
             column, justify="left" if column in words else "right", no_wrap=column == "95%"
         )
     return table
+
+
+Cell = str | Text
+Row = TypeVar("Row")
+
+
+def table_of(
+    title: str,
+    rows: Iterable[Row],
+    columns: Sequence[tuple[str, Callable[[Row], Cell]]],
+    caption: str | None = None,
+) -> Table:
+    """Return a table of ``rows``; each column is a heading and what it shows of a row."""
+    table = new_table(title, *(heading for heading, _ in columns))
+    for row in rows:
+        table.add_row(*(cell(row) for _, cell in columns))
+    table.caption = caption
+    return table
+
+
+def count(attribute: str) -> Callable[[Any], str]:
+    """Return a cell that shows an integer attribute of its row."""
+    return lambda row: f"{getattr(row, attribute):,}"
+
+
+def policy_cell(row: Any) -> Text:
+    """Return a cell that names the policy of its row."""
+    return policy_cell(row.policy)
 
 
 def clipped_text(text: str, width: int) -> Text:
@@ -69,93 +99,105 @@ def pages_to_baseline_tables(findings: ComparisonAnalysis) -> list[Table]:
     """How many pages each policy needs for breadth-first's harvest; none without that."""
     if not findings.catching_up:
         return []
-    table = new_table(
-        f"Pages needed for what {BASELINE} finds with its whole budget, from the same starts",
-        "policy", "starts", "reached", "never", "pages", "95%", "of its pages", "95%",
-    )  # fmt: skip
-    for each in findings.fewest_pages_first:
-        table.add_row(
-            policy_cell(each.policy),
-            f"{each.starts:,}",
-            f"{each.reached:,}",
-            f"{each.never:,}",
-            number_format.format_median_pages(each.pages, each.starts),
-            number_format.format_pages_interval(each.pages_low, each.pages_high),
-            number_format.format_median_share(each.share, each.starts),
-            number_format.format_median_share_interval(each.share_low, each.share_high),
+    return [
+        table_of(
+            f"Pages needed for what {BASELINE} finds with its whole budget, from the same starts",
+            findings.fewest_pages_first,
+            [
+                ("policy", policy_cell),
+                ("starts", count("starts")),
+                ("reached", count("reached")),
+                ("never", count("never")),
+                ("pages", lambda each: number_format.format_median_pages(each.pages, each.starts)),
+                (
+                    "95%",
+                    lambda each: number_format.format_pages_interval(
+                        each.pages_low, each.pages_high
+                    ),
+                ),
+                (
+                    "of its pages",
+                    lambda each: number_format.format_median_share(each.share, each.starts),
+                ),
+                (
+                    "95%",
+                    lambda each: number_format.format_median_share_interval(
+                        each.share_low, each.share_high
+                    ),
+                ),
+            ],
+            f"Medians over the starts from which {BASELINE} found anything; a run that never got "
+            "there counts as later than any. 95%: bootstrap over topics and starts",
         )
-    table.caption = (
-        f"Medians over the starts from which {BASELINE} found anything; a run that never got there "
-        "counts as later than any. 95%: bootstrap over topics and starts"
-    )
-    return [table]
+    ]
 
 
 def ablation_tables(findings: ComparisonAnalysis) -> list[Table]:
     """Our own policy with a part left out, less the whole; none when no such run is there."""
     if not findings.ablations:
         return []
-    table = new_table(
-        f"What each part of {FOCUSED} is worth: without it, less the whole, from the same starts",
-        "without", "points", "95%", "area", "95%", "wins", "ties", "losses",
-    )  # fmt: skip
-    for each in findings.ablations:
-        table.add_row(
-            clipped_text(each.policy.removeprefix(ABLATION_PREFIX), _PART_WIDTH),
-            number_format.format_marked_points(each.difference),
-            number_format.format_points_interval(each.difference),
-            number_format.format_signed(each.area_difference.mean, 3),
-            number_format.format_signed_interval(each.area_difference, 3),
-            f"{each.wins:,}",
-            f"{each.ties:,}",
-            f"{each.losses:,}",
+    return [
+        table_of(
+            f"What each part of {FOCUSED} is worth: without it, less the whole, from the same starts",
+            findings.ablations,
+            [
+                (
+                    "without",
+                    lambda each: clipped_text(
+                        each.policy.removeprefix(ABLATION_PREFIX), _PART_WIDTH
+                    ),
+                ),
+                ("points", lambda each: number_format.format_marked_points(each.difference)),
+                ("95%", lambda each: number_format.format_points_interval(each.difference)),
+                ("area", lambda each: number_format.format_signed(each.area_difference.mean, 3)),
+                ("95%", lambda each: number_format.format_signed_interval(each.area_difference, 3)),
+                ("wins", count("wins")),
+                ("ties", count("ties")),
+                ("losses", count("losses")),
+            ],
+            "Points: of harvest, in per cent; below zero the part pays. ?: the interval holds zero "
+            "or there is none. 95%: bootstrap over topics and starts",
         )
-    table.caption = (
-        "Points: of harvest, in per cent; below zero the part pays. ?: the interval holds zero or "
-        "there is none. 95%: bootstrap over topics and starts"
-    )
-    return [table]
+    ]
 
 
 def calibration_tables(findings: ComparisonAnalysis) -> list[Table]:
     """Scores against labels, policy by policy; none where no scores are probabilities."""
     if not findings.calibration:
         return []
-    table = new_table(
-        "Were the scores right? By labels, over all runs", "policy", "runs", "pages",
-        "calibration error", "Brier score", "of the mean",
-    )  # fmt: skip
-    for each in findings.calibration:
-        table.add_row(
-            policy_cell(each.policy),
-            f"{each.runs:,}",
-            f"{each.pages:,}",
-            number_format.format_number(each.calibration_error, 3),
-            number_format.format_number(each.brier, 3),
-            number_format.format_number(each.brier_reference, 3),
-        )
-    table.caption = (
+    table = table_of(
+        "Were the scores right? By labels, over all runs",
+        findings.calibration,
+        [
+            ("policy", policy_cell),
+            ("runs", count("runs")),
+            ("pages", count("pages")),
+            (
+                "calibration error",
+                lambda each: number_format.format_number(each.calibration_error, 3),
+            ),
+            ("Brier score", lambda each: number_format.format_number(each.brier, 3)),
+            ("of the mean", lambda each: number_format.format_number(each.brier_reference, 3)),
+        ],
         "Scores before the fetch; 0 is best. Of the mean: the Brier score of one number for all "
-        "pages, the share on topic. Seeds, training pages and copies have no part"
+        "pages, the share on topic. Seeds, training pages and copies have no part",
     )
     return [table, _bins_table(findings)]
 
 
 def _bins_table(findings: ComparisonAnalysis) -> Table:
     first = next((c for c in findings.calibration if c.policy == FOCUSED), findings.calibration[0])
-    table = new_table(
-        f"What the scores of {first.policy} meant", "score", "pages", "mean score",
-        "on topic", "95%",
-    )  # fmt: skip
-    for each in first.bins:
-        table.add_row(
-            f"{each.low:.1f}–{each.high:.1f}",
-            f"{each.pages:,}",
-            number_format.format_number(each.score, 2),
-            number_format.format_mean_share(each.on_topic),
-            number_format.format_share_interval(each.on_topic),
-        )
-    return table
+    return table_of(
+        f"What the scores of {first.policy} meant",
+        first.bins,
+        [
+            ("score", lambda each: f"{each.low:.1f}–{each.high:.1f}"),
+            ("pages", count("pages")),
+            ("mean score", lambda each: number_format.format_number(each.score, 2)),
+            ("on topic", lambda each: number_format.format_mean_share(each.on_topic)),
+            ("95%", lambda each: number_format.format_share_interval(each.on_topic)),
+        ],
+    )
 
 
 _TOPICS_ABREAST = 12
@@ -205,79 +247,67 @@ def harvest_tables(findings: ComparisonAnalysis) -> list[Table]:
 
 def summary_table(findings: ComparisonAnalysis) -> Table:
     """Means by the labels, the best policy first."""
-    table = new_table("Summary, by labels", "policy", "runs", "harvest", "95%", "recall", "area")
-    for column in ("hosts", "× bfs", "of oracle", "of bound", "early"):
-        table.add_column(column, justify="right")
-    for each in findings.best_first:
-        table.add_row(
-            policy_cell(each.policy),
-            f"{each.runs:,}",
-            number_format.format_mean_share(each.harvest),
-            number_format.format_share_interval(each.harvest),
-            number_format.format_mean_share(each.recall),
-            number_format.format_mean_number(each.area, 3),
-            number_format.format_number(each.hosts, 1),
-            number_format.format_mean_number(each.ratio_to_bfs),
-            number_format.format_mean_number(each.ratio_to_oracle),
-            number_format.format_mean_number(each.ratio_to_path_oracle),
-            f"{each.ended_early:,}",
-        )
-    table.caption = (
+    return table_of(
+        "Summary, by labels",
+        findings.best_first,
+        [
+            ("policy", policy_cell),
+            ("runs", count("runs")),
+            ("harvest", lambda each: number_format.format_mean_share(each.harvest)),
+            ("95%", lambda each: number_format.format_share_interval(each.harvest)),
+            ("recall", lambda each: number_format.format_mean_share(each.recall)),
+            ("area", lambda each: number_format.format_mean_number(each.area, 3)),
+            ("hosts", lambda each: number_format.format_number(each.hosts, 1)),
+            ("× bfs", lambda each: number_format.format_mean_number(each.ratio_to_bfs)),
+            ("of oracle", lambda each: number_format.format_mean_number(each.ratio_to_oracle)),
+            ("of bound", lambda each: number_format.format_mean_number(each.ratio_to_path_oracle)),
+            ("early", count("ended_early")),
+        ],
         "95%: bootstrap over topics and starts. × bfs, of oracle, of bound (path-oracle): ratio of "
-        "mean harvests over paired starts. Early: runs that left budget over; harvest flatters them"
+        "mean harvests over paired starts. Early: runs that left budget over; harvest flatters "
+        "them",
     )
-    return table
 
 
 def costs_table(findings: ComparisonAnalysis) -> Table:
     """How far each policy got, and what it cost."""
-    table = new_table(
-        "How far, and at what cost", "policy", "stop", "stop hot", "half at", "reached"
-    )
-    for column in ("minutes", "CPU s", "ms/page", "peak MB"):
-        table.add_column(column, justify="right")
-    for each in findings.best_first:
-        minutes = None if each.simulated_s is None else each.simulated_s / 60
-        table.add_row(
-            policy_cell(each.policy),
-            number_format.share(each.crawl_and_stop),
-            number_format.share(each.crawl_and_stop_threshold),
-            number_format.format_number(each.half_recall_pages),
-            f"{each.half_recall_reached:,}/{each.runs:,}",
-            number_format.format_number(minutes, 1),
-            number_format.format_number(each.cpu_s, 1),
-            number_format.format_number(each.cpu_ms_per_page, 2),
-            number_format.format_number(each.peak_mb),
-        )
-    table.caption = (
+    return table_of(
+        "How far, and at what cost",
+        findings.best_first,
+        [
+            ("policy", policy_cell),
+            ("stop", lambda each: number_format.share(each.crawl_and_stop)),
+            ("stop hot", lambda each: number_format.share(each.crawl_and_stop_threshold)),
+            ("half at", lambda each: number_format.format_number(each.half_recall_pages)),
+            ("reached", lambda each: f"{each.half_recall_reached:,}/{each.runs:,}"),
+            ("minutes", lambda each: number_format.format_number(_minutes(each.simulated_s), 1)),
+            ("CPU s", lambda each: number_format.format_number(each.cpu_s, 1)),
+            ("ms/page", lambda each: number_format.format_number(each.cpu_ms_per_page, 2)),
+            ("peak MB", lambda each: number_format.format_number(each.peak_mb)),
+        ],
         "stop, stop hot: crawl and stop, without and with threshold (Cho et al. 1998). Half at: "
-        "median pages to half of the recall, of the runs that reached it. Minutes: simulated"
+        "median pages to half of the recall, of the runs that reached it. Minutes: simulated",
     )
-    return table
 
 
 def paired_table(findings: ComparisonAnalysis, reference: str) -> Table:
     """Every policy less ``reference``, over all starts that both have."""
-    table = new_table(
+    return table_of(
         f"Harvest less that of {single_line(reference)}, in percentage points, from the same starts",
-        "policy", "points", "95%", "area", "wins", "ties", "losses", "topics",
-    )  # fmt: skip
-    for each in findings.paired_with(reference):
-        table.add_row(
-            policy_cell(each.policy),
-            _format_difference(each),
-            number_format.format_points_interval(each.difference),
-            number_format.format_signed(each.area_difference.mean, 3),
-            f"{each.wins:,}",
-            f"{each.ties:,}",
-            f"{each.losses:,}",
-            f"{each.topics_won:,}:{each.topics_lost:,}",
-        )
-    table.caption = (
+        findings.paired_with(reference),
+        [
+            ("policy", policy_cell),
+            ("points", _format_difference),
+            ("95%", lambda each: number_format.format_points_interval(each.difference)),
+            ("area", lambda each: number_format.format_signed(each.area_difference.mean, 3)),
+            ("wins", count("wins")),
+            ("ties", count("ties")),
+            ("losses", count("losses")),
+            ("topics", lambda each: f"{each.topics_won:,}:{each.topics_lost:,}"),
+        ],
         f"A tie: harvests within {100 * TIE_MARGIN:.1f} points. ?: the interval holds zero or there is "
-        "none. Topics: better on, worse on"
+        "none. Topics: better on, worse on",
     )
-    return table
 
 
 def paired_groups_tables(findings: ComparisonAnalysis, reference: str) -> list[Table]:
@@ -302,26 +332,22 @@ def classifier_tables(findings: ComparisonAnalysis) -> list[Table]:
     known = [each for each in findings.best_first if each.classifier_harvest is not None]
     if not known:
         return []
-    table = new_table(
-        "The same pages, judged by the classifier that guided the crawl", "policy", "by classifier",
-        "by labels", "flattery", "precision", "recall",
-    )  # fmt: skip
-    for each in known:
-        assert each.classifier_harvest is not None  # chosen so
-        flattery = None if each.harvest is None else each.classifier_harvest - each.harvest.mean
-        table.add_row(
-            policy_cell(each.policy),
-            number_format.share(each.classifier_harvest),
-            number_format.format_mean_share(each.harvest),
-            number_format.NONE if flattery is None else number_format.format_points(flattery),
-            number_format.share(each.classifier_precision),
-            number_format.share(each.classifier_recall),
+    return [
+        table_of(
+            "The same pages, judged by the classifier that guided the crawl",
+            known,
+            [
+                ("policy", policy_cell),
+                ("by classifier", lambda each: number_format.share(each.classifier_harvest)),
+                ("by labels", lambda each: number_format.format_mean_share(each.harvest)),
+                ("flattery", _flattery),
+                ("precision", lambda each: number_format.share(each.classifier_precision)),
+                ("recall", lambda each: number_format.share(each.classifier_recall)),
+            ],
+            "Precision: what it calls on topic and the labels do, too. Recall: what the labels "
+            "call on topic and it does, too. Flattery: percentage points",
         )
-    table.caption = (
-        "Precision: what it calls on topic and the labels do, too. Recall: what the labels call "
-        "on topic and it does, too. Flattery: percentage points"
-    )
-    return [table]
+    ]
 
 
 def mean_harvest_by_cell(grid: RunGrid) -> dict[tuple[str, str, str, str, int | None], float]:
@@ -364,6 +390,16 @@ def _harvest_by_policy(
         key = ", ".join(f"{n}\u00a0{single_line(topic, 40)}" for n, (_, topic) in shown)
         table.caption = Text(key)
         yield table
+
+
+def _minutes(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 60
+
+
+def _flattery(each: PolicySummary) -> str:
+    if each.classifier_harvest is None or each.harvest is None:
+        return number_format.NONE
+    return number_format.format_points(each.classifier_harvest - each.harvest.mean)
 
 
 def _format_difference(pair: PairedDifference) -> str:
