@@ -225,6 +225,10 @@ def _check_reactor(settings: BaseSettings) -> None:
             f"TWISTED_REACTOR: focus needs the asyncio reactor, not {reactor}; leave the setting "
             "out: it is Scrapy's default"
         )
+    if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        raise ConfigurationError(
+            "TWISTED_REACTOR_ENABLED: False is not supported; leave the setting out"
+        )
 
 
 def load_guide_maker(setting: Any) -> Callable[..., Any]:

@@ -120,7 +120,7 @@ TABLE = (
         "DOWNLOADER_CLIENTCONTEXTFACTORY HTTP2_* HTTPX_*",
         "the add-on's download handler runs on aiohttp, over HTTP/1.1",
     ),
-    _honoured("TWISTED_REACTOR TWISTED_REACTOR_ENABLED", "refused unless it is asyncio's"),
+    _honoured("TWISTED_REACTOR TWISTED_REACTOR_ENABLED", "any reactor but asyncio's is refused"),
     _honoured("ASYNCIO_EVENT_LOOP REACTOR_THREADPOOL_MAXSIZE FORCE_CRAWLER_PROCESS"),
     _honoured(
         "DNSCACHE_ENABLED DNSCACHE_SIZE DNS_TIMEOUT", "by the add-on's resolver; default timeout 31"

@@ -96,6 +96,11 @@ def test_a_reactor_without_asyncio_is_refused(topic, capsys):
     assert reactor in refused(capsys, FOCUSED_TOPIC=str(topic), TWISTED_REACTOR=reactor)
 
 
+def test_a_crawl_without_a_reactor_is_refused(topic, capsys):
+    told = refused(capsys, FOCUSED_TOPIC=str(topic), TWISTED_REACTOR_ENABLED=False)
+    assert "TWISTED_REACTOR_ENABLED" in told
+
+
 @pytest.mark.parametrize("folder", ["file/crawl", "file"])
 def test_a_folder_that_cannot_be_made_is_named(folder, topic, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
