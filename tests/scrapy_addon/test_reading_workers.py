@@ -169,7 +169,9 @@ def test_a_process_that_its_own_timers_cannot_end_is_killed(monkeypatch: Any) ->
 
 def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_process() -> None:
     async def ask(workers: ParserPool) -> list[object]:
-        return await asyncio.gather(*map(workers.ahead, map(padded, ("one", "spin", "two", "3"))))
+        return await asyncio.gather(
+            *(ahead(workers, padded(text)) for text in ("one", "spin", "two", "3"))
+        )
 
     one, spin, *others = asked(1, ask, limits=QUICKLY)
     assert isinstance(spin, Failed) and spin.kind is FailureKind.PARSE_TIMEOUT
