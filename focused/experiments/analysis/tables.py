@@ -71,7 +71,7 @@ def count(attribute: str) -> Callable[[Any], str]:
 
 def policy_cell(row: Any) -> Text:
     """Return a cell that names the policy of its row."""
-    return policy_cell(row.policy)
+    return policy_text(row.policy)
 
 
 def clipped_text(text: str, width: int) -> Text:
@@ -79,7 +79,7 @@ def clipped_text(text: str, width: int) -> Text:
     return Text(single_line(text, width))
 
 
-def policy_cell(name: str) -> Text:
+def policy_text(name: str) -> Text:
     """A policy's name, cut where it is too long.
 
     Of one's own as ``package.module.function``, and of an ablation, the end is kept: it tells more.
@@ -323,7 +323,7 @@ def paired_groups_tables(findings: ComparisonAnalysis, reference: str) -> list[T
     for each in findings.paired_with(reference):
         cells = ({pair.policy: pair for pair in part}.get(each.policy) for part in by_group)
         row = (number_format.NONE if pair is None else _format_difference(pair) for pair in cells)
-        table.add_row(policy_cell(each.policy), *row)
+        table.add_row(policy_text(each.policy), *row)
     return [table]
 
 
@@ -362,7 +362,7 @@ def mean_harvest_by_cell(grid: RunGrid) -> dict[tuple[str, str, str, str, int | 
 def _harvest_by_start(grid: RunGrid, policies: Sequence[str]) -> Table:
     table = new_table("Harvest by topic, seeds and policy", "topic", "seeds", "cap")
     for policy in policies:
-        table.add_column(policy_cell(policy), justify="right")
+        table.add_column(policy_text(policy), justify="right")
     cells = mean_harvest_by_cell(grid)
     kinds = dict.fromkeys((each.web, each.topic, each.seeds, each.host_cap) for each in grid.starts)
     for web, topic, seeds, cap in kinds:
@@ -386,7 +386,7 @@ def _harvest_by_policy(
         table = new_table(title, "policy", *(str(n) for n, _ in shown))
         for policy in policies:
             values = (cells.get((policy, web, topic, *group)) for _, (web, topic) in shown)
-            table.add_row(policy_cell(policy), *map(number_format.format_bare_share, values))
+            table.add_row(policy_text(policy), *map(number_format.format_bare_share, values))
         key = ", ".join(f"{n}\u00a0{single_line(topic, 40)}" for n, (_, topic) in shown)
         table.caption = Text(key)
         yield table
