@@ -35,7 +35,7 @@ from focused.classifier.calibration import BoolArray, FloatArray, compute_metric
 from focused.classifier.corpus import Corpus
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.sample_texts import TrainingSamples
-from focused.classifier.sklearn_adapters import page_to_text
+from focused.classifier.sklearn_classifier import page_to_text
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import fit_classifier
 from focused.directory.sample_set import is_in_category

@@ -21,9 +21,10 @@ from duplicates import RESULTS
 from duplicates_truth import Truth
 from variants_web import MIDDLE, Standing, standings
 
+from focused.classifier.topic_classifier import ConstantClassifier
 from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.experiments.simulation.simulator import SimulatedRun, hashed_latency, simulate
-from focused.link_scoring.constant_scores import ConstantClassifier, ConstantLinkScorer
+from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.topic import Output, Politeness, Scope, Seeds, Topic, Training

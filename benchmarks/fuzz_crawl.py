@@ -8,8 +8,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from focused.classifier.topic_classifier import ConstantClassifier
 from focused.crawl import Crawl, Fetch, Wait
-from focused.link_scoring.constant_scores import ConstantClassifier, ConstantLinkScorer
+from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.storage.state_store import StateStore
 from focused.topic import NOINDEX_ACTIONS, Output, Politeness, Scope, Seeds, Topic, Training

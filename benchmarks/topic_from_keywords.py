@@ -38,7 +38,7 @@ from focused.atomic_file import write_atomically
 from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.classifier.model_comparison import MIN_COMPARED_PAGES
 from focused.classifier.model_file import load_model
-from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.classifier.topic_classifier import LinearTopicClassifier, TopicClassifier
 from focused.cli.new_topic import NewTopicOptions, train_first_classifier, write_topic_files
 from focused.cli.retrain_actions import retrain_from
 from focused.errors import FocusedError
@@ -52,7 +52,6 @@ from focused.labels.label import Verdict, evaluation_labels
 from focused.labels.label_file import LabelFile, load_topic_labels
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_prior import load_link_prior
-from focused.link_scoring.protocols import TopicClassifier
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import training_urls

@@ -31,7 +31,7 @@ _MAX_NATS = 4.0
 
 
 class KeywordClassifier:
-    """A :class:`focused.link_scoring.protocols.TopicClassifier` by how much a page speaks of keywords.
+    """A :class:`focused.classifier.topic_classifier.TopicClassifier` by how much a page speaks of keywords.
 
     Its relevance is a rank in [0, 1], not a probability: nothing was there to calibrate it on.
     """
@@ -47,7 +47,7 @@ class KeywordClassifier:
         self._phrases = _parse_keywords(keywords)
         background = _background_words()
         self._rarity = [_phrase_rarity(phrase, background) for phrase in self._phrases]
-        self._said = CachedTextScores(self._score_texts)
+        self._cache = CachedTextScores(self._score_texts)
 
     def classify(self, page: Page) -> Classification:
         """Judge one page by its keywords, in the head and in the text."""
@@ -64,7 +64,7 @@ class KeywordClassifier:
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Evidence of short texts, shape (n,), in nats: two for each rare keyword that is in it."""
-        return self._said.of(texts)
+        return self._cache.get(texts)
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         tokens = [tokenize(text) for text in texts]

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.stats import bootstrap
 
 from focused.classifier.calibration import FloatArray
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.classifier.training_report import TrainedModel
-from focused.link_scoring.protocols import TopicClassifier
 from focused.web.page import Classification, Page
 
 MIN_COMPARED_PAGES = 10

@@ -1,15 +1,9 @@
-"""The topic classifier: words with weights, calibrated.
+"""The topic classifier: the protocol, the linear classifier and wrappers around classifiers.
 
-The weights come from one of the estimators of
-:mod:`focused.classifier.estimators`. By default naive Bayes gives each word its
-log-likelihood ratio between the good categories and the rest. It takes words
-that come together for independent witnesses; a ridge logistic regression on
-the ratios learns how much to believe of each (Wang, Manning 2012, "Baselines
-and bigrams"). A page's raw_scores is one dot product; Platt's sigmoid, fitted
-on hosts left out of the training, turns it into a probability (Platt 1999).
-The good categories' share is summed as in soft focus (Chakrabarti, van den
-Berg, Dom 1999); naive Bayes over the whole taxonomy names the likeliest
-category.
+:class:`LinearTopicClassifier` scores a page with the dot product of its document vector and
+the word weights of :mod:`focused.classifier.estimators`. A calibration curve, fitted on
+held-out hosts, turns the score into a probability. Naive Bayes over the taxonomy names the
+most likely category.
 """
 
 from __future__ import annotations
@@ -17,32 +11,61 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import CalibrationCurve, logit
+from focused.classifier.calibration import CalibrationCurve, FloatArray, logit
 from focused.classifier.taxonomy import Taxonomy
 from focused.text.documents import DocumentVector, HashedPage, Vocabulary, hash_page
 from focused.text.word_hashes import hash_texts_once
 from focused.web.page import Classification, Page
 
 MIN_KNOWN_WORDS = 5
-"""Pages with fewer different known words are not judged: relevance is the prior."""
+"""A page with fewer distinct known words is not classified: its relevance is the prior."""
 
 MAX_TEXT_SCORE = 6.0
 MAX_LOG_ODDS = 7.0
-"""Some hundred samples cannot tell 0.1% from 0.01%: relevance stays within 0.001 to 0.999."""
+"""A few hundred samples cannot tell 0.1% from 0.01%: relevance stays within 0.001 to 0.999."""
+
+MAX_CACHED_TEXTS = 40_000
+"""About 200 bytes per text. The cache is cleared when it is full."""
+
+
+class TopicClassifier(Protocol):
+    """Classifies fetched pages and scores short texts."""
+
+    @property
+    def threshold(self) -> float:
+        """The relevance from which a page counts as on topic, in [0, 1]."""
+
+    def classify(self, page: Page) -> Classification:
+        """Classify one fetched page; must not raise for unusual content."""
+
+    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a log-odds score for each short text, shape (n,).
+
+        Positive scores favour the topic. A text without known words scores 0: the topic's
+        prior is not included, so that scores can be added.
+        """
+
+
+@runtime_checkable
+class HashedPageClassifier(TopicClassifier, Protocol):
+    """A topic classifier that needs only the hashed words of a page."""
+
+    def classify_hashed(self, page: HashedPage) -> Classification:
+        """Classify one fetched page by its hashed words."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """From raw_scores to probabilities, and when there is too little raw_scores for one.
+    """Turns raw scores into probabilities, and says which pages are not classified.
 
-    Relevance is what ``curve`` says of the raw_scores, its log-odds moved by
-    ``shift`` from the samples' share of good pages to the ``prior``; a short
-    text's verdict is ``verdict_slope`` (>= 0) * its raw_scores, in nats. A page
-    of whose words a smaller share than ``min_known_share`` is known is foreign.
+    ``shift`` moves the log-odds of ``curve`` from the samples' share of good pages to
+    ``prior``. ``verdict_slope`` (>= 0) scales the scores of short texts to log-odds. A page
+    whose share of known words is below ``min_known_share`` is in another language.
     """
 
     curve: CalibrationCurve
@@ -55,9 +78,9 @@ class Calibration:
 
 @dataclass(frozen=True)
 class LinearTopicClassifier:
-    """A trained classifier; implements :class:`focused.link_scoring.protocols.TopicClassifier`.
+    """A trained linear :class:`TopicClassifier`.
 
-    ``weights`` has shape (V,), one for each word of the vocabulary.
+    ``weights`` has shape (V,), one weight per word of the vocabulary.
     """
 
     vocabulary: Vocabulary
@@ -72,27 +95,27 @@ class LinearTopicClassifier:
         return self.calibration.threshold
 
     def classify(self, page: Page) -> Classification:
-        """Judge one page; one with hardly a known word, or a foreign one, gets the prior."""
+        """Classify one page; a page with too few known words gets the prior."""
         return self.classify_hashed(hash_page(page))
 
     def classify_hashed(self, page: HashedPage) -> Classification:
-        """:meth:`classify` a page by its words."""
+        """Classify one page by its hashed words."""
         vector = self.vocabulary.vectorize_page(page)
         calibration = self.calibration
-        few = len(vector.ids) < MIN_KNOWN_WORDS
-        if few or vector.known_share < calibration.min_known_share:
+        has_few_words = len(vector.ids) < MIN_KNOWN_WORDS
+        if has_few_words or vector.known_share < calibration.min_known_share:
             return Classification(calibration.prior, on_topic=False, known=False)
-        share = min(calibration.curve.at(self.decision_function(vector)), 1.0 - 1e-12)
-        relevance = sigmoid(logit(share) + calibration.shift)
+        probability = min(calibration.curve.at(self.decision_function(vector)), 1.0 - 1e-12)
+        relevance = sigmoid(logit(probability) + calibration.shift)
         on_topic = relevance >= self.threshold
         return Classification(relevance, on_topic, True, self.taxonomy.likeliest(vector))
 
     def decision_function(self, vector: DocumentVector) -> float:
-        """The uncalibrated raw_scores of one vector, any real number."""
+        """Return the raw score of one vector, before calibration."""
         return float(self.weights[vector.ids] @ vector.values) + self.bias
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Evidence of short texts in nats, shape (n,), within ±:data:`MAX_TEXT_SCORE`."""
+        """Return log-odds of short texts, shape (n,), within ±:data:`MAX_TEXT_SCORE`."""
         raw = score_short_texts(self.vocabulary, self.weights, texts)
         nats = self.calibration.verdict_slope * raw
         return np.clip(nats, -MAX_TEXT_SCORE, MAX_TEXT_SCORE)
@@ -101,50 +124,90 @@ class LinearTopicClassifier:
 def score_short_texts(
     vocabulary: Vocabulary, weights: NDArray[np.float32], texts: Sequence[str]
 ) -> NDArray[np.float64]:
-    """Sum of the known words' weights over the root of their number, shape (n,).
+    """Return the known words' summed weights over the root of their number, shape (n,).
 
-    The root stands between adding words up as if they were independent and
-    taking their mean: words of one short text repeat each other. Text without
-    a known word gives 0.
+    The root is a compromise between the sum (independent words) and the mean (words of a
+    short text repeat each other). A text without known words scores 0.
     """
-    told = hash_texts_once(texts)
-    places = vocabulary.indices_of_hashes(told.hashes)
-    known = places >= 0
-    owners, places = told.owners[known], places[known]
-    gain = weights[places] * vocabulary.idf[places]
-    total = np.bincount(owners, gain, minlength=len(texts))
-    many = np.bincount(owners, minlength=len(texts))
-    return total / np.sqrt(np.maximum(many, 1))
+    hashed = hash_texts_once(texts)
+    indices = vocabulary.indices_of_hashes(hashed.hashes)
+    known = indices >= 0
+    owners, indices = hashed.owners[known], indices[known]
+    total = np.bincount(owners, weights[indices] * vocabulary.idf[indices], minlength=len(texts))
+    count = np.bincount(owners, minlength=len(texts))
+    return total / np.sqrt(np.maximum(count, 1))
 
 
 def sigmoid(log_odds: float) -> float:
-    """The probability of ``log_odds``, held within ±:data:`MAX_LOG_ODDS`."""
+    """Return the probability of ``log_odds``, clipped to ±:data:`MAX_LOG_ODDS`."""
     return 1.0 / (1.0 + math.exp(-min(max(log_odds, -MAX_LOG_ODDS), MAX_LOG_ODDS)))
 
 
-MAX_CACHED_TEXTS = 40_000
-"""Texts, some 200 bytes each; beyond it all are forgotten."""
+class SwappableClassifier:
+    """Delegates to a :class:`TopicClassifier` that can be replaced between two pages."""
 
-FloatArray = NDArray[np.float64]
+    def __init__(self, classifier: TopicClassifier, name: str = "") -> None:
+        """``name`` identifies the model in the crawl's tables; "" for an unnamed one."""
+        self._classifier = classifier
+        self.name = name
+
+    def swap(self, classifier: TopicClassifier, name: str) -> None:
+        """Use ``classifier`` from the next page on."""
+        self._classifier = classifier
+        self.name = name
+
+    @property
+    def current(self) -> TopicClassifier:
+        """The wrapped classifier; it may be sent to another process."""
+        return self._classifier
+
+    @property
+    def threshold(self) -> float:
+        """The relevance from which a page counts as on topic, in [0, 1]."""
+        return self._classifier.threshold
+
+    def classify(self, page: Page) -> Classification:
+        """Classify one fetched page."""
+        return self._classifier.classify(page)
+
+    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return log-odds of short texts, shape (n,)."""
+        return self._classifier.score_texts(texts)
+
+
+class ConstantClassifier:
+    """Gives every page relevance 0.5 and no classification: for crawls without a model."""
+
+    threshold = 0.5
+
+    def classify(self, page: Page) -> Classification:
+        """Return relevance 0.5."""
+        return Classification(0.5, on_topic=False, known=False)
+
+    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return 0 for each text."""
+        return np.zeros(len(texts))
 
 
 class CachedTextScores:
-    """Asks about each text once, for judges that take their time."""
+    """Caches the scores of short texts: sites repeat their menus on every page."""
 
     def __init__(
-        self, ask: Callable[[Sequence[str]], FloatArray], most: int = MAX_CACHED_TEXTS
+        self,
+        score_texts: Callable[[Sequence[str]], FloatArray],
+        max_texts: int = MAX_CACHED_TEXTS,
     ) -> None:
-        """``ask`` gives verdicts of n texts, shape (n,), each by its text alone."""
-        self._ask = ask
-        self._most = most
-        self._known: dict[str, float] = {}
+        """``score_texts`` maps n texts to scores of shape (n,), each text on its own."""
+        self._score_texts = score_texts
+        self._max_texts = max_texts
+        self._scores: dict[str, float] = {}
 
-    def of(self, texts: Sequence[str]) -> FloatArray:
-        """The verdicts of texts, shape (n,)."""
-        known = self._known
-        if len(known) > self._most:
-            known.clear()
-        new = [text for text in dict.fromkeys(texts) if text not in known]
+    def get(self, texts: Sequence[str]) -> FloatArray:
+        """Return the scores of ``texts``, shape (n,)."""
+        scores = self._scores
+        if len(scores) > self._max_texts:
+            scores.clear()
+        new = [text for text in dict.fromkeys(texts) if text not in scores]
         if new:
-            known.update(zip(new, self._ask(new).tolist(), strict=True))
-        return np.fromiter(map(known.__getitem__, texts), np.float64, len(texts))
+            scores.update(zip(new, self._score_texts(new).tolist(), strict=True))
+        return np.fromiter(map(scores.__getitem__, texts), np.float64, len(texts))

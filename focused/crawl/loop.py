@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from focused.archive.archive import Archive
 from focused.archive.warc_files import WarcFiles, warcinfo_fields
-from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
 from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
 from focused.crawl.hosts.host_policy import HostPolicy, host_limits
@@ -32,7 +32,6 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import HostPace
 from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.frontier.priorities import unproductive_after
-from focused.link_scoring.protocols import TopicClassifier
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome

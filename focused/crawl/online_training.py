@@ -25,19 +25,14 @@ from itertools import compress
 import msgspec
 from msgspec import structs
 
-from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, Policy
 from focused.crawl.steps import SettledFetch
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
-from focused.link_scoring.protocols import (
-    ClassifierSwapListener,
-    OnlineLinkScorer,
-    TopicClassifier,
-    UpdatedScore,
-    from_bytes,
-)
+from focused.link_scoring.protocols import ClassifierSwapListener, OnlineLinkScorer, UpdatedScore
+from focused.link_scoring.protocols import decode_example as from_bytes
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 

@@ -13,15 +13,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.classifier.topic_classifier import (
+    HashedPageClassifier,
+    SwappableClassifier,
+    TopicClassifier,
+)
 from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
 from focused.frontier.queued_link import QueuedLink
-from focused.link_scoring.protocols import (
-    HashedPageClassifier,
-    LinkScorer,
-    TopicClassifier,
-    UsesStaticFeatures,
-)
+from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
 from focused.link_scoring.static_link_features import StaticLinkFeatures, compute_static_features
 from focused.text.content_signatures import ShingleHashes, shingles
 from focused.text.documents import HashedPage, hash_page

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from focused.archive.archive import Archive, PageRow
-from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.classifier.topic_classifier import SwappableClassifier
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
 from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, DuplicateMatch
 from focused.crawl.enqueue import HARD_FOCUS, LinkEnqueuer, archive_links, follows_links

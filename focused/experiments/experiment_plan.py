@@ -13,13 +13,14 @@ from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.errors import ConfigurationError
 from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.oracles import ORACLES
 from focused.experiments.simulation.link_graph import LinkGraph, open_link_graph
 from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.experiments.web_sources import ExperimentWeb, Warn, unknown_labels
-from focused.link_scoring.protocols import LinkScorer, TopicClassifier
+from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.reports.metrics import select_relevant_urls

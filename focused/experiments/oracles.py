@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.simulation.simulator import Network
-from focused.link_scoring.protocols import PageContext, TopicClassifier
+from focused.link_scoring.protocols import PageContext
 from focused.orderings.base import FunctionScorer
 from focused.web.page import Fetched, Link, Page
 

@@ -19,6 +19,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
@@ -31,7 +32,7 @@ from focused.experiments.simulation.link_graph import LinkGraph, open_link_graph
 from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.experiments.simulation.simulator import Network, SimulatedRun, hashed_latency, simulate
 from focused.experiments.web_sources import ExperimentWeb
-from focused.link_scoring.protocols import LinkScorer, TopicClassifier
+from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.topic import Budget, Topic
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Outcome, Page

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from focused.classifier.model_file import load_model, model_name
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.directory.directory_reader import load_directory
 from focused.directory.sample_set import is_in_category
 from focused.errors import ConfigurationError, FocusedError, ModelError
-from focused.link_scoring.protocols import TopicClassifier
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.labelling.crawled_pages import CrawledPage, FetchedPages
 from focused.labelling.page_selection import FloatArray, PagePool, page_vectors, rows_with_words
 from focused.labels.label import evaluation_hash, role_of
-from focused.link_scoring.protocols import TopicClassifier
 from focused.parser_process import (
     HandlerError,
     ParserProcess,

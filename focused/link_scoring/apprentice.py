@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.link_scoring.linear_model import DEPTH_PENALTY, LinearModel
 from focused.link_scoring.link_features import (
     FEATURE_INDEX,
@@ -32,7 +33,6 @@ from focused.link_scoring.protocols import (
     PageContext,
     ScorableLink,
     ScoredLinks,
-    TopicClassifier,
     TrainingExample,
     UpdatedScore,
 )

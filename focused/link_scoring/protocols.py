@@ -1,6 +1,7 @@
-"""The seams of learning: who judges pages, who scores links.
+"""Protocols and data of link scoring.
 
-``Crawl`` speaks to these alone, so a user's own estimator fits where ours do.
+The crawl calls these protocols only: implement :class:`LinkScorer`, or
+:class:`OnlineLinkScorer` for a scorer that learns during the crawl.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ScorableLink(Protocol):
-    """A queued link, as far as it is scored again."""
+    """The fields of a queued link that scorers read."""
 
     @property
     def url(self) -> str:
@@ -29,59 +30,33 @@ class ScorableLink(Protocol):
 
     @property
     def anchor(self) -> str:
-        """The anchor that tells most of all that lead to the target."""
+        """The anchor text of the best in-link."""
 
     @property
     def parent(self) -> str | None:
-        """The URL of the page it was found on."""
+        """The URL of the page with the best in-link."""
 
     @property
     def tag_path_key(self) -> int:
-        """The number of its path of tags to its host."""
+        """The key of the best in-link's tag path and host."""
 
     @property
     def features(self) -> Sequence[float]:
-        """The features behind its score, shape (len(feature_names),)."""
+        """The features behind the score, shape (len(feature_names),)."""
 
     @property
     def found_at(self) -> float:
-        """When it was found, in seconds of the crawl's clock."""
-
-
-class TopicClassifier(Protocol):
-    """Judges fetched pages and short texts."""
-
-    @property
-    def threshold(self) -> float:
-        """The relevance from which a page counts as on topic, in [0, 1]."""
-
-    def classify(self, page: Page) -> Classification:
-        """Judge one fetched page; never raises for odd content."""
-
-    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Evidence of short texts, shape (n,), in nats of log-odds.
-
-        0 says nothing (no known word); positive speaks for the topic. The
-        topic's prior is left out, so that verdicts can be added up.
-        """
-
-
-@runtime_checkable
-class HashedPageClassifier(TopicClassifier, Protocol):
-    """A classifier that reads nothing of a page but its words, and takes them hashed."""
-
-    def classify_hashed(self, page: HashedPage) -> Classification:
-        """Judge one fetched page."""
+        """When the link was found, in seconds of the crawl's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """A judged page, and how the crawl came to it.
+    """A classified page and how the crawl reached it.
 
-    ``depth`` counts links from the nearest seed. ``score`` in [0, 1] and
-    ``features``, shape (len(feature_names),), are those of the link that led
-    here, as they were before the fetch; a seed has score 1 and no features.
-    ``static_features`` is what the page's links say by themselves, when they were read ahead.
+    ``depth`` counts links from the nearest seed. ``score`` in [0, 1] and ``features``,
+    shape (len(feature_names),), belong to the link that led here, as they were before the
+    fetch; a seed has score 1 and no features. ``static_features`` is set when a parser
+    process computed the static features of the page's links.
     """
 
     page: Page
@@ -94,10 +69,10 @@ class PageContext:
 
 @dataclass(frozen=True, slots=True)
 class ScoredLinks:
-    """The apprentice's answer for one page's links, row i for link i.
+    """Scores of one page's links, row i for link i.
 
     ``scores`` has shape (n,), probabilities in [0, 1]; ``features`` has shape
-    (n, len(feature_names)), what made them.
+    (n, len(feature_names)).
     """
 
     scores: NDArray[np.float64]
@@ -105,24 +80,34 @@ class ScoredLinks:
 
 
 class LinkScorer(Protocol):
-    """Predicts how relevant links' targets will be, before the download."""
+    """Predicts the relevance of link targets before the download."""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the feature columns, for reports and ``focused why``."""
 
-    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Score links of one judged page in one batch."""
+    def score(self, context: PageContext, links: Sequence[Link]) -> ScoredLinks:
+        """Score the links of one classified page in one batch."""
+
+
+class ConstantLinkScorer:
+    """Scores every link 0.5: for crawls without a model."""
+
+    feature_names: tuple[str, ...] = ()
+
+    def score(self, context: PageContext, links: Sequence[Link]) -> ScoredLinks:
+        """Return 0.5 for each link, without features."""
+        return ScoredLinks(np.full(len(links), 0.5), np.zeros((len(links), 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class MergedScores:
-    """The scores of one page's links with what other pages static_features, row i for link i.
+    """Scores of one page's links, merged with earlier in-links; row i for link i.
 
-    ``scores`` and ``features`` are as in :class:`ScoredLinks`. ``rank_score``, shape
-    (n,), in nats, is what orders; more comes first. ``is_best_inlink``, shape (n,), is
-    True where this page's link tells most of all that lead to the target.
-    ``tag_path_keys`` are the numbers of the links' places in the tree of tags.
+    ``scores`` and ``features`` are as in :class:`ScoredLinks`. ``rank_score``, shape (n,),
+    in nats, orders the queue, highest first. ``is_best_inlink``, shape (n,), is True where
+    this page's link is the best in-link of its target. ``tag_path_keys`` are the keys of
+    the best in-links' tag paths.
     """
 
     scores: NDArray[np.float64]
@@ -134,70 +119,19 @@ class MergedScores:
 
 @dataclass(frozen=True, slots=True)
 class UpdatedScore:
-    """A waiting link's score, rank_score and features by what is known now."""
+    """The current score, rank score and features of a queued link."""
 
     score: float
     rank_score: float
     features: tuple[float, ...]
 
 
-@runtime_checkable
-class OnlineLinkScorer(LinkScorer, Protocol):
-    """A link scorer that learns from the pages its links led to.
-
-    The crawl keeps each lesson in the transaction that settles its page, and
-    :meth:`state` from time to time; after a restart it restores the state and
-    teaches the lessons since then, in order. So what is learned may depend on
-    nothing but the lessons.
-    """
-
-    def score_merged(
-        self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
-    ) -> MergedScores:
-        """Score links of one judged page; ``waiting[i]`` is link i where it is queued already."""
-
-    def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
-        """Score queued links, with features of their own, by what is known now, in their order."""
-
-    def make_example(
-        self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
-    ) -> TrainingExample:
-        """What a fetched page of judged ``relevance``, in [0, 1], teaches.
-
-        ``words`` are the page's, where they were hashed already.
-        """
-
-    def learn(self, lesson: TrainingExample) -> None:
-        """Take a lesson in."""
-
-    def state(self) -> bytes:
-        """All that was learned: data, no code."""
-
-    def restore(self, state: bytes) -> None:
-        """Go on where :meth:`state` was taken."""
-
-
-@runtime_checkable
-class UsesStaticFeatures(LinkScorer, Protocol):
-    """A link scorer that makes use of :attr:`PageContext.static_features`."""
-
-    uses_static_features: bool
-
-
-@runtime_checkable
-class ClassifierSwapListener(Protocol):
-    """Keeps what a classifier said, as scorers may, and wants to know when another took office."""
-
-    def classifier_swapped(self, at: float) -> None:
-        """What was found until ``at``, in seconds of the crawl's clock, another classifier judged."""
-
-
 class TrainingExample(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The link that led to a page, and what the page was.
+    """A followed link and the relevance of its target: one example for online training.
 
-    ``url``, ``anchor``, ``parent``, ``tag_path_key`` and ``features`` are the link's as
-    it was fetched; a seed has no features. ``words`` are the hashes of the page's
-    first words, four bytes each, the smallest first. ``relevance`` in [0, 1] is the classifier's.
+    ``url``, ``anchor``, ``parent``, ``tag_path_key`` and ``features`` are those of the link
+    when it was fetched; a seed has no features. ``words`` are the 32-bit little-endian
+    hashes of the page's first words. ``relevance`` in [0, 1] comes from the classifier.
     """
 
     url: str
@@ -209,5 +143,51 @@ class TrainingExample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     relevance: float
 
 
-to_bytes = msgspec.msgpack.Encoder().encode
-from_bytes = msgspec.msgpack.Decoder(TrainingExample).decode
+decode_example = msgspec.msgpack.Decoder(TrainingExample).decode
+
+
+@runtime_checkable
+class OnlineLinkScorer(LinkScorer, Protocol):
+    """A link scorer that learns from the pages its links led to.
+
+    The crawl persists each training example in the transaction that settles its page, and
+    :meth:`state` from time to time. After a restart it restores the state and replays the
+    later examples in order. The learned state must therefore depend on the examples alone.
+    """
+
+    def score_merged(
+        self, context: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
+    ) -> MergedScores:
+        """Score the links of one page; ``waiting[i]`` is link i if it is already queued."""
+
+    def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
+        """Score queued links again with the current state, in their order."""
+
+    def make_example(
+        self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
+    ) -> TrainingExample:
+        """Build the training example of a fetched page; ``words`` if they are hashed already."""
+
+    def learn(self, example: TrainingExample) -> None:
+        """Update the model with one example."""
+
+    def state(self) -> bytes:
+        """Return the learned state as plain data."""
+
+    def restore(self, state: bytes) -> None:
+        """Restore what :meth:`state` returned."""
+
+
+@runtime_checkable
+class UsesStaticFeatures(LinkScorer, Protocol):
+    """A link scorer that reads :attr:`PageContext.static_features`."""
+
+    uses_static_features: bool
+
+
+@runtime_checkable
+class ClassifierSwapListener(Protocol):
+    """A scorer that stores classifier scores and needs to know when the model is swapped."""
+
+    def classifier_swapped(self, at: float) -> None:
+        """Note that links found until ``at``, in crawl seconds, have an earlier model's scores."""

@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.link_scoring.protocols import TopicClassifier
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.link_scoring.running_means import position_key
 from focused.text.tokens import url_words
 from focused.text.word_hashes import HashedTexts, LazyHashedTexts, hash_short_text

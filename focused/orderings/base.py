@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
-from focused.link_scoring.protocols import LinkScorer, PageContext, ScoredLinks, TopicClassifier
+from focused.link_scoring.protocols import LinkScorer, PageContext, ScoredLinks
 from focused.web.page import Link
 
 

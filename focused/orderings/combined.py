@@ -26,10 +26,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from focused.classifier.calibration import expit
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.link_features import parent_log_odds
-from focused.link_scoring.protocols import PageContext, ScoredLinks, TopicClassifier
+from focused.link_scoring.protocols import PageContext, ScoredLinks
 from focused.orderings.base import PolicyInputs
 from focused.web.page import Link
 

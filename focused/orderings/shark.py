@@ -28,8 +28,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl.policy import Policy
-from focused.link_scoring.protocols import PageContext, ScoredLinks, TopicClassifier
+from focused.link_scoring.protocols import PageContext, ScoredLinks
 from focused.orderings.base import PolicyInputs
 from focused.web.page import Link
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from focused.classifier.model_file import stale_reason, training_urls_path
-from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.classifier.topic_classifier import SwappableClassifier
 from focused.directory.directory_reader import load_training_samples
 from focused.labels.label import training_labels
 from focused.labels.label_file import load_topic_labels

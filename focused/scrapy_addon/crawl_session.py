@@ -14,10 +14,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 
 from focused.atomic_file import write_json_atomically
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Crawl, SettledFetch, Step, Wait
 from focused.crawl.page_parser import ParsedPage
 from focused.errors import ConfigurationError, escape_control_characters
-from focused.link_scoring.protocols import LinkScorer, TopicClassifier
+from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.crawl_profile import CrawlProfile

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from focused.classifier.model_file import load_named_model
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.errors import ModelError
-from focused.link_scoring.protocols import TopicClassifier
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
-from focused.classifier.sklearn_adapters import SklearnTopicClassifier, page_to_text
+from focused.classifier.sklearn_classifier import SklearnTopicClassifier, page_to_text
+from focused.classifier.topic_classifier import ConstantClassifier, TopicClassifier
 from focused.experiments.runner import CachingClassifier, SharedCpuTime
-from focused.link_scoring.constant_scores import ConstantClassifier
-from focused.link_scoring.protocols import TopicClassifier
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from tests.support.keyword_guide import WhaleJudge

@@ -9,13 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from focused.classifier.sklearn_adapters import (
-    SklearnLinkScorer,
-    SklearnTopicClassifier,
-    page_to_text,
-)
+from focused.classifier.sklearn_classifier import SklearnTopicClassifier, page_to_text
 from focused.errors import ConfigurationError
 from focused.link_scoring.protocols import PageContext
+from focused.link_scoring.sklearn_scorer import SklearnLinkScorer
 from focused.web.page import Classification, Link, Page
 from tests.support.keyword_guide import WhaleScorer
 from tests.support.made_up_topic import page
@@ -140,9 +137,9 @@ def test_calibration_on_the_wrong_class_is_refused():
     [
         (LinearSVC(), "LinearSVC has no predict_proba.*CalibratedClassifierCV"),
         (LogisticRegression(), "has no classes_: fit it first"),
-        (Says(0.5, classes=("a", "b")), r"has the classes .*'a'.*'b'.* True is none of them"),
-        (Says(float("nan")), "no probabilities"),
-        (Says(1.5), "no probabilities"),
+        (Says(0.5, classes=("a", "b")), r"has the classes \['a', 'b'\], not True"),
+        (Says(float("nan")), "values outside 0 to 1"),
+        (Says(1.5), "values outside 0 to 1"),
     ],
 )
 def test_an_estimator_that_will_not_do_is_told_at_once(estimator, told):

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.classifier.topic_classifier import MAX_TEXT_SCORE
-from focused.link_scoring.protocols import TopicClassifier
+from focused.classifier.topic_classifier import MAX_TEXT_SCORE, TopicClassifier
 from focused.topic import ESTIMATORS
 from focused.web.page import Classification, Page
 from tests.support.made_up_topic import page, trained

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from focused.classifier.swappable_classifier import SwappableClassifier
+from focused.classifier.topic_classifier import SwappableClassifier
 from focused.crawl.online_training import ModelHistory, ModelPeriod
 from focused.link_scoring.apprentice import Apprentice
 from focused.web.page import Classification, Page

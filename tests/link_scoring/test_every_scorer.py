@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from focused.classifier.sklearn_adapters import SklearnLinkScorer
 from focused.experiments.link_log import NoisyLinkScorer
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.constant_scores import ConstantLinkScorer
 from focused.link_scoring.link_prior import load_link_prior, uninformed_prior
-from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer, PageContext, from_bytes
+from focused.link_scoring.protocols import (
+    ConstantLinkScorer,
+    LinkScorer,
+    OnlineLinkScorer,
+    PageContext,
+    decode_example,
+)
+from focused.link_scoring.sklearn_scorer import SklearnLinkScorer
 from focused.storage.rows import pack
 from focused.web.page import Classification, Link, Page
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
@@ -125,7 +130,7 @@ def teach(learner: OnlineLinkScorer, pages: range) -> None:
         found = Link(f"http://h{n % 3}.test/{text}", text, text, tag_path=f"ul/{n % 4}")
         (link,) = queued(learner, visit(learner, 0.5), [found])
         lesson = learner.make_example(link, Page(link.url, text=text), 0.1 if n % 2 else 0.9)
-        learner.learn(from_bytes(pack(lesson)))
+        learner.learn(decode_example(pack(lesson)))
 
 
 def answers(learner: OnlineLinkScorer) -> tuple[object, ...]:
@@ -197,7 +202,7 @@ def test_a_lesson_is_the_same_after_it_was_written_down(make):
     learner = make()
     (link,) = queued(learner, visit(learner), links(1))
     lesson = learner.make_example(link, Page(link.url, title="A whale", text="whale and sea"), 0.9)
-    assert from_bytes(pack(lesson)) == lesson
+    assert decode_example(pack(lesson)) == lesson
 
 
 @learners

@@ -14,7 +14,7 @@ from focused.crawl.online_training import OnlineTraining
 from focused.crawl.policy import Policy
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.protocols import TrainingExample, from_bytes
+from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.storage.state_store import StateStore
 from tests.live.webs import SEED, SLOWLY, all_pages, answered, wait_for_answers, wide_web
 from tests.support.crawling import finish, start, write_topic
@@ -43,7 +43,7 @@ class Left:
                 for row in page_rows(store.tables)
                 if row["outcome"] == "fetched" and row["duplicate_of"] is None
             ]
-            lessons = [from_bytes(row) for _, row in store.tables.scan("lessons")]
+            lessons = [decode_example(row) for _, row in store.tables.scan("lessons")]
             apprentice = Apprentice(WhaleJudge())
             OnlineTraining(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
             return cls(rows, lessons, apprentice.state())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from focused.archive.archive import page_rows
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.page_parser import ParsedPage
@@ -22,7 +23,7 @@ from focused.frontier.priorities import (
     breadth_first,
     highest_score_first,
 )
-from focused.link_scoring.protocols import LinkScorer, TopicClassifier
+from focused.link_scoring.protocols import LinkScorer
 from focused.storage.state_store import StateStore
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected

@@ -16,11 +16,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from focused.classifier.sklearn_adapters import SklearnLinkScorer, SklearnTopicClassifier
+from focused.classifier.sklearn_classifier import SklearnTopicClassifier
 from focused.crawl.policy import Policy
 from focused.directory.directory_reader import load_directory
 from focused.directory.sample_set import make_sample_set
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.sklearn_scorer import SklearnLinkScorer
 from focused.scrapy_addon.crawl_session import CrawlModels
 
 EARLIER_CRAWL = Path("out/pages.parquet")

@@ -18,10 +18,10 @@ import pandas as pd
 
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.parquet import PAGES_SCHEMA
+from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Crawl, Done, Fetch, FetchPurpose, SettledFetch, Wait
 from focused.crawl.policy import Policy
 from focused.errors import RecordedWebError
-from focused.link_scoring.protocols import TopicClassifier
 from focused.recorded_web.recorded_web import WebSource
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables

@@ -15,8 +15,9 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
+from focused.classifier.topic_classifier import ConstantClassifier
 from focused.directory.directory_reader import load_training_samples
-from focused.link_scoring.constant_scores import ConstantClassifier, ConstantLinkScorer
+from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.scrapy_addon.crawl_session import CrawlModels, session_of
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.topic import Topic
