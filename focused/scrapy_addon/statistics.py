@@ -35,8 +35,8 @@ STATISTICS: Mapping[str, str] = {
     "failures/KIND": "URLs that gave no page, by kind: "
     "docs/reference/crawl-folder.md#kinds-of-failure.",
     "out_of_scope/REASON": "Links that the scope refused, by reason.",
-    "unrecorded_hosts": "Links to hosts that the recorded web does not have; in crawls of a recorded "
-    "web only.",
+    "unrecorded_hosts": "Links to hosts that the recorded web does not have; only in crawls of a "
+    "recorded web.",
     "frontier": "Queued links.",
     "traps/KIND/pages": "Pages fetched in crawl traps, by kind of trap; set when the crawl ends. "
     "`stats.json` lists hosts and examples.",
