@@ -156,3 +156,27 @@ def test_the_documented_columns_of_an_exported_frontier_are_those_of_its_schema(
     assert [
         name for cell in cells for name in re.findall(r"`(\w+)`", cell)
     ] == FRONTIER_SCHEMA.names
+
+
+def test_every_path_that_contributing_names_exists() -> None:
+    named = re.findall(r"`([a-z]+/[\w./-]+)`", (DOCS / "contributing.md").read_text())
+    assert named
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_every_public_package_stands_in_the_layout_of_contributing() -> None:
+    told = table_names((DOCS / "contributing.md").read_text())
+    packages = {path.parent.name for path in (ROOT / "focused").glob("*/__init__.py")}
+    assert {f"focused/{name}" for name in packages} <= told
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_every_term_of_the_glossary_has_a_meaning_and_stands_in_order() -> None:
+    rows = re.findall(
+        r"^\| (.+?) \| (.+?) \| ?(.*?) ?\|$", (DOCS / "glossary.md").read_text(), re.M
+    )
+    terms = [term.lower() for term, meaning, _ in rows[1:] if meaning]
+    assert terms == sorted(terms)
