@@ -34,9 +34,9 @@ _DOCS_PATH = re.compile(r"docs/([a-z/-]+/([a-z-]+)\.md(?:#[a-z0-9-]+)?)")
 def on_config(config: Any) -> Any:
     """List every decision record in the navigation."""
     decisions = sorted((DOCS / "decisions").glob("*.md"))
-    for part in config.nav:
-        if isinstance(part, dict) and "Decisions" in part:
-            part["Decisions"] = [str(file.relative_to(DOCS)) for file in decisions]
+    (contributing,) = (part for part in config.nav if "Contributing" in part)
+    (listed,) = (part for part in contributing["Contributing"] if "Decisions" in part)
+    listed["Decisions"] = [str(file.relative_to(DOCS)) for file in decisions]
     return config
 
 
@@ -167,13 +167,14 @@ def _harvest(_: str) -> str:
     rows = [
         (
             f"`{each.policy}`",
-            f"{each.harvest:.1%} ({each.harvest_low:.1%}–{each.harvest_high:.1%})",
+            f"{each.harvest:.1%}",
+            f"{each.harvest_low:.1%}–{each.harvest_high:.1%}",
             f"{each.area:.3f}",
             *(f"{share:.1%}" for share in means.loc[each.policy]),
         )
         for each in summary.sort_values("harvest", ascending=False).itertuples()
     ]
-    return _table(("ordering", "harvest rate", "area", *means.columns), rows)
+    return _table(("ordering", "harvest rate", "95% interval", "area", *means.columns), rows)
 
 
 def _differences(name: str) -> str:

@@ -60,10 +60,18 @@ def topic_group() -> None:
 
 @topic_group.command("init")
 @click.argument("name")
-@click.option("--user-agent", help='Yours, like "MyBot/1.0 (+https://my.site)".')
-@click.option("--folder", type=FOLDER, default=Path("topics"), show_default=True)
+@click.option(
+    "--user-agent", help='User agent with a contact, such as "MyBot/1.0 (+https://my.site)".'
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("topics"),
+    show_default=True,
+    help="Folder of the new files.",
+)
 def topic_init(name: str, user_agent: str | None, folder: Path) -> None:
-    """Write a commented topic file and a directory of samples, both to be changed."""
+    """Write a commented topic file and a sample directory for you to edit."""
     from focused.cli.common import echo
     from focused.cli.new_topic import init_topic
 

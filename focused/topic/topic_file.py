@@ -46,7 +46,7 @@ def load_topic(path: Path) -> Topic:
 
     Relative paths in it are relative to its folder. Raises
     :class:`ConfigurationError` with one line per problem, each naming file
-    and key, when anything is missing, unknown, of the add_error type or unusable.
+    and key, when anything is missing, unknown, of the wrong type or unusable.
     """
     errors = ErrorList()
     head = TomlTable("", _read_toml(path), errors)
