@@ -1,13 +1,18 @@
-# make crawl   sets everything up and runs a focused crawl to its end
+# make setup   creates .venv with the locked dependencies
+# make web     builds the recorded web of the default crawl
+# make crawl   runs a focused crawl to its end, after setup and web
 # make compare crawls twice, focused and breadth-first, and compares the harvest
-# make test    sets everything up and runs the tests
-# make test-all runs those that take minutes, too
-# make benchmark-harvest  the standing benchmark: policies on four webs and 28 topics
-# make benchmark-frontier  the frontier at up to ten million links, beside Scrapy's queues
-# make benchmark-crawl  pages a second and CPU a page, beside a stock Scrapy crawl; needs nginx
-# make fuzz    breaks pages, URLs, robots.txt, feeds and headers, and reads them, for ten minutes
+# make test    runs the tests that protect a change
+# make test-all  also runs the tests that take minutes
+# make lint    runs linters, type checker and import contracts
 # make docs    builds the documentation site into build/site
-# make check   what CI runs: linters, types, import contracts, tests
+# make check   runs make lint and make test
+# make fuzz    mutates pages, URLs, robots.txt, feeds and headers, and parses them, for ten minutes
+# make benchmark-harvest  compares orderings on four webs and 28 topics; resumes when stopped
+# make benchmark-frontier  measures the frontier at up to ten million links, beside Scrapy's queues
+# make benchmark-crawl  measures pages per second and CPU per page, beside a stock Scrapy crawl; needs nginx
+# make lock    resolves the dependencies again
+# make clean   removes .venv; webs, crawls and models stay
 
 PYTHON ?= python3
 TOPIC  ?= topics/parallel-computing.toml

@@ -136,6 +136,12 @@ def _statistics(_: str) -> str:
     return _table(("statistic", "meaning"), rows)
 
 
+def _make(_: str) -> str:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^# (make [a-z-]+) +(.+)$", makefile, re.MULTILINE)
+    return _table(("target", "what it does"), [(f"`{name}`", text) for name, text in targets])
+
+
 def _topic_keys(section: str) -> str:
     rows = [
         (f"`{key.name}`", key.type, _default(key.default), key.meaning)
@@ -213,6 +219,7 @@ _GENERATORS: dict[str, Callable[[str], str]] = {
     "settings": _settings,
     "scrapy-settings": _scrapy_settings,
     "statistics": _statistics,
+    "make": _make,
     "topic-keys": _topic_keys,
     "failures": _failures,
     "harvest": _harvest,

@@ -180,3 +180,10 @@ def test_every_term_of_the_glossary_has_a_meaning_and_stands_in_order() -> None:
     )
     terms = [term.lower() for term, meaning, _ in rows[1:] if meaning]
     assert terms == sorted(terms)
+
+
+def test_every_target_of_the_makefile_is_documented() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (phony,) = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    told = section(generated(REFERENCE / "commands.md"), "make")
+    assert set(re.findall(r"^\| `make ([a-z-]+)` \|", told, re.MULTILINE)) == set(phony.split())
