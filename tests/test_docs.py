@@ -187,3 +187,10 @@ def test_every_target_of_the_makefile_is_documented() -> None:
     (phony,) = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
     told = section(generated(REFERENCE / "commands.md"), "make")
     assert set(re.findall(r"^\| `make ([a-z-]+)` \|", told, re.MULTILINE)) == set(phony.split())
+
+
+def test_the_changelog_has_one_short_line_for_each_change() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    entries = [line for line in lines if line.startswith("- ")]
+    assert len(entries) == len(set(entries))
+    assert not [entry for entry in entries if len(entry) > 200]
