@@ -1,7 +1,7 @@
-"""The examination: policies crawl the same webs from the same starts, judged by labels alone.
+"""Experiments: run policies on the same webs from the same seeds, and judge them by labels.
 
-A plan lists trials; the examiner simulates each and the referee judges it;
-the journal keeps what was done. What follows from the runs is told in
-:mod:`focused.experiments.analysis`. Labels reach no policy but the oracles,
-which live here for that reason.
+:mod:`experiment_plan` lists the trials, :mod:`runner` simulates each one, :mod:`ground_truth`
+evaluates it, and :mod:`comparison_files` logs it. :mod:`analysis` computes statistics and the
+report from the logged runs. Nothing of the crawler imports this package: labels reach no policy but
+the oracles, which are defined here.
 """

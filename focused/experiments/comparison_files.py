@@ -1,8 +1,7 @@
-"""The journal of an examination: each run that ended, on disk before the next is told of.
+"""The files of a comparison: the log of finished runs, and the JSON document.
 
-``runs.jsonl`` has one line per run: its key and its row. A comparison that was
-interrupted reads it and goes on. Rows of other keys (another web, another
-version of this program) stay in the file and are not used.
+``runs.jsonl`` holds one line per finished run, its key and its record, flushed to disk before the
+next run is reported. An interrupted comparison resumes from it and ignores records of other keys.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ _IGNORED_PATHS = ("cli", "experiments/analysis")
 
 
 class RunLog:
-    """The runs that are done, by key; open while the comparison runs."""
+    """The finished runs by key; locks its file while open."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the journal in ``folder``, which is made.
+        """Open the log in ``folder``, which is created.
 
-        Raises ConfigurationError when it cannot be written, StateError when
-        another comparison writes it.
+        Raises ConfigurationError when it cannot be written, StateError when another comparison has
+        it open.
         """
         self.path = folder / RUN_LOG_FILE
         try:
@@ -58,11 +57,11 @@ class RunLog:
 
     @property
     def rows(self) -> Mapping[str, RunRecord]:
-        """All rows by key."""
+        """All records by key."""
         return self._rows
 
     def add(self, key: str, row: RunRecord) -> None:
-        """Keep a row; it is on disk when this returns."""
+        """Append a record and force it to disk."""
         line = json.dumps({"key": key, "run": row}, ensure_ascii=False)
         self._file.write(line.encode() + b"\n")
         self._file.flush()
@@ -70,14 +69,14 @@ class RunLog:
         self._rows[key] = row
 
     def reload(self) -> None:
-        """Take the file's word: an interrupt may have come while a row was added."""
+        """Read the file again: an interrupt may have come during :meth:`add`."""
         self._rows = self._read()
 
     def _read(self) -> dict[str, RunRecord]:
         self._file.seek(0)
         content = self._file.read()
         whole = content.rfind(b"\n") + 1
-        # What follows the last line break was cut off by a crash.
+        # A crash can cut off the last line.
         self._file.truncate(whole)
         rows: dict[str, RunRecord] = {}
         self.damaged = 0
@@ -90,7 +89,7 @@ class RunLog:
         return rows
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -101,10 +100,7 @@ class RunLog:
 
 
 def rotate_run_log(folder: Path) -> Path | None:
-    """Rename the journal in ``folder`` to the first free name, so that all begins anew.
-
-    None when no run is in it.
-    """
+    """Rename the log in ``folder`` to the first free name; None when it is empty."""
     path = folder / RUN_LOG_FILE
     if not path.is_file() or not path.stat().st_size:
         return None
@@ -115,10 +111,10 @@ def rotate_run_log(folder: Path) -> Path | None:
 
 
 def program_digest(policies: Sequence[str]) -> str:
-    """A digest of all that decides about a run: a changed program makes other runs.
+    """Digest of the source code that decides about a run.
 
-    This package's own files, but those that only show results; and the module
-    of each policy of one's own, named ``package.module.function``.
+    Covers this package, except modules that only show results, and the modules of custom policies,
+    named ``package.module.function``.
     """
     digest = hashlib.sha256()
     root = Path(focused.__file__).parent
@@ -139,7 +135,7 @@ _DISTRIBUTION = "focused-crawler"
 def build_comparison(
     plan: ExperimentPlan, rows: Sequence[RunRecord], command: Sequence[str]
 ) -> dict[str, Any]:
-    """The document of the runs so far; ``command`` is the command line's words."""
+    """Build the document of the runs so far; ``command`` are the command line's words."""
     return {
         "focused": _package_version(),
         "command": list(command),
@@ -152,7 +148,7 @@ def build_comparison(
 
 
 def write_comparison(path: Path, document: dict[str, Any]) -> None:
-    """Write it whole. Raises ConfigurationError when ``path`` cannot be written."""
+    """Write the document atomically. Raises ConfigurationError when ``path`` cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json_atomically(path, document)
@@ -173,5 +169,5 @@ def check_writable(path: Path) -> None:
 def _package_version() -> str:
     try:
         return version(_DISTRIBUTION)
-    except PackageNotFoundError:  # a bare checkout
+    except PackageNotFoundError:  # not installed
         return "unknown"

@@ -1,4 +1,8 @@
-"""A topic as it is examined: with what guides its live crawl."""
+"""Plan an experiment: every policy on every topic of every web, from the same seeds.
+
+The plan decides everything that is known before the first run: which topics a web has pages of, how
+many pages a run may fetch, where it starts. What cannot run is skipped with a reason.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,10 @@ from focused.web.urls import normalise
 
 @dataclass(frozen=True, slots=True)
 class PreparedTopic:
-    """``sample_urls`` trained the classifier; ``digest`` changes with whatever guides the crawl."""
+    """A topic with the models of its live crawl.
+
+    ``sample_urls`` trained the classifier; ``digest`` changes with anything that guides the crawl.
+    """
 
     topic: Topic
     classifier: TopicClassifier
@@ -41,11 +48,10 @@ class PreparedTopic:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSettings:
-    """What all runs have in common.
+    """Settings that all runs share.
 
-    ``budget`` is in pages that count, or ``x1.5``: so many times the topic's
-    on-topic pages. ``latency_s`` is the mean over URLs. ``delay_s`` is the
-    delay of real crawls, None for simulated ones.
+    ``budget`` is a number of pages, or ``x1.5`` times the topic's on-topic pages. ``latency_s`` is
+    the mean over URLs. ``delay_s`` is the delay of live crawls, None for simulated ones.
     """
 
     budget: str = "1000"
@@ -56,12 +62,14 @@ class ExperimentSettings:
 
     @property
     def live(self) -> bool:
-        """Whether the runs are real crawls."""
+        """Whether the runs are live crawls."""
         return self.delay_s is not None
 
 
 def parse_budget(text: str) -> int | float:
-    """Pages as an int, or the factor of ``x1.5`` as a float. Raises ConfigurationError."""
+    """Parse a number of pages as int, or the factor of ``x1.5`` as float. Raises
+    ConfigurationError.
+    """
     factor = text.startswith("x")
     try:
         value = float(text[1:]) if factor else int(text)
@@ -76,13 +84,13 @@ def parse_budget(text: str) -> int | float:
 
 
 def budget_in_pages(budget: str, relevant: int) -> int:
-    """A budget in pages for a topic with ``relevant`` pages, at least 1."""
+    """The budget in pages, at least 1, for a topic with ``relevant`` pages."""
     value = parse_budget(budget)
     return value if isinstance(value, int) else max(1, round(value * relevant))
 
 
 def parse_host_cap(text: str) -> int | None:
-    """Pages per host, or None for ``none``. Raises ConfigurationError."""
+    """Parse pages per host, None for ``none``. Raises ConfigurationError."""
     if text == "none":
         return None
     if text.isascii() and text.isdigit() and int(text):
@@ -91,7 +99,7 @@ def parse_host_cap(text: str) -> int | None:
 
 
 def check_policies(names: Sequence[str], *, live: bool = False) -> None:
-    """Raise ConfigurationError for a policy that is unknown, or an oracle in a live crawl."""
+    """Raise ConfigurationError for an unknown policy, or an oracle in a live crawl."""
     for name in names:
         if name not in ORACLES:
             find_policy(name)
@@ -109,10 +117,10 @@ _EXPECTED = "'topic', nor such as 'on-topic:5' or 'off-topic:5', nor a file of U
 
 @dataclass(frozen=True, slots=True)
 class SeedSet:
-    """One kind of start, by the ``name`` it was asked for with.
+    """A kind of start, ``name`` as on the command line.
 
-    ``drawn`` is (on topic, how many); ``urls`` are those of a file; neither:
-    the topic's own.
+    ``drawn`` is (on topic, count) of sampled seeds, ``urls`` are those of a file; with neither the
+    topic's own seeds are used.
     """
 
     name: str
@@ -120,9 +128,9 @@ class SeedSet:
     urls: tuple[str, ...] = ()
 
     def of(self, topic: Topic, referee: GroundTruth, repeat: int, seed: int) -> Sequence[str]:
-        """The URLs to begin at: the same for all policies of one repeat.
+        """The seeds of one repeat, the same for all policies.
 
-        Raises ConfigurationError when there are too few pages to draw from.
+        Raises ConfigurationError when there are too few pages to sample from.
         """
         if self.drawn is None:
             return self.urls or topic.seeds.urls
@@ -132,7 +140,7 @@ class SeedSet:
 
 
 def parse_seed_set(text: str, say: Warn = lambda line: None) -> SeedSet:
-    """Read what ``--seeds`` was given; ``say`` is told of a file's useless lines.
+    """Parse an argument of ``--seeds``; ``say`` receives warnings about a file's invalid lines.
 
     Raises ConfigurationError.
     """
@@ -147,7 +155,7 @@ def parse_seed_set(text: str, say: Warn = lambda line: None) -> SeedSet:
 
 
 def _read_seed_file(path: Path, say: Warn) -> tuple[str, ...]:
-    """One URL per line; ``#`` starts a comment on a line of its own or after a blank."""
+    """Read one URL per line; ``#`` starts a comment at the line's start or after white space."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -170,12 +178,12 @@ def _read_seed_file(path: Path, say: Warn) -> tuple[str, ...]:
 
 
 GraphReader = Callable[[ParsedWeb], LinkGraph]
-"""Reads a web whole: see :func:`~focused.experiments.simulation.link_graph.open_link_graph`."""
+"""Opens the link graph: :func:`~focused.experiments.simulation.link_graph.open_link_graph`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run to be made, ``budget`` in pages that count, ``host_cap`` in pages per host."""
+    """A run to be made: ``budget`` in counted pages, ``host_cap`` in pages per host."""
 
     web: str
     topic: str
@@ -189,9 +197,9 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class RequestedRuns:
-    """What was asked for: each of these with each of the others.
+    """The requested combinations.
 
-    ``host_caps`` in pages per host, None for no cap; empty: each topic's own.
+    ``host_caps`` in pages per host, None for no cap; empty means each topic's own.
     """
 
     policies: Sequence[str]
@@ -202,7 +210,7 @@ class RequestedRuns:
 
 @dataclass(frozen=True, slots=True)
 class SkippedTopic:
-    """A topic that is not examined on a web, and why."""
+    """A topic that is not run on a web, and why."""
 
     web: str
     topic: str
@@ -211,7 +219,7 @@ class SkippedTopic:
 
 @dataclass(slots=True)
 class ExperimentPlan:
-    """All runs, each once; those of one web, topic and start lie side by side."""
+    """All trials without repeats; those of one web, topic and start are adjacent."""
 
     terms: ExperimentSettings
     trials: list[Trial] = field(default_factory=list)
@@ -222,7 +230,7 @@ class ExperimentPlan:
 def webs_by_topic(
     webs: Sequence[ExperimentWeb], topics: Sequence[Topic]
 ) -> dict[str, list[ExperimentWeb]]:
-    """By name of topic, those of ``webs`` that have a page with a good label of it."""
+    """For each topic the webs that have a page with one of its good labels."""
     having: dict[str, list[ExperimentWeb]] = {topic.name: [] for topic in topics}
     for each in webs:
         with each.open() as web:
@@ -241,10 +249,10 @@ def plan_experiment(
     say: Warn = lambda line: None,
     read: GraphReader = open_link_graph,
 ) -> ExperimentPlan:
-    """Lay out all runs. A topic without a candidate has no page on any of the webs.
+    """Plan all trials. A topic without a candidate has no page on any of the webs.
 
-    ``read`` reads a web whole, once, when a topic has pages there.
-    Raises ConfigurationError when there is nothing to run.
+    ``read`` opens a web's link graph, once, when a topic has pages there. Raises ConfigurationError
+    when there is nothing to run.
     """
     check_policies(wish.policies, live=wish.terms.live)
     parse_budget(wish.terms.budget)
@@ -284,7 +292,7 @@ def _warn_about_web(each: ExperimentWeb, web: RecordedWeb, say: Warn) -> None:
 
 
 class _TopicPlanner:
-    """One topic on one web."""
+    """Plans the trials of one topic on one web."""
 
     def __init__(
         self,
@@ -306,7 +314,7 @@ class _TopicPlanner:
         self._say = say
 
     def trials(self) -> Iterator[Trial]:
-        """The runs that can be made; what cannot goes to ``skipped``."""
+        """Yield the possible trials; add the others to ``skipped``."""
         try:
             referee = self._referee()
         except ConfigurationError as error:
@@ -359,7 +367,7 @@ class _TopicPlanner:
 
 
 def run_key(trial: Trial, terms: ExperimentSettings, *made_from: str) -> str:
-    """What a run's result depends on, as a digest.
+    """Digest of everything that a run's result depends on.
 
     ``made_from`` are digests of its web, its candidate and this program.
     """

@@ -1,9 +1,7 @@
-"""The referee: what a page was worth, by the labels of its web alone.
+"""Ground truth: evaluate crawls of a recorded web by its labels.
 
-Knows the labels, and which pages the guide was trained on; neither reaches
-what guides a crawl (but an oracle, which says so). Training pages never
-count, under whatever address the web answers with them, nor do pages with the
-same content.
+Neither labels nor the training pages reach what guides a crawl, except an oracle. Training pages
+never count, at any of their URLs, nor do pages with the same content.
 """
 
 from __future__ import annotations
@@ -26,12 +24,11 @@ from focused.web.scope_filter import ScopeFilter
 
 
 class GroundTruth:
-    """Judges crawls of one topic on one recorded web.
+    """Evaluates crawls of one topic on one recorded web.
 
-    ``relevant`` are the recorded pages with a good label that are no training
-    pages, nor copies of one; ``relevant_count`` is how many contents they have, each of
-    which counts once. ``training_urls`` are all addresses of training pages and
-    their copies.
+    ``relevant`` are the recorded pages with a good label, without training pages and their
+    duplicates; ``relevant_count`` counts their distinct contents. ``training_urls`` are all URLs of
+    training pages and their duplicates.
     """
 
     def __init__(
@@ -45,9 +42,8 @@ class GroundTruth:
     ) -> None:
         """Raises ConfigurationError when no page of the web is on topic.
 
-        ``graph`` opens the web's link graph, which :attr:`hot`, the path oracle
-        and the knowledge of copies need: without it a page has none. ``scope``
-        is the topic's.
+        ``graph`` opens the web's link graph, needed by :attr:`hot`, the path oracle and duplicate
+        detection; without it no page has a duplicate. ``scope`` is the topic's.
         """
         self._web = web
         self._open_graph = graph
@@ -73,30 +69,30 @@ class GroundTruth:
             )
 
     def resolve_url(self, url: str) -> str | None:
-        """The recorded page that a request for ``url`` ends at, redirects followed, or None."""
+        """The recorded page at which a request for ``url`` ends, redirects followed, or None."""
         return self._ends.of(url)
 
     def is_relevant(self, url: str) -> bool:
-        """Whether fetching ``url`` brings a page that counts as on topic."""
+        """Whether fetching ``url`` gives a page that counts as on topic."""
         return self.resolve_url(url) in self.relevant
 
     def known_relevance(self, url: str) -> bool | None:
-        """Whether ``url`` ends at a page on topic; None of training pages and unlabelled ones."""
+        """Whether ``url`` leads to a page on topic; None for training pages and unlabelled ones."""
         end = self.resolve_url(url)
         return end in self.relevant if end in self._labelled else None
 
     def verdicts(self, pages: pd.DataFrame) -> NDArray[np.bool_]:
-        """On topic or not, for each page that counts, in order; content counts once."""
+        """On topic or not, for each counted page in order; each content counts once."""
         return relevance_by_labels(self._by_recorded_url(pages), self.relevant)
 
     def hosts(self, pages: pd.DataFrame) -> int:
-        """On how many hosts on-topic pages were found."""
+        """Number of hosts with on-topic pages among ``pages``."""
         counted = harvest_pages(pages)
         return int(counted.loc[self.verdicts(pages), "host"].nunique())
 
     @cached_property
     def graph(self) -> LinkGraph:
-        """Who links to whom. Raises ConfigurationError when the referee was given no graph."""
+        """The link graph. Raises ConfigurationError when there is none."""
         if self._open_graph is None:
             raise ConfigurationError(
                 f"{self._web.folder}: what is asked for needs the web's link graph, "
@@ -106,11 +102,10 @@ class GroundTruth:
 
     @cached_property
     def hot(self) -> frozenset[str]:
-        """The relevant pages that at least as many pages link to as to the median one.
+        """The relevant pages with at least the median number of in-links.
 
-        The "hot pages" of Cho, Garcia-Molina, Page (WWW 1998, crawl
-        and stop with threshold), important by backlinks and on topic; their
-        threshold is a free choice, ours halves the topic.
+        The "hot pages" of crawl and stop with threshold (Cho, Garcia-Molina, Page, WWW 1998), with
+        a threshold that halves the topic.
         """
         urls = sorted(self.relevant)
         links = self.graph.in_degrees[[self.graph.index[url] for url in urls]]
@@ -121,15 +116,14 @@ class GroundTruth:
     def allowed(self) -> NDArray[np.bool_]:
         """Which pages of the graph robots.txt and the topic's scope allow, shape (n,).
 
-        By the address a page was recorded under. Depth and pages per host,
-        which depend on the crawl, are not looked at.
+        By recorded URL; limits that depend on the crawl (depth, pages per host) are ignored.
         """
         urls = self.graph.urls
         in_scope = np.fromiter((self._scope.refuses(url) is None for url in urls), dtype=np.bool_)
         return self.graph.fetchable & in_scope
 
     def sample_seeds(self, on_topic: bool, count: int, rng: random.Random) -> Sequence[str]:
-        """Draw pages to start from. Raises ConfigurationError when there are too few."""
+        """Sample seed pages. Raises ConfigurationError when there are too few."""
         urls = sorted(self.relevant if on_topic else self._irrelevant)
         if len(urls) < count:
             kind = "on" if on_topic else "off"
@@ -140,7 +134,7 @@ class GroundTruth:
         return rng.sample(urls, count)
 
     def _contents(self, urls: Collection[str]) -> set[int]:
-        """What recorded pages hold, each content once."""
+        """The distinct contents of recorded pages."""
         places = [self.graph.index[url] for url in urls if url in self.graph.index]
         return set(self.graph.first_duplicate[places].tolist())
 
@@ -158,6 +152,6 @@ class GroundTruth:
 
 
 def _recorded_spellings(key: str) -> list[str]:
-    """All that a recorded web answers with the page of ``key``."""
+    """All URLs that a recorded web answers with the page of ``key``."""
     names = [key, key + INDEX_PAGE] if key.endswith("/") else [key]
     return [address for name in names for address in (name, other_scheme(name))]

@@ -1,4 +1,9 @@
-"""A scorer whose order is noised: links are drawn in proportion to their odds, not ranked."""
+"""Log followed links and their outcomes, to fit the link prior.
+
+Simulated crawls follow links in a noisy order: a log of what one prior prefers could not show what
+else is worth following. Each logged link has its features at the time it was fetched and whether
+its page has a good label. No label reaches a running crawl.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +42,18 @@ from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link, Page
 
 STRAY_SHARE = 0.2
-"""This share of links is rank_score, to the order, what a link without features is."""
+"""Share of links that get the priority of a link without features."""
 
 _STRAY_PRIORITY = -2.0
 _MIN_UNIFORM = 1e-9
 
 
 class NoisyLinkScorer:
-    """A :class:`focused.link_scoring.protocols.OnlineLinkScorer`: another's, but for links' rank_score.
+    """Wraps a scorer and adds noise to its ``rank_score``, so that links are sampled by their odds.
 
-    With Gumbel's noise on worths in nats the best of any number of links is one
-    drawn in proportion to its odds (Luce's choice; Yellott 1977). A URL has the
-    same noise at every turn, so that being linked to often, or scored again,
-    draws no second lot.
+    With Gumbel noise on log-odds the maximum is a sample in proportion to the odds (Luce's choice;
+    Yellott 1977). The noise is a hash of the URL: a repeated or rescored link gets the same noise.
+    Implements :class:`focused.link_scoring.protocols.OnlineLinkScorer`.
     """
 
     def __init__(self, scorer: OnlineLinkScorer, seed: int) -> None:
@@ -58,13 +62,13 @@ class NoisyLinkScorer:
         self.feature_names = scorer.feature_names
 
     def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Scores are the scorer's own."""
+        """Return the wrapped scorer's scores."""
         return self._scorer.score(visit, links)
 
     def score_merged(
         self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
     ) -> MergedScores:
-        """Scores and features are the scorer's own, the rank_score is noised."""
+        """Return the wrapped scorer's scores and features with a noisy ``rank_score``."""
         told = self._scorer.score_merged(visit, links, waiting)
         rank_score = told.rank_score.copy()
         for i, link in enumerate(links):
@@ -72,7 +76,7 @@ class NoisyLinkScorer:
         return replace(told, rank_score=rank_score)
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
-        """Scores and features are the scorer's own, the rank_score is noised."""
+        """Return the wrapped scorer's scores and features with a noisy ``rank_score``."""
         again = self._scorer.rescore(links)
         return [
             replace(each, rank_score=self._noised(each.rank_score, link.url))
@@ -82,19 +86,19 @@ class NoisyLinkScorer:
     def make_example(
         self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
     ) -> TrainingExample:
-        """The scorer's own."""
+        """Delegate to the wrapped scorer."""
         return self._scorer.make_example(link, page, relevance, words)
 
     def learn(self, lesson: TrainingExample) -> None:
-        """Teach the scorer."""
+        """Delegate to the wrapped scorer."""
         self._scorer.learn(lesson)
 
     def state(self) -> bytes:
-        """The scorer's."""
+        """Delegate to the wrapped scorer."""
         return self._scorer.state()
 
     def restore(self, state: bytes) -> None:
-        """Restore the scorer."""
+        """Delegate to the wrapped scorer."""
         self._scorer.restore(state)
 
     def _noised(self, rank_score: float, url: str) -> float:
@@ -104,7 +108,7 @@ class NoisyLinkScorer:
 
 
 class LinkLogger:
-    """Makes logged runs, one at a time. Holds one web and one topic's verdicts in memory."""
+    """Makes logged runs one at a time; keeps one web and one topic's classifications in memory."""
 
     def __init__(
         self,
@@ -112,18 +116,17 @@ class LinkLogger:
         candidates: Mapping[str, PreparedTopic],
         terms: ExperimentSettings,
     ) -> None:
-        """``webs`` and ``candidates`` by name; what scores for a candidate is an apprentice."""
+        """``webs`` and ``candidates`` by name; each candidate's scorer must learn online."""
         self._webs = webs
         self._candidates = candidates
         self._terms = terms
         self._desk: WebContext | None = None
 
     def log(self, trial: Trial) -> LoggedRun:
-        """Crawl as the trial says, whatever its policy, and log the links followed.
+        """Crawl as the trial says, ignoring its policy, and log the followed links.
 
-        Left out are seeds, training pages, copies, and pages without a label: of
-        these nobody knows what they are. Raises RecordedWebError, and TypeError
-        when the candidate's scorer is no apprentice.
+        Seeds, training pages, duplicates and unlabelled pages are left out. Raises
+        RecordedWebError, and TypeError when the candidate's scorer does not learn online.
         """
         web_context = self._desk_for(trial)
         followed: list[tuple[tuple[float, ...], bool]] = []
@@ -184,11 +187,10 @@ def log_links(
     *,
     jobs: int = 1,
 ) -> Iterator[list[LoggedRun]]:
-    """Log all trials, ``jobs`` topics at a time; yield the runs of one topic after the other.
+    """Log all trials, ``jobs`` topics at a time; yield one topic's runs after the other.
 
-    Trials of a topic must lie side by side. The order is the trials', however
-    many jobs there are. Raises RecordedWebError, and BrokenProcessPool when a
-    worker dies.
+    Trials of a topic must be adjacent; the order of topics is kept. Raises RecordedWebError, and
+    BrokenProcessPool when a worker dies.
     """
     topics = [list(trials) for _, trials in groupby(trials, lambda t: (t.web, t.topic))]
     if jobs == 1:
@@ -198,7 +200,7 @@ def log_links(
         finally:
             logger.close()
         return
-    # An open LMDB environment must not be taken into a child: each opens its own web.
+    # An open LMDB environment must not be inherited by a child: each opens its own web.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, context, _start_log_worker, (webs, candidates, terms))
     try:
@@ -220,9 +222,9 @@ def _start_log_worker(
 
 
 def _exit_with_parent() -> None:
-    """A parent that was killed told nobody: its workers would wait for work for ever."""
+    """Exit when the parent was killed, which leaves workers waiting forever."""
     parent = multiprocessing.parent_process()
-    assert parent is not None  # this is a worker
+    assert parent is not None
     parent.join()
     os._exit(1)
 

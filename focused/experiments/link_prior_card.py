@@ -1,4 +1,4 @@
-"""How well a link prior ranks the links of a web, above all of one it was not fitted on."""
+"""Measure how well link priors rank the links of each web, and write their model card."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ from focused.link_scoring.link_prior_fitting import LoggedRun, log_odds, runs_wi
 from focused.reports.reliability import calibration_error, count_bins
 
 RankFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""Evidence of n links, shape (n, features), to what ranks them, shape (n,), the best largest."""
+"""Ranks n links by their features, shape (n, features); returns shape (n,), best is largest."""
 
 
 @dataclass(frozen=True)
 class WebQuality:
-    """The figures of one web, all in [0, 1]; ``runs`` and ``examples`` were logged on it.
+    """The figures of one web, all in [0, 1], from its logged ``runs`` and ``examples``.
 
-    ``on_topic`` is the share of the examples that was. The AUCs are means over
-    runs: how often a link to a page on topic was ranked before another of the
-    same run; None without a run that has both. ``left_out`` is of the prior
-    fitted on the other webs, ``all_webs`` of that which knows this one;
-    ``url`` and ``parent`` of these features alone. Calibration errors as in
+    ``on_topic`` is the share of examples on topic. AUCs are means over runs, None without a run
+    that has both classes: ``left_out`` of the prior fitted on the other webs, ``all_webs`` of the
+    one fitted on all, ``url`` and ``parent`` of that feature alone. Calibration errors as in
     :mod:`focused.reports.reliability`, over all examples.
     """
 
@@ -47,7 +45,7 @@ class WebQuality:
 def measure_web_quality(
     runs: Sequence[LoggedRun], left_out: LinkPriorFile, all_webs: LinkPriorFile
 ) -> WebQuality:
-    """The figures of the web that ``runs``, at least one, were logged on."""
+    """Measure the priors on the web of ``runs``, at least one."""
     labels = np.concatenate([run.on_topic for run in runs])
     return WebQuality(
         web=runs[0].web,
@@ -65,13 +63,13 @@ def measure_web_quality(
 
 
 def mean_auc(runs: Sequence[LoggedRun], rank: RankFunction) -> float | None:
-    """The area under ROC, mean over runs with both kinds of links; None without such a run."""
+    """Area under the ROC curve, mean over runs with both classes; None without such a run."""
     areas = [roc_auc_score(run.on_topic, rank(run.rows)) for run in runs_with_both_classes(runs)]
     return float(np.mean(areas)) if areas else None
 
 
 def group_by_web(runs: Sequence[LoggedRun]) -> Mapping[str, list[LoggedRun]]:
-    """The runs of each web, in the order of their first."""
+    """Group runs by web, in the order met."""
     found: dict[str, list[LoggedRun]] = {}
     for run in runs:
         found.setdefault(run.web, []).append(run)
@@ -138,7 +136,7 @@ no text of theirs is in these files."""
 def render_prior_card(
     priors: Mapping[str, LinkPriorFile], qualities: Sequence[WebQuality], command: str
 ) -> str:
-    """The card as Markdown; ``command`` is what fits the priors again."""
+    """Render the card as Markdown; ``command`` fits the priors again."""
     whole = priors[DEFAULT_PRIOR]
     runs = sum(each.runs for each in qualities)
     topics = sum(each.topics for each in qualities)

@@ -1,10 +1,8 @@
-"""The same trials as real crawls: the spider in a process of its own, over a replayed web.
+"""Run trials as live crawls: the spider in a child process, over a replayed web.
 
-Nothing is simulated: Scrapy, HTTP, the clock. Start, host cap and delay come by
-a topic file of the run's own; what the crawl left in its folder is judged by
-the same referee. Training pages, which never count, are not known to a crawl
-under all their addresses, so it may fetch a few pages more than the trial's
-budget; those beyond it are cut off.
+Each crawl gets its own topic file with the trial's seeds, host cap and delay. Ground truth
+evaluates its output folder. A crawl does not know all URLs of training pages, which never count, so
+it may fetch a few pages beyond the trial's budget; these are cut off.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _OUTPUT_FILE = "output.txt"
 
 @dataclass(frozen=True, slots=True)
 class _CrawlResult:
-    """What a crawl left: the archive's rows, why it ended, what it cost."""
+    """A crawl's rows, why it ended, and its costs."""
 
     pages: pd.DataFrame
     end_reason: str
@@ -61,11 +59,10 @@ def run_live_trials(
     jobs: int = 1,
     under_way: OnRunning = lambda trials: None,
 ) -> Generator[tuple[Trial, RunRecord], None, None]:
-    """Make all runs, ``jobs`` at a time, and yield each as it ends.
+    """Run all trials, ``jobs`` at a time, and yield each as it ends.
 
-    ``folder`` holds the crawls while they run. Crawls under way are ended when
-    the iterator is closed. Raises RecordedWebError, and StateError for a crawl
-    that does not end in order.
+    ``folder`` holds the running crawls, which stop when the iterator is closed. Raises
+    RecordedWebError, and StateError for a crawl that fails.
     """
     stopping = threading.Event()
     numbers = itertools.count(1)
@@ -95,7 +92,7 @@ def _measure_crawl(trial: Trial, referee: GroundTruth, crawled: _CrawlResult) ->
 
 
 class _ServedWebs:
-    """The webs that crawls need: served, and open for the referee."""
+    """The webs that crawls need, each served and opened once."""
 
     def __init__(self, webs: Mapping[str, ExperimentWeb], stack: ExitStack) -> None:
         self._webs = webs
@@ -104,7 +101,7 @@ class _ServedWebs:
         self._served: dict[str, ReplayProcess] = {}
 
     def web_context(self, web: str, candidate: PreparedTopic) -> WebContext:
-        """The web's web_context with the topic laid out."""
+        """The context of a web with the topic selected."""
         if web not in self._desks:
             self._desks[web] = WebContext(self._webs[web])
             self._stack.callback(self._desks[web].close)
@@ -112,7 +109,7 @@ class _ServedWebs:
         return self._desks[web]
 
     def address(self, web: str) -> str:
-        """Where the web is served."""
+        """The address at which the web is served."""
         if web not in self._served:
             self._served[web] = self._stack.enter_context(ReplayProcess(self._webs[web].folder))
         return self._served[web].address
@@ -121,7 +118,7 @@ class _ServedWebs:
 def live_topic(
     trial: Trial, web_context: WebContext, terms: ExperimentSettings, folder: Path
 ) -> Topic:
-    """The topic as a trial's crawl has it: start, cap, delay, and a folder of its own."""
+    """The topic of a trial's crawl: its seeds, cap, delay and output folder."""
     topic = topic_for_run(web_context.candidate.topic, trial)
     training = replace(
         topic.training,
@@ -135,16 +132,16 @@ def live_topic(
         seeds=Seeds(trial.start),
         training=training,
         politeness=replace(topic.politeness, delay_s=delay_s),
-        # Training pages are fetched, too, and are spent from a crawl's own budget.
+        # Training pages are fetched, too, and spend the crawl's budget.
         budget=Budget(pages=trial.budget + web_context.samples),
         output=Output(folder=(folder / "crawl").absolute(), warc="off", parquet=True),
     )
 
 
 def cut_at_budget(trial: Trial, referee: GroundTruth, pages: pd.DataFrame) -> pd.DataFrame:
-    """A crawl's rows as a simulated run has them: training pages marked, cut at the budget."""
+    """Mark training pages and cut the rows at the budget, as in a simulated run."""
     trained = pages["training"].astype(bool) | pages["url"].isin(list(referee.training_urls))
-    # As the simulator has it: Parquet makes another type of a column without any value.
+    # Match the simulator's type: Parquet changes that of a column without values.
     copies = pages["duplicate_of"].astype(object).where(pages["duplicate_of"].notna(), None)
     pages = pages.assign(training=trained, url=pages["url"].astype(object), duplicate_of=copies)
     counted = harvest_pages(pages)
@@ -154,7 +151,7 @@ def cut_at_budget(trial: Trial, referee: GroundTruth, pages: pd.DataFrame) -> pd
 
 
 def topic_to_toml(topic: Topic) -> str:
-    """The topic as a topic file says it."""
+    """Serialise the topic as a topic file."""
     described = {key: value for key, value in topic_to_json(topic).items() if key != "path"}
     lines = [
         _toml_line(key, value) for key, value in described.items() if not isinstance(value, dict)
@@ -167,7 +164,7 @@ def topic_to_toml(topic: Topic) -> str:
 
 
 def _toml_line(key: str, value: object) -> str:
-    # JSON's numbers, lists and strings are TOML's, but for one character.
+    # JSON's numbers, lists and strings are valid TOML, except for one character.
     return f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
 
 
@@ -227,13 +224,13 @@ def _start_crawl(topic: Topic, policy: str, address: str) -> subprocess.Popen[by
             env=environment,
             stdout=said,
             stderr=said,
-            # Ctrl-C is for the parent, which ends the crawls under way.
+            # Ctrl-C goes to the parent, which stops the running crawls.
             start_new_session=True,
         )
 
 
 def _wait_for_crawl(child: subprocess.Popen[bytes], stopping: threading.Event) -> RunCosts:
-    """Wait for the child's end and tell its cost; its peak memory as last seen."""
+    """Wait for the child and return its costs; its peak memory is the last one seen."""
     most_mb: float | None = None
     while True:
         most_mb = peak_mb(Path(f"/proc/{child.pid}")) or most_mb

@@ -1,9 +1,4 @@
-"""The classifier's oracle: knows what the classifier will say of a page before it is fetched.
-
-Between what a link scorer can reach and what labels allow stands the classifier: a
-crawl follows its verdicts, right or wrong. This policy tells how much is lost
-there.
-"""
+"""Oracles: policies with knowledge that no crawl has, as bounds for the others."""
 
 from __future__ import annotations
 
@@ -27,8 +22,9 @@ def classifier_oracle(
 ) -> Policy:
     """Fetch first what the classifier will find most relevant; sees no label.
 
-    No upper bound: it looks one click ahead, and where pages link to their
-    like, links tell of a page what its own text does not.
+    The gap between this policy and the path oracle is the classifier's error, which no link scorer
+    can make up for. It is no upper bound: it looks one click ahead, and in-links can tell what a
+    page's own text does not.
     """
 
     def relevances(visit: PageContext, links: Sequence[Link]) -> list[float]:
@@ -47,42 +43,38 @@ def _classified_relevance(url: str | None, classifier: TopicClassifier, network:
 
 
 UNREACHABLE = -1_000.0
-"""Priority of what leads to nothing new: further than any web is wide."""
+"""Priority of pages that lead to nothing new: farther than any web is wide."""
 
 _PATIENCE_PAGES = 10
-_MAX_BONUS = 0.9  # of a click: what lies behind a page never outweighs a shorter way
+_MAX_BONUS = 0.9  # in clicks: pages behind a link never outweigh a shorter path
 
 
 def path_oracle(referee: GroundTruth) -> Policy:
-    """Fetch on-topic links first, then what is fewest clicks from a new on-topic page.
+    """Fetch on-topic links first, then those fewest clicks from a new on-topic page.
 
-    New is what no fetched page links to: the ways are measured again whenever
-    the on-topic links run out. Between links one click away, the one comes
-    first that leads to most new pages; other ties go to the earliest found of
-    a host. A page counts under the address it was first met at; its other
-    addresses, and what leads nowhere, come last.
+    New pages are those that no fetched page links to; distances are computed again when the
+    on-topic links run out. Of links one click away the one to most new pages comes first; other
+    ties go to the earliest found. A page counts at the URL where it was first met; its other URLs
+    come last.
 
-    It spends no page off the shortest ways, so nothing that has to guess will
-    do better but by luck: the bound in practice. It is no proven one. It is
-    greedy and takes the nearest page where another way leads to more; it does
-    not know which pages have the same content; a cap on pages per host or on
-    depth can close a way it counts on. The best crawl of all is a Steiner
-    tree problem, which is not solved exactly for a web.
+    It fetches no page off the shortest paths, which makes it the practical bound, but not a proven
+    one: it is greedy, does not know duplicates, and a cap on pages per host or on depth can close a
+    path. The optimum is a Steiner tree problem, which is infeasible for a web.
     """
     ways = _PathDistances(referee)
     return Policy("path-oracle", FunctionScorer(ways.scores), nearest_first, reprioritiser=ways)
 
 
 def nearest_first(score: float, found_seq: int) -> float:
-    """Order by clicks, the negated priority; whole numbers apart, so always worth waiting for."""
+    """Order by clicks, the negated priority, in whole numbers so that waiting always pays."""
     return 1.0 - 1.0 / score if score > 0.0 else UNREACHABLE
 
 
 class _PathDistances:
-    """What the crawl has found, and how far it is from what it has not.
+    """The state of the path oracle's crawl.
 
-    Arrays have shape (n,), a row per page of the graph. ``_waiting`` are the
-    on-topic pages that the frontier holds.
+    Arrays have shape (n,), a row per page of the graph. ``_waiting`` are the on-topic pages in the
+    frontier.
     """
 
     def __init__(self, referee: GroundTruth) -> None:
@@ -99,11 +91,13 @@ class _PathDistances:
         self._off_topic_since = 0
 
     def scores(self, visit: PageContext, links: Sequence[Link]) -> list[float]:
-        """1 for on-topic pages, 1 / (1 + clicks) for others, 0 for what leads nowhere."""
+        """1 for on-topic pages, 1 / (1 + clicks) for others, 0 for dead ends."""
         return [self._score(link.url) for link in links]
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Measure again when the on-topic links have run out; move what is queued."""
+        """Recompute the distances when the on-topic links have run out; return changed
+        priorities.
+        """
         place = self._place(settled.link.url)
         if place is None:
             self._off_topic_since += 1
@@ -130,7 +124,7 @@ class _PathDistances:
         return float(1.0 / (1.0 - self._priorities[place]))
 
     def _find(self, place: int) -> bool:
-        """The page is new no more; True when it was, and on topic."""
+        """Mark the page as found; return whether it was new and on topic."""
         if not self._new[place]:
             return False
         self._new[place] = False
@@ -138,12 +132,12 @@ class _PathDistances:
         return True
 
     def _follow(self, place: int) -> None:
-        """The page waits on under the address that redirects led to."""
+        """Keep the page waiting at the URL that redirects led to."""
         if place in self._queued:
             self._met_at[place] = self._queued[place] = self._graph.urls[place]
 
     def _must_measure(self) -> bool:
-        # An on-topic link can stay out of reach (its host is full), so none is waited for long.
+        # An on-topic link can stay unreachable (its host is full), so stop waiting after a while.
         run_out = not self._waiting or self._off_topic_since >= _PATIENCE_PAGES
         return self._found_some and run_out
 
@@ -169,20 +163,19 @@ class _PathDistances:
         return None if end is None else self._graph.index.get(end)
 
 
-_TIE_BREAK = 1e-12  # found_seq is below 10**9: never as much as a label
+_TIE_BREAK = 1e-12  # found_seq is below 10**9, so this never outweighs a label
 
 
 def relevant_then_breadth_first(score: float, found_seq: int) -> float:
-    """Order by score; between equals, on whatever host, by the order of discovery."""
+    """Order by score, ties by discovery, across hosts."""
     return score - _TIE_BREAK * found_seq
 
 
 def greedy_oracle(referee: GroundTruth) -> Policy:
-    """See the labels of what is in the frontier, and nothing beyond it.
+    """See the labels of the frontier's links, and nothing beyond.
 
-    Takes an on-topic link whenever it holds one, the earliest found; otherwise
-    goes breadth-first. No upper bound: it cannot tell which off-topic page
-    leads to the topic, and a policy that can may beat it;
+    Takes the earliest on-topic link, otherwise goes breadth-first. It is no upper bound: a policy
+    that knows which off-topic page leads to the topic can beat it;
     :func:`~focused.experiments.oracles.path_oracle` can.
     """
 
@@ -193,7 +186,7 @@ def greedy_oracle(referee: GroundTruth) -> Policy:
 
 
 OracleFactory = Callable[[GroundTruth, TopicClassifier, Network], Policy]
-"""Makes an oracle for one run, from the labels or from the classifier and all pages."""
+"""Creates an oracle for one run."""
 
 ORACLES: Mapping[str, OracleFactory] = {
     "oracle": lambda referee, classifier, network: greedy_oracle(referee),

@@ -1,7 +1,6 @@
-"""Runs made in this process or in several others, as they come.
+"""Run trials in this process or in a pool of workers, and yield them as they end.
 
-A worker opens its own web: an open LMDB environment must not be taken into a
-child.
+Each worker opens its own web: an open LMDB environment must not be inherited.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from focused.experiments.runner import ExperimentRunner, RunCancelled
 from focused.experiments.web_sources import ExperimentWeb
 
 OnRunning = Callable[[Sequence[Trial]], object]
-"""Told of the runs under way whenever they change."""
+"""Called with the running trials whenever they change."""
 
 Made = TypeVar("Made")
 
@@ -39,10 +38,10 @@ def run_trials(
     jobs: int = 1,
     under_way: OnRunning = lambda trials: None,
 ) -> Generator[tuple[Trial, RunRecord], None, None]:
-    """Make all runs, ``jobs`` at a time, and yield each as it ends.
+    """Run all trials, ``jobs`` at a time, and yield each as it ends.
 
-    Runs under way are given up when the iterator is closed. Raises
-    RecordedWebError, and StateError when a worker process dies.
+    Running trials are abandoned when the iterator is closed. Raises RecordedWebError, and
+    StateError when a worker process dies.
     """
     if jobs == 1:
         with _deferred_interrupt() as told:
@@ -61,8 +60,8 @@ def iterate_completed(
 ) -> Generator[tuple[Trial, Made], None, None]:
     """Submit ``jobs`` trials at a time, and yield each with its result as it ends.
 
-    No more are submitted than can be worked on, so that it is known which are
-    under way. Raises what a trial's future does.
+    Submits no more than can run, so that the running trials are known. Raises what a trial's future
+    does.
     """
     left = iter(trials)
     going: dict[Future[Made], Trial] = {}
@@ -92,7 +91,9 @@ def _run_in_process(
 
 @contextmanager
 def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C takes effect between two pages, where no file is half removed; twice: at once."""
+    """Delay Ctrl-C until between two pages, where no file is half removed; the second is
+    immediate.
+    """
     asked = False
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -157,7 +158,7 @@ def _start_worker(
     terms: ExperimentSettings,
     stopping: Event,
 ) -> None:
-    # Ctrl-C is for the parent, which tells the runs under way to stop.
+    # Ctrl-C goes to the parent, which stops the running trials.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orphaned = threading.Event()
     threading.Thread(target=_exit_with_parent, args=(orphaned,), daemon=True).start()
@@ -167,9 +168,9 @@ def _start_worker(
 
 
 def _exit_with_parent(orphaned: threading.Event) -> None:
-    """A parent that was killed told nobody: its workers would wait for work for ever."""
+    """Exit when the parent was killed, which leaves workers waiting forever."""
     parent = multiprocessing.parent_process()
-    assert parent is not None  # this is a worker
+    assert parent is not None
     parent.join()
     orphaned.set()
     with _running:

@@ -1,8 +1,7 @@
-"""The most memory that a process had while something ran.
+"""Measure the peak memory of a process.
 
-Linux keeps the high-water mark of resident memory and lets a process set it
-back (proc(5), ``clear_refs`` and ``VmHWM``). Elsewhere there is only the peak
-since the process began, which is no run's own.
+Linux lets a process reset its high-water mark of resident memory (proc(5), ``clear_refs`` and
+``VmHWM``). Other systems only know the peak since the process started.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _RESET_PEAK = "5"
 
 
 def reset_peak() -> None:
-    """Begin anew, where the system can."""
+    """Reset the peak, where the system can."""
     try:
         (_PROCESS / "clear_refs").write_text(_RESET_PEAK)
     except OSError:
@@ -24,9 +23,9 @@ def reset_peak() -> None:
 
 
 def peak_mb(process: Path = _PROCESS) -> float | None:
-    """Peak resident memory in MB (10**6 bytes) since the reset, or since the process began.
+    """Peak resident memory in MB (10**6 bytes) since the reset, or since the process started.
 
-    ``process`` is a folder of procfs; None of another process that has none.
+    ``process`` is a folder of procfs; None for another process without one.
     """
     try:
         for line in (process / "status").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""What one run was worth: the row that an examination keeps of it."""
+"""Measure one run: the record that an experiment keeps of it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from focused.reports.metrics import cumulative_harvest, harvest_pages, harvest_r
 from focused.reports.reliability import count_bins, scored_pages
 
 RunRecord = dict[str, Any]
-"""One run as JSON-able data; :class:`focused.experiments.analysis.comparison_runs.Run` has the fields."""
+"""A run as JSON data, fields as in :class:`focused.experiments.analysis.comparison_runs.Run`."""
 
 _CURVE_POINTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class RunCosts:
-    """What a run cost; None: not measured. ``simulated_s`` passed on a simulated clock."""
+    """The costs of a run, None if not measured. ``simulated_s`` passed on the simulated clock."""
 
     simulated_s: float | None
     cpu_s: float | None
@@ -33,7 +33,7 @@ class RunCosts:
 def make_run_record(
     trial: Trial, referee: GroundTruth, pages: pd.DataFrame, end_reason: str, spent: RunCosts
 ) -> RunRecord:
-    """Judge a run. ``pages`` has the archive's columns, in the order of settling."""
+    """Evaluate a run. ``pages`` has the archive's columns, in the order they were settled."""
     verdicts = referee.verdicts(pages)
     found, relevant = int(verdicts.sum()), referee.relevant_count
     return {
@@ -65,9 +65,9 @@ def make_run_record(
 
 
 def area_under_harvest(verdicts: NDArray[np.bool_], budget: int) -> float:
-    """Mean over n = 1..budget of the share on topic of the first n pages, in [0, 1].
+    """Mean harvest rate of the first n pages over n = 1..budget, in [0, 1].
 
-    What a run left of its budget counts as pages off topic.
+    An unspent budget counts as off topic.
     """
     padded = np.zeros(budget, dtype=bool)
     padded[: verdicts.size] = verdicts[:budget]
@@ -75,13 +75,13 @@ def area_under_harvest(verdicts: NDArray[np.bool_], budget: int) -> float:
 
 
 def pages_to_half_recall(verdicts: NDArray[np.bool_], relevant: int) -> int | None:
-    """How many pages were fetched when half of the ``relevant`` ones were found, if ever."""
+    """Pages fetched until half of the ``relevant`` ones were found; None if never."""
     reached = np.flatnonzero(np.cumsum(verdicts) * 2 >= relevant)
     return int(reached[0]) + 1 if reached.size and relevant else None
 
 
 def hot_page_recall(referee: GroundTruth, pages: pd.DataFrame) -> float | None:
-    """The share of the topic's hot pages that was fetched; None of no hot page.
+    """Fetched share of the topic's hot pages; None without any.
 
     Crawl and stop with threshold (Cho, Garcia-Molina, Page 1998, section 4).
     """
@@ -91,12 +91,10 @@ def hot_page_recall(referee: GroundTruth, pages: pd.DataFrame) -> float | None:
 
 
 def classifier_measures(referee: GroundTruth, pages: pd.DataFrame) -> dict[str, float | None]:
-    """What the topic's classifier makes of the pages that count.
+    """The classifier's own harvest, precision and recall on the counted pages.
 
-    ``classifier_harvest`` is the share it calls on topic, content once as with
-    labels; ``classifier_precision`` the share of those that labels agree with;
-    ``classifier_recall`` the share it finds of those that labels call on topic.
-    None where nothing is called so.
+    ``classifier_harvest`` is the share it calls on topic, each content once;
+    ``classifier_precision`` and ``classifier_recall`` are against labels. None where undefined.
     """
     counted = harvest_pages(pages)
     counted = counted[counted["duplicate_of"].isna()]
@@ -111,10 +109,10 @@ def classifier_measures(referee: GroundTruth, pages: pd.DataFrame) -> dict[str, 
 
 
 def score_bins(policy: str, referee: GroundTruth, pages: pd.DataFrame) -> list[list[float]] | None:
-    """Scores before the fetch against labels, ten counts at most; None: they are no probabilities.
+    """Count scores before the fetch against labels by bin; None if they are no probabilities.
 
-    Each is a :class:`focused.reports.reliability.BinCount`. Seeds, feeds,
-    training pages and copies have no part.
+    Each item is a :class:`focused.reports.reliability.BinCount`. Seeds, feeds, training pages and
+    duplicates are left out.
     """
     if not has_probability_scores(policy):
         return None

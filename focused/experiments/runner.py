@@ -1,9 +1,8 @@
-"""Work that all policies share, done once and taken out of what a policy is charged.
+"""Run trials: simulate each crawl and measure it, with the work that policies share done once.
 
-Parsing a page and judging it cost the same under every policy, and far more
-than choosing what to fetch. Both are remembered, so that the first policy to
-meet a page does the work; a :class:`SharedCpuTime` counts the seconds that went into
-it, and the run's CPU time is given without them.
+Parsing and classifying a page cost the same under every policy, and far more than choosing what to
+fetch. Both are cached; :class:`SharedCpuTime` counts the seconds they took, and a run's CPU time
+excludes them. The same trial gives the same record, except for CPU seconds and memory.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from focused.web.page import Classification, Failed, FailureKind, Fetched, Outco
 
 
 class SharedCpuTime:
-    """CPU seconds of this process that went into shared work; only ever grows."""
+    """CPU seconds of this process spent on shared work."""
 
     def __init__(self) -> None:
         self.shared_s = 0.0
 
 
 class MeteredNetwork:
-    """A network with a cache of parsed pages; what misses the cache is shared work.
+    """A network with a cache of parsed pages; cache misses count as shared work.
 
-    An answer from the cache has a body of zeros, by the contract of
+    An answer from the cache has a body of zeros: see
     :class:`focused.experiments.simulation.parsed_web.ParsedWeb`.
     """
 
@@ -57,7 +56,7 @@ class MeteredNetwork:
         self._meter = meter
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
-        """What a request for ``url`` brings."""
+        """Answer a request for ``url``."""
         began_s = time.process_time()
         outcome = self._network.answer(url, now, elapsed_s)
         if isinstance(outcome, Fetched) and _is_uncached(outcome):
@@ -65,7 +64,7 @@ class MeteredNetwork:
         return outcome
 
     def parse(self, fetched: Fetched) -> Page | Failed:
-        """The answer's page."""
+        """Parse the answer."""
         began_s = time.process_time()
         page = self._network.parse(fetched)
         if _is_uncached(fetched):
@@ -74,10 +73,10 @@ class MeteredNetwork:
 
 
 class CachingClassifier:
-    """A classifier that judges each page of a web once.
+    """Classifies each page of a web once.
 
-    Verdicts are kept by the page's URL, some 150 bytes each: a recorded web
-    answers a URL with the same page every time.
+    Caches results by URL, about 150 bytes each: a recorded web gives a URL the same page every
+    time.
     """
 
     def __init__(self, classifier: TopicClassifier, meter: SharedCpuTime) -> None:
@@ -96,11 +95,11 @@ class CachingClassifier:
         return self._classifier.threshold
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Evidence of short texts, shape (n,), in nats of log-odds."""
+        """Score short texts, shape (n,), in nats of log-odds."""
         return self._classifier.score_texts(texts)
 
     def classify(self, page: Page) -> Classification:
-        """Judge one page, or remember how it was judged."""
+        """Classify one page, or return the cached result."""
         key = xxhash.xxh3_64_intdigest(page.url.encode())
         place = self._places.get(key)
         if place is None:
@@ -130,11 +129,11 @@ def _is_uncached(fetched: Fetched) -> bool:
 
 
 class RunCancelled(Exception):  # noqa: N818  # no error: somebody asked for it
-    """A run was given up because the examination is to end."""
+    """A run was cancelled because the experiment is to end."""
 
 
 class ExperimentRunner:
-    """Makes runs, one at a time. Holds one web and one topic's verdicts in memory."""
+    """Runs trials one at a time; keeps one web and one topic's classifications in memory."""
 
     def __init__(
         self,
@@ -143,7 +142,7 @@ class ExperimentRunner:
         terms: ExperimentSettings,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``webs`` and ``candidates`` by name; when ``stop`` says so, a run is given up."""
+        """``webs`` and ``candidates`` by name; a run is cancelled when ``stop`` returns True."""
         self._webs = webs
         self._candidates = candidates
         self._terms = terms
@@ -152,10 +151,10 @@ class ExperimentRunner:
         self._desk: WebContext | None = None
 
     def run(self, trial: Trial) -> RunRecord:
-        """Make one run and classify it.
+        """Run one trial and measure it.
 
-        Raises Stopped, RecordedWebError, and ConfigurationError when classifier or
-        policy failed on most pages: such a run would count as a poor policy.
+        Raises RunCancelled, RecordedWebError, and ConfigurationError when classifier or policy
+        failed on most pages, which would count as a poor policy.
         """
         web_context = self._desk_for(trial)
         reset_peak()
@@ -225,7 +224,7 @@ class ExperimentRunner:
 
 
 class WebContext:
-    """An open web with one topic laid out on it: its classifier, its referee."""
+    """An open web with one topic selected: its classifier and ground truth."""
 
     candidate: PreparedTopic
     classifier: CachingClassifier
@@ -242,7 +241,7 @@ class WebContext:
         self._graph: Callable[[], LinkGraph] = cache(lambda: open_link_graph(self._parsed))
 
     def select_topic(self, candidate: PreparedTopic) -> None:
-        """Put the topic on the web_context, unless it lies there."""
+        """Select the topic, unless it is already selected."""
         if self._laid_out == candidate.topic.name:
             return
         topic = candidate.topic
@@ -259,11 +258,11 @@ class WebContext:
 
     @property
     def samples(self) -> int:
-        """How many of the web's pages are training pages."""
+        """Number of the web's pages that are training pages."""
         return len(self._web.page_urls) - self.referee.countable_pages
 
     def apprentice(self) -> LinkScorer:
-        """An apprentice for one run: what it learns there it must not know in the next."""
+        """A fresh copy of the link scorer: what it learns in one run must not reach the next."""
         classifier = self.candidate.classifier
         return copy.deepcopy(self.candidate.apprentice, {id(classifier): classifier})
 
@@ -282,6 +281,6 @@ def _check_internal_errors(trial: Trial, run: SimulatedRun) -> None:
 
 
 def topic_for_run(topic: Topic, trial: Trial) -> Topic:
-    """The topic with a trial's host cap, and no budget of its own: the trial's pages are it."""
+    """The topic with a trial's host cap and without a budget: the trial's replaces it."""
     scope = replace(topic.scope, max_pages_per_host=trial.host_cap)
     return replace(topic, scope=scope, budget=Budget())

@@ -1,7 +1,7 @@
-"""The webs of an examination: recorded ones, and WARC files that become one.
+"""Open the webs of an experiment: recorded webs, and WARC files, imported as one.
 
-WARC files given together are one web: a crawl often writes many. They are
-imported once into a folder beside the comparison, and again when they change.
+Several WARC files are one web, because a crawl often writes many. They are imported into a folder
+beside the comparison, and again when they change.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ _IMPORTED_FROM = "imported_from"
 _DEFAULT_WARC_NAMES = ("pages", "warc")
 
 Warn = Callable[[str], object]
-"""Told, in a line, what is odd and goes on all the same."""
+"""Receives a warning, one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentWeb:
-    """A recorded web by the name that tells it apart; ``labels`` stand in for its own."""
+    """A recorded web with a unique name; ``labels`` override its own."""
 
     name: str
     folder: Path
     labels: Path | None = None
 
     def open(self) -> RecordedWeb:
-        """Open it, with the ground-truth labels. Raises RecordedWebError."""
+        """Open the web with its ground-truth labels. Raises RecordedWebError."""
         web = RecordedWeb.open(self.folder)
         if self.labels is not None:
             web.labels = _resolve_labels(web, read_web_labels(self.labels))
         return web
 
     def stamp(self) -> str:
-        """What tells one state of pages and labels from another."""
+        """Identify the state of pages and labels."""
         digest = hashlib.sha256(warc_files_stamp(self.folder).encode())
         labels = self.labels or self.folder / LABELS_FILE
         digest.update(labels.read_bytes() if labels.is_file() else b"")
@@ -50,10 +50,9 @@ class ExperimentWeb:
 def find_webs(
     sources: Sequence[Path], labels: Path | None, folder: Path, say: Warn
 ) -> list[ExperimentWeb]:
-    """The webs that ``sources`` name: a folder each, all WARC files together one.
+    """The webs of ``sources``: one per folder, and one of all WARC files.
 
-    Imported webs go below ``folder``. Raises ConfigurationError,
-    RecordedWebError.
+    Imported webs go below ``folder``. Raises ConfigurationError, RecordedWebError.
     """
     if labels is not None and not labels.is_file():
         raise ConfigurationError(f"--labels {labels}: there is no such file")
@@ -70,7 +69,7 @@ def find_webs(
 
 
 def unknown_labels(web: RecordedWeb, labels: Path) -> int:
-    """How many labelled URLs the web does not have."""
+    """Number of labelled URLs that the web does not have."""
     return sum(web.find(url) is None for url in read_web_labels(labels))
 
 
@@ -86,7 +85,7 @@ def _resolve_labels(
 
 
 def _import_warcs(files: Sequence[Path], folder: Path, say: Warn) -> Path:
-    """The folder of the web that the WARC files hold, made when it isn't there yet."""
+    """Import the WARC files unless they are already, and return the web's folder."""
     for file in files:
         if not file.is_file():
             raise RecordedWebError(
@@ -110,6 +109,6 @@ def _import_warcs(files: Sequence[Path], folder: Path, say: Warn) -> Path:
 
 
 def _web_name(file: Path) -> str:
-    """A name for the web of a WARC file: a crawl's ``pages.warc.gz`` is called as its folder."""
+    """Name the web of a WARC file; a crawl's ``pages.warc.gz`` is named after its folder."""
     stem = file.name.partition(".")[0]
     return file.absolute().parent.name if stem in _DEFAULT_WARC_NAMES or not stem else stem

@@ -1,1 +1,1 @@
-"""Asking people: which pages of a crawl to show, in which order, and what their answers tell."""
+"""Labelling: ask people whether crawled pages are on topic, in the browser or on the terminal."""

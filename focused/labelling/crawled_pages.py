@@ -1,4 +1,4 @@
-"""The pages of a crawl, running or finished: rows, and what the server sent."""
+"""Read the pages of a running or finished crawl: rows and server responses."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class CrawledPage:
-    """A page that was fetched and judged, and repeats no other.
+    """A fetched and classified page that is no duplicate.
 
-    ``score`` was predicted before the fetch, ``relevance`` judged after it, both in [0, 1].
-    ``place`` is where its record begins in the crawl's WARC.
+    ``score`` was predicted before the fetch, ``relevance`` is the classifier's, both in [0, 1].
+    ``place`` is the position of its WARC record.
     """
 
     url: str
@@ -43,14 +43,14 @@ class CrawledPage:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPages:
-    """What one crawl fetched so far: pages by URL, and how many repeat one of them."""
+    """The pages that a crawl has fetched so far, by URL, and its number of duplicates."""
 
     folder: Path
     pages: Mapping[str, CrawledPage]
     duplicates: int
 
     def response(self, page: CrawledPage) -> Fetched | None:
-        """What the server sent; None when the record cannot be read."""
+        """The server's response; None when the record cannot be read."""
         stored = read_response(self.folder / page.place.file, page.place.offset)
         if stored is None or stored.url != page.url:
             return None
@@ -58,10 +58,10 @@ class FetchedPages:
 
 
 def read_fetched_pages(folder: Path) -> FetchedPages:
-    """Read what the crawl in ``folder`` has fetched, while it runs, too.
+    """Read the pages of the crawl in ``folder``, which may be running.
 
-    Training samples are left out: they are no harvest. Raises :class:`StateError` when
-    the folder is no crawl's, or its topic keeps no WARC.
+    Training samples are left out. Raises :class:`StateError` when the folder is no crawl's, or its
+    topic keeps no WARC.
     """
     if not folder.is_dir():
         raise StateError(f"{folder}: there is no such folder; name a crawl's [output] folder")
@@ -93,7 +93,7 @@ def read_fetched_pages(folder: Path) -> FetchedPages:
 def _read_rows(folder: Path) -> list[dict[str, Any]]:
     state = folder / "state"
     if state.is_dir():
-        # What a crawl that was killed wrote last is brought in; a running one has the lock.
+        # Recover the last rows of a killed crawl; a running one holds the lock.
         with suppress(StateError):
             StateStore.reopen(state).close()
         store = StateStore.view(state)

@@ -1,16 +1,14 @@
-"""The label page: one session of labelling, in the browser, on this machine alone.
+"""The label page: one labelling session in the browser, served on this machine.
 
-Who may speak to it: who has the token. It stands behind ``#`` in the address that the
-terminal shows, so that no server, log or referrer ever sees it; the page keeps it for its
-own window and sends it as a header with each request. There is no cookie, so nothing that
-another site makes a browser send is believed. Requests by another host name are refused
-(a name that was rebound to this machine), and so are those that a browser says come from
-another site. The answers' headers let nothing but this
-page's own script run.
+Access needs a token. It stands behind ``#`` in the address that the terminal shows, so that no
+server, log or referrer sees it; the page keeps it for its window and sends it as a header. There
+are no cookies, so another site cannot use the browser's session. Requests by another host name (DNS
+rebinding) or marked as coming from another site are refused. Response headers allow only the page's
+own script.
 
-A page that was crawled is shown under an address that tells nothing else, in a frame: sanitised
-(:mod:`focused.labelling.page_views`), and under a policy that forbids it to run, load, send and
-navigate.
+A crawled page is shown in a frame at an opaque address: sanitised
+(:mod:`focused.labelling.page_views`), and under a policy that forbids it to run scripts, load, send
+and navigate.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ from focused.labelling.training_pool import TrainingPool, build_training_pool
 
 TOKEN_HEADER = "X-Focused-Token"  # noqa: S105 -- the header's name, no secret
 TOKEN_IDLE_S = 12 * 3600.0
-"""A token that nobody used for so long is good no more."""
+"""A token expires when unused for this long."""
 
 _MAX_REQUEST_BYTES = 16_384
 _FILES = {
@@ -96,9 +94,9 @@ Clock = Callable[[], float]
 
 
 class LabelServer:
-    """Answers for one :class:`LabellingSession`. ``token`` is what the page must present.
+    """The web application of one :class:`LabellingSession`; ``token`` authorises requests.
 
-    ``clock`` gives seconds since the epoch. ``host`` is the address it is served at. The caller
+    ``clock`` returns seconds since the epoch, ``host`` is the address it is served at. The caller
     closes ``reader``.
     """
 
@@ -114,7 +112,7 @@ class LabelServer:
         self._key = secrets.token_bytes(32)
 
     def application(self) -> web.Application:
-        """The routes, to be run by aiohttp."""
+        """Create the aiohttp application."""
         app = web.Application(middlewares=[self._guard], client_max_size=_MAX_REQUEST_BYTES)
         for path in _FILES:
             app.router.add_get(path, _send_file)
@@ -141,7 +139,7 @@ class LabelServer:
         return response
 
     def _check(self, request: web.Request) -> None:
-        """Refuse other names of this host, other sites, and the API without the token."""
+        """Refuse other host names, other sites, and API requests without the token."""
         if not self._is_our_name(request.host):
             raise web.HTTPForbidden(text=f"{request.host} is no name of this page")
         if request.path not in _FILES and _is_from_another_site(request):
@@ -157,7 +155,7 @@ class LabelServer:
         self._used_at = now
 
     def _is_our_name(self, host: str) -> bool:
-        """Names that nobody can rebind: addresses, and localhost."""
+        """Accept names that cannot be rebound: addresses and localhost."""
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         name = name.strip("[]").lower()
         if name in ("localhost", self._host):
@@ -208,7 +206,7 @@ class LabelServer:
         return web.json_response(await self._view())
 
     async def _original(self, request: web.Request) -> web.Response:
-        """The crawled page of a key; the key is the token of this one page."""
+        """Serve the crawled page of a key; the key is valid for this page only."""
         shown = self._session.current()
         if shown is None or not hmac.compare_digest(
             request.match_info["key"].encode("utf-8", "replace"), self._key_of(shown).encode()
@@ -240,7 +238,7 @@ class LabelServer:
 
 
 def _is_from_another_site(request: web.Request) -> bool:
-    """Whether the browser says so; other clients need the token all the same."""
+    """Whether the browser marks the request as cross-site; other clients need the token."""
     origin = request.headers.get("Origin")
     if origin is not None and origin.partition("://")[2] != request.host:
         return True
@@ -258,7 +256,7 @@ async def _read_json(request: web.Request) -> dict[str, Any]:
         raise web.HTTPUnsupportedMediaType(text="Send JSON.")
     try:
         value = await request.json()
-        json.dumps(value, ensure_ascii=False).encode()  # refuses half a surrogate pair
+        json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
     except (ValueError, LookupError, RecursionError) as error:
         raise web.HTTPBadRequest(text="This is no JSON.") from error
     if not isinstance(value, dict):
@@ -267,7 +265,7 @@ async def _read_json(request: web.Request) -> dict[str, Any]:
 
 
 REFRESH_INTERVAL_S = 60.0
-"""So often a running crawl is looked at again."""
+"""Interval at which a running crawl is read again."""
 
 _MIN_GROWTH = 1.1
 
@@ -282,8 +280,8 @@ def serve_session(
 ) -> None:
     """Serve ``session`` at ``host`` until SIGINT or SIGTERM.
 
-    ``ready`` is called with the address, token included, once it is served. Port 0 takes a
-    free one. Raises :class:`LabelError` when the port is taken.
+    ``ready`` receives the address with the token once it is served. Port 0 takes a free one. Raises
+    :class:`LabelError` when the port is taken.
     """
     with PageRenderer() as reader:
         server = LabelServer(session, reader, clock, host)
@@ -321,7 +319,7 @@ async def _serve_until_stopped(
 
 
 def _refresh_context(session: LabellingSession) -> Callable[[web.Application], AsyncIterator[None]]:
-    """While the server runs, take in what a running crawl has fetched since."""
+    """Read new pages of a running crawl while the server runs."""
 
     async def context(_: web.Application) -> AsyncIterator[None]:
         task = asyncio.create_task(_refresh_periodically(session))
@@ -338,9 +336,9 @@ async def _refresh_periodically(session: LabellingSession) -> None:
     size = _warc_bytes(folder)
     while True:
         await asyncio.sleep(REFRESH_INTERVAL_S)
-        # A crawl's folder that cannot be read now may be at the next look.
+        # A folder that is unreadable now may be readable next time.
         with contextlib.suppress(FocusedError, OSError):
-            # Of a crawl that has ended nothing is opened: it may be about to be resumed.
+            # Don't open a crawl that does not grow: it may be about to be resumed.
             if _warc_bytes(folder) == size:
                 continue
             found = await asyncio.to_thread(_read_grown_crawl, session)
@@ -354,7 +352,7 @@ def _warc_bytes(folder: Path) -> int:
 
 
 def _read_grown_crawl(session: LabellingSession) -> tuple[FetchedPages, TrainingPool] | None:
-    """The crawl's pages when there are a tenth more than the session has."""
+    """The crawl's pages when there are at least a tenth more than in the session."""
     now = read_fetched_pages(session.crawled.folder)
     if len(now.pages) < _MIN_GROWTH * len(session.crawled.pages) + 1:
         return None

@@ -1,4 +1,4 @@
-"""What is labelled: a topic, its crawl, its model, and where the labels go."""
+"""What to label: a topic, its crawl, its model, and the file for the labels."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 
 MAX_CATEGORIES = 9
-"""As many as there are digits to press."""
+"""As many as there are digit keys."""
 
 _MAX_GOOD = 5
 
 
 @dataclass(frozen=True, slots=True)
 class TopicCategory:
-    """A place of the directory that a page may be put in; good ones are the topic."""
+    """A category of the directory; ``good`` ones are the topic."""
 
     name: str
     good: bool
@@ -31,11 +31,11 @@ class TopicCategory:
 
 @dataclass(frozen=True, slots=True)
 class LabellingTask:
-    """What a session of labelling is about.
+    """The subject of a labelling session.
 
-    ``model`` is the beginning of the model file's digest, empty without a ``classifier``;
-    ``good_samples`` counts the directory's; 0 where keywords proposed them, for many of
-    these are wrong.
+    ``model`` is the start of the model file's digest, empty without a ``classifier``.
+    ``good_samples`` counts the directory's good samples; 0 where keywords proposed them, because
+    many of these are wrong.
     """
 
     name: str
@@ -49,11 +49,11 @@ class LabellingTask:
 
 
 def find_labelling_task(where: Path, labels: Path | None = None) -> LabellingTask:
-    """What there is to label at ``where``: a crawl's folder, or a topic file.
+    """Find what to label at ``where``: a crawl's folder, or a topic file.
 
-    ``labels`` overrides the topic's file of labels. A model or directory that cannot be
-    read is done without: the crawl's own verdicts are there. Raises
-    :class:`ConfigurationError` when the topic cannot be found.
+    ``labels`` overrides the topic's label file. An unreadable model or directory is ignored: the
+    crawl has its own classifications. Raises :class:`ConfigurationError` when the topic cannot be
+    found.
     """
     folder, topic = _folder_and_topic(where)
     if topic is None and labels is None:

@@ -40,10 +40,10 @@ _UNREADABLE = RenderedPage("", "This page cannot be read from the crawl's WARC f
 
 
 class PageRenderer:
-    """Prepares the text and the sanitised original of crawled pages, and keeps the latest.
+    """Prepares the text and the sanitised HTML of crawled pages, with a cache of the latest.
 
-    Thread-safe; callers wait for each other. A call takes twice ``deadline_s`` at most, the
-    start of a process not counted. Usable as a context manager.
+    Thread-safe; callers wait for each other. A call takes at most twice ``deadline_s`` plus the
+    start of a process. Usable as a context manager.
     """
 
     def __init__(self, deadline_s: float = DEADLINE_S) -> None:

@@ -1,10 +1,10 @@
-"""The two views of a crawled page that people look at: its main text, and its sanitised HTML.
+"""Two views of a crawled page: its main text, and its sanitised HTML.
 
-``nh3`` keeps an allowlist of elements that hold text and drops all others. No attribute that can
-hold a URL, a style or a script is kept, and no element whose content is not ordinary HTML (SVG,
-MathML, raw text), so the result means the same to every HTML parser.
+``nh3`` keeps an allowlist of text elements. It drops all attributes that can hold a URL, style or
+script, and all elements whose content is not ordinary HTML (SVG, MathML, raw text), so that every
+HTML parser understands the result alike.
 
-Both functions take time that grows with the square of the input for some input;
+Both functions take quadratic time for some input;
 :class:`focused.labelling.page_renderer.PageRenderer` runs them with a deadline.
 """
 
@@ -20,17 +20,17 @@ from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup
 from focused.web.page import Fetched
 
 MAX_TEXT_CHARS = 20_000
-"""Nobody reads more to say yes or no."""
+"""More than anybody reads to answer."""
 
 MAX_ORIGINAL_CHARS = 2_000_000
-"""Of sanitised HTML. Escaping makes some input five times as long."""
+"""Limit of the sanitised HTML; escaping can make input five times as long."""
 
 ORIGINAL_STYLE = (
     "html{background:#fff;color:#222;font:16px/1.5 system-ui,sans-serif}"
     "body{margin:1rem;overflow-wrap:anywhere}pre{white-space:pre-wrap}"
     "table{border-collapse:collapse}td,th{padding:.1em .5em;text-align:start;vertical-align:top}"
 )
-"""The only style sheet of an original. Its policy allows it by this text's hash."""
+"""The only style sheet of an original, allowed by its hash."""
 
 # fmt: off
 _ALLOWED_ELEMENTS = {
@@ -60,10 +60,10 @@ _CLEANER = nh3.Cleaner(
 
 
 def readable_text(fetched: Fetched) -> str:
-    """The main text, paragraphs kept, at most :data:`MAX_TEXT_CHARS`; empty when there is none."""
+    """The main text with paragraphs, at most :data:`MAX_TEXT_CHARS`; may be empty."""
     markup = _decode_html(fetched)
     text = extract_plain_text(markup, main_content=True, alt_texts=False)
-    if len(text) < 200:  # the heuristic found no article: everything that is visible
+    if len(text) < 200:  # no article found: take all visible text
         text = extract_plain_text(markup, main_content=False, alt_texts=False)
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     text = re.sub(r"\n{3,}", "\n\n", text).strip()
@@ -71,12 +71,12 @@ def readable_text(fetched: Fetched) -> str:
 
 
 def sanitised_html(fetched: Fetched) -> str:
-    """The page's own HTML, without what runs, loads or links; for :func:`original_document`."""
+    """The page's HTML without scripts, resources and links, for :func:`original_document`."""
     return _CLEANER.clean(_decode_html(fetched))[:MAX_ORIGINAL_CHARS]
 
 
 def original_document(sanitised: str, problem: str = "") -> bytes:
-    """The document that shows ``sanitised`` HTML, with ``problem`` above it."""
+    """The document that shows ``sanitised`` HTML below ``problem``."""
     told = f"<p role=alert><strong>{html.escape(problem)}</strong></p>" if problem else ""
     head = f"<!doctype html><meta charset=utf-8><title>Original</title><style>{ORIGINAL_STYLE}"
     return f"{head}</style><body>{told}{sanitised}".encode("utf-8", "replace")

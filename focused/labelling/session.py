@@ -1,4 +1,4 @@
-"""One session of labelling: which page is shown, what was said, where it stands."""
+"""A labelling session: which page is shown, what was answered, the estimates so far."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from focused.labels.precision_estimate import (
 )
 
 EVALUATION_EVERY = 3
-"""One page in so many is the evaluation set's, drawn at random."""
+"""One page in this many is drawn at random for the evaluation set."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPage:
-    """The page to be labelled, why it is shown, and what the model thinks of it.
+    """The page to label, why it is shown, and the model's relevance in [0, 1].
 
-    ``relevance`` is the evaluation set's, in [0, 1]. It must not be shown for a page whose role is
-    ``classifier`` before it is labelled: it would sway the answer. ``good_pages_needed`` is how many more
-    pages on topic are needed before the most helpful pages are asked about.
+    The relevance of a page of the evaluation set must stay hidden until it is labelled: it would
+    bias the answer. ``good_pages_needed`` counts the on-topic pages that are missing before active
+    learning starts.
     """
 
     page: CrawledPage
@@ -51,12 +51,12 @@ class ShownPage:
 
 @dataclass(frozen=True, slots=True)
 class LabellingProgress:
-    """Where the labelling stands. Counts are of labels; shares are of the crawl's pages.
+    """Counts of labels, and estimated shares of the crawl's pages.
 
-    ``precision`` is the share of good pages among those that the crawl calls on topic,
-    ``harvest`` among all it fetched, repeated pages counted as not good. Both stand on the
-    evaluation set's labels alone, and are None until there are any. ``precision_answers`` and
-    ``harvest_answers`` count those labels; skipped pages are no answers.
+    ``precision`` is the share of good pages among those called on topic, ``harvest`` among all
+    fetched, duplicates counted as not good. Both use the evaluation set's labels and are None
+    without any; ``precision_answers`` and ``harvest_answers`` count those labels, without skipped
+    pages.
     """
 
     yes: int
@@ -71,9 +71,9 @@ class LabellingProgress:
 
 
 class LabellingSession:
-    """Asks for one page after the other, and keeps what is said.
+    """Asks about one page after the other, and stores the answers.
 
-    ``kept`` may be None: then pages are not kept beside the labels.
+    Without ``kept`` the labelled pages are not stored beside the labels.
     """
 
     def __init__(
@@ -105,16 +105,16 @@ class LabellingSession:
         return self._crawled.pages.get(url)
 
     def current(self) -> ShownPage | None:
-        """The page to be labelled now: the same until it is; None when none is left."""
+        """The page to label; unchanged until it is labelled; None when none is left."""
         if self._current is None:
             self._current = self._next()
         return self._current
 
     def answer(self, url: str, verdict: Verdict, category: str, at: float) -> Label:
-        """Keep what was said of ``url``, shown here or in another window, and go on.
+        """Store the answer about ``url``, shown here or in another window.
 
-        Raises :class:`LabelError` for a page that the crawl does not have or a category
-        that the topic does not have.
+        Raises :class:`LabelError` for a page that the crawl does not have or a category that the
+        topic does not have.
         """
         page = self.page(url)
         if page is None:
@@ -142,15 +142,15 @@ class LabellingSession:
         return label
 
     def search(self, query: str) -> tuple[CrawledPage, ...]:
-        """Pages without a label that have the words of ``query``; see :func:`search_pages`."""
+        """Unlabelled pages with the words of ``query``; see :func:`search_pages`."""
         labelled = {one.url for one in self._file.labels}
         return search_pages(self._crawled, self._pool, query, labelled)
 
     def show(self, url: str) -> ShownPage:
-        """Ask about ``url`` next, a page that somebody searched for.
+        """Show ``url``, picked from a search, next.
 
-        Raises :class:`LabelError` for one that the crawl does not have, and for one of the
-        evaluation set's, whose pages are drawn at random alone.
+        Raises :class:`LabelError` for a page that the crawl does not have, and for one of the
+        evaluation set, which is drawn at random only.
         """
         page = self.page(url)
         if page is None:
@@ -163,7 +163,7 @@ class LabellingSession:
         return self._current
 
     def undo(self, at: float) -> Label | None:
-        """Take back the last label; its page is shown again. None when there is none."""
+        """Take back the last label and show its page again; None when there is none."""
         last = self.last
         if last is None:
             return None
@@ -175,7 +175,7 @@ class LabellingSession:
         return last
 
     def standing(self) -> LabellingProgress:
-        """Counts and estimates, by all labels of the file."""
+        """Counts and estimates by all labels of the file."""
         labels = self._file.labels
         judged = [one for one in labels if one.role == "evaluation" and one.verdict != "skip"]
         on, off = (self._stratum(judged, on_topic) for on_topic in (True, False))
@@ -192,7 +192,7 @@ class LabellingSession:
         )
 
     def refresh(self, crawled: FetchedPages, pool: TrainingPool) -> None:
-        """Go on with a crawl that has fetched more; the page on show stays."""
+        """Continue with a crawl that has fetched more; the shown page stays."""
         shown = self._current
         self._take_in(crawled, pool)
         if shown is not None and shown.page.url in crawled.pages:
@@ -244,7 +244,7 @@ class LabellingSession:
         )
 
     def _relevance(self, page: CrawledPage) -> float:
-        """What the model gives the page now; the crawl's own word when there is none."""
+        """The model's relevance, or the crawl's without a model."""
         place = self._places.get(page.url)
         if place is not None:
             return float(self._pool.relevance[place])
@@ -269,11 +269,11 @@ class LabellingSession:
 def open_session(
     where: Path, labels: Path | None = None, progress: PoolProgress | None = None
 ) -> Iterator[LabellingSession]:
-    """A session on the crawl at ``where``, its folder or its topic file.
+    """Open a session on the crawl at ``where``, its folder or its topic file.
 
     ``progress(done, total)`` is called while pages are read. Raises a
-    :class:`focused.errors.FocusedError` when crawl or labels cannot be read, another session
-    has the labels, or nothing was fetched yet.
+    :class:`focused.errors.FocusedError` when crawl or labels cannot be read, another session has
+    the labels, or nothing was fetched yet.
     """
     subject = find_labelling_task(where, labels)
     crawled = read_fetched_pages(subject.folder)

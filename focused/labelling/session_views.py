@@ -1,4 +1,4 @@
-"""What the label page and the terminal tell of a session, in words and JSON."""
+"""Describe a session as text and JSON, for the label page and the terminal."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ REASON_TEXTS: Mapping[Reason, str] = {
     "searched": "Searched for",
     "given": "Labelled before",
 }
-"""Why a page is shown, in words."""
+"""Why a page is shown."""
 
 
 def format_reason(shown: ShownPage) -> str:
-    """Why the page is shown, and how many more pages on topic are needed, if any."""
+    """Why the page is shown, and how many more on-topic pages are needed."""
     if not shown.good_pages_needed:
         return REASON_TEXTS[shown.reason]
     pages = "page" if shown.good_pages_needed == 1 else "pages"
@@ -45,7 +45,7 @@ def session_view(subject: LabellingTask) -> dict[str, Any]:
 
 
 def page_view(shown: ShownPage, text: RenderedPage, *, original: str) -> dict[str, Any]:
-    """A page to be labelled; of one that is the evaluation set's, nothing that would sway the answer."""
+    """A page to label; for the evaluation set without anything that would bias the answer."""
     hidden = shown.role == "evaluation"
     return {
         "url": shown.page.url,
@@ -62,7 +62,7 @@ def page_view(shown: ShownPage, text: RenderedPage, *, original: str) -> dict[st
 
 
 def search_view(pages: Sequence[CrawledPage]) -> dict[str, Any]:
-    """The pages that a search found."""
+    """The results of a search."""
     return {"found": [{"url": page.url, "title": page.title or page.url} for page in pages]}
 
 
@@ -91,7 +91,7 @@ def progress_view(standing: LabellingProgress) -> dict[str, Any]:
 
 
 def _share_view(name: str, share: ShareEstimate | None, answers: int) -> dict[str, Any]:
-    """The share, or else why it is withheld."""
+    """The share, or why it is withheld."""
     missing = withheld_reason(share, answers)
     shown = None if missing or share is None else dataclasses.asdict(share)
     return {name: shown, f"{name}_missing": missing}

@@ -1,4 +1,4 @@
-"""The same session on the terminal: pages as text, one key an answer."""
+"""Labelling on the terminal: pages as text, one key per answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _KEYS = "y yes  n no  s skip  u undo  / search  space more  b back  q quit"
 
 
 class LabellingTerminal:
-    """Labels by single keys. ``read_key`` gives the next one, ``clock`` epoch seconds."""
+    """Labels by single keys. ``read_key`` returns the next one, ``clock`` seconds since the
+    epoch.
+    """
 
     def __init__(
         self,
@@ -139,7 +141,7 @@ def _format_answer(label: Label) -> str:
 
 
 def _split_screens(text: str) -> list[str]:
-    """The text in screenfuls, wrapped; at least one."""
+    """Wrap the text and split it into screens, at least one."""
     columns, rows = shutil.get_terminal_size()
     width, height = min(columns, 100), max(rows - 12, 5)
     lines = [
@@ -152,5 +154,5 @@ def _split_screens(text: str) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """Without control characters: a page must not steer the terminal."""
+    """Replace control characters: a page must not control the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)

@@ -1,4 +1,4 @@
-"""The pages that may be asked about, made ready: parsed, judged, compared."""
+"""Prepare the pages that may be asked about, and search them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from focused.web.html.parse import needs_parser_process, parse_page
 from focused.web.page import Failed, Fetched, Page
 
 MAX_POOL_PAGES = 2_000
-"""Pages that active choice looks into; each costs some milliseconds."""
+"""Pages that active learning considers; each costs some milliseconds."""
 
 PoolProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPool:
-    """Pages that may teach, n of them, with the relevance that the classifier gives them now."""
+    """Pages for training, n of them, with the classifier's current relevance."""
 
     pages: tuple[CrawledPage, ...]
     pool: PagePool
@@ -39,16 +39,16 @@ class TrainingPool:
 
 
 def evaluation_queue(crawled: FetchedPages) -> list[CrawledPage]:
-    """The pages drawn for evaluation, in the order in which they are to be shown."""
+    """The pages of the evaluation set, in the order in which they are shown."""
     drawn = (page for page in crawled.pages.values() if role_of(page.url) == "evaluation")
     return sorted(drawn, key=lambda page: evaluation_hash(page.url))
 
 
 def select_candidates(crawled: FetchedPages, limit: int = MAX_POOL_PAGES) -> list[CrawledPage]:
-    """At most ``limit`` pages that may teach, by what the crawl made of them.
+    """At most ``limit`` pages for training, by the crawl's own figures.
 
-    When there are more: half from around the threshold, a quarter of the most relevant,
-    a quarter whose score promised most.
+    If there are more: half from around the threshold, a quarter with the highest relevance, a
+    quarter with the highest score.
     """
     pages = [page for page in crawled.pages.values() if role_of(page.url) == "training"]
     if len(pages) <= limit:
@@ -74,7 +74,7 @@ def build_training_pool(
     limit: int = MAX_POOL_PAGES,
     parsing_limits: ParsingLimits | None = None,
 ) -> TrainingPool:
-    """Parse, classifier and compare the candidates; those that cannot be read are left out.
+    """Parse, classify and compare the candidates; unreadable ones are left out.
 
     So are those that exceed ``parsing_limits``, as in a crawl. Without a ``classifier`` the crawl's own
     verdicts stand. ``progress(done, total)`` is called after each page.
@@ -147,7 +147,7 @@ def _parse(message: bytes) -> bytes:
 
 
 def _observed_threshold(pages: Iterable[CrawledPage]) -> float:
-    """Where the crawl's verdicts turned; a half when all were the same."""
+    """The lowest relevance that the crawl called on topic; 0.5 without any."""
     on = [page.relevance for page in pages if page.on_topic]
     return min(on, default=0.5)
 
@@ -160,11 +160,10 @@ def search_pages(
 ) -> tuple[CrawledPage, ...]:
     """At most :data:`MAX_RESULTS` pages that have all words of ``query``, the best matches first.
 
-    A match in the title ranks before one in the address, and that before one in the text; within
-    these the more relevant page comes first. In titles and addresses the last word may be the
-    beginning of one. Nothing is read from disk, and nothing parsed: texts are those of the pages
-    in ``pool``, by the words that were counted when the session was opened. Pages ``left_out``
-    (URLs) and pages of the evaluation set are not found: what somebody looks for is no random sample.
+    Matches in the title rank before those in the URL, and these before those in the text; then by
+    relevance. In titles and URLs the last word may be a prefix. Texts are searched in ``pool``
+    only, by the words counted there, so nothing is read or parsed. Pages ``left_out`` (URLs) and
+    those of the evaluation set are not found: searched pages are no random sample.
     """
     wanted = tokenize(query)
     if not wanted:

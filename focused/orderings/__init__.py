@@ -1,9 +1,8 @@
-"""Policies that order a crawl: each says how links are scored, queued and moved.
+"""Policies from the literature and our own, a file each, to order a crawl.
 
-A file per policy, each with a function ``policy(inputs) -> Policy`` and its
-source. All are driven alike, by the crawl itself, live or simulated; they
-differ in nothing but what stands in their :class:`focused.crawl.policy.Policy`.
-None sees a label: the oracles, which do, are the examination's.
+Each file has a function ``policy(inputs) -> Policy`` and names its source. Live and simulated
+crawls use the same :class:`focused.crawl.policy.Policy`. No policy sees a label; the oracles, which
+do, are in :mod:`focused.experiments.oracles`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""ACHE-like: a link classifier that is trained anew on the crawl's own links as it goes.
+"""ACHE: an online link classifier, retrained on the crawl's own links.
 
-Barbosa, Freire: An Adaptive Crawler for Locating Hidden-Web Entry Points, WWW
-2007 (its adaptive link learner: link features from address, anchor and the text
-around it, learned again after each batch of pages), as carried on in the focused
-crawler ACHE with online learning: two classes (FORWARD_CLASSIFIER_BINARY), 500
-pages between two trainings (its default), and until the first one the baseline
-link classifier: links of relevant pages first, in random order.
+Barbosa, Freire: An Adaptive Crawler for Locating Hidden-Web Entry Points, WWW 2007 (its adaptive
+link learner), as in the focused crawler ACHE: two classes (FORWARD_CLASSIFIER_BINARY), trained
+every 500 pages; until the first training links of relevant pages come first, in random order.
 
-Where we depart: one naive Bayes on hashed words stands for the paper's feature
-selection with a classifier per number of clicks, and it is calibrated (see
-:mod:`focused.orderings.link_text_classifier`). "Random among the top" is a lot within
-each tenth of predicted probability. All that waits is moved at each training.
+Differences: one calibrated naive Bayes on hashed words
+(:mod:`focused.orderings.link_text_classifier`) replaces feature selection with a classifier per
+number of clicks. "Random among the top" is a random order within each tenth of predicted
+probability. Each training moves all waiting links.
 """
 
 from __future__ import annotations
@@ -35,20 +32,20 @@ _SCORE_BUCKETS = 10
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; ``inputs.seed`` draws the lots."""
+    """Create the policy; ``inputs.seed`` seeds the random order."""
     return with_batch_size(inputs, PAGES_BETWEEN_TRAININGS)
 
 
 def with_batch_size(inputs: PolicyInputs, pages_between_trainings: int) -> Policy:
-    """Make the policy with a batch of another size."""
+    """Create the policy with another batch size."""
     learning = _OnlineLearning(inputs.seed, pages_between_trainings)
     return Policy("ache", FunctionScorer(learning.scores), reprioritiser=learning)
 
 
 class _OnlineLearning:
-    """What the crawl has met: each link's row as it was first met, and what came of it.
+    """The features of each link when first met, and the outcomes so far.
 
-    Rows are kept as sparse arrays, some hundred bytes a link, never as texts.
+    Features are sparse rows, about a hundred bytes a link.
     """
 
     def __init__(self, seed: int, pages_between_trainings: int) -> None:
@@ -62,7 +59,7 @@ class _OnlineLearning:
         self._labels: dict[str, float] = {}
 
     def scores(self, visit: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
-        """Score links by the classifier, or by their page while there is none."""
+        """Score links by the classifier, or by their page before the first training."""
         new = [link for link in links if link.url not in self._place]
         if new:
             first = len(self._place)
@@ -74,7 +71,7 @@ class _OnlineLearning:
         return self._levelled(self._learner.predict(link_matrix(links)), [x.url for x in links])
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Note what the link was worth; train and move all that waits when it is time."""
+        """Record the outcome; retrain and move all waiting links when a batch is full."""
         link = settled.link
         self._gone.add(link.url)
         if settled.classification is None or settled.outcome != "fetched":
@@ -107,5 +104,5 @@ class _OnlineLearning:
         return (levels + [self._lot(url) for url in urls]) / _SCORE_BUCKETS
 
     def _lot(self, url: str) -> float:
-        """In [0, 1), the same wherever the link is met: being linked to often is no ticket."""
+        """A hash in [0, 1), so that repeated links get the same value."""
         return hash_fraction(url, self._seed)

@@ -1,4 +1,6 @@
-"""By the link's own text alone: the anchor part of Shark-search (Hersovici et al. 1998)."""
+"""Score links by their anchor text alone: the anchor part of Shark-search (Hersovici et al.
+1998).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from focused.web.page import Link
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy from the classifier's verdicts on short texts."""
+    """Create the policy from the classifier's scores of short texts."""
 
     def verdicts(visit: PageContext, links: Sequence[Link]) -> ArrayLike:
         return expit(inputs.classifier.score_texts([link.anchor for link in links]))

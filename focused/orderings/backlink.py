@@ -1,16 +1,12 @@
-"""By backlink count: the link that most of the crawled pages have.
+"""Backlink count: prefer the link that most crawled pages have.
 
-Cho, Garcia-Molina, Page: Efficient Crawling through URL Ordering, WWW 1998,
-section 2 (the metric IB) and section 3: the crawler cannot know IB(p) and
-orders by IB'(p), the number of links to p on the pages crawled so far. A page
-counts once, however often it links; copies of a page do not count, and
-neither do links that ask not to be followed. The paper breaks no ties; here
-the earlier found comes first.
+Cho, Garcia-Molina, Page: Efficient Crawling through URL Ordering, WWW 1998: the metric IB'(p) of
+section 3 counts the links to p on the pages crawled so far. A page counts once; duplicates and
+nofollow links don't count. Ties go to the earliest found (the paper breaks none).
 
-The priority is the logarithm of the count (:mod:`focused.orderings.link_values`).
-Counts only grow, and a link's push with its new count lifts it, so no link
-has to be moved. Memory: a number a known link, in this process: a crawl that
-is taken up again counts anew.
+The priority is the logarithm of the count (:mod:`focused.orderings.link_values`). Counts only grow,
+and enqueueing a link again raises its priority, so no link has to be moved. The counts, a number
+per known link, are kept in memory and start again when a crawl is resumed.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ from focused.web.page import Link
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; needs no aid."""
+    """Create the policy."""
     backlinks = BacklinkCounts()
     scorer = FunctionScorer(backlinks.scores)
     return Policy("backlink", scorer, ordering=order_by_log_value, reprioritiser=backlinks)
@@ -42,10 +38,10 @@ class BacklinkCounts:
         self.counts: Counter[str] = Counter()
 
     def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
-        """Score by the counts as they are with this page's links."""
+        """Score by the counts including this page's links."""
         return value_to_score([self.counts[link.url] + 1 for link in links])
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Count the links of a page; none has to be moved."""
+        """Count the links of a page; no link has to be moved."""
         self.counts.update(settled.scored.keys())
         return {}

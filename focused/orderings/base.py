@@ -1,4 +1,4 @@
-"""What a policy may be made from."""
+"""The inputs of a policy, and a link scorer made of one function."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from focused.web.page import Link
 
 @dataclass(frozen=True, slots=True)
 class PolicyInputs:
-    """What a policy may use: never a label.
+    """What a policy may use; never a label.
 
-    ``classifier`` and ``apprentice`` are those of the live crawl. ``seed`` is for
-    policies that draw lots. ``preliminary_crawl`` crawls once from the same seeds with
-    the same budget under another policy and returns what was settled, in
-    order; None where the pages cannot be had for nothing: in a live crawl.
+    ``classifier`` and ``apprentice`` are those of the live crawl. ``seed`` seeds random orders.
+    ``preliminary_crawl`` crawls the same seeds with the same budget under another policy and
+    returns the settled fetches in order; None in a live crawl.
     """
 
     classifier: TopicClassifier
@@ -32,15 +31,15 @@ class PolicyInputs:
 
 
 PolicyFactory = Callable[[PolicyInputs], Policy]
-"""Makes a policy for one crawl: its state, where it has any, is that crawl's own."""
+"""Creates a policy for one crawl; its state, if any, belongs to that crawl."""
 
 
 ScoreFunction = Callable[[PageContext, Sequence[Link]], ArrayLike]
-"""``(page as visited, its links) -> scores in [0, 1], shape (n,) or one for all``."""
+"""``(page context, its links) -> scores in [0, 1], shape (n,) or one for all``."""
 
 
 class FunctionScorer:
-    """Scores links by ``scores`` alone; a :class:`focused.link_scoring.protocols.LinkScorer`."""
+    """Scores links by a function; a :class:`focused.link_scoring.protocols.LinkScorer`."""
 
     feature_names: tuple[str, ...] = ()
 
@@ -48,7 +47,7 @@ class FunctionScorer:
         self._scores = scores
 
     def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Score links of one judged page in one batch."""
+        """Score the links of one classified page."""
         scores = np.broadcast_to(
             np.asarray(self._scores(visit, links), dtype=np.float64), (len(links),)
         )
@@ -56,5 +55,5 @@ class FunctionScorer:
 
 
 def constant_scorer() -> FunctionScorer:
-    """Every link is worth the same."""
+    """Score all links the same."""
     return FunctionScorer(lambda visit, links: 0.0)

@@ -1,7 +1,7 @@
-"""Naive best-first: a link is worth what its page is.
+"""Naive best-first: score a link by the relevance of its page.
 
-Menczer, Pant, Srinivasan: Topical Web Crawlers, ACM TOIT 4(4), 2004; soft
-focus of Chakrabarti, van den Berg, Dom 1999. The best of several parents counts.
+Menczer, Pant, Srinivasan: Topical Web Crawlers, ACM TOIT 4(4), 2004; soft focus of Chakrabarti, van
+den Berg, Dom 1999. The best of several parents counts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ from focused.orderings.base import FunctionScorer, PolicyInputs
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; the parent's relevance comes with its classification."""
+    """Create the policy."""
     scorer = FunctionScorer(lambda visit, links: visit.classification.relevance)
     return Policy("best-first", scorer)

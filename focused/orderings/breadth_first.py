@@ -1,4 +1,4 @@
-"""First found, first fetched: the baseline (Najork, Wiener: WWW 2001)."""
+"""Breadth-first, the baseline (Najork, Wiener: WWW 2001)."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from focused.orderings.base import PolicyInputs, constant_scorer
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; needs no aid."""
+    """Create the policy."""
     return Policy("bfs", constant_scorer(), ordering=breadth_first, patient=False)

@@ -1,22 +1,19 @@
-"""By combined importance: how relevant, how often linked to, and where.
+"""Combined importance: similarity, backlinks and location.
 
-Cho, Garcia-Molina, Page: Efficient Crawling through URL Ordering, WWW 1998,
-section 2: ``IC(p) = k1 * IS(p, q) + k2 * IB(p) + k3 * IL(p)``. The paper leaves
-the constants and the scales open. Ours, each part in [0, 1]:
+Cho, Garcia-Molina, Page: Efficient Crawling through URL Ordering, WWW 1998, section 2: ``IC(p) = k1
+* IS(p, q) + k2 * IB(p) + k3 * IL(p)``. The paper leaves constants and scales open. Ours, each part
+in [0, 1]:
 
-- IS, the similarity to the topic, is not known before the fetch. Its estimate
-  takes the parent's relevance as what is known before, and the classifier's verdict
-  on the anchor as features, both in log-odds; the best of several parents
-  counts (in section 3 the paper looks at anchors, too).
-- IB, the backlink count ``n`` among the pages crawled: ``n / (n + 10)``.
-- IL, by location: ``1 / (1 + s)`` for a path of ``s`` segments: the fewer
-  slashes the better. The paper's other examples (``.com``, the word ``home``)
-  are left out.
+- IS, the similarity to the topic, is unknown before the fetch. The estimate adds the parent's
+  relevance and the classifier's score of the anchor in log-odds; the best of several parents counts
+  (section 3 of the paper uses anchors, too).
+- IB, the backlink count ``n`` among the crawled pages: ``n / (n + 10)``.
+- IL, the location: ``1 / (1 + s)`` for a path of ``s`` segments, fewer slashes are better. The
+  paper's other examples (``.com``, the word ``home``) are left out.
 
-With k1 = 0.6, k2 = k3 = 0.2. The priority is the score. All parts only grow as
-more parents are met, and a link's push with its new score lifts it, so no link
-has to be moved. Memory: two numbers a known link, in this process: a crawl that
-is taken up again counts anew.
+With k1 = 0.6, k2 = k3 = 0.2. The priority is the score. All parts only grow, and enqueueing a link
+again raises its priority, so no link has to be moved. Two numbers per known link are kept in memory
+and start again when a crawl is resumed.
 """
 
 from __future__ import annotations
@@ -39,13 +36,13 @@ _BACKLINKS_FOR_HALF = 10
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy from the classifier."""
+    """Create the policy from the classifier."""
     importance = CombinedImportance(inputs.classifier)
     return Policy("combined", importance, reprioritiser=importance)
 
 
 class CombinedImportance:
-    """Combines the three; a :class:`focused.link_scoring.protocols.LinkScorer` that keeps count."""
+    """Scores links by combined importance; a :class:`focused.link_scoring.protocols.LinkScorer`."""
 
     feature_names = ("similarity", "backlinks", "location")
 
@@ -54,7 +51,7 @@ class CombinedImportance:
         self._known: dict[str, tuple[float, int]] = {}
 
     def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Score links of one judged page; ``features`` are IS, the backlink count, IL."""
+        """Score the links of one classified page; ``features`` are IS, the backlink count, IL."""
         verdicts = self._classifier.score_texts([link.anchor for link in links])
         similarity = expit(parent_log_odds(visit.classification) + verdicts)
         known = np.array([self._known.get(link.url, (0.0, 0)) for link in links]).reshape(-1, 2)
@@ -66,7 +63,7 @@ class CombinedImportance:
         return ScoredLinks(scores, np.column_stack([similarity, count, where]))
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Keep count of a page's links; none has to be moved."""
+        """Count a page's links; no link has to be moved."""
         for url, found in settled.scored.items():
             similarity, count, _ = found.features
             self._known[url] = similarity, int(count)

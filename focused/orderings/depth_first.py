@@ -1,7 +1,6 @@
-"""Last found, first fetched: a stack (Cho, Garcia-Molina, Page: WWW 1998 mention it).
+"""Depth-first: a stack (Cho, Garcia-Molina, Page: WWW 1998 mention it).
 
-Of one page's links the last comes first, and a link that is met again comes
-to the top again, as if it had been pushed anew.
+Of one page's links the last comes first; a link that is met again returns to the top.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from focused.orderings.base import PolicyInputs, constant_scorer
 
 
 def last_found_first(score: float, found_seq: int) -> float:
-    """Order by the place in the order of discovery, latest first."""
+    """Order by discovery, latest first."""
     return float(found_seq)
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; needs no aid."""
+    """Create the policy."""
     return Policy("dfs", constant_scorer(), ordering=last_found_first, patient=False)

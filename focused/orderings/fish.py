@@ -1,30 +1,25 @@
-"""Fish-search: fish that find food multiply; those that do not die out.
+"""Fish-search: follow links while pages are relevant, and abandon paths that are not.
 
-De Bra, Post: Information Retrieval in the World-Wide Web: Making Client-Based
-Searching Feasible, WWW 1994 (the algorithm also in Hersovici et al. 1998,
-figure 1). Waiting links are a list with a beginning, a middle and an end:
+De Bra, Post: Information Retrieval in the World-Wide Web: Making Client-Based Searching Feasible,
+WWW 1994 (also in Hersovici et al. 1998, figure 1). The waiting links are a list:
 
-- the first 1.5 * width links of a relevant page go to the beginning and may go
-  ``depth`` further;
-- the first ``width`` links of a page that is not relevant go to the middle and
-  may go one less far than the page itself;
-- all others go to the end: the rest of a page's links, and all links of an
-  irrelevant page that may go no further. These fish have died; their links are
-  fetched when there are no others.
+- the first 1.5 * width links of a relevant page go to the beginning, with the full ``depth`` left;
+- the first ``width`` links of an irrelevant page go to the middle, with one less depth left than
+  the page;
+- all others go to the end: the rest of a page's links, and all links of an irrelevant page without
+  depth left. They are fetched when there are no others.
 
-Beginning and middle are stacks of pages: the links of the latest page come
-first, in the order of the page. Relevant is what the classifier finds on topic.
+Beginning and middle are stacks of pages: the links of the latest page come first, in page order.
+Relevant means on topic by the classifier.
 
-Width and depth are the user's in the paper; ours are 10 and 3, seeds begin with
-depth 3. Links that have been fetched do not count for the width: menus of
-today's sites are longer than that, and the same on every page. Slow servers
-lose no depth here: politeness keeps all of them slow.
+Width and depth are the user's in the paper; ours are 10 and 3, also for seeds. Fetched links don't
+count for the width, because today's menus are longer and the same on every page. Slow servers lose
+no depth: politeness slows all of them.
 
-How far a link may go travels with it as a feature, over redirects and
-restarts, too; a link met again keeps the better. Scores lie in [0.9, 0.95) for
-the beginning, in [0.5, 0.55) for the middle, and are 0 at the end; they are the
-priorities, so that within a part no link is waited for. Memory: a number a link
-that is followed, in this process: a crawl that is taken up again counts anew.
+The depth left is stored with the link as a feature, over redirects and restarts; a link met again
+keeps the larger. Scores are in [0.9, 0.95) at the beginning, [0.5, 0.55) in the middle and 0 at the
+end, close enough that no link of a part is waited for. The depth of each followed link is kept in
+memory and starts again when a crawl is resumed.
 """
 
 from __future__ import annotations
@@ -43,19 +38,21 @@ WIDTH = 10
 DEPTH = 3
 _RELEVANT_WIDTH_FACTOR = 1.5
 _BEGINNING, _MIDDLE, _END = 0.9, 0.5, 0.0
-# How much later pages come first by: less than is waited for.
+# Range of the bonus of later pages, below what a crawl waits for.
 _RECENCY_RANGE = 0.05
 _PAGES_FOR_HALF_RANGE = 1000.0
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; relevance comes with each page's classification."""
+    """Create the policy."""
     school = FishSearch()
     return Policy("fish", school, reprioritiser=school)
 
 
 class FishSearch:
-    """Scores links by where they go in the list; a LinkScorer that knows its fish."""
+    """Scores links by their part of the list; a
+    :class:`focused.link_scoring.protocols.LinkScorer`.
+    """
 
     feature_names = ("depth_left",)
 
@@ -67,7 +64,7 @@ class FishSearch:
         self._pages = 0
 
     def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Score links of one judged page in one batch."""
+        """Score the links of one classified page."""
         part, room, depth_left = self._brood(visit)
         recent = self._pages / (self._pages + _PAGES_FOR_HALF_RANGE)
         scores = np.zeros(len(links))
@@ -81,7 +78,7 @@ class FishSearch:
         return ScoredLinks(scores, depths)
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Remember which links are followed, and how far; none has to be moved."""
+        """Record which links are followed, and their depth left; no link has to be moved."""
         self._fetched.add(settled.link.url)
         self._depth_left.pop(settled.link.url, None)
         for url, found in settled.scored.items():
@@ -91,7 +88,7 @@ class FishSearch:
         return {}
 
     def _brood(self, visit: PageContext) -> tuple[float, int, int]:
-        """Where a page's links go, how many of them, and how far those may go."""
+        """The part of the list for a page's links, how many of them, and their depth left."""
         if visit.classification.on_topic:
             return _BEGINNING, int(_RELEVANT_WIDTH_FACTOR * self._width), self._depth
         own = int(visit.features[0]) if len(visit.features) else self._depth

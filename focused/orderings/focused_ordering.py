@@ -1,7 +1,6 @@
-"""Our own: the apprentice's prediction, most promising first, as the live crawl has it.
+"""Our own policy, that of the live crawl: highest score of the apprentice first.
 
-Its ablations leave out a family of features, or one of the ways in which it
-learns and explores.
+Its ablations leave out a family of features, or a way of learning or exploring.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ EXPLORATION = Exploration(new_host_bonus=3.0, unproductive_penalty=2.0)
 """In nats. Measured on recorded webs from seeds off topic (docs/explanation/apprentice.md)."""
 
 WORTH_WAITING_FOR = 0.5
-"""In nats: half as likely again to be on topic."""
+"""In nats: about 1.6 times the odds of being on topic."""
 
 FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -34,14 +33,14 @@ FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "shape": ("out_degree", "navigation"),
     }
 )
-"""Features of :mod:`focused.link_scoring.link_features` that tell of the same thing."""
+"""Features of :mod:`focused.link_scoring.link_features` with the same kind of information."""
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy from the live crawl's own link scorer.
+    """Create the policy from the live crawl's link scorer.
 
-    A user's own that does not learn orders by its scores, which are no nats:
-    nothing is added for hosts that are little known.
+    A custom scorer that does not learn orders by its scores, which are no nats, and without an
+    exploration bonus.
     """
     if not isinstance(inputs.apprentice, OnlineLinkScorer):
         return Policy("focused", inputs.apprentice)
@@ -49,34 +48,34 @@ def policy(inputs: PolicyInputs) -> Policy:
 
 
 def without_family(inputs: PolicyInputs, *, family: str) -> Policy:
-    """A family of features is given no weight."""
+    """Give a family of features no weight."""
     scorer = _built_in_apprentice(inputs).variant(without=FEATURE_FAMILIES[family])
     return _focused_policy(f"focused-without-{family}", scorer)
 
 
 def without_prior(inputs: PolicyInputs) -> Policy:
-    """All weights start at zero: what the crawl does not teach, nobody knows."""
+    """Start with all weights at zero."""
     apprentice = _built_in_apprentice(inputs)
     scorer = apprentice.variant(prior=uninformed_prior(apprentice.prior))
     return _focused_policy("focused-without-prior", scorer)
 
 
 def without_learning(inputs: PolicyInputs) -> Policy:
-    """The prior's weights stay as they are; words and places are still learned."""
+    """Keep the prior's weights; words and neighbouring links are still learned."""
     return _focused_policy(
         "focused-without-learning", _built_in_apprentice(inputs).variant(learns=False)
     )
 
 
 def without_tunnelling(inputs: PolicyInputs) -> Policy:
-    """A crawl that has found little does not prefer the pages near a host's root."""
+    """Don't prefer pages near a host's root while little is found."""
     return _focused_policy(
         "focused-without-tunnelling", _built_in_apprentice(inputs).variant(depth_penalty=0.0)
     )
 
 
 def without_exploration(inputs: PolicyInputs) -> Policy:
-    """A host is worth what its best link is, be it little known or dry."""
+    """Rank hosts by their best link, without an exploration bonus."""
     return _focused_policy(
         "focused-without-exploration",
         _built_in_apprentice(inputs).variant(),
@@ -105,9 +104,9 @@ def _focused_policy(
 
 
 def _built_in_apprentice(inputs: PolicyInputs) -> Apprentice:
-    """The live crawl's apprentice. Raises ConfigurationError when a user's own scorer guides.
+    """The live crawl's apprentice. Raises ConfigurationError when a custom scorer is used.
 
-    One of ours in its stead would not know which prior the topic asks for.
+    A substitute would not know which prior the topic asks for.
     """
     if isinstance(inputs.apprentice, Apprentice):
         return inputs.apprentice

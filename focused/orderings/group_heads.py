@@ -1,27 +1,21 @@
-"""Groups of waiting links that are valued as groups, of which only one link each shows it.
+"""Queue groups of links by one link each, the head, when a whole group has one value.
 
-Where a group (a site, an arm of a bandit) has one value for all its links,
-which changes with nearly every page, it is enough that one link, the group's
-head, stands in the queue at that value: the others wait below all heads until
-it is their turn. So a change moves one link instead of thousands.
+When the value of a group (a site, an arm of a bandit) changes with nearly every page, only the
+group's head is queued at that value; the others wait below all heads. A change then moves one link
+instead of thousands.
 
-The way of a link: the scorer gives it some score, by which it is queued;
-``Steering.after`` then calls :meth:`GroupHeads.add` for the page's links,
-:meth:`GroupHeads.gone` for the link that was settled, and returns what
-:meth:`GroupHeads.moves` says. Hazards, and how they are met:
+The scorer gives a link some score, by which it is queued. The policy's ``after`` then calls
+:meth:`GroupHeads.add` for the page's links and :meth:`GroupHeads.gone` for the settled link, and
+returns :meth:`GroupHeads.moves`. Take care of:
 
-- a link met again is pushed again by its score, and would rise above its
-  group's head: score 0 what :meth:`GroupHeads.knows`, and let the policy's ordering
-  give score 0 no more than ``rest``;
-- redirect targets enter the queue unscored, by the score of the link that led
-  there: they stay where that puts them, so score a new link as its group was
-  worth. The same goes for a seed, until a page links to it: from then on it is
-  one of its group;
-- a link that is under way cannot be moved, and may come back after a failure
-  at the value it left with: until the next change of its group it stands there.
+- a link met again, which is queued again by its score and would rise above its head: score 0
+  whatever :meth:`GroupHeads.knows`, and order score 0 no higher than ``rest``;
+- redirect targets, which are queued by the score of the link that led there, and stay there: score
+  a new link by its group's value. The same applies to a seed until a page links to it;
+- a link in flight, which cannot be moved and may return after a failure at its old value, until its
+  group changes again.
 
-A link's cost: one move when it comes, one when it becomes the head. Memory: a
-heap entry a waiting link, a set entry a link that was ever known.
+Each link is moved once when added and once when it becomes the head.
 """
 
 from __future__ import annotations
@@ -37,13 +31,12 @@ LinkPriority = tuple[str, float]
 
 
 class GroupHeads(Generic[Group]):
-    """Which link of each group is its head, and what has to be moved."""
+    """Tracks the head of each group, and the links to be moved."""
 
     def __init__(self, rest: float, key: Callable[[str], Any] | None = None) -> None:
         """``rest`` is the priority of links that are no heads.
 
-        Within a group the link with the smallest ``key`` is the head; without
-        one, the link that was added first.
+        Within a group the link with the smallest ``key`` is the head, by default the first added.
         """
         self._rest = rest
         self._key = key
@@ -52,24 +45,24 @@ class GroupHeads(Generic[Group]):
         self._heaps: dict[Group, list[tuple[Any, int, str]]] = {}
         self._waiting: dict[Group, int] = {}
         self._placed: dict[Group, LinkPriority] = {}
-        self._touched: dict[Group, None] = {}  # a dict, for the order of a set is no one's
+        self._touched: dict[Group, None] = {}  # an ordered set: iteration must be deterministic
         self._newcomers: list[str] = []
         self._added = 0
 
     def knows(self, url: str) -> bool:
-        """Whether the link waits in a group, or has left the queue for good."""
+        """Whether the link waits in a group or has left the queue."""
         return url in self._group_of or url in self._gone
 
     def waiting(self, group: Group) -> int:
-        """How many links of the group wait."""
+        """Number of waiting links of the group."""
         return self._waiting.get(group, 0)
 
     def groups(self) -> Iterable[Group]:
-        """The groups that have links waiting, the longest known first."""
+        """The groups with waiting links, oldest first."""
         return self._waiting.keys()
 
     def add(self, group: Group, url: str) -> bool:
-        """Take in a queued link; False when it is known or gone already, whatever its group."""
+        """Add a queued link; return False when it is already known, in whatever group."""
         if self.knows(url):
             return False
         key = self._added if self._key is None else self._key(url)
@@ -82,7 +75,7 @@ class GroupHeads(Generic[Group]):
         return True
 
     def gone(self, url: str) -> None:
-        """The link left the queue for good, be it known here or not."""
+        """Record that the link has left the queue; it may be unknown."""
         self._gone.add(url)
         group = self._group_of.pop(url, None)
         if group is None:
@@ -98,9 +91,8 @@ class GroupHeads(Generic[Group]):
     ) -> dict[str, float]:
         """Return the priorities that changed since the last call, by URL.
 
-        ``value`` gives a group's priority, above ``rest``. It is asked for the
-        groups that gained or lost links since the last call, and for
-        ``groups``, those whose value changed otherwise.
+        ``value`` gives a group's priority, above ``rest``. It is called for the groups that gained
+        or lost links, and for ``groups``, those whose value changed otherwise.
         """
         moved = {url: self._rest for url in self._newcomers if url in self._group_of}
         for group in dict.fromkeys([*self._touched, *groups]):

@@ -1,17 +1,14 @@
-"""Larger sites first: the site with most pages waiting.
+"""Larger sites first: the site with most waiting pages.
 
-Baeza-Yates, Castillo, Marin, Rodriguez: Crawling a Country: Better Strategies
-than Breadth-First for Web Page Ordering, WWW 2005: sites are
-ordered by how many of their pages are known and not fetched, the largest
-first, so that the crawl does not end with a few large sites alone. A site is a
-host; within one the earlier found comes first.
+Baeza-Yates, Castillo, Marin, Rodriguez: Crawling a Country: Better Strategies than Breadth-First
+for Web Page Ordering, WWW 2005: sites are ordered by their number of known unfetched pages, so that
+the crawl does not end with a few large sites. A site is a host; within one the earliest found comes
+first.
 
-The priority is the logarithm of the number of waiting pages
-(:mod:`focused.orderings.link_values`), shown by one link of each site
-(:mod:`focused.orderings.group_heads`). Redirect targets enter at what their site was
-worth when the link that led there was found. Memory: an entry a known link, in
-this process: a crawl that is taken up again counts anew, and may hold a page
-that it had fetched before for its site's next one.
+The priority is the logarithm of that number (:mod:`focused.orderings.link_values`), given to one
+link of each site (:mod:`focused.orderings.group_heads`). Redirect targets get their site's value at
+the time the link was found. An entry per known link is kept in memory; a resumed crawl starts
+again, and may keep an already fetched page as its site's next one.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ from focused.web.urls import host_of
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; needs no aid."""
+    """Create the policy."""
     sites = SiteSizes()
     return Policy(
         "larger-sites",
@@ -44,13 +41,13 @@ def policy(inputs: PolicyInputs) -> Policy:
 
 
 class SiteSizes:
-    """How many links of each site wait, and which is the next."""
+    """Counts the waiting links of each site, and tracks the next one."""
 
     def __init__(self) -> None:
         self._heads: GroupHeads[str] = GroupHeads(rest=-MAX_PRIORITY)
 
     def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
-        """Score new links by the size of their site; known ones by 0, they are in their places."""
+        """Score new links by the size of their site, known ones by 0: they keep their place."""
         new = [None if self._heads.knows(link.url) else host_of(link.url) for link in links]
         more = Counter(new)
         return value_to_score(
@@ -58,7 +55,7 @@ class SiteSizes:
         )
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Count what came and went; move the head of each site that changed."""
+        """Update the counts; move the head of each site that changed."""
         self._heads.gone(settled.link.url)
         for url in settled.scored:
             self._heads.add(host_of(url), url)

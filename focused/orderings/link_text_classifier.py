@@ -1,8 +1,7 @@
-"""Learns from a crawl's own links which words of a link tell of a relevant target.
+"""A classifier of links by their words, trained on the crawl's own links.
 
-Links become sparse rows of hashed words, those of anchor, context and address
-apart; a naive Bayes tells relevant targets from others; a logistic regression
-on links it was not fitted on makes probabilities of what it says, for naive
+Links are sparse rows of hashed words, with anchor, context and URL apart. Naive Bayes separates
+relevant targets from others; a logistic regression on held-out links calibrates it, because naive
 Bayes counts repeated features again and again.
 """
 
@@ -26,15 +25,15 @@ from focused.text.tokens import tokenize, url_words
 from focused.web.page import Link
 
 HASH_COLUMNS = 1 << 16
-"""Of hashed words: more than the vocabulary of the links of some thousand pages."""
+"""Hashed words: more than the vocabulary of the links of some thousand pages."""
 
-_MIN_CLASS_WEIGHT = 2.0  # in links' worth: from less nothing is learned
+_MIN_CLASS_WEIGHT = 2.0  # in links: nothing can be learned from fewer
 _CACHED_TEXTS = 50_000
-_CONTEXT_WORDS = 40  # what comes later is far from the link
+_CONTEXT_WORDS = 40  # later words are far from the link
 
 
 def link_matrix(links: Sequence[Link]) -> csr_array:
-    """One row a link, shape (n, :data:`COLUMNS`): how often each hashed word occurs."""
+    """Word counts, one row per link, shape (n, :data:`HASH_COLUMNS`)."""
     found = [
         part
         for link in links
@@ -51,7 +50,7 @@ def link_matrix(links: Sequence[Link]) -> csr_array:
     return csr_array((counts, columns, ends), shape=(len(links), HASH_COLUMNS))
 
 
-@lru_cache(maxsize=_CACHED_TEXTS)  # menus say the same on every page of a site
+@lru_cache(maxsize=_CACHED_TEXTS)  # menus repeat on every page of a site
 def _hashed_columns(field: str, text: str) -> NDArray[np.int32]:
     found = tokenize(url_words(text) if field == "url" else text)
     if field == "context":
@@ -64,8 +63,8 @@ def _hashed_columns(field: str, text: str) -> NDArray[np.int32]:
 class LinkTextClassifier:
     """A fitted model of links; predicts in [0, 1].
 
-    ``weights``, shape (COLUMNS,), are log-odds per word; ``scale`` that of
-    their sum, ``extra_scale`` that of what else is known, ``bias`` in nats.
+    ``weights``, shape (HASH_COLUMNS,), are log-odds per word; ``scale`` and ``extra_scale`` weigh
+    their sum and the extra feature, ``bias`` is in nats.
     """
 
     weights: NDArray[np.float64]
@@ -81,12 +80,11 @@ class LinkTextClassifier:
         targets: Sequence[str],
         extra: NDArray[np.float64] | None = None,
     ) -> Self | None:
-        """Fit to links whose targets are judged; None when one class is next to empty.
+        """Fit to links with known targets; None when one class is nearly empty.
 
-        ``rows`` as :func:`link_matrix` makes them, n of them; ``relevance``,
-        shape (n,), in [0, 1], each link counting as so much relevant and the
-        rest not; ``targets`` their n addresses, for links to one target are not
-        independent; ``extra``, shape (n,), is one more piece of features in nats.
+        ``rows`` as of :func:`link_matrix`, n of them; ``relevance``, shape (n,) in [0, 1], counts
+        each link partly as relevant, partly as not; ``targets`` are their URLs, because links to
+        one target are not independent; ``extra``, shape (n,), is a further feature in nats.
         """
         if min(relevance.sum(), (1.0 - relevance).sum()) < _MIN_CLASS_WEIGHT:
             return None
@@ -106,13 +104,13 @@ class LinkTextClassifier:
     def predict(
         self, rows: csr_array, extra: float | NDArray[np.float64] = 0.0
     ) -> NDArray[np.float64]:
-        """How likely each link's target is relevant, shape (n,)."""
+        """The probability that each link's target is relevant, shape (n,)."""
         features = np.asarray(rows @ self.weights)
         return np.asarray(expit(self.bias + self.scale * features + self.extra_scale * extra))
 
 
 def _naive_bayes(rows: csr_array, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log-odds of each word, Laplace smoothed; the classes' prior is the calibration's."""
+    """Log-odds of each word with Laplace smoothing; the calibration adds the prior."""
     twice = stack_rows([rows, rows], format="csr")
     labels = np.repeat([1, 0], len(relevance))
     model = MultinomialNB(alpha=1.0, fit_link_prior=False)
@@ -124,10 +122,10 @@ def _naive_bayes(rows: csr_array, relevance: NDArray[np.float64]) -> NDArray[np.
 def _fit_calibration(
     features: NDArray[np.float64], relevance: NDArray[np.float64]
 ) -> tuple[float, float, float]:
-    """Platt's sigmoid with soft labels, over the columns that count for what they say.
+    """Platt's sigmoid with soft labels and non-negative slopes.
 
-    A column that would count against itself is left out, and the rest fitted
-    again: clipped alone it would leave a bias that made up for it.
+    A column with a negative slope is removed and the rest fitted again: clipping alone would leave
+    a bias that compensates for it.
     """
     labels = np.repeat([1, 0], len(relevance))
     soft = np.concatenate([relevance, 1.0 - relevance])

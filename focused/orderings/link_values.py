@@ -1,10 +1,8 @@
-"""Values without an upper bound (counts, ranks, cash) as scores and as priorities.
+"""Unbounded values of links (counts, ranks, cash) as scores and priorities.
 
-A score is ``amount / (1 + amount)``, within [0, 1) as scores must be; the
-priority is the amount's natural logarithm. So a difference of 0.1 in priority,
-from which a patient crawl waits for a link
-(:data:`focused.frontier.interface.WORTH_WAITING_FOR`), is an amount ten per cent
-larger, whatever its size.
+The score is ``amount / (1 + amount)``, in [0, 1) as required; the priority is the natural logarithm
+of the amount. A difference of 0.1 in priority, for which a patient crawl waits
+(:data:`focused.frontier.interface.WORTH_WAITING_FOR`), is thus ten per cent.
 """
 
 from __future__ import annotations
@@ -16,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 MAX_PRIORITY = 40.0
-"""The priority of score 1, which seeds have: above e^40 of anything. Score 0 has the negative."""
+"""The priority of score 1, which seeds have: above e^40. Score 0 has the negative."""
 
 MIN_PRIORITY_CHANGE = 0.1
-"""In priority: a smaller change of a queued link costs a write and is not waited for."""
+"""A smaller change of priority is not worth a write."""
 
 
 def value_to_score(amounts: ArrayLike) -> NDArray[np.float64]:
@@ -29,29 +27,28 @@ def value_to_score(amounts: ArrayLike) -> NDArray[np.float64]:
 
 
 def score_to_value(score: float) -> float:
-    """The amount behind a score; inverse of :func:`value_to_score`, infinite for 1."""
+    """The amount of a score, infinite for 1; inverse of :func:`value_to_score`."""
     return score / (1.0 - score) if score < 1.0 else math.inf
 
 
 def order_by_log_value(score: float, found_seq: int) -> float:
-    """Order by the amount behind the score: an :data:`focused.frontier.priorities.Ordering`."""
+    """Order by the logarithm of the amount: an :data:`focused.frontier.priorities.Ordering`."""
     return _log_priority(score_to_value(score))
 
 
 def next_update(pages: int) -> int:
-    """After how many pages to look at all links again, having done so after ``pages``.
+    """The number of pages at which to recompute all links, last done after ``pages``.
 
-    After every hundred pages, from 400 on after every quarter more: all looks
-    together cost about five times the last one, however long the crawl.
+    Every hundred pages, and from 400 on after every further quarter: all recomputations cost about
+    five times the last one.
     """
     return max(pages + 100, pages + pages // 4)
 
 
 class LinkValues:
-    """The amounts of all known links, and at what priority the queue has those that wait.
+    """The amounts of all known links, and the priorities at which the waiting ones are queued.
 
-    Links have numbers, counted from 0 as they become known. Memory: some 30
-    bytes a link beside its URL.
+    Links are numbered from 0 as they become known. About 30 bytes per link besides its URL.
     """
 
     def __init__(self) -> None:
@@ -79,7 +76,7 @@ class LinkValues:
         return bool(self._waits[number])
 
     def queue(self, url: str, amount: float) -> int:
-        """The link was pushed with ``amount``, by which it can only have risen."""
+        """The link was enqueued with ``amount``, which can only raise it."""
         number = self.number(url)
         self.amounts[number] = amount
         self._waits[number] = True
@@ -93,18 +90,18 @@ class LinkValues:
         return number
 
     def waiting(self) -> NDArray[np.intp]:
-        """The numbers of the links that wait."""
+        """The numbers of the waiting links."""
         return np.flatnonzero(np.array(self._waits, dtype=bool))
 
     def place(self, number: int) -> tuple[str, float]:
-        """Where a waiting link belongs, taken as done: its URL and its priority."""
+        """The URL and priority of a waiting link, which counts as moved."""
         self._placed[number] = _log_priority(self.amounts[number])
         return self._urls[number], self._placed[number]
 
     def moves(self) -> dict[str, float]:
-        """Priorities, by URL, of the waiting links that the queue has at another place.
+        """New priorities by URL of the links that changed by :data:`MIN_PRIORITY_CHANGE` or more.
 
-        Another by :data:`MIN_PRIORITY_CHANGE` or more; they are taken as moved.
+        They count as moved.
         """
         waiting = self.waiting()
         amounts = np.maximum(np.array(self.amounts)[waiting], math.exp(-MAX_PRIORITY))

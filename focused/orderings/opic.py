@@ -1,30 +1,23 @@
-"""OPIC: by the cash that a link was paid by the pages fetched.
+"""OPIC: order by the cash that a link received from fetched pages.
 
-Abiteboul, Preda, Cobena: Adaptive On-Line Page Importance Computation,
-WWW 2003. Every page has cash; a page that is fetched pays all of its cash, in
-equal shares, to the pages it links to; the page with most cash is fetched next
-(the greedy strategy). A virtual page, to which every page links and which
-links to every page, keeps the cash moving.
+Abiteboul, Preda, Cobena: Adaptive On-Line Page Importance Computation, WWW 2003. A fetched page
+distributes its cash equally among the pages it links to; the page with most cash is fetched next
+(the greedy strategy). A virtual page, linked with every page in both directions, keeps the cash
+flowing.
 
-Where we depart from it, since no page is fetched twice and no end is known:
+Differences, because no page is fetched twice and the size of the web is unknown:
 
-- cash comes from the seeds, 1 each, not from all pages alike;
-- what is paid to pages already fetched, by pages without links and by links
-  that failed, goes to the virtual page: there it waits no more than the
-  paper's does at a page to be visited again;
-- the virtual page pays when a step is due
-  (:func:`focused.orderings.link_values.next_update`), not when it has most, and only
-  to links that wait;
-- a redirect hands all it has to where it leads. When that was known already,
-  nobody comes for it.
+- cash comes from the seeds, 1 each, not from all pages;
+- cash for fetched pages, and from pages without links and failed links, goes to the virtual page;
+- the virtual page pays at intervals (:func:`focused.orderings.link_values.next_update`), not when
+  it has most, and only waiting links;
+- a redirect passes its cash to its target; if that was known already, the cash is lost.
 
-So the cash of the waiting links, of the virtual page and of what redirects
-hand on is the number of seeds fetched, at all times. The history of the paper, of
-use when pages are fetched again, is left out.
+The cash of waiting links, virtual page and redirects always adds up to the number of fetched seeds.
+The paper's history, for pages fetched again, is left out.
 
-The priority is the logarithm of the cash (:mod:`focused.orderings.link_values`).
-Memory: a ledger line a known link, in this process: a crawl that is taken up
-again pays by the scores that its links were queued with.
+The priority is the logarithm of the cash (:mod:`focused.orderings.link_values`). An entry per known
+link is kept in memory; a resumed crawl pays by the scores of its queued links.
 """
 
 from __future__ import annotations
@@ -50,7 +43,7 @@ SEED_CASH = 1.0
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; needs no aid."""
+    """Create the policy."""
     bank = OpicCash()
     return Policy(
         "opic", FunctionScorer(bank.scores), ordering=order_by_log_value, reprioritiser=bank
@@ -58,7 +51,7 @@ def policy(inputs: PolicyInputs) -> Policy:
 
 
 class OpicCash:
-    """Who has how much cash."""
+    """The cash of all links."""
 
     def __init__(self) -> None:
         self._ledger = LinkValues()
@@ -69,18 +62,18 @@ class OpicCash:
 
     @property
     def cash(self) -> float:
-        """All there is."""
+        """The total cash."""
         waiting = sum(self._ledger.amounts[number] for number in self._ledger.waiting())
         return float(waiting) + self._virtual_page + sum(self._handed_on.values())
 
     def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
-        """Score by the cash as it will be when this page has paid."""
+        """Score by the cash after this page has paid."""
         purse = self._expected(visit.page.url, visit.score)
         share = purse / _count_payees(visit.page, len(links))
         return value_to_score([self._cash_of(link.url) + share for link in links])
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Pay out what the link had; return links that got something else than was expected."""
+        """Distribute the link's cash; return links that got another amount than expected."""
         link = settled.link
         expected = self._expected(link.url, link.score)
         purse = self._cash_of(link.url)
@@ -119,7 +112,7 @@ class OpicCash:
         return 0.0 if number is None else self._ledger.amounts[number]
 
     def _expected(self, url: str, score: float) -> float:
-        """What a page will pay, as far as its score and the ledger tell."""
+        """What a page will pay, by its score and the known amounts."""
         number = self._ledger.numbers.get(url)
         return (
             min(SEED_CASH, score_to_value(score))
@@ -128,7 +121,7 @@ class OpicCash:
         )
 
     def _step(self) -> Mapping[str, float]:
-        """The virtual page pays."""
+        """Distribute the virtual page's cash."""
         self._step_at = next_update(self._pages)
         waiting = self._ledger.waiting()
         if waiting.size:
@@ -140,5 +133,5 @@ class OpicCash:
 
 
 def _count_payees(page: Page, links: int) -> int:
-    """To how many a page pays: its links, where it refreshes to, and the virtual page."""
+    """Number of payees of a page: its links, its refresh target, and the virtual page."""
     return links + (page.refresh is not None) + 1

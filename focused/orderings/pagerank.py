@@ -1,22 +1,18 @@
-"""By PageRank on the graph that the crawl has seen, computed again in growing steps.
+"""PageRank on the graph crawled so far, recomputed at growing intervals.
 
-Cho, Garcia-Molina, Page: Efficient Crawling through URL Ordering, WWW 1998,
-section 2 (the metric IR) and section 3:
-``IR(p) = (1 - d) + d * sum(IR(t) / c(t))`` over the pages ``t`` that link to
-``p``, ``c(t)`` links each, with ``d`` = 0.9. So the mean rank of all known
-pages, fetched or not, is 1. A page without known links, as are all that wait,
-is taken to link to every page alike.
+Cho, Garcia-Molina, Page: Efficient Crawling through URL Ordering, WWW 1998, sections 2 and 3:
+``IR(p) = (1 - d) + d * sum(IR(t) / c(t))`` over the pages ``t`` with ``c(t)`` links that link to
+``p``, ``d`` = 0.9. The mean rank of all known pages is 1. A page without known links, as any
+waiting one, counts as linking to every page.
 
-The ranks are computed after every hundred pages, later after every quarter
-more (:func:`focused.orderings.link_values.next_update`), so that a crawl's cost stays
-near-linear; then all links whose rank has changed by a tenth are moved. Between
-the steps a new link has what it would get from its parents as they are ranked,
-as in the partial PageRank of Baeza-Yates, Castillo, Marin, Rodriguez: Crawling
-a Country, WWW 2005. A redirect counts as a link.
+Ranks are recomputed every hundred pages, later after every further quarter
+(:func:`focused.orderings.link_values.next_update`), so that the cost stays near-linear; links whose
+rank has changed by a tenth are then moved. In between a new link gets its share of its parents'
+ranks, as in the partial PageRank of Baeza-Yates, Castillo, Marin, Rodriguez: Crawling a Country,
+WWW 2005. A redirect counts as a link.
 
-The priority is the rank's logarithm (:mod:`focused.orderings.link_values`). Memory:
-the graph, 8 bytes a link of it, in this process: a crawl that is taken up
-again begins a new one.
+The priority is the logarithm of the rank (:mod:`focused.orderings.link_values`). The graph, 8 bytes
+per link, is kept in memory; a resumed crawl starts a new one.
 """
 
 from __future__ import annotations
@@ -46,7 +42,7 @@ _MAX_ITERATIONS = 200
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; needs no aid."""
+    """Create the policy."""
     ranks = CrawlPageRank()
     return Policy(
         "pagerank", FunctionScorer(ranks.scores), ordering=order_by_log_value, reprioritiser=ranks
@@ -54,7 +50,7 @@ def policy(inputs: PolicyInputs) -> Policy:
 
 
 class CrawlPageRank:
-    """The graph of the crawl, and the rank of every page in it."""
+    """The link graph of the crawl with the rank of every page."""
 
     def __init__(self) -> None:
         self._ledger = LinkValues()
@@ -64,12 +60,12 @@ class CrawlPageRank:
         self._step_at = next_update(0)
 
     def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
-        """Score by the ranks as they are with this page's links."""
+        """Score by the ranks including this page's links."""
         share = self._share(visit.page.url, len(links))
         return value_to_score([self._with(share, link.url) for link in links])
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Add a page's links to the graph; move links when a step is due."""
+        """Add a page's links to the graph; move links when an update is due."""
         link = settled.link
         share = self._share(link.url, len(settled.scored))
         page = self._ledger.settle(link.url)
@@ -120,8 +116,8 @@ def page_rank(
 ) -> NDArray[np.float64]:
     """PageRank of each page, shape (n,), mean 1, by power iteration from ``start``, shape (n,).
 
-    Link ``i`` leads from page ``sources[i]`` to page ``targets[i]``. Ends when
-    a round changes the ranks by less than 0.00001 in the mean.
+    Link ``i`` leads from page ``sources[i]`` to page ``targets[i]``. Ends when an iteration changes
+    the ranks by less than 0.00001 on average.
     """
     pages = start.size
     links = np.bincount(sources, minlength=pages)

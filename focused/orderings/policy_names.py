@@ -1,4 +1,4 @@
-"""Whose scores are probabilities, to be held against what came; the others' only order links."""
+"""The names of the policies that reports and statistics treat specially."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ _OURS = "focused"
 
 
 def has_probability_scores(policy: str) -> bool:
-    """Whether the policy of that name means its scores as probabilities.
+    """Whether the scores of this policy are probabilities.
 
-    The apprentice does, and does so with a part left out. Baselines score for
-    the order alone (breadth-first gives every link 0), and of a policy of one's
-    own nothing is known.
+    The apprentice's are, also in ablations. Baselines only rank links, and custom policies are
+    unknown.
     """
     return policy == _OURS or policy.startswith(f"{_OURS}-without-")

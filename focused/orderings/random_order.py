@@ -1,6 +1,6 @@
-"""Any link of the frontier, each as likely: the random baseline of Cho, Garcia-Molina, Page 1998.
+"""Random order: the baseline of Cho, Garcia-Molina, Page 1998.
 
-A URL's lot is a hash of it, so that being linked to often helps no link.
+The score is a hash of the URL, so that repeated links gain nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from focused.web.page import Link
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy from ``inputs.seed``."""
+    """Create the policy from ``inputs.seed``."""
 
     def lots(visit: PageContext, links: Sequence[Link]) -> list[float]:
         return [hash_fraction(link.url, inputs.seed) for link in links]

@@ -1,4 +1,4 @@
-"""The policies by name."""
+"""Find policies by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from focused.orderings.base import PolicyFactory, PolicyInputs
 
 
 def _lazy_policy(module: str) -> PolicyFactory:
-    """The policy of a module that is imported when it is made: some need slow libraries."""
+    """Import the policy's module on first use: some need slow libraries."""
 
     def policy(inputs: PolicyInputs) -> Policy:
         maker: PolicyFactory = importlib.import_module(f"focused.orderings.{module}").policy
@@ -48,9 +48,9 @@ POLICIES: Mapping[str, PolicyFactory] = MappingProxyType(
 
 
 def find_policy(name: str) -> PolicyFactory:
-    """Return the maker of a policy: one of ours, or ``package.module.function`` of one's own.
+    """Return the factory of a policy: one of ours, or a custom ``package.module.function``.
 
-    Raises ConfigurationError for a name that is neither.
+    Raises ConfigurationError for an unknown name.
     """
     if name in POLICIES:
         return POLICIES[name]
@@ -82,7 +82,7 @@ def _make_checked_policy(
         made = maker(inputs)
     except FocusedError:
         raise
-    except Exception as error:  # whatever somebody else's code may raise
+    except Exception as error:  # custom code may raise anything
         frame = traceback.extract_tb(error.__traceback__)[-1]
         raise ConfigurationError(
             f"the policy {path!r} could not be made: {type(error).__name__}: {error} "

@@ -1,24 +1,21 @@
-"""Shark-search: what the ancestors were worth, and what anchor and context say.
+"""Shark-search: the ancestors' relevance, and the similarity of anchor and context.
 
-Hersovici, Jacovi, Maarek, Pelleg, Shtalhaim, Ur: The Shark-Search Algorithm,
-WWW7 1998. With ``sim`` the similarity to the topic, in [0, 1]:
+Hersovici, Jacovi, Maarek, Pelleg, Shtalhaim, Ur: The Shark-Search Algorithm, WWW7 1998. With
+``sim`` the similarity to the topic, in [0, 1]:
 
-- inherited = delta * sim(page) when the page is relevant, else
-  delta * what the page inherited itself;
-- anchor = sim(anchor text); context = 1 when anchor > 0, else
-  sim(text around the link);
+- inherited = delta * sim(page) when the page is relevant, else delta * the page's own inherited
+  score;
+- anchor = sim(anchor text); context = 1 when anchor > 0, else sim(text around the link);
 - neighbourhood = beta * anchor + (1 - beta) * context;
 - score = gamma * inherited + (1 - gamma) * neighbourhood.
 
-The paper calls the constants predefined; ours are delta = 0.5, beta = 0.8 and
-gamma = 0.5. Its ``sim`` is a vector space's, 0 for most texts. Ours is the
-classifier's: a page is relevant when it is on topic, and then as relevant as its
-classification says; a short text with verdict ``v`` in nats has tanh(v / 2), which
-is ``2 p - 1`` for the probability ``p`` of even odds, or 0 when the verdict
-speaks against the topic. A seed inherits 1: someone chose it.
+The paper calls the constants predefined; ours are delta = 0.5, beta = 0.8 and gamma = 0.5. Its
+``sim`` is that of a vector space, 0 for most texts; ours is the classifier's: the relevance of an
+on-topic page, and tanh(v / 2) for a short text that scores ``v`` nats, which is ``2 p - 1`` for the
+probability ``p`` at even odds, or 0 for a negative ``v``. A seed inherits 1.
 
-The inherited score travels with the link as a feature, over redirects and
-restarts, too. The priority is the score.
+The inherited score is stored with the link as a feature, over redirects and restarts. The priority
+is the score.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ GAMMA = 0.5
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy from the classifier."""
+    """Create the policy from the classifier."""
     return Policy("shark", SharkScorer(inputs.classifier))
 
 
@@ -53,7 +50,7 @@ class SharkScorer:
         self._classifier = classifier
 
     def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Score links of one judged page in one batch."""
+        """Score the links of one classified page."""
         inherited = np.full(len(links), DELTA * _inherited_score(visit))
         texts = [link.anchor for link in links] + [link.context for link in links]
         anchor, context = self._similarity(texts).reshape(2, len(links))

@@ -1,23 +1,18 @@
-"""A bandit whose arms are kinds of places on a page: menus, lists, paragraphs.
+"""A bandit whose arms are clusters of tag paths: menus, lists, paragraphs.
 
-Gauquier, Manolescu, Senellart: the crawler SB of "Efficient Crawler for Scalable
-Web Data Acquisition" (its crawler with the URL classifier is SB-CLASSIFIER). An
-arm is a cluster of tag paths: a path becomes the frequencies of its pairs of
-neighbouring elements, start and end included, hashed to 2^12 dimensions, and
-joins the nearest centroid when the cosine is at least 0.75, else it founds an
-arm. Of the arms with links waiting (the others sleep; Kleinberg,
-Niculescu-Mizil, Sharma: Regret Bounds for Sleeping Experts and Bandits, 2010)
-the one with the greatest ``mean reward + alpha * sqrt(ln t / n)`` is played: one
-of its links, drawn at random. n counts its fetched pages, t all of them.
+Gauquier, Manolescu, Senellart: the crawler SB of "Efficient Crawler for Scalable Web Data
+Acquisition" (with its URL classifier: SB-CLASSIFIER). A tag path becomes the frequencies of its
+pairs of neighbouring elements, start and end included, hashed to 2^12 dimensions; it joins the
+nearest centroid with a cosine of at least 0.75, or founds an arm. Of the arms with waiting links
+(the others sleep; Kleinberg, Niculescu-Mizil, Sharma: Regret Bounds for Sleeping Experts and
+Bandits, 2010) the one with the greatest ``mean reward + alpha * sqrt(ln t / n)`` is played: one of
+its links, at random. n counts its fetched pages, t all of them.
 
-Where we depart: their reward is the number of new targets on the fetched page;
-ours is the page's relevance to the topic as the classifier sees it, 0 for a copy.
-Their alpha of 2 sqrt(2) suits rewards that are not bounded by 1; of relevances,
-with a few hundred arms and a thousand pages, it would try out arms and do
-nothing else, so alpha is :data:`ALPHA`. They crawl one site, we many: an arm may
-have links on many hosts, and the first host that is due serves it. A centroid
-takes in each distinct path once. Their URL classifier tells files from pages,
-which is no question here.
+Differences: their reward is the number of new targets on the page, ours the page's relevance, 0 for
+a duplicate. Their alpha of 2 sqrt(2) suits unbounded rewards; with relevances, some hundred arms
+and a thousand pages it would only explore, so alpha is :data:`ALPHA`. They crawl one site; here an
+arm may have links on many hosts, and the first host that is due serves it. A centroid counts each
+distinct path once. Their URL classifier separates files from pages, which is not needed here.
 """
 
 from __future__ import annotations
@@ -40,27 +35,27 @@ from focused.web.page import Link
 from focused.web.urls import host_of
 
 ALPHA = 0.5
-"""Weight of what is not known yet: the spread of rewards in [0, 1] is no more than this.
+"""Weight of exploration, the greatest spread of rewards in [0, 1].
 
-UCB1-tuned has the same bound, as a variance of 1/4 (Auer, Cesa-Bianchi, Fischer:
-Finite-time Analysis of the Multiarmed Bandit Problem, 2002, section 4).
+UCB1-tuned has the same bound, as a variance of 1/4 (Auer, Cesa-Bianchi, Fischer: Finite-time
+Analysis of the Multiarmed Bandit Problem, 2002, section 4).
 """
 
 MIN_COSINE = 0.75
 MAX_ARMS = 400
 _DIMENSIONS = 1 << 12
 _RESTING_PRIORITY = -1.0
-_UNTRIED_VALUE = 10.0  # above what any arm that was played is worth
+_UNTRIED_VALUE = 10.0  # above any played arm
 _PAGES_PER_REVIEW = 20
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; ``inputs.seed`` draws the links within an arm."""
+    """Create the policy; ``inputs.seed`` orders the links within an arm."""
     return with_alpha(inputs, ALPHA)
 
 
 def with_alpha(inputs: PolicyInputs, alpha: float) -> Policy:
-    """Make the policy with another weight of what is not known yet."""
+    """Create the policy with another weight of exploration."""
     bandit = _Bandit(inputs.seed, alpha)
     return Policy("tag-path", FunctionScorer(bandit.scores), _arm_priority, reprioritiser=bandit)
 
@@ -75,10 +70,10 @@ def _arm_priority(score: float, found_seq: int) -> float:
 
 
 class TagPathClusters:
-    """Clusters of tag paths; numbered from 0 in the order of their founding."""
+    """Clusters of tag paths, numbered from 0 as they are founded."""
 
     def __init__(self, most: int = MAX_ARMS) -> None:
-        """When ``most`` arms are founded, every path joins the nearest."""
+        """Once ``most`` arms exist, every path joins the nearest."""
         self._most = most
         self._of_path: dict[str, int] = {}
         self._sums = np.empty((0, _DIMENSIONS), dtype=np.float32)
@@ -94,7 +89,7 @@ class TagPathClusters:
         return len(self._sums)
 
     def of(self, path: str) -> int:
-        """The arm of a tag path; a path keeps its arm."""
+        """The arm of a tag path, which never changes."""
         arm = self._of_path.get(path)
         if arm is None:
             arm = self._of_path[path] = self._place(path)
@@ -103,7 +98,7 @@ class TagPathClusters:
     def _place(self, path: str) -> int:
         vector = self._hashing.transform([path]).toarray()[0]
         if len(self._sums):
-            # A sum of vectors points where their mean does.
+            # A sum of vectors has the direction of their mean.
             lengths = np.linalg.norm(self._sums, axis=1)
             cosines = self._sums @ vector / lengths
             nearest = int(np.argmax(cosines))
@@ -121,14 +116,14 @@ def _element_pairs(path: str) -> list[str]:
 
 @dataclass(slots=True)
 class _ArmStatistics:
-    """How often an arm was played, and what that brought in all."""
+    """How often an arm was played, and its total reward."""
 
     played: int = 0
     reward: float = 0.0
 
 
 class _Bandit:
-    """Scores links by their arm, rewards arms by their pages."""
+    """Scores links by their arm, and rewards arms by their pages."""
 
     def __init__(self, seed: int, alpha: float) -> None:
         self._alpha = alpha
@@ -142,12 +137,12 @@ class _Bandit:
         self._arm_of: dict[str, int] = {}
 
     def scores(self, visit: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
-        """What each link's arm is worth, put into [0, 1]; 0 for links that are known."""
+        """The value of each link's arm, mapped to [0, 1]; 0 for known links."""
         values = np.array([self._value_of(link) for link in links])
         return values / (1.0 + values)
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Reward the arm that led here; move the heads of what changed."""
+        """Reward the arm that led here; move the heads that changed."""
         url = settled.link.url
         self._heads.gone(url)
         arm = self._arm_of.pop(url, None)
@@ -166,7 +161,7 @@ class _Bandit:
         return self._heads.moves(lambda group: self._value(group[0]), changed)
 
     def _reviewed(self, arm: int) -> list[tuple[int, str]]:
-        """The groups to be valued anew: the arm's own, now and then all, for t has moved on."""
+        """The groups to revalue: the arm's own, periodically all, because t has grown."""
         if self._plays - self._reviewed_at < _PAGES_PER_REVIEW:
             return [group for group in self._heads.groups() if group[0] == arm]
         self._reviewed_at = self._plays
@@ -179,6 +174,6 @@ class _Bandit:
         record = self._records.get(arm)
         if record is None:
             return _UNTRIED_VALUE
-        # t as of the last review: else all arms would change with each page.
+        # t as of the last review: otherwise all arms would change with each page.
         unknown = self._alpha * np.sqrt(np.log(max(self._reviewed_at, 2)) / record.played)
         return float(record.reward / record.played + unknown)

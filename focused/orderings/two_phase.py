@@ -1,20 +1,17 @@
-"""The apprentice trained on a first crawl: it sees the web twice.
+"""Train a link classifier on a preliminary crawl, then crawl again with it.
 
-Chakrabarti, Punera, Subramanyam: Accelerated Focused Crawling through Online
-Relevance Feedback, WWW 2002. A baseline crawler (a link is worth what its page is)
-crawls; every link (u, v) whose v was fetched becomes an instance with the
-critic's Pr(topic | v); an apprentice, naive Bayes on the words around the link,
-learns from them, and a second crawl from the same seeds is ordered by it.
+Chakrabarti, Punera, Subramanyam: Accelerated Focused Crawling through Online Relevance Feedback,
+WWW 2002. A best-first crawl provides links (u, v) with the relevance of each fetched v; their
+apprentice, naive Bayes on the words around the link, learns from them and orders a second crawl
+from the same seeds.
 
-Where we depart: words are told apart by anchor, context and address instead of
-by their offset in the tag tree, for that is what our links keep. The
-apprentice's log-odds and the parent's relevance go through a logistic
-regression, since naive Bayes alone is far too sure. Of the links to one page
-the first five met are learned from, which bounds the cost and keeps menus from
-outvoting all else.
+Differences: words are separated by anchor, context and URL instead of offsets in the tag tree. A
+logistic regression combines the log-odds with the parent's relevance, because naive Bayes alone is
+overconfident. Only the first five links to a page are used, which bounds the cost and the weight of
+menus.
 
-Compare with care: the first crawl spends a whole budget that the figures do
-not count. Not for live crawls, where pages are not to be had twice for nothing.
+Compare with care: the first crawl spends a whole budget that the figures do not count. Live crawls
+cannot use it.
 """
 
 from __future__ import annotations
@@ -39,9 +36,9 @@ LINKS_PER_TARGET = 5
 
 
 def policy(inputs: PolicyInputs) -> Policy:
-    """Make the policy; the first crawl takes place here.
+    """Run the preliminary crawl and create the policy.
 
-    Raises ConfigurationError in a live crawl, where there is no first crawl.
+    Raises ConfigurationError in a live crawl.
     """
     if inputs.preliminary_crawl is None:
         raise ConfigurationError(
@@ -49,7 +46,7 @@ def policy(inputs: PolicyInputs) -> Policy:
             "gives for nothing: use it in 'focused compare', or another policy for a live crawl"
         )
     learner = train_link_classifier(inputs.preliminary_crawl(best_first.policy(inputs)))
-    if learner is None:  # the first crawl met one kind of page alone
+    if learner is None:  # the preliminary crawl met one class only
         return Policy("two-phase", best_first.policy(inputs).scorer)
 
     def predictions(visit: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
@@ -59,7 +56,7 @@ def policy(inputs: PolicyInputs) -> Policy:
 
 
 def train_link_classifier(settled: Sequence[SettledFetch]) -> LinkTextClassifier | None:
-    """Train on all links of a crawl whose targets it judged; None when they teach nothing."""
+    """Train on the links with classified targets; None when there is too little to learn from."""
     relevance = relevance_by_url(settled)
     links: list[Link] = []
     parents: list[float] = []
@@ -81,9 +78,9 @@ def train_link_classifier(settled: Sequence[SettledFetch]) -> LinkTextClassifier
 
 
 def relevance_by_url(settled: Sequence[SettledFetch]) -> Mapping[str, float]:
-    """The judged relevance of what each address led to, redirects followed."""
+    """The relevance of each URL's page, redirects followed."""
     found: dict[str, float] = {}
-    for each in reversed(settled):  # where a redirect leads is settled after it
+    for each in reversed(settled):  # a redirect's target is settled after it
         if each.outcome == "fetched" and each.classification is not None:
             found[each.link.url] = each.classification.relevance
         if each.link.hops and each.link.parent is not None and each.link.url in found:

@@ -1,9 +1,9 @@
-"""Does the classifier still say what people would say? What labels tell of one crawl.
+"""Estimate the true harvest from human labels, and warn when the classifier drifts off topic.
 
-A crawl follows its classifier, so where that errs the crawl goes, too, and the harvest
-that is counted by verdict stays high while the true one falls. Pages drawn by lot
-(:mod:`focused.labels.label`) and labelled by people tell the true harvest, each of the
-classifier's verdicts a stratum of its own (:mod:`focused.labels.precision_estimate`).
+A crawl follows its classifier, errors included, so the harvest that the classifier counts can stay
+high while the true one falls. People label a random sample of pages (:mod:`focused.labels.label`);
+:mod:`focused.labels.precision_estimate` estimates the harvest, stratified by the classifier's
+verdict.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _SIGNIFICANCE_LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ClassifierDrift:
-    """What people's labels say of a crawl's harvest, beside what its classifier says.
+    """The harvest according to human labels beside the classifier's own.
 
-    ``sampled`` pages were drawn for evaluation, ``labelled`` of them are labelled.
-    ``harvest_by_classifier`` is the harvest by the classifier in [0, 1], of the pages that repeat none;
-    ``harvest`` and ``precision`` are by labels, None while they cannot be told.
-    ``precision_by_half`` are the good and the labelled among pages called on topic, of the earlier and of
-    the later half of the crawl. ``warnings`` are sentences.
+    ``sampled`` pages belong to the evaluation set, ``labelled`` of them have a label.
+    ``harvest_by_classifier`` in [0, 1] leaves duplicates out. ``harvest`` and ``precision`` come
+    from labels, None without enough of them. ``precision_by_half`` holds (good, labelled) counts of
+    the pages called on topic in the first and in the second half of the crawl. ``warnings`` are
+    sentences.
     """
 
     sampled: int
@@ -46,10 +46,11 @@ class ClassifierDrift:
 
 
 def measure_drift(pages: pd.DataFrame, labels: Iterable[Label]) -> ClassifierDrift | None:
-    """What the labels say of ``pages``, a crawl's in the order of settling; None without pages.
+    """Compare ``pages``, in the order they were settled, with ``labels``; None without classified
+    pages.
 
-    ``pages`` has the columns of :data:`focused.archive.parquet.PAGES_SCHEMA`; training samples,
-    duplicates and what was not judged are passed over. Only the evaluation set's labels count.
+    ``pages`` has the columns of :data:`focused.archive.parquet.PAGES_SCHEMA`. Training samples,
+    duplicates and unclassified pages are ignored, and so are labels outside the evaluation set.
     """
     is_judged = (pages["outcome"] == "fetched") & pages["relevance"].notna()
     judged = pages[is_judged & ~pages["training"] & pages["duplicate_of"].isna()]
@@ -111,7 +112,7 @@ def _warnings(
     (early, early_of), (late, late_of) = precision_by_half
     if early_of + late_of < MIN_ANSWERS or not early_of or not late_of:
         return
-    from scipy.stats import fisher_exact  # slow to import, and seldom asked
+    from scipy.stats import fisher_exact  # slow to import and rarely needed
 
     table = [[early, early_of - early], [late, late_of - late]]
     if fisher_exact(table, alternative="greater").pvalue < _SIGNIFICANCE_LEVEL:

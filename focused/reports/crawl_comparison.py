@@ -1,4 +1,4 @@
-"""Crawls of one topic side by side: how much better did one order its pages?"""
+"""Compare the harvest of several finished crawls of one topic."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from focused.reports.formatting import single_line
 class ComparedCrawl:
     """One crawl of a comparison.
 
-    ``verdicts`` has shape (fetched,), on topic or not, in the order of
-    fetching. ``rate`` is the harvest rate of all of them, ``rate_at_equal``
-    that of the first pages, as many as every contender fetched; ``ratio``
-    compares the latter with the baseline's, None where the baseline's is 0.
+    ``verdicts``, shape (fetched,), tells which pages are on topic, in the order of fetching.
+    ``rate`` is the harvest rate of all of them, ``rate_at_equal`` that of the first pages, as many
+    as every crawl fetched. ``ratio`` divides the latter by the baseline's; None where that is 0.
     """
 
     name: str
@@ -43,14 +42,15 @@ def compare_crawls(
     labels: CategoryLabels | None = None,
     good: Collection[str] | None = None,
 ) -> list[ComparedCrawl]:
-    """Compare crawls, the baseline last: the breadth-first one, or else the last folder.
+    """Compare crawls; the baseline, breadth-first or else the last folder, comes last.
 
-    The verdicts are the labels' when there are labels, otherwise each
-    crawl's own classifier's. Raises :class:`StateError` for a folder that
-    cannot be read.
+    Labels decide what is on topic when given, otherwise each crawl's classifier. Raises
+    :class:`StateError` for an unreadable folder.
     """
     crawls = [read_crawl(folder) for folder in folders]
-    crawls.sort(key=lambda crawl: policy_name(crawl) == BASELINE)  # stable: others keep their order
+    crawls.sort(
+        key=lambda crawl: policy_name(crawl) == BASELINE
+    )  # stable: the others keep their order
     verdicts = [_on_topic_flags(crawl, labels, good) for crawl in crawls]
     equal = min(len(each) for each in verdicts)
     base = metrics.harvest_rate(verdicts[-1][:equal])
@@ -74,10 +74,9 @@ def print_comparison(
     labels: CategoryLabels | None = None,
     good: Collection[str] | None = None,
 ) -> list[ComparedCrawl]:
-    """Print :func:`compare_crawls` as a table and draw its curves to ``picture`` (PNG).
+    """Print :func:`compare_crawls` as a table and draw the harvest curves to ``picture`` (PNG).
 
-    Raises :class:`StateError` for a folder that cannot be read, OSError when
-    ``picture`` cannot be written.
+    Raises :class:`StateError` for an unreadable folder, OSError when ``picture`` cannot be written.
     """
     contenders = compare_crawls(folders, labels, good)
     equal = min(len(each.verdicts) for each in contenders)
@@ -114,7 +113,7 @@ def _on_topic_flags(
 
 
 def _crawl_names(crawls: Sequence[CrawlFolder]) -> list[str]:
-    """Policies where they tell the crawls apart, otherwise folders."""
+    """Name crawls by policy where that is unique, otherwise by folder."""
     policies = [policy_name(crawl) for crawl in crawls]
     if all(policies) and len(set(policies)) == len(policies):
         return ["breadth-first" if policy == BASELINE else policy for policy in policies]

@@ -1,4 +1,4 @@
-"""A crawl's folder as data: pages in memory, links looked up on disk."""
+"""Read a crawl's output folder: pages in memory, links looked up on disk."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ _PAGE_COLUMNS = [name for name in PAGES_SCHEMA.names if name != "features"]
 
 @dataclass(frozen=True, slots=True)
 class CrawlFolder:
-    """What one crawl left behind.
+    """The output of one crawl.
 
-    ``pages`` has the columns of :data:`PAGES_SCHEMA` without ``features``
-    (large, and asked for page by page), in the order of settling.
-    ``settings`` and ``stats`` are empty when their file is missing: a crawl
-    that was killed leaves no ``stats.json``. ``path`` is the crawl's own folder.
+    ``pages`` has the columns of :data:`PAGES_SCHEMA` except the large ``features``, in the order
+    they were settled. ``settings`` and ``stats`` are empty when their file is missing: a killed
+    crawl leaves no ``stats.json``.
     """
 
     path: Path
@@ -38,17 +37,17 @@ class CrawlFolder:
 
     @property
     def topic(self) -> Mapping[str, Any]:
-        """The topic as it ran, or nothing."""
+        """The topic that the crawl ran with; empty when unknown."""
         topic = self.settings.get("topic", {})
         return topic if isinstance(topic, dict) else {}
 
 
 @contextmanager
 def open_tables(folder: Path) -> Iterator[Path]:
-    """Yield the folder of the crawl's Parquet files: its own, or a temporary one.
+    """Yield a folder with up-to-date Parquet files: the crawl's own, or a temporary one.
 
-    The latter where its own lack rows: the crawl was killed, runs, or writes no Parquet files.
-    Nothing is written into ``folder``. Raises :class:`StateError` when it cannot be read.
+    A temporary export is needed where the crawl's own files lack rows: it was killed, is still
+    running, or writes no Parquet. Raises :class:`StateError` when the crawl cannot be read.
     """
     if not folder.is_dir():
         raise StateError(f"{folder}: there is no such folder; name a crawl's [output] folder")
@@ -63,7 +62,7 @@ def open_tables(folder: Path) -> Iterator[Path]:
 
 
 def _count_rows(path: Path) -> int | None:
-    """Rows of a Parquet file; None when it cannot be read, and has to be made again."""
+    """Number of rows of a Parquet file; None when it is unreadable."""
     try:
         rows: int = pq.read_metadata(path).num_rows
     except (pa.ArrowException, OSError):
@@ -72,9 +71,9 @@ def _count_rows(path: Path) -> int | None:
 
 
 def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
-    """Read what the crawl in ``folder`` left; :class:`StateError` when it cannot be read.
+    """Read the crawl in ``folder``. Raises :class:`StateError` when it cannot be read.
 
-    ``tables`` as of :func:`open_tables`, for callers that read further tables.
+    Pass ``tables`` from :func:`open_tables` when you read further tables.
     """
     if tables is None:
         with open_tables(folder) as found:
@@ -91,7 +90,7 @@ def read_crawl(folder: Path, tables: Path | None = None) -> CrawlFolder:
 
 
 def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, float]]:
-    """For each of ``urls`` that was settled, the features that made its score."""
+    """The features that each settled URL of ``urls`` was scored by."""
     table = _read_table(
         tables / "pages.parquet",
         PAGES_SCHEMA,
@@ -102,7 +101,7 @@ def read_features(tables: Path, urls: Collection[str]) -> dict[str, dict[str, fl
 
 
 def read_links_to(tables: Path, url: str) -> list[dict[str, Any]]:
-    """The rows of ``links.parquet`` whose target is ``url``; none when that file is missing."""
+    """The rows of ``links.parquet`` with target ``url``; empty without that file."""
     path = tables / "links.parquet"
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""Draws harvest rate against pages fetched, one curve per crawl."""
+"""Plot a crawl's harvest curve and its reliability diagram."""
 
 from __future__ import annotations
 
@@ -42,19 +42,18 @@ from focused.reports.reliability import (
 )
 
 _MAX_POINTS = 2000
-_FIRST_PAGE_SHOWN = 10  # pages before which a long crawl's rate jumps between 0 and 1
+_FIRST_PAGE_SHOWN = 10  # a long crawl's rate jumps between 0 and 1 before that
 _TITLE_POINTS = 12
 
 
 def plot_harvest(
     curves: Mapping[str, Sequence[bool] | NDArray[np.bool_]], path: Path, title: str = ""
 ) -> None:
-    """Write a PNG of the curves to ``path``.
+    """Write the harvest curves to ``path`` (PNG).
 
-    ``curves`` maps a crawl's name to its verdicts, shape (n,), in the order
-    of fetching. The strong line is the harvest rate so far, the faint one
-    that over the last 100 pages. Raises OSError when ``path`` cannot be
-    written.
+    ``curves`` maps a crawl's name to booleans, shape (n,), on topic or not in the order of
+    fetching. The strong line is the cumulative harvest rate, the faint one the rate over the last
+    100 pages. Raises OSError when ``path`` cannot be written.
     """
     figure = new_figure(8, 4.5)
     axes = figure.add_subplot()
@@ -83,7 +82,7 @@ def _plot_harvest_curve(axes: Axes, verdicts: NDArray[np.bool_], look: CurveStyl
     shown = sample_indices(verdicts.size, _MAX_POINTS, _FIRST_PAGE_SHOWN if long else 0)
     pages, so_far = shown + 1, cumulative_harvest(verdicts)[shown]
     if long:
-        apart = shown >= ROLLING_WINDOW - 1  # before that the two lines are one
+        apart = shown >= ROLLING_WINDOW - 1  # the two lines are equal before that
         rolling = rolling_harvest(verdicts)[shown][apart]
         axes.plot(pages[apart], rolling, color=look.colour, lw=0.9, alpha=0.35)
     axes.plot(pages, so_far, look.style, color=look.colour, lw=look.width)
@@ -109,7 +108,7 @@ _MAX_CURVES_WITH_BARS = 2
 class ReliabilityPoint(NamedTuple):
     """One bin: mean ``score`` of its ``pages`` and their ``share`` on topic, in [0, 1].
 
-    ``low`` and ``high`` bound the share with 95%; None where nothing tells.
+    ``low`` and ``high`` are the share's 95% interval, None if unknown.
     """
 
     score: float
@@ -120,7 +119,7 @@ class ReliabilityPoint(NamedTuple):
 
 
 def plot_crawl_reliability(table: ReliabilityTable, path: Path, title: str = "") -> None:
-    """Write a crawl's diagram as PNG to ``path``; OSError when it cannot be written."""
+    """Write a crawl's reliability diagram to ``path`` (PNG). Raises OSError."""
     shares = {"by classifier": [each.on_topic for each in table.bins]}
     if table.by_labels is not None:
         by_labels = [each.by_labels or 0.0 for each in table.bins]
@@ -147,11 +146,10 @@ def plot_crawl_reliability(table: ReliabilityTable, path: Path, title: str = "")
 def plot_reliability(
     series: Mapping[str, Sequence[ReliabilityPoint]], look: Mapping[str, CurveStyle], title: str
 ) -> Figure:
-    """The diagram, and below it how many pages were fetched with which score.
+    """Draw the reliability diagram above a histogram of the scores.
 
-    A curve for each of ``series``, its points in the order of score; bins of few
-    pages are rings beside it. Faint bars are 95% intervals: of two curves, or of the
-    widest one where more would hide each other.
+    Each curve of ``series`` has its points in the order of score; bins with few pages are drawn as
+    rings. Faint bars are 95% intervals, drawn for at most two curves so that they stay readable.
     """
     figure = new_figure(6.6, 6.2)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
@@ -201,7 +199,7 @@ def _add_legend(axes: Axes) -> None:
 def _plot_page_counts(
     axes: Axes, series: Mapping[str, Sequence[ReliabilityPoint]], look: Mapping[str, CurveStyle]
 ) -> None:
-    """Shares of the pages by bin; two judges of the same pages are one line."""
+    """Draw the histogram of scores; identical histograms are drawn once."""
     drawn: list[list[float]] = []
     edges = np.arange(BIN_COUNT + 1) / BIN_COUNT
     for name, points in series.items():

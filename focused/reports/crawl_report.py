@@ -1,4 +1,4 @@
-"""The report of one crawl as data: every figure that is printed, drawn or compared."""
+"""Build the report of one crawl as data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from focused.reports.time_profile import TimeProfile, time_spent
 from focused.web.page import UNRECORDED_HOST
 
 CategoryLabels = Mapping[str, Collection[str]]
-"""A classifier's labels: URL to categories, as a recorded web's ``labels.tsv`` has them."""
+"""URL to categories, as in a recorded web's ``labels.tsv``."""
 
 _TOP_HOSTS, _BEST_PAGES, _CURVE_POINTS = 10, 10, 200
 
 
 @dataclass(frozen=True, slots=True)
 class BestPage:
-    """A page that was judged most relevant; ``relevance`` in [0, 1]."""
+    """A page with a high relevance, in [0, 1]."""
 
     url: str
     title: str
@@ -41,21 +41,18 @@ class BestPage:
 
 @dataclass(frozen=True, slots=True)
 class CrawlReport:
-    """What came of one crawl. Rates are in [0, 1], None where nothing tells.
+    """The figures of one crawl. Rates are in [0, 1]; None means unknown.
 
-    ``fetched`` and all that is harvest leave training samples out, which ``training`` counts.
-    ``unrecorded_hosts`` counts links to hosts that the recorded web does not have, where one was
-    crawled; they are no ``failures``. ``by_labels`` is the classifier's view, there when labels were
-    given. ``noindex`` pages were fetched and left out as they ask, ``nofollow`` links not followed,
-    ``links_over_limit`` those past the most that are taken of a page; each link counts as often as it was
-    met.
-    ``long_crawl_delays_s`` are crawl-delays above an hour of hosts that have links left.
-    ``mirrors`` are sites with the preferred site of the same pages.
-    ``reliability`` holds scores against what came; None where no page had one,
-    or where the policy's scores are no probabilities. ``drift`` holds the classifier against
-    what people labelled, None where it judged no page. ``time_spent`` is of the last session, None
-    where it did not end in order. ``curve`` has rows of
-    pages fetched, harvest rate so far, and over the last 100.
+    All harvest figures leave out training samples, which ``training`` counts. ``unrecorded_hosts``
+    counts links to hosts outside the recorded web, which are no ``failures``. ``by_labels`` is the
+    harvest by ground-truth labels, if given. ``noindex`` pages were fetched and dropped as they
+    ask, ``nofollow`` links not followed, ``links_over_limit`` exceed the links taken of a page;
+    links count each time they are met. ``long_crawl_delays_s`` lists crawl-delays above an hour of
+    hosts with links left. ``mirrors`` maps a site to the preferred site with the same pages.
+    ``reliability`` is None where no page was scored or the policy's scores are no probabilities.
+    ``drift`` is None where no page was classified, ``time_spent`` (of the last session) where the
+    crawl did not end normally. ``curve`` has rows of pages fetched, cumulative and rolling harvest
+    rate.
     """
 
     folder: str
@@ -98,23 +95,22 @@ class CrawlReport:
 def report_as_dict(
     folder: Path, labels: CategoryLabels | None = None, good: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """The report of the crawl in ``folder``, fit for JSON; see :class:`CrawlReport`.
+    """Read the crawl in ``folder`` and return its report as JSON-serialisable data.
 
-    ``good`` are the categories that are the topic; left out, those of the
-    topic that ran. Raises :class:`StateError` when the folder is missing,
-    foreign or damaged.
+    ``good`` overrides the topic's own good categories. Raises :class:`StateError` when the folder
+    is missing, foreign or damaged.
     """
     return report_to_dict(build_report(read_crawl(folder), labels, good))
 
 
 def report_to_dict(report: CrawlReport) -> dict[str, Any]:
-    """The report as plain data without NaN."""
+    """Convert the report to plain data."""
     plain: dict[str, Any] = asdict(report)
     return plain
 
 
 def write_report(report: CrawlReport, path: Path) -> None:
-    """Write the report as JSON; OSError when ``path`` cannot be written."""
+    """Write the report as JSON. Raises OSError."""
     write_atomically(
         path, f"{json.dumps(report_to_dict(report), indent=1, allow_nan=False)}\n".encode()
     )
@@ -123,7 +119,7 @@ def write_report(report: CrawlReport, path: Path) -> None:
 def build_report(
     crawl: CrawlFolder, labels: CategoryLabels | None = None, good: Collection[str] | None = None
 ) -> CrawlReport:
-    """Gather the figures of one crawl."""
+    """Compute the report of one crawl."""
     labels = usable_labels(crawl, labels, good)
     pages = crawl.pages
     counted = metrics.harvest_pages(pages)
@@ -172,7 +168,7 @@ def build_report(
 
 
 def policy_name(crawl: CrawlFolder) -> str:
-    """The ordering policy that chose the pages, as settings or else pages have it."""
+    """The policy that ordered the crawl, from its settings or else its pages."""
     told = crawl.settings.get("policy")
     if told:
         return str(told)
@@ -181,7 +177,7 @@ def policy_name(crawl: CrawlFolder) -> str:
 
 
 def topic_categories(crawl: CrawlFolder, good: Collection[str] | None = None) -> Collection[str]:
-    """``good``, or else what the topic that ran called good; :class:`StateError` without either."""
+    """``good``, or the topic's own good categories. Raises :class:`StateError` without either."""
     if good is not None:
         return good
     training = crawl.topic.get("training")
@@ -197,7 +193,7 @@ def topic_categories(crawl: CrawlFolder, good: Collection[str] | None = None) ->
 def usable_labels(
     crawl: CrawlFolder, labels: CategoryLabels | None, good: Collection[str] | None = None
 ) -> CategoryLabels | None:
-    """``labels``, or None where none is of a good category: then they are of other topics."""
+    """Return ``labels``, or None when none is of a good category: they belong to other topics."""
     if not labels or not metrics.select_relevant_urls(labels, topic_categories(crawl, good)):
         return None
     return labels
@@ -245,11 +241,10 @@ def _curve_points(on_topic: NDArray[np.bool_]) -> list[tuple[int, float, float]]
 
 
 def _failure_counts(crawl: CrawlFolder) -> tuple[dict[str, int], int]:
-    """URLs that gave no page by kind, most frequent first: as counted, or as the rows have it.
+    """Count failed URLs by kind, most frequent first, and links that leave the recorded web.
 
-    And how many links lead out of the recorded web, where one was crawled. Links that no request
-    was made for are counted without a row each; the counts of a crawl that was killed are missing
-    or behind its rows.
+    Links refused before a request are counted without rows, and the counters of a killed crawl are
+    behind its rows: the larger of both counts.
     """
     rows = metrics.count_failures(crawl.pages)
     found = crawl.stats.get("failures")
@@ -275,7 +270,7 @@ def _long_delays_s(crawl: CrawlFolder) -> dict[str, float]:
 
 
 def _duration_s(crawl: CrawlFolder) -> float:
-    """Running time: as counted over all sittings, or from start to end, or as the pages tell."""
+    """Running time over all sessions, else from start to end, else between first and last page."""
     stats = crawl.stats
     if isinstance(elapsed := stats.get("active_s"), int | float):
         return float(elapsed)
@@ -287,7 +282,7 @@ def _duration_s(crawl: CrawlFolder) -> float:
 
 
 def _count_by_reason(crawl: CrawlFolder, counter: str) -> dict[str, int]:
-    """A counter of ``stats.json`` that counts by reason, most frequent first."""
+    """A counter that counts by reason, most frequent first."""
     value = crawl.stats.get(counter)
     counted = value.items() if isinstance(value, dict) else ()
     told = {reason: count for reason, count in counted if isinstance(count, int)}
@@ -295,7 +290,7 @@ def _count_by_reason(crawl: CrawlFolder, counter: str) -> dict[str, int]:
 
 
 def _counter_total(crawl: CrawlFolder, counter: str) -> int | None:
-    """A counter of ``stats.json``; one that counts by reason is added up."""
+    """A counter of ``stats.json``, summed over its reasons if it has any."""
     value = crawl.stats.get(counter)
     if isinstance(value, dict):
         return sum(count for count in value.values() if isinstance(count, int))
@@ -304,7 +299,7 @@ def _counter_total(crawl: CrawlFolder, counter: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class TrapLosses:
-    """``pages`` were lost to a kind of trap on ``site``, and ``links`` to it refused.
+    """Pages fetched from a kind of trap on ``site``, and links to it that were refused.
 
     ``site`` is a host, or ``*.`` and a domain.
     """
@@ -316,7 +311,7 @@ class TrapLosses:
 
 
 def trap_lines(stats: Mapping[str, Any]) -> list[TrapLosses]:
-    """All lines, most pages first; none where none are told, or not as they should be."""
+    """Read the trap losses of ``stats.json``, most pages first; skip malformed entries."""
     told = stats.get("traps")
     if not isinstance(told, list):
         return []

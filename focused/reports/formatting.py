@@ -1,4 +1,4 @@
-"""Numbers and foreign text in words that a terminal can show."""
+"""Format numbers and untrusted text for a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBER_WORDS = (
 
 
 def odds_in_words(probability: float) -> str:
-    """A probability in [0, 1] as people say it: 0.83 is ``"five in six"``."""
+    """Put a probability in [0, 1] into words: 0.83 is ``"five in six"``."""
     if probability < 0.001:
         return "next to none"
     if probability > 0.999:
@@ -37,12 +37,12 @@ def odds_in_words(probability: float) -> str:
 
 
 def format_percent(part: int, whole: int) -> str:
-    """``"25%"``, or a dash of nothing."""
+    """Format ``part`` of ``whole`` as ``"25%"``, or a dash when ``whole`` is 0."""
     return f"{part / whole:.0%}" if whole else "–"
 
 
 def format_bytes(count: int) -> str:
-    """Bytes with a decimal unit: ``"1.2 MB"``."""
+    """Format bytes with a decimal unit: ``"1.2 MB"``."""
     amount = float(count)
     for unit in ("bytes", "kB", "MB", "GB"):
         if amount < 1000:
@@ -52,7 +52,7 @@ def format_bytes(count: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds as ``"3 min 20 s"``: the two largest units."""
+    """Format seconds by their two largest units: ``"3 min 20 s"``."""
     whole = round(seconds)
     if seconds < 10:
         return f"{seconds:.1f} s"
@@ -64,7 +64,7 @@ def format_duration(seconds: float) -> str:
 
 
 def single_line(text: str, width: int = 0) -> str:
-    """Foreign text on one line: white space becomes a blank, controls :func:`escape_control_characters`.
+    """Put untrusted text on one line, white space collapsed, controls escaped.
 
     ``width`` above 0 cuts it to that many characters.
     """
@@ -77,6 +77,6 @@ def _number_word(number: int) -> str:
 
 
 def _round_to_two_digits(number: float) -> int:
-    """Two leading digits: 247 is 250."""
+    """Round to two leading digits: 247 becomes 250."""
     whole = round(number)
     return whole if whole < 100 else round(whole, 2 - len(str(whole)))

@@ -1,11 +1,9 @@
-"""What a crawl was worth, as pure functions of its pages.
+"""Harvest metrics as pure functions of a crawl's pages.
 
-``pages`` is always a frame with the columns of
-:data:`focused.archive.parquet.PAGES_SCHEMA` (those a function names suffice),
-in the order of settling. Harvest counts fetched pages that are no training
-samples, and leaves nothing else out: redirects, failures and feeds bring no
-page, duplicates do. Content is on topic once: its second copy is a fetch spent
-for nothing.
+``pages`` is a frame with the columns of :data:`focused.archive.parquet.PAGES_SCHEMA` that the
+function names, in the order they were settled. Harvest counts fetched pages except training
+samples; redirects, failures and feeds are no pages. A duplicate of an on-topic page counts as off
+topic.
 """
 
 from __future__ import annotations
@@ -18,18 +16,18 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 ROLLING_WINDOW = 100
-"""Pages in the rolling harvest rate."""
+"""Number of pages of the rolling harvest rate."""
 
 
 def harvest_pages(pages: pd.DataFrame) -> pd.DataFrame:
-    """The pages that count: fetched and no training sample."""
+    """Select the pages that harvest counts: fetched and no training samples."""
     return pages[(pages["outcome"] == "fetched") & ~pages["training"].astype(bool)]
 
 
 def harvest_rate(on_topic: ArrayLike) -> float:
     """The share of pages on topic, in [0, 1]; 0 of no pages.
 
-    ``on_topic`` has shape (n,), one verdict per page.
+    ``on_topic`` has shape (n,).
     """
     verdicts = np.asarray(on_topic, dtype=bool)
     return float(verdicts.mean()) if verdicts.size else 0.0
@@ -42,7 +40,7 @@ def cumulative_harvest(on_topic: ArrayLike) -> NDArray[np.float64]:
 
 
 def rolling_harvest(on_topic: ArrayLike, window: int = ROLLING_WINDOW) -> NDArray[np.float64]:
-    """The harvest rate over the last ``window`` pages, or as many as there are, shape (n,)."""
+    """The harvest rate over the last ``window`` pages, shape (n,)."""
     verdicts = np.asarray(on_topic, dtype=np.float64)
     total = np.concatenate(([0.0], np.cumsum(verdicts)))
     end = np.arange(1, verdicts.size + 1)
@@ -51,23 +49,20 @@ def rolling_harvest(on_topic: ArrayLike, window: int = ROLLING_WINDOW) -> NDArra
 
 
 def sample_indices(count: int, most: int, first: int = 0) -> NDArray[np.int64]:
-    """At most ``most`` of the places ``first`` to ``count`` - 1, evenly, both ends included.
-
-    Ascending, each once; none where there is none.
-    """
+    """At most ``most`` evenly spaced indices from ``first`` to ``count`` - 1, both included."""
     if first >= count:
         return np.empty(0, dtype=np.int64)
     return np.unique(np.linspace(first, count - 1, most, dtype=np.int64))
 
 
 def count_failures(pages: pd.DataFrame) -> dict[str, int]:
-    """How many URLs gave no page, for each kind of failure, most frequent first."""
+    """Count failed URLs by kind, most frequent first."""
     kinds = pages.loc[pages["outcome"] == "failed", "failure"].value_counts()
     return {str(kind): int(count) for kind, count in kinds.items()}
 
 
 def count_duplicates(pages: pd.DataFrame, kind: str | None = None) -> int:
-    """How many of the pages repeat an earlier one; with ``kind`` (exact, near) in that way."""
+    """Count the pages that duplicate an earlier one, all or of one ``kind`` (exact, near)."""
     counted = harvest_pages(pages)
     found = counted["duplicate_of"].notna() if kind is None else counted["duplicate_kind"].eq(kind)
     return int(found.sum())
@@ -75,7 +70,7 @@ def count_duplicates(pages: pd.DataFrame, kind: str | None = None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HostHarvest:
-    """One host's share; ``on_topic`` of ``fetched`` pages."""
+    """The harvest of one host: ``on_topic`` of ``fetched`` pages."""
 
     host: str
     fetched: int
@@ -83,7 +78,7 @@ class HostHarvest:
 
 
 def rank_hosts_by_harvest(pages: pd.DataFrame) -> list[HostHarvest]:
-    """Every host that gave a page, those with most on-topic pages first."""
+    """Harvest by host, most on-topic pages first."""
     by_host = harvest_pages(pages).groupby("host")["on_topic"].agg(["size", "sum"])
     rows = [
         HostHarvest(str(host), int(size), int(good))
@@ -95,7 +90,7 @@ def rank_hosts_by_harvest(pages: pd.DataFrame) -> list[HostHarvest]:
 def select_relevant_urls(
     labels: Mapping[str, Collection[str]], good: Collection[str]
 ) -> frozenset[str]:
-    """The URLs with a category that is, or lies below, one of ``good``."""
+    """The URLs with a category that equals or lies below one of ``good``."""
     below = tuple(f"{category}/" for category in good)
     return frozenset(
         url
@@ -106,13 +101,11 @@ def select_relevant_urls(
 
 @dataclass(frozen=True, slots=True)
 class LabelHarvest:
-    """The harvest as labels made by others have it.
+    """The harvest according to ground-truth labels; shares in [0, 1].
 
-    Of the pages that count, ``labelled`` have a label and ``on_topic`` a good
-    one; unlabelled pages count against ``rate``. ``recall`` is the share of
-    the ``relevant`` URLs there are (training samples met on the way taken
-    out) that was fetched. ``precision`` is the share of the classifier's
-    on-topic pages that the labels agree with. Shares are in [0, 1].
+    ``labelled`` pages have a label, ``on_topic`` a good one; unlabelled pages count against
+    ``rate``. ``recall`` is the fetched share of the ``relevant`` URLs, training samples left out.
+    ``precision`` is the share of the classifier's on-topic pages that the labels confirm.
     """
 
     labelled: int
@@ -125,10 +118,10 @@ class LabelHarvest:
 
 
 def relevance_by_labels(pages: pd.DataFrame, relevant: Collection[str]) -> NDArray[np.bool_]:
-    """The labels' verdict on each page that counts, shape (n,).
+    """On topic by labels, for each page that harvest counts, shape (n,).
 
-    Of several copies of one content the first with a good label is on topic,
-    and none when a training sample has that content.
+    Of several copies of one content the first with a good label is on topic; none if a training
+    sample has that content.
     """
     counted = harvest_pages(pages)
     content = counted["duplicate_of"].fillna(counted["url"])
@@ -143,7 +136,9 @@ def _training_urls(pages: pd.DataFrame) -> list[str]:
 def measure_label_harvest(
     pages: pd.DataFrame, labels: Mapping[str, Collection[str]], good: Collection[str]
 ) -> LabelHarvest:
-    """Judge ``pages`` by ``labels`` (URL to categories), with ``good`` categories the topic."""
+    """Measure the harvest by ``labels`` (URL to categories); ``good`` are the topic's
+    categories.
+    """
     counted = harvest_pages(pages)
     relevant = select_relevant_urls(labels, good).difference(_training_urls(pages))
     verdicts = relevance_by_labels(pages, relevant)

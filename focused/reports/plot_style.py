@@ -1,4 +1,4 @@
-"""How all pictures look: colours, axes, labels that do not touch."""
+"""Shared plot style: colours, axes, non-overlapping labels, PNG and SVG output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scipy.optimize import isotonic_regression
 from focused.reports.formatting import single_line
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe's and Ito's: told apart with any colour vision."""
+"""The palette of Okabe and Ito, distinguishable with any colour vision."""
 
 INK, MUTED, FAINT, PAPER, REST = "#333333", "#777777", "#d9d9d9", "#ffffff", "#999999"
 _CSS_VARIABLES = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper", REST: "rest"}
@@ -29,7 +29,7 @@ _CSS_VARIABLES = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper", RE
 
 @dataclass(frozen=True, slots=True)
 class CurveStyle:
-    """How a curve is drawn; the ``main`` ones stand out."""
+    """How a curve is drawn; ``main`` curves stand out."""
 
     colour: str
     style: str
@@ -38,7 +38,7 @@ class CurveStyle:
 
 
 def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
-    """A figure, in inches, that knows no window system; ``arranged`` makes room for labels."""
+    """Create a figure without a GUI backend, size in inches; ``arranged`` makes room for labels."""
     layout: Literal["constrained"] | None = "constrained" if arranged else None
     figure = Figure(figsize=(width, height), dpi=144, layout=layout, facecolor=PAPER)
     FigureCanvasAgg(figure)
@@ -46,13 +46,13 @@ def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
 
 
 def add_text(axes: Axes, x: float, y: float, text: str, **how: object) -> None:
-    """Foreign text, in axes coordinates unless told otherwise; a ``$`` in it is no formula."""
+    """Add untrusted text, in axes coordinates by default; ``$`` starts no formula."""
     how = {"transform": axes.transAxes, "color": INK, "fontsize": 9} | how
     axes.text(x, y, single_line(text), parse_math=False, **how)  # type: ignore[arg-type]  # **kwargs
 
 
 def style_axes(axes: Axes, title: str, subtitle: str = "", size: float = 11) -> None:
-    """Give ``axes`` the house's frame, grid and title, that one ``size`` points high."""
+    """Apply frame, grid and title to ``axes``; ``size`` is the title's, in points."""
     pad = 2.1 * size if subtitle else 8
     axes.set_title(
         single_line(title),
@@ -78,9 +78,9 @@ def style_axes(axes: Axes, title: str, subtitle: str = "", size: float = 11) -> 
 
 
 def spread_labels(heights: Sequence[float], gap: float) -> NDArray[np.float64]:
-    """Places for labels, in [0, 1], nearest to ``heights`` with ``gap`` between neighbours.
+    """Place labels in [0, 1] nearest to ``heights`` with ``gap`` between neighbours.
 
-    The least squares answer: heights less their places in line, made to rise.
+    Least squares by isotonic regression of the heights minus their minimal offsets.
     """
     order = np.argsort(heights, kind="stable")
     gap = min(gap, 1 / max(len(heights) - 1, 1))
@@ -94,7 +94,7 @@ def spread_labels(heights: Sequence[float], gap: float) -> NDArray[np.float64]:
 def label_curve_ends(
     axes: Axes, ends: Mapping[str, float], look: Mapping[str, CurveStyle], gap: float = 0.05
 ) -> None:
-    """Name each curve at the right edge and tie the name to its end.
+    """Name each curve at the right edge, with a line to its end.
 
     ``ends`` are in data coordinates, within the limits of the y axis.
     """
@@ -114,7 +114,7 @@ def label_curve_ends(
 
 
 def to_png(figure: Figure) -> bytes:
-    """The picture as PNG."""
+    """Render the figure as PNG."""
     target = BytesIO()
     with _without_glyph_warnings():
         figure.savefig(target, format="png")
@@ -122,7 +122,7 @@ def to_png(figure: Figure) -> bytes:
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """The picture as SVG with real text; the same figure and ``name`` give the same bytes."""
+    """Render the figure as SVG with real text; equal figures and names give equal bytes."""
     target = StringIO()
     settings: dict[Any, Any] = {
         "svg.fonttype": "none",
@@ -131,18 +131,18 @@ def to_svg(figure: Figure, name: str) -> str:
     }
     with mpl.rc_context(settings), _without_glyph_warnings():
         figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    # Hundredths of a point are more than any screen shows; the rest is half of the file
+    # Hundredths of a point suffice for any screen; further digits are half of the file.
     return re.sub(r"(\d\.\d\d)\d+", r"\1", target.getvalue())
 
 
 def inline_svg(svg: str) -> str:
-    """The element of an SVG of ours, to stand in a page beside others in the page's colours.
+    """Return the ``<svg>`` element of one of our figures, recoloured for embedding in a page.
 
     The page defines ``--ink``, ``--muted``, ``--faint``, ``--paper`` and ``--rest``.
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # Names such as patch_1 are in every figure, and in a page an id must be one only
+    # Ids such as patch_1 are in every figure, and must be unique in the page.
     svg = re.sub(r' id="[A-Za-z0-9]+(?:\.[a-z]+)?_\d+"', "", svg)
     for colour, variable in _CSS_VARIABLES.items():
         svg = re.sub(rf"(fill|stroke): {colour}\b", rf"\1: var(--{variable})", svg, flags=re.I)
@@ -152,6 +152,6 @@ def inline_svg(svg: str) -> str:
 @contextmanager
 def _without_glyph_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
-        # A name in a script that the font lacks is drawn as boxes; the tables have it whole
+        # Glyphs that the font lacks are drawn as boxes; the tables show the name.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
         yield

@@ -1,13 +1,11 @@
-"""Were the scores right? What links promised, held against what their pages were.
+"""Calibration of link scores: compare predicted scores with the share of pages on topic.
 
-Of the pages that were fetched with a score near 0.8, four in five should be on
-topic. Scores are put into tenths of equal width, the same for every crawl: a
-tenth has a name that people understand (0.8 to 0.9), and counts of several
-crawls can be added up, which quantiles do not allow.
+Of the pages fetched with a score near 0.8, four in five should be on topic. Ten bins of equal width
+are easy to name (0.8 to 0.9), and their counts can be added up over crawls, unlike quantiles.
 
-The diagram is DeGroot's and Fienberg's (The Comparison and Evaluation of
-Forecasters, The Statistician 32, 1983), as Niculescu-Mizil and Caruana draw it
-(Predicting Good Probabilities with Supervised Learning, ICML 2005).
+The reliability diagram: DeGroot and Fienberg, The Comparison and Evaluation of Forecasters, The
+Statistician 32, 1983; Niculescu-Mizil and Caruana, Predicting Good Probabilities with Supervised
+Learning, ICML 2005.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from focused.reports.metrics import harvest_pages
 BIN_COUNT = 10
 
 MIN_BIN_PAGES = 20
-"""Pages below which a bin tells nothing: of 19 the share is known to about ±0.2."""
+"""Bins with fewer pages are not interpreted: of 19 pages the share is known to about ±0.2."""
 
 _Z_95 = NormalDist().inv_cdf(0.975)
 
@@ -37,11 +35,10 @@ _Sum = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class BinCount(NamedTuple):
-    """The pages whose score lay in one tenth; counts of several crawls may be added up.
+    """Counts of one bin, summable over crawls.
 
-    ``place`` is 0 for scores below 0.1 and 9 for those from 0.9. ``on_topic``
-    of the ``pages`` were on topic; ``score_sum`` adds up their scores and
-    ``squared_error`` the squares of score less verdict (1 or 0).
+    ``place`` is the bin: 0 for scores below 0.1, 9 from 0.9 on. ``score_sum`` adds up the pages'
+    scores, ``squared_error`` the squares of score minus outcome (1 or 0).
     """
 
     place: Annotated[int, msgspec.Meta(ge=0, lt=BIN_COUNT)]
@@ -53,11 +50,10 @@ class BinCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScoreBin:
-    """Pages whose predicted score lay in [``low``, ``high``), the last bin closed.
+    """Pages with a predicted score in [``low``, ``high``), the last bin closed.
 
-    ``score`` and ``relevance`` are means over the bin's ``pages``, ``on_topic``
-    is the share that the classifier judged on topic, ``by_labels`` the share
-    that labels call so (None without labels); all in [0, 1].
+    ``score`` and ``relevance`` are means over the ``pages``; ``on_topic`` is the share on topic by
+    the classifier, ``by_labels`` that by labels (None without any); all in [0, 1].
     """
 
     low: float
@@ -71,10 +67,10 @@ class ScoreBin:
 
 @dataclass(frozen=True, slots=True)
 class ScoreErrors:
-    """How well scores foretold one classifier's verdicts, each figure in [0, 1], 0 the best.
+    """Errors of scores against outcomes, each in [0, 1], 0 is best.
 
-    ``brier_reference`` is the Brier score of somebody who knew nothing but the
-    share on topic and gave it to every link: scores worse than that are no use.
+    ``brier_reference`` is the Brier score of a constant prediction, the share on topic: worse
+    scores are useless.
     """
 
     calibration_error: float
@@ -84,7 +80,9 @@ class ScoreErrors:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityTable:
-    """The table of a crawl's scores; empty bins are left out. ``by_labels``: given labels."""
+    """The bins of a crawl's scores, empty ones left out, with errors by classifier and by
+    labels.
+    """
 
     pages: int
     bins: tuple[ScoreBin, ...]
@@ -92,16 +90,16 @@ class ReliabilityTable:
     by_labels: ScoreErrors | None
 
     def bin_of(self, score: float) -> ScoreBin | None:
-        """The bin that holds ``score``; None when no page was fetched with such a one."""
+        """The bin of ``score``; None when it is empty."""
         low, _ = bin_edges(int(bin_indices([score])[0]))
         return next((each for each in self.bins if each.low == low), None)
 
 
 def scored_pages(pages: pd.DataFrame) -> pd.DataFrame:
-    """The pages that somebody predicted and that count.
+    """Select the pages with a predicted score that count.
 
-    Left out are training samples, copies, and what begins a crawl (depth 0):
-    seeds, feeds and what they list, and where their redirects lead.
+    Training samples, duplicates and pages of depth 0 (seeds, feeds and their entries, with
+    redirects) are left out.
     """
     counted = harvest_pages(pages)
     told = counted[["parent", "score", "relevance"]].notna().all(axis=1)
@@ -111,9 +109,9 @@ def scored_pages(pages: pd.DataFrame) -> pd.DataFrame:
 def reliability(
     pages: pd.DataFrame, relevant: Collection[str] | None = None
 ) -> ReliabilityTable | None:
-    """The table of the scores in ``pages`` (:data:`PAGES_SCHEMA`'s columns); None without any.
+    """Bin the scores of ``pages`` (columns of :data:`PAGES_SCHEMA`); None without any.
 
-    ``relevant`` are the URLs that labels call on topic: a page without a label is off topic.
+    ``relevant`` are the URLs that labels call on topic; pages without a label are off topic.
     """
     counted = scored_pages(pages)
     if counted.empty:
@@ -148,12 +146,12 @@ def bin_indices(scores: ArrayLike) -> NDArray[np.int64]:
 
 
 def bin_edges(place: int) -> tuple[float, float]:
-    """Where a bin begins and ends."""
+    """Lower and upper edge of a bin."""
     return place / BIN_COUNT, (place + 1) / BIN_COUNT
 
 
 def count_bins(scores: NDArray[np.float64], verdicts: NDArray[np.bool_]) -> list[BinCount]:
-    """What a run keeps of its scores: ten counts at most, sums to a millionth; shapes (n,)."""
+    """Count scores and verdicts, shapes (n,), by bin; sums rounded to a millionth."""
     errors = (scores - verdicts) ** 2
     return [
         BinCount(
@@ -168,41 +166,41 @@ def count_bins(scores: NDArray[np.float64], verdicts: NDArray[np.bool_]) -> list
 
 
 def score_errors(counts: Sequence[BinCount]) -> ScoreErrors:
-    """Calibration error and Brier score of all that was counted; 0 of nothing."""
+    """Calibration error and Brier scores of ``counts``; 0 without pages."""
     pages = max(sum(each.pages for each in counts), 1)
     rate = sum(each.on_topic for each in counts) / pages
     return ScoreErrors(calibration_error(counts), mean_brier_score(counts), rate * (1 - rate))
 
 
 def calibration_error(counts: Sequence[BinCount]) -> float:
-    """The mean distance of score from share on topic, bins weighed by pages, in [0, 1].
+    """Expected calibration error, in [0, 1].
 
-    The expected calibration error: Naeini, Cooper, Hauskrecht: Obtaining Well
-    Calibrated Probabilities Using Bayesian Binning, AAAI 2015.
+    Naeini, Cooper, Hauskrecht: Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI
+    2015.
     """
     pages = sum(each.pages for each in counts)
     return sum(abs(each.score_sum - each.on_topic) for each in counts) / max(pages, 1)
 
 
 def mean_brier_score(counts: Sequence[BinCount]) -> float:
-    """The mean square of score less verdict (1 or 0), in [0, 1].
+    """Mean squared error of the scores, in [0, 1].
 
-    Brier: Verification of Forecasts Expressed in Terms of Probability, Monthly
-    Weather Review 78, 1950 (its binary form, half of Brier's own sum).
+    Brier: Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78,
+    1950 (binary form, half of Brier's sum).
     """
     pages = sum(each.pages for each in counts)
     return sum(each.squared_error for each in counts) / max(pages, 1)
 
 
 def _iterate_bins(scores: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Each bin that is not empty, and which scores are in it, shape (n,)."""
+    """Iterate over the non-empty bins with a mask of their scores, shape (n,)."""
     where = bin_indices(scores)
     return ((int(place), where == place) for place in np.unique(where))
 
 
 def wilson_interval(on_topic: int, pages: int) -> tuple[float, float]:
-    """The 95% interval of a share, as Wilson has it (JASA 22, 1927); ``pages`` above 0."""
-    # As scipy.stats has it, too, whose import takes most of a second.
+    """Wilson's 95% score interval of a share (JASA 22, 1927); ``pages`` must be above 0."""
+    # scipy.stats has it too, but takes most of a second to import.
     share, doubt = on_topic / pages, _Z_95**2 / pages
     middle = share + doubt / 2.0
     spread = math.sqrt(doubt * (share * (1.0 - share) + doubt / 4.0))

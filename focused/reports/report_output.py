@@ -1,4 +1,4 @@
-"""Prints a crawl's report as tables, and writes its JSON and pictures where they are wanted."""
+"""Print a crawl's report as tables; write its JSON and plots."""
 
 from __future__ import annotations
 
@@ -48,13 +48,12 @@ def print_report(
     good: Collection[str] | None = None,
     out: Path | None = None,
 ) -> None:
-    """Print the report of the crawl in ``folder``; nothing is written there.
+    """Print the report of the crawl in ``folder``.
 
-    ``out`` is a folder for ``report.json`` and the pictures: ``harvest.png``, and
-    ``reliability.png`` where scores are probabilities. ``labels`` and ``good`` as for
-    :func:`focused.reports.crawl_report.report_as_dict`. Raises :class:`StateError` when the
-    crawl's folder is missing, foreign or damaged; when ``out`` cannot be written to,
-    a line tells so.
+    ``out`` is a folder for ``report.json``, ``harvest.png`` and, where scores are probabilities,
+    ``reliability.png``; a line reports if it cannot be written. ``labels`` and ``good`` as in
+    :func:`focused.reports.crawl_report.report_as_dict`. Raises :class:`StateError` when the crawl's
+    folder is missing, foreign or damaged.
     """
     crawl = read_crawl(folder)
     labels = usable_labels(crawl, labels, good)
@@ -141,7 +140,7 @@ def _title(report: CrawlReport) -> str:
 
 
 def _drift_rows(drift: ClassifierDrift | None) -> list[tuple[str, str]]:
-    """What people's labels say; how to come by some while there are none."""
+    """Estimates from human labels, or how many pages wait to be labelled."""
     if drift is None:
         return []
     if not drift.labelled:
@@ -155,7 +154,9 @@ def _drift_rows(drift: ClassifierDrift | None) -> list[tuple[str, str]]:
 
 
 def _score_rows(report: CrawlReport) -> list[tuple[str, str, str]]:
-    """How well the scores foretold classifier and labels; nothing where they are no odds."""
+    """Errors of the scores against classifier and labels; empty where scores are no
+    probabilities.
+    """
     table = report.reliability
     if table is None:
         return []
@@ -171,7 +172,7 @@ def _score_rows(report: CrawlReport) -> list[tuple[str, str, str]]:
 
 
 def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
-    """Name and value of every figure that has no second opinion."""
+    """Name and value of each figure that labels do not affect."""
     mirrors = list(report.mirrors.items())
     rows = [
         ("hosts", f"{report.hosts:,}"),

@@ -1,4 +1,4 @@
-"""What a crawl's last session spent its time on, and so what would make it faster."""
+"""Read where a crawl's last session spent its time, and name its bottleneck."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARSING_STAGES = ("parsing", "judging", "likeness")
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """One stage: milliseconds a page, and its share of all stages' time, in [0, 1]."""
+    """Milliseconds per page of one stage, and its share of the total, in [0, 1]."""
 
     stage: str
     ms_per_page: float
@@ -22,12 +22,12 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class TimeProfile:
-    """The last session of a crawl, most costly stage first.
+    """The profile of a crawl's last session, slowest stage first.
 
-    ``busy`` in [0, 1] is the share of the time that the crawl's own process had a core;
-    ``parsed_elsewhere`` in [0, 1] that of the pages that other ``processes`` read. ``blocked_s`` is the
-    longest that the reactor could do nothing else, ``blocked_count`` how often that was above
-    ``blocked_threshold_s``. ``bottleneck`` says in words what the crawl waits for.
+    ``busy`` is the share of the time that the crawl's process used a core, ``parsed_elsewhere`` the
+    share of pages parsed by other ``processes``, both in [0, 1]. ``blocked_s`` is the longest time
+    the reactor was blocked, ``blocked_count`` how often it was for more than
+    ``blocked_threshold_s``.
     """
 
     pages: int
@@ -42,7 +42,7 @@ class TimeProfile:
 
 
 def time_spent(stats: Mapping[str, Any]) -> TimeProfile | None:
-    """Read a crawl's ``stats.json``; None where it tells of no page, or was written by another."""
+    """Read the profile of ``stats.json``; None without pages or with unknown fields."""
     told = stats.get("profile")
     try:
         return _time_spent(told) if told and told["pages"] and told["elapsed_s"] > 0 else None

@@ -1,4 +1,4 @@
-"""Other URLs of a page, as servers and pages say: redirects and canonical links, followed."""
+"""Explain why a URL was fetched or not: its path from a seed, its in-links, its other URLs."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _REDIRECTED, _NOT_FETCHED = "redirected", "not fetched"
 
 @dataclass(frozen=True, slots=True)
 class PageAlias:
-    """Another URL of what was asked about, and what came of it: outcome, or kind of failure.
+    """Another URL of the same page, with its outcome or kind of failure.
 
-    ``says``: where a redirect ``led``, which URL a page ``names`` as canonical, or by which
-    page, that came, this one is ``named``.
+    ``says`` is ``led`` (a redirect leads to ``url``), ``names`` (the page names ``url`` as
+    canonical) or ``named`` (a page at ``url`` names this one).
     """
 
     says: str
@@ -47,7 +47,7 @@ class PageAlias:
 
 
 def follow_aliases(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
-    """Where a redirect led, hop by hop; or the URL that a page names as its own."""
+    """Follow redirects from ``url``, or its canonical link."""
     aliases: list[PageAlias] = []
     seen = {url}
     while len(aliases) < _MAX_HOPS and isinstance(target := pages.at[url, "points_to"], str):
@@ -63,7 +63,7 @@ def follow_aliases(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
 
 
 def find_canonical_alias(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
-    """The first page that came and names ``url`` as its own, if one does."""
+    """The first fetched page that names ``url`` as canonical, if any."""
     naming = pages.index[pages["points_to"].eq(url) & pages["outcome"].ne(_REDIRECTED)]
     return tuple(
         PageAlias("named", str(first), _outcome_of(pages, str(first))) for first in naming[:1]
@@ -71,7 +71,7 @@ def find_canonical_alias(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]
 
 
 def _outcome_of(pages: pd.DataFrame, url: str) -> str:
-    """What became of a URL, in a word."""
+    """The outcome of ``url``, or its kind of failure."""
     if url not in pages.index:
         return _NOT_FETCHED
     failure = pages.at[url, "failure"]
@@ -83,7 +83,7 @@ _MAX_NEAR, _MAX_COMPARED = 5, 5000
 
 
 class UrlOutcome(StrEnum):
-    """What became of the URL that was asked about."""
+    """What happened to the explained URL."""
 
     FETCHED = "fetched"
     FEED = "feed"
@@ -97,9 +97,9 @@ class UrlOutcome(StrEnum):
 class PathStep:
     """One URL on the path from a seed.
 
-    ``score`` in [0, 1] was predicted before the fetch (None for a seed),
-    ``features`` are the features that made it, weightiest first, by the prior's weights;
-    ``relevance`` in [0, 1] was judged after it (None without a page).
+    ``score`` in [0, 1] was predicted before the fetch (None for a seed) from ``features``, the
+    largest contribution first by the prior's weights. ``relevance`` in [0, 1] is the classifier's
+    (None without a page).
     """
 
     url: str
@@ -118,7 +118,7 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class InLink:
-    """A link found on a fetched page, to a URL that was not fetched; best score first."""
+    """A link on a fetched page to a URL that was not fetched."""
 
     source: str
     anchor: str
@@ -127,15 +127,14 @@ class InLink:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why ``url`` was fetched, or was not.
+    """Why ``url`` was fetched or not.
 
-    ``steps`` lead from the seed to ``url``, or, when it was not fetched, to
-    the page with its best link; ``in_links`` are then all links to it.
-    ``path_problem`` tells, where it is not empty, why the steps begin at no seed;
-    ``out_of_scope`` why the topic's scope refuses the URL. ``scores`` holds what
-    came of this crawl's links by their scores, which is what a score meant; None
-    where nothing was predicted. ``scores_only_rank``: the scores are no probabilities.
-    ``aliases`` are other URLs of the same page, as servers and pages say.
+    ``steps`` lead from the seed to ``url``, or to the source of its best link when it was not
+    fetched; ``in_links``, best score first, are then all links to it. ``path_problem`` says why the
+    steps start at no seed, ``out_of_scope`` why the topic's scope excludes the URL; both may be
+    empty. ``scores`` holds the outcomes of this crawl's scores, None where nothing was scored.
+    ``scores_only_rank``: the scores are no probabilities. ``aliases`` are other URLs of the same
+    page.
     """
 
     url: str
@@ -152,10 +151,8 @@ class Explanation:
 def explain_url(folder: Path, url: str) -> Explanation:
     """Explain one URL of the crawl in ``folder``.
 
-    ``url`` may be written as the user likes: fragment, missing scheme and the
-    like are mended. Raises :class:`StateError` when the folder cannot be
-    read, :class:`ConfigurationError` when the crawl never met the URL; the
-    message then names near ones.
+    ``url`` is normalised, and a missing scheme is added. Raises :class:`StateError` when the folder
+    cannot be read, :class:`ConfigurationError` with similar URLs when the crawl never met the URL.
     """
     with open_tables(folder) as tables:
         crawl = read_crawl(folder, tables)
@@ -201,7 +198,7 @@ def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanat
 
 
 def _url_spellings(url: str) -> list[str]:
-    """The URL as typed, then as the crawl would have written it."""
+    """The URL as typed, then normalised as the crawl does."""
     typed = url.strip()
     tried = [typed, normalise(typed)]
     if "://" not in typed:
@@ -212,7 +209,7 @@ def _url_spellings(url: str) -> list[str]:
 def _path_from_seed(
     crawl: CrawlFolder, tables: Path, pages: pd.DataFrame, url: str
 ) -> tuple[tuple[PathStep, ...], str]:
-    """The steps from the seed to ``url``, and why they begin at no seed if they do not."""
+    """The steps from the seed to ``url``, and why they start at no seed if they do not."""
     chain, path_problem = [url], ""
     while isinstance(parent := pages.at[chain[-1], "parent"], str):
         if parent in chain:
@@ -231,7 +228,7 @@ def _path_from_seed(
 
 
 def _prior_weights(crawl: CrawlFolder) -> Mapping[str, float]:
-    """What the crawl's link prior gives each feature; empty when it is not to be had."""
+    """The weights of the crawl's link prior; empty when it cannot be loaded."""
     training = crawl.topic.get("training")
     try:
         prior = load_link_prior(str(training["link_prior"])) if isinstance(training, dict) else None
@@ -246,7 +243,7 @@ def _path_step(
     features: Mapping[str, float],
     weights: Mapping[str, float],
 ) -> PathStep:
-    # Another scorer's features have no weights of ours: the largest come first.
+    # Features of a custom scorer have no weights here: sort them by value.
     told = {name: abs(value * weights.get(name, 1.0)) for name, value in features.items()}
     seed = not isinstance(row["parent"], str)
     return PathStep(
@@ -270,7 +267,7 @@ def _text_or_empty(value: object) -> str:
 
 
 def _number_or_none(value: object) -> float | None:
-    """None for null, which pandas hands out as NaN."""
+    """Convert pandas' NaN to None."""
     return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
 
 
@@ -283,7 +280,7 @@ def _in_links(tables: Path, url: str) -> list[InLink]:
 
 
 def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
-    """Why the scope kept in the settings refuses ``url``; empty when it does not."""
+    """Why the crawl's scope excludes ``url``; empty when it does not."""
     scope = scope_from_json(topic)
     return "" if scope is None else ScopeFilter(scope).refuses(url, depth) or ""
 
@@ -295,7 +292,7 @@ def _unknown_url_message(url: str, known: Sequence[str]) -> str:
 
 
 def _similar_urls(url: str, known: Sequence[str]) -> list[str]:
-    """URLs that hold what was typed, then those of its host that look alike."""
+    """URLs that contain what was typed, then similar ones of its host."""
     needle = url.strip().partition("://")[2] or url.strip()
     needle = needle.rstrip("/").casefold()
     holding = [other for other in known if needle and needle in other.casefold()]

@@ -1,4 +1,4 @@
-"""Prints an explanation as a story from the seed to the page."""
+"""Print the explanation of a URL, step by step from the seed to the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_FEATURES, _MAX_MENTIONS = 8, 10
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
-    """Print the path, each step with anchor, score in words, features and verdict."""
+    """Print each step with anchor, score in words, features and classification."""
     for line in _headline(explanation):
         _print_line(console, line, style="bold")
     if explanation.outcome is UrlOutcome.NOT_FETCHED:
@@ -109,7 +109,7 @@ def _format_score(score: float | None, explanation: Explanation) -> str:
 
 
 def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
-    """What came of this crawl's links with such a score: a line, or none where nothing tells."""
+    """The outcomes of this crawl's links with such a score, as a line or none."""
     if score is None or explanation.scores_only_rank:
         return []
     low, high = bin_edges(int(bin_indices([score])[0]))
@@ -122,7 +122,7 @@ def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
     told += " was judged on topic" if good == 1 else " were judged on topic"
     if known.pages < MIN_BIN_PAGES:
         return [f"{told}: too few to tell what such a score means"]
-    words = {0: "none", known.pages: "all"}  # of thirty pages none is "all but certain"
+    words = {0: "none", known.pages: "all"}  # of thirty pages "all but certain" would be too much
     return [f"{told}: {words.get(good) or f'about {odds_in_words(known.on_topic)}'}"]
 
 
@@ -149,5 +149,5 @@ def _plural(noun: str, count: int) -> str:
 
 
 def _print_line(console: Console, line: str, style: str = "") -> None:
-    """One line as it is: no markup, no guessing at highlights, no wrapping of URLs."""
+    """Print one line without markup, highlighting or wrapping."""
     console.print(Text(escape_control_characters(line), style=style), soft_wrap=True)

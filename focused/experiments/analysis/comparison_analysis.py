@@ -1,4 +1,4 @@
-"""All that follows from the runs, as the comparison's JSON and its report have it."""
+"""Compute the whole analysis of a comparison, for its JSON document and its report."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from focused.experiments.analysis.policy_summary import (
 
 
 class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs and what they say; ``ranks`` are by mean harvest on each topic.
+    """The runs and their statistics; ``ranks`` are by mean harvest on each topic.
 
-    ``catching_up`` is empty without breadth-first, ``calibration`` without a policy
-    whose scores are probabilities.
+    ``catching_up`` is empty without breadth-first, ``calibration`` without a policy whose scores
+    are probabilities.
     """
 
     grid: RunGrid
@@ -47,11 +47,11 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     calibration: tuple[PolicyCalibration, ...]
 
     def of(self, policy: str) -> PolicySummary | None:
-        """The summary of a policy, None when it was not examined."""
+        """The summary of a policy; None without one."""
         return next((each for each in self.summary if each.policy == policy), None)
 
     def pairing(self, policy: str, reference: str) -> PairedDifference | None:
-        """Two policies over all kinds of start."""
+        """The difference of two policies over all kinds of start."""
         wanted = (policy, reference, None)
         found = (p for p in self.paired if (p.policy, p.reference, p.seeds) == wanted)
         return next(found, None)
@@ -59,9 +59,8 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     def paired_with(
         self, reference: str, group: StartGroup | None = None
     ) -> list[PairedDifference]:
-        """Every other policy less ``reference``, the best policy first.
-
-        Over all kinds of start, or over those of ``group`` alone.
+        """Every other policy minus ``reference``, the best policy first, over all starts or one
+        ``group``.
         """
         seeds, cap = group or (None, None)
         wanted = (reference, seeds, cap)
@@ -71,12 +70,12 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fewest_pages_first(self) -> list[PagesToBaseline]:
-        """Who reaches breadth-first's harvest, the fewest pages first; who never does, last."""
+        """Pages needed to match breadth-first, fewest first, policies that never do last."""
         return sorted(self.catching_up, key=lambda each: (each.share is None, each.share or 0.0))
 
     @property
     def ablations(self) -> list[PairedDifference]:
-        """Our own policy with a part left out, less the whole; what is missed most first."""
+        """Ablations minus the full policy, the largest loss first."""
         pairs = [
             pair for pair in self.paired_with(FOCUSED) if pair.policy.startswith(ABLATION_PREFIX)
         ]
@@ -89,12 +88,12 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def analyse_runs(runs: Iterable[Run], seed: int = 0) -> ComparisonAnalysis:
-    """Summarise, pair and rank ``runs``; ``seed`` draws the bootstrap's resamples.
+    """Summarise, pair and rank ``runs``; ``seed`` seeds the bootstrap.
 
-    The same runs in any order give the same figures.
+    The order of the runs changes no figure.
     """
     grid = RunGrid.of(runs)
-    # One generator each: another policy in one part moves no interval of another part
+    # One generator each, so that an added policy changes no interval elsewhere.
     for_summary, for_pairs, for_goals, for_scores = np.random.default_rng(seed).spawn(4)
     return ComparisonAnalysis(
         grid=grid,
@@ -107,11 +106,10 @@ def analyse_runs(runs: Iterable[Run], seed: int = 0) -> ComparisonAnalysis:
 
 
 def analysis_to_dict(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[str, Any]:
-    """All of :class:`ComparisonAnalysis` but the grid, of a document's ``runs``, JSON-able.
+    """Convert the analysis of a document's ``runs`` to JSON-serialisable data, without the grid.
 
-    An estimate ``x`` becomes three keys, ``x``, ``x_low`` and ``x_high``. ``seed`` is
-    that of the comparison's terms. Raises
-    :class:`~focused.errors.ComparisonError` for damaged runs.
+    An estimate ``x`` becomes three keys: ``x``, ``x_low`` and ``x_high``. ``seed`` is that of the
+    comparison's settings. Raises :class:`~focused.errors.ComparisonError` for damaged runs.
     """
     found = analyse_runs(runs_of(runs), seed)
     return {
@@ -124,7 +122,7 @@ def analysis_to_dict(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[s
 
 
 def flatten_estimates(row: msgspec.Struct) -> dict[str, Any]:
-    """A row as JSON-able data, each estimate as three keys."""
+    """Convert a row to JSON-serialisable data, each estimate as three keys."""
     values: dict[str, Any] = {}
     for field in row.__struct_fields__:
         value = getattr(row, field)
@@ -141,5 +139,5 @@ def flatten_estimates(row: msgspec.Struct) -> dict[str, Any]:
 
 
 def _is_estimate_field(row: msgspec.Struct, field: str) -> bool:
-    """A missing estimate has its three keys, too: columns don't depend on the runs."""
+    """Missing estimates have their three keys, too, so that columns don't depend on the runs."""
     return "Estimate" in str(type(row).__annotations__.get(field, ""))

@@ -1,4 +1,4 @@
-"""The comparison's JSON document, read and checked: one typed row per run."""
+"""Read and validate a comparison's JSON document; arrange its runs as starts × policies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Start(NamedTuple):
-    """Where several policies began alike; they are compared on it and nowhere else.
+    """A start shared by several policies, which are compared from the same start only.
 
-    ``host_cap`` is in pages per host, None where there was no cap.
+    ``host_cap`` is in pages per host, None for no cap.
     """
 
     web: str
@@ -34,7 +34,7 @@ class Start(NamedTuple):
 
     @property
     def cluster(self) -> tuple[str, str]:
-        """Web and topic: starts of one topic resemble each other."""
+        """Web and topic: starts of one topic are not independent."""
         return self.web, self.topic
 
     @property
@@ -44,16 +44,14 @@ class Start(NamedTuple):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One simulated crawl, by the labels; ``judge_*`` by the topic's own classifier.
+    """One simulated or live crawl, evaluated by labels; ``classifier_*`` by the topic's classifier.
 
-    Shares are in [0, 1]. ``harvest`` is ``on_topic / fetched``, ``area`` the mean
-    harvest rate over the ``budget`` (in pages, what was left of it off topic),
-    ``relevant`` the pages on topic that count. ``crawl_and_stop`` and
-    ``crawl_and_stop_threshold`` as in Cho, Garcia-Molina, Page 1998.
-    ``half_recall_pages`` is None where half of the relevant pages were never
-    found. ``score_bins`` holds the scores against labels, None of a policy whose
-    scores are no probabilities. ``curve`` holds pairs (fetched, on topic), both
-    rising. None elsewhere: not measured.
+    Shares are in [0, 1]. ``harvest`` is ``on_topic / fetched``; ``area`` is the mean harvest rate
+    over the ``budget`` in pages, of which an unspent rest counts as off topic; ``relevant`` are the
+    on-topic pages that exist. ``crawl_and_stop`` and ``crawl_and_stop_threshold``: Cho,
+    Garcia-Molina, Page 1998. ``half_recall_pages`` is None if half of the relevant pages were never
+    found, ``score_bins`` if scores are no probabilities. ``curve`` holds pairs (fetched, on topic).
+    None elsewhere means not measured.
     """
 
     web: str
@@ -85,19 +83,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def start(self) -> Start:
-        """What it shares with the runs it is compared with."""
+        """The start that the run shares with those it is compared with."""
         return Start(self.web, self.topic, self.seeds, self.repeat, self.host_cap)
 
     @property
     def ended_early(self) -> bool:
-        """Whether nothing was left to fetch before the budget was spent."""
+        """Whether the frontier was empty before the budget was spent."""
         return self.fetched < self.budget
 
 
 class RecordedSettings(msgspec.Struct, frozen=True):
-    """What all runs have in common; ``budget`` in pages or ``x1``, times the topic's size.
+    """Settings that all runs share; ``budget`` in pages or as ``x1``, times the topic's size.
 
-    ``live`` runs are real crawls of a replayed web, ``delay_s`` seconds apart at a host.
+    ``live`` runs crawl a replayed web with ``delay_s`` seconds between requests to a host.
     """
 
     budget: str | int = ""
@@ -118,7 +116,7 @@ class RecordedWebSummary(msgspec.Struct, frozen=True):
 
 
 class SkippedTopic(msgspec.Struct, frozen=True):
-    """A topic that was not examined, and why."""
+    """A topic that was not run, and why."""
 
     web: str
     topic: str
@@ -126,9 +124,9 @@ class SkippedTopic(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole document; what it says of summary, pairs and ranks is found again.
+    """The document, without its statistics, which are computed again.
 
-    ``focused`` is the version that made it, ``command`` the command line.
+    ``focused`` is the version that wrote it, ``command`` the command line.
     """
 
     focused: str
@@ -142,8 +140,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 def read_comparison(path: Path) -> Comparison:
     """Read the JSON file at ``path``.
 
-    Raises :class:`ComparisonError` when it is missing, no JSON, or no
-    comparison; the message names the file and the place in it.
+    Raises :class:`ComparisonError`, naming the file and the place in it.
     """
     try:
         document = msgspec.json.decode(path.read_bytes())
@@ -155,10 +152,7 @@ def read_comparison(path: Path) -> Comparison:
 
 
 def parse_comparison(document: object, name: str = "the comparison") -> Comparison:
-    """Check a document. ``name`` is what errors call it.
-
-    Raises :class:`ComparisonError` for a foreign or damaged one.
-    """
+    """Validate a document; ``name`` is used in errors. Raises :class:`ComparisonError`."""
     if not isinstance(document, Mapping) or not {"focused", "runs"} <= document.keys():
         raise ComparisonError(
             f"{name} was not written by 'focused compare --json': it has no 'focused' and 'runs'"
@@ -172,7 +166,7 @@ def parse_comparison(document: object, name: str = "the comparison") -> Comparis
 
 
 def runs_of(rows: Iterable[Mapping[str, Any]], name: str = "the comparison") -> tuple[Run, ...]:
-    """Check the ``runs`` of a document. Raises :class:`ComparisonError`."""
+    """Validate the ``runs`` of a document. Raises :class:`ComparisonError`."""
     try:
         runs = msgspec.convert([dict(row) for row in rows], tuple[Run, ...])
     except msgspec.ValidationError as error:
@@ -182,12 +176,12 @@ def runs_of(rows: Iterable[Mapping[str, Any]], name: str = "the comparison") -> 
 
 
 def runs_frame(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row per run, the flat fields of :class:`Run` as columns; None is missing."""
+    """One row per run, the flat fields of :class:`Run` as columns."""
     columns = [field for field in Run.__struct_fields__ if field not in ("curve", "score_bins")]
     frame = pd.DataFrame(
         [[getattr(run, column) for column in columns] for run in runs], columns=columns
     )
-    # An all-missing or half-missing count must stay a count in every run's file
+    # Keep counts integers even where some or all are missing.
     nullable = {"host_cap": "Int64", "half_recall_pages": "Int64"}
     floats = [
         *(
@@ -236,20 +230,19 @@ def _check_runs(runs: Sequence[Run], name: str) -> None:
 BASELINE = "bfs"
 FOCUSED = "focused"
 ABLATION_PREFIX = f"{FOCUSED}-without-"
-"""How the names of our own policy with a part left out begin."""
+"""Prefix of the names of our own policy's ablations."""
 
 ORACLE_NAMES = ("oracle", "path-oracle", "classifier-oracle")
-"""Policies that see the labels: the greedy one, and the one that knows distances."""
+"""The names of the oracles."""
 
 StartGroup = tuple[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class RunGrid:
-    """All runs; ``starts`` are sorted, ``policies`` in the order met.
+    """All runs by start and policy; ``starts`` are sorted, ``policies`` in the order met.
 
-    A policy need not have a run from every start: an interrupted comparison
-    has holes.
+    Runs may be missing: a comparison can be interrupted.
     """
 
     starts: tuple[Start, ...]
@@ -258,13 +251,13 @@ class RunGrid:
 
     @classmethod
     def of(cls, runs: Iterable[Run]) -> RunGrid:
-        """Lay out ``runs``; each policy and start must be there once at most."""
+        """Arrange ``runs``, at most one for each policy and start."""
         cells = {(run.start, run.policy): run for run in runs}
         starts = sorted({start for start, _ in cells}, key=_start_order)
         return cls(tuple(starts), tuple(dict.fromkeys(policy for _, policy in cells)), cells)
 
     def values(self, measure: str | Callable[[Run], float | None]) -> NDArray[np.float64]:
-        """A measure of each run, shape (starts, policies); NaN where there is none."""
+        """A measure of each run, shape (starts, policies); NaN without a run."""
         read = (lambda run: getattr(run, measure)) if isinstance(measure, str) else measure
         table = np.full((len(self.starts), len(self.policies)), np.nan)
         for row, start in enumerate(self.starts):
@@ -280,7 +273,7 @@ class RunGrid:
         return [self.runs[start, policy] for start in self.starts if (start, policy) in self.runs]
 
     def where(self, keep: Callable[[Start], bool]) -> RunGrid:
-        """The part whose starts ``keep`` wants; all policies stay."""
+        """The part with the starts that ``keep`` accepts, and all policies."""
         starts = tuple(start for start in self.starts if keep(start))
         kept = set(starts)
         cells = {key: run for key, run in self.runs.items() if key[0] in kept}
@@ -295,28 +288,28 @@ class RunGrid:
         return self.where(lambda start: start.cluster == (web, topic))
 
     def complete(self, policies: Sequence[str]) -> RunGrid:
-        """The starts from which every one of ``policies`` has a run."""
+        """The starts from which all of ``policies`` have a run."""
         return self.where(lambda start: all((start, policy) in self.runs for policy in policies))
 
     @property
     def topics(self) -> list[tuple[str, str]]:
-        """Web and topic, each once, sorted."""
+        """The distinct pairs of web and topic, sorted."""
         return list(dict.fromkeys(start.cluster for start in self.starts))
 
     @property
     def groups(self) -> list[StartGroup]:
-        """Kind of seeds and host cap, each once, sorted; no cap comes first."""
+        """The distinct pairs of seeds and host cap, sorted, no cap first."""
         each = {start.group for start in self.starts}
         return sorted(each, key=lambda group: (_seed_set_order(group[0]), group[1] or 0))
 
     @property
     def contenders(self) -> list[str]:
-        """The policies that see no labels."""
+        """The policies that are no oracles."""
         return [policy for policy in self.policies if policy not in ORACLE_NAMES]
 
 
 def format_start_group(group: StartGroup) -> str:
-    """A group in words: ``seeds on-topic:5, at most 300 pages a host``."""
+    """Format a group: ``seeds on-topic:5, at most 300 pages a host``."""
     seeds, cap = group
     return f"seeds {seeds}" + ("" if cap is None else f", at most {cap:,} pages a host")
 
@@ -327,7 +320,7 @@ def _start_order(start: Start) -> tuple[str, str, tuple[int, str], int, int]:
 
 
 def _seed_set_order(seeds: str) -> tuple[int, str]:
-    """The topic's own first, then on topic, off topic, files."""
+    """Sort the topic's own seeds first, then on topic, off topic, files."""
     kinds = ("topic", "on-topic", "off-topic")
     kind = seeds.partition(":")[0]
     return (kinds.index(kind) if kind in kinds else len(kinds), seeds)

@@ -1,10 +1,9 @@
-"""How sure a mean is: the bootstrap over topics, and over the starts within them.
+"""Bootstrap intervals over topics, and over the starts within them.
 
-Starts of one topic resemble each other, so topics are drawn first, with
-replacement, then starts within each drawn topic, with replacement (Davison,
-Hinkley: Bootstrap Methods and their Application, 1997, section 3.8; Field, Welsh:
-Bootstrapping clustered data, 2007). Intervals hold the middle 95% of the means
-so drawn. All policies are drawn together, which keeps pairs paired.
+Starts of one topic are not independent, so topics are resampled first, then starts within each
+(Davison, Hinkley: Bootstrap Methods and their Application, 1997, section 3.8; Field, Welsh:
+Bootstrapping clustered data, 2007). Intervals are the middle 95% of the resampled means. All
+policies share the resamples, which keeps pairs paired.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean with its 95% interval; ``low`` and ``high`` are None of a single start."""
+    """A mean with its 95% interval; ``low`` and ``high`` are None for a single start."""
 
     mean: float
     low: float | None = None
@@ -31,17 +30,17 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval leaves zero out; an estimate without one decides nothing."""
+        """Whether there is an interval and it excludes zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 def bootstrap_weights(
     clusters: Sequence[Hashable], rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """How often each start is drawn in each resample, shape (resamples, starts).
+    """How often each resample draws each start, shape (resamples, starts).
 
-    ``clusters`` names the cluster of each start, shape (starts,). With a single
-    cluster only the starts within it are drawn.
+    ``clusters``, shape (starts,), names each start's cluster. With a single cluster only its starts
+    are resampled.
     """
     weights = np.zeros((resamples, len(clusters)))
     if not clusters:
@@ -59,7 +58,7 @@ def bootstrap_weights(
 def mean_estimates(weights: FloatArray, values: FloatArray) -> list[Estimate | None]:
     """The mean of each column of ``values``, shape (starts, columns); NaN is missing.
 
-    None for a column without any value; no interval for one with a single value.
+    None for an empty column; no interval for a single value.
     """
     totals = _resampled_means(weights, values)
     return [
@@ -80,8 +79,8 @@ def ratio_estimate(
 ) -> Estimate | None:
     """The ratio of two means over the starts that have both, shapes (starts,).
 
-    None without such a start, or when the reference's mean is 0; no interval
-    when the reference's drawn means come too close to 0 to bound the ratio.
+    None without such a start or when the reference's mean is 0; no interval when resampled
+    reference means come too close to 0.
     """
     paired = ~np.isnan(values) & ~np.isnan(reference)
     if not paired.any() or not reference[paired].mean():
@@ -95,10 +94,7 @@ def ratio_estimate(
 
 
 def lower_median(values: FloatArray) -> float | None:
-    """The median of ``values``, shape (starts,): of an even number the lower one.
-
-    None of no value, and where it is infinite.
-    """
+    """The lower median of ``values``, shape (starts,); None if empty or infinite."""
     values = values[~np.isnan(values)]
     if not values.size:
         return None
@@ -106,9 +102,9 @@ def lower_median(values: FloatArray) -> float | None:
 
 
 def median_interval(weights: FloatArray, values: FloatArray) -> tuple[float | None, float | None]:
-    """The ends of the interval of :func:`lower_median`; NaN is missing, infinity beyond all.
+    """The interval of :func:`lower_median`; NaN is missing, infinity greater than all.
 
-    Both are None of fewer than two values; an end that is infinite is None.
+    Both ends are None for fewer than two values; an infinite end is None.
     """
     present = ~np.isnan(values)
     if present.sum() < 2:
@@ -116,7 +112,7 @@ def median_interval(weights: FloatArray, values: FloatArray) -> tuple[float | No
     order = np.argsort(values[present], kind="stable")
     sums = np.cumsum(weights[:, present][:, order], axis=1)
     sums = sums[sums[:, -1] > 0]
-    # The first value with half of the resample's weight at or below it
+    # The first value with half of the resample's weight at or below it.
     middle = (2 * sums >= sums[:, -1:]).argmax(axis=1)
     tail = (1 - CONFIDENCE_LEVEL) / 2
     drawn = values[present][order][middle]
@@ -125,10 +121,7 @@ def median_interval(weights: FloatArray, values: FloatArray) -> tuple[float | No
 
 
 def interval_bands(weights: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of the intervals of the columns' means, shapes (columns,).
-
-    NaN for a column with fewer than two values.
-    """
+    """The interval ends of the columns' means, shapes (columns,); NaN below two values."""
     estimates = mean_estimates(weights, values)
     low = [np.nan if each is None or each.low is None else each.low for each in estimates]
     high = [np.nan if each is None or each.high is None else each.high for each in estimates]
@@ -136,7 +129,7 @@ def interval_bands(weights: FloatArray, values: FloatArray) -> tuple[FloatArray,
 
 
 def _resampled_means(weights: FloatArray, values: FloatArray) -> FloatArray:
-    """The columns' means in each resample, shape (resamples, columns); NaN of none drawn."""
+    """The columns' means in each resample, shape (resamples, columns); NaN if none was drawn."""
     present = ~np.isnan(values)
     counts = weights @ present.astype(np.float64)
     with np.errstate(invalid="ignore"):
@@ -150,7 +143,7 @@ def _estimate(mean: float | None, drawn: FloatArray, observed: int) -> Estimate 
     if observed < 2 or not drawn.size:
         return Estimate(mean)
     tail = (1 - CONFIDENCE_LEVEL) / 2
-    # No interpolation: a ratio's drawn values may be infinite
+    # No interpolation: resampled ratios may be infinite.
     low, high = np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf")
     if not np.isfinite([low, high]).all():
         return Estimate(mean)

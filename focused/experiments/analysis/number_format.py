@@ -1,4 +1,4 @@
-"""Figures in the words of tables and sentences; a dash is what was not measured."""
+"""Format figures for tables and sentences; a dash means not measured."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def format_marked_points(estimate: Estimate) -> str:
 
 
 def format_median_pages(median: float | None, starts: int) -> str:
-    """A median of pages: ``84``, or ``never`` where half of the runs never got there."""
+    """A median number of pages: ``84``, or ``never`` if half of the runs never got there."""
     return (NEVER if starts else NONE) if median is None else format_number(median)
 
 

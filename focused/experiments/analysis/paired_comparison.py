@@ -1,4 +1,4 @@
-"""Two policies from the same starts: the mean difference, wins, ties and losses."""
+"""Compare policies from the same starts: paired differences, and pages to match breadth-first."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from focused.experiments.analysis.inference import (
 )
 
 TIE_MARGIN = 0.005
-"""Harvests that differ by no more than this are a tie: five pages in a thousand."""
+"""Harvests that differ by no more are a tie: five pages in a thousand."""
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """``policy`` minus ``reference`` over the ``starts`` that both have a run from.
 
-    ``difference`` is of harvest, ``area_difference`` of area, in [-1, 1]. A start
-    is a tie where the harvests differ by at most :data:`TIE`; ``topics_won`` and
-    ``topics_lost`` count topics likewise, by the mean difference of their starts.
-    ``seeds`` is None over all kinds of start (then ``host_cap`` says nothing).
+    ``difference`` is of harvest, ``area_difference`` of area, in [-1, 1]. A start is a tie where
+    the harvests differ by at most :data:`TIE_MARGIN`; ``topics_won`` and ``topics_lost`` count
+    topics by their mean difference. ``seeds`` is None over all kinds of start, and ``host_cap``
+    then meaningless.
     """
 
     policy: str
@@ -47,10 +47,9 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pair_policies(grid: RunGrid, rng: np.random.Generator) -> list[PairedDifference]:
-    """Every policy against each reference: over all starts, then by kind of start.
+    """Compare every policy with each reference: over all starts, then by kind of start.
 
-    References are breadth-first and our own, as far as they are there; without
-    either it is the first contender met.
+    The references are breadth-first and our own policy, else the first that is no oracle.
     """
     kinds: list[tuple[StartGroup | None, RunGrid]] = [(None, grid)]
     if len(grid.groups) > 1:
@@ -66,7 +65,7 @@ def pair_policies(grid: RunGrid, rng: np.random.Generator) -> list[PairedDiffere
 
 
 def reference_policies(grid: RunGrid) -> list[str]:
-    """Whom the others are compared with."""
+    """The policies that the others are compared with."""
     known = [name for name in (BASELINE, FOCUSED) if name in grid.policies]
     return known or grid.contenders[:1] or list(grid.policies[:1])
 
@@ -78,18 +77,18 @@ def compare_pair(
     rng: np.random.Generator,
     group: StartGroup | None = None,
 ) -> PairedDifference | None:
-    """Compare two policies; None when they share no start. ``group`` is only noted."""
+    """Compare two policies; None when they share no start. ``group`` is only recorded."""
     both = grid.complete([policy, reference])
     if not both.starts:
         return None
     runs = [(both.runs[start, policy], both.runs[start, reference]) for start in both.starts]
-    # Rounded: 0.305 - 0.3 must be the tie that it is on paper
+    # Rounded, so that 0.305 - 0.3 is a tie.
     difference = np.round([mine.harvest - other.harvest for mine, other in runs], 12)
     area = np.array([mine.area - other.area for mine, other in runs])
     weights = bootstrap_weights([start.cluster for start in both.starts], rng)
     of_harvest = mean_estimate(weights, difference)
     of_area = mean_estimate(weights, area)
-    assert of_harvest is not None and of_area is not None  # there is a start
+    assert of_harvest is not None and of_area is not None
     clusters = [start.cluster for start in both.starts]
     by_topic = np.array(
         [difference[[each == topic for each in clusters]].mean() for topic in both.topics]
@@ -112,15 +111,13 @@ def compare_pair(
 
 
 class PagesToBaseline(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy on its way to breadth-first's harvest, from the same starts.
+    """Pages that a policy needs to find as many on-topic pages as breadth-first, from the same
+    starts.
 
-    The goal is as many pages on topic as breadth-first found, whatever it
-    fetched; ``starts`` from which it found none are left out. ``reached`` of
-    them got there, ``never`` did not. ``pages`` is the median over all of these
-    starts, one that never got there taken as later than any; ``share`` is the
-    median of pages over those that breadth-first fetched. ``_low`` and
-    ``_high`` bound the median with 95%. A median or upper end that lies among
-    the runs that never got there is None; so are both ends of a single start.
+    ``starts`` from which breadth-first found nothing are left out. ``reached`` counts the others
+    that got there, ``never`` those that did not. ``pages`` is the median, with never as infinity,
+    ``share`` the median share of the pages that breadth-first fetched; ``_low`` and ``_high`` are
+    95% intervals. An infinite value is None; so are both ends for a single start.
     """
 
     policy: str
@@ -136,10 +133,7 @@ class PagesToBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_pages_to_baseline(grid: RunGrid, rng: np.random.Generator) -> list[PagesToBaseline]:
-    """One row per policy with such a start, in the order of the grid; none without breadth-first.
-
-    Intervals: see :mod:`~focused.experiments.analysis.inference`.
-    """
+    """One row per policy, in the order of the grid; empty without breadth-first."""
     goals = {
         start: run
         for start in grid.starts
@@ -159,10 +153,10 @@ def measure_pages_to_baseline(grid: RunGrid, rng: np.random.Generator) -> list[P
 
 
 def pages_until_found(run: Run, found: int) -> float:
-    """After how many pages the run had ``found`` on topic; infinite when it never had.
+    """Pages after which the run had ``found`` on topic; infinite if never.
 
-    Between two points of the run's curve the latest place is taken: at most a
-    hundredth of the run too late, never too early.
+    Between two points of the curve the latest position is taken: at most a hundredth of the run too
+    late, never too early.
     """
     for (_, before), (fetched, on_topic) in pairwise(((0, 0), *run.curve)):
         if before < found <= on_topic:

@@ -1,4 +1,4 @@
-"""How a policy is drawn, the same in every picture and table."""
+"""The plots of a comparison: curves by kind of start and by topic, ranks, calibration."""
 
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ _OURS, _BASELINE, *_OTHERS = PALETTE
 
 
 def curve_styles(policies: Sequence[str]) -> dict[str, CurveStyle]:
-    """A look for each of ``policies``, which come best first.
+    """Assign a style to each of ``policies``, which are sorted best first.
 
-    Ours, breadth-first and the best others have a colour, six in all; oracles
-    are dashed and dotted; the rest is grey.
+    Our own, breadth-first and the best others get the six colours; oracles are dashed or dotted,
+    the rest grey.
     """
     chosen = {FOCUSED: _OURS, BASELINE: _BASELINE}
     others = [name for name in policies if name not in ORACLE_NAMES and name not in chosen]
-    others.sort(key=lambda name: name.startswith(f"{FOCUSED}-"))  # ablations: where colours remain
+    others.sort(
+        key=lambda name: name.startswith(f"{FOCUSED}-")
+    )  # ablations get the remaining colours
     chosen |= dict(zip(others, _OTHERS, strict=False))
     styles = dict(zip(ORACLE_NAMES, (":", "--", "-."), strict=True))
     return {
@@ -71,7 +73,7 @@ _SHARES = np.arange(1, CURVE_POINTS + 1) / CURVE_POINTS
 class MeanCurve:
     """A policy's mean over starts; ``mean``, ``low``, ``high`` have shape (points,).
 
-    ``low`` and ``high`` bound the mean with 95%; NaN where there is one start.
+    ``low`` and ``high`` are the 95% interval, NaN for a single start.
     """
 
     policy: str
@@ -88,8 +90,8 @@ def mean_curves(
 ) -> list[MeanCurve]:
     """One curve per policy with a run; ``measure`` is ``harvest`` or ``recall``.
 
-    Each run is read at every hundredth of its own budget. What it left of that
-    counts as off topic. Only ``banded`` policies get intervals, drawn by ``rng``.
+    Runs are read at every hundredth of their budget, of which an unspent rest counts as off topic.
+    Only ``banded`` policies get intervals, resampled by ``rng``.
     """
     clusters = [start.cluster for start in grid.starts]
     weights = None if rng is None else bootstrap_weights(clusters, rng)
@@ -107,9 +109,9 @@ def mean_curves(
 
 
 def curve_positions(grid: RunGrid) -> tuple[NDArray[np.float64], int | None]:
-    """Where the points of :func:`mean_curves` lie, and the budget when it is everyone's.
+    """The positions of the points of :func:`mean_curves`, and the budget if all runs share it.
 
-    In pages when all runs have one budget, otherwise in shares of each run's own.
+    In pages for a shared budget, otherwise in shares of each run's own.
     """
     budgets = {run.budget for run in grid.runs.values()}
     if len(budgets) != 1:
@@ -196,18 +198,18 @@ def _drawing_order(names: list[str]) -> list[str]:
 
 _TITLES = {"harvest": "Harvest", "recall": "Recall"}
 _AXES = {"harvest": "share of pages on topic", "recall": "share of the topic's pages found"}
-_HIDDEN_SHARE = 0.02  # of the budget, before which a rate jumps between 0 and 1
+_HIDDEN_SHARE = 0.02  # share of the budget before which a rate jumps between 0 and 1
 _PANELS_PER_ROW = 4
 _MAX_BANDS = 4
 _PANEL_TITLE = 26  # characters
 _KEY_LETTER, _KEY_HANDLE = (
     5.5,
     45,
-)  # points that a letter, and all beside the name, take up in a key
+)  # points per letter, and per legend handle
 
 
 def plot_all(findings: ComparisonAnalysis, seed: int = 0) -> dict[str, Figure]:
-    """Every picture by its name, which is fit for a file; ``seed`` draws the bands."""
+    """Draw all plots, by names fit for files; ``seed`` resamples the bands."""
     grid = findings.grid
     if not grid.starts:
         return {}
@@ -236,7 +238,7 @@ def plot_curves(
     look: Mapping[str, CurveStyle],
     rng: np.random.Generator,
 ) -> Figure:
-    """Mean ``harvest`` or ``recall`` of each policy, with the mean's 95% interval as a band."""
+    """Plot the mean ``harvest`` or ``recall`` of each policy with a 95% band."""
     banded = _policies_with_band([name for name in look if grid.runs_of_policy(name)])
     curves = mean_curves(grid, measure, rng, banded)
     figure = new_figure(8.6, 4.6 if len(curves) <= 12 else 5.4)
@@ -257,7 +259,7 @@ def plot_curves(
 
 
 def plot_topics(grid: RunGrid, look: Mapping[str, CurveStyle]) -> Figure:
-    """A small panel of harvest per topic, all kinds of start together, on one scale."""
+    """Plot the harvest of each topic in a small panel, all kinds of start together."""
     topics = grid.topics
     columns = min(_PANELS_PER_ROW, len(topics))
     rows = math.ceil(len(topics) / columns)
@@ -279,7 +281,7 @@ def plot_topics(grid: RunGrid, look: Mapping[str, CurveStyle]) -> Figure:
 
 
 def plot_scores(findings: ComparisonAnalysis, look: Mapping[str, CurveStyle]) -> Figure:
-    """The reliability diagram of every policy whose scores are probabilities, over all runs."""
+    """Plot the reliability of every policy whose scores are probabilities, over all runs."""
     series = {
         each.policy: [
             ReliabilityPoint(
@@ -299,7 +301,7 @@ def _plot_mean_curves(
     look: Mapping[str, CurveStyle],
     banded: Collection[str] | None,
 ) -> None:
-    """``banded`` get a band; None draws a small panel without bands and names."""
+    """Plot curves, with bands for ``banded``; None plots a small panel without bands and names."""
     at, budget = curve_positions(grid)
     shown = slice(math.ceil(_HIDDEN_SHARE * at.size), None)
     for curve in sorted(curves, key=lambda each: look[each.policy].width):
@@ -324,7 +326,7 @@ def _plot_mean_curves(
 
 
 def _policies_with_band(names: list[str]) -> list[str]:
-    """Who gets a band: all of a few; of many ours and breadth-first, for bands hide each other."""
+    """All policies if they are few, otherwise our own and breadth-first: bands hide each other."""
     if len(names) <= _MAX_BANDS:
         return names
     first = [name for name in (FOCUSED, BASELINE) if name in names]
@@ -345,7 +347,7 @@ def _set_limits(axes: Axes, curves: list[MeanCurve], banded: Collection[str]) ->
 
 
 def _add_figure_legend(figure: Figure, look: Mapping[str, CurveStyle]) -> None:
-    """Names in their colours in a line under the panels, where there is no room beside them."""
+    """Add a legend below the panels, where there is no room beside them."""
     axes = figure.add_axes((0, 0, 1, 0.001), frameon=False)
     axes.set_axis_off()
     main = [(name, mine) for name, mine in look.items() if mine.main]
@@ -370,5 +372,5 @@ def _short_name(name: str) -> str:
 
 
 def _slug(text: str) -> str:
-    """Lower case letters, digits and dashes, 60 at most: fit for a file on any system."""
+    """Reduce to at most 60 lower case letters, digits and dashes, fit for a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")

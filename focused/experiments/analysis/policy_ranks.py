@@ -1,7 +1,6 @@
-"""Which policies can be told apart across topics: ranks, Friedman's test, Nemenyi's.
+"""Ranks of policies across topics, with Friedman's and Nemenyi's tests.
 
-Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7,
-2006, section 3.2.
+Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7, 2006, section 3.2.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class PolicyRanks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rank_policies(grid: RunGrid, measure: str = "harvest") -> PolicyRanks:
-    """Rank the contenders on each topic by their mean of ``measure`` over its starts."""
+    """Rank the policies on each topic by their mean of ``measure`` over its starts."""
     policies = grid.contenders
     whole = grid.complete(policies)
     columns = [whole.policies.index(policy) for policy in policies]
@@ -63,7 +62,7 @@ def rank_scores(
     topics, contenders = scores.shape
     if not topics or not contenders:
         return PolicyRanks(measure=measure, topics=topics, starts=starts, mean_ranks={})
-    # Rounded: means of equal runs differ in the last bits, which is no better rank
+    # Rounded: means of equal runs differ in the last bits.
     each = stats.rankdata(-np.round(scores, 9), axis=1)
     mean_ranks = {name: float(rank) for name, rank in zip(policies, each.mean(axis=0), strict=True)}
     mean_ranks = dict(sorted(mean_ranks.items(), key=lambda item: item[1]))
@@ -81,7 +80,7 @@ def rank_scores(
 
 
 def critical_difference(policies: int, topics: int, alpha: float = ALPHA) -> float:
-    """The least difference of two mean ranks that counts, after Nemenyi; Demšar's equation 6."""
+    """Nemenyi's critical difference of mean ranks; Demšar's equation 6."""
     q = float(stats.studentized_range.ppf(1 - alpha, policies, np.inf)) / np.sqrt(2)
     return float(q * np.sqrt(policies * (policies + 1) / (6 * topics)))
 
@@ -90,7 +89,7 @@ def _friedman(ranks: NDArray[np.float64]) -> tuple[float | None, float | None]:
     topics, contenders = ranks.shape
     if topics < 2 or contenders < 3:
         return None, None
-    if (ranks == ranks[:, :1]).all():  # all tied everywhere: the statistic would be 0/0
+    if (ranks == ranks[:, :1]).all():  # all tied: the statistic would be 0/0
         return 0.0, 1.0
     statistic, p = stats.friedmanchisquare(*ranks.T)
     return float(statistic), float(p)

@@ -1,4 +1,6 @@
-"""What each policy brought: means with intervals, in all, by kind of start, by topic."""
+"""Summarise each policy: means with intervals, overall, by kind of start and by topic;
+calibration.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ from focused.reports.reliability import MIN_BIN_PAGES, BinCount, bin_edges, scor
 class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A policy's means over some of the starts; shares in [0, 1], None without a run.
 
-    ``web`` and ``topic`` are None over all topics, ``seeds`` is None over all kinds
-    of start (then ``host_cap`` says nothing).
+    ``web`` and ``topic`` are None over all topics, ``seeds`` over all kinds of start, and
+    ``host_cap`` then meaningless.
     """
 
     policy: str
@@ -37,12 +39,11 @@ class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicySummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs of a policy. Means are over its runs; None: not measured, or no such run.
+    """All runs of a policy: means, None if not measured or without a run.
 
-    ``half_recall_pages`` is the median over the ``half_recall_reached`` runs that
-    found half of the relevant pages, ``ended_early`` counts those that fetched less
-    than the budget. Ratios are of mean harvests over the starts both have.
-    ``peak_mb`` is the greatest.
+    ``half_recall_pages`` is the median over the ``half_recall_reached`` runs that found half of the
+    relevant pages; ``ended_early`` counts runs that fetched less than the budget. Ratios are of
+    mean harvests over shared starts. ``peak_mb`` is the maximum.
     """
 
     policy: str
@@ -71,7 +72,7 @@ class PolicySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(grid: RunGrid, rng: np.random.Generator) -> list[PolicySummary]:
-    """One summary per policy, in the order of the grid."""
+    """Summarise each policy, in the order of the grid."""
     weights = bootstrap_weights([start.cluster for start in grid.starts], rng)
     whole = summarise_groups(grid, weights)
     by_group = [
@@ -175,10 +176,9 @@ def _mean_measure(runs: Sequence[Run], measure: str) -> float | None:
 class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True):
     """Pages fetched with a score in [``low``, ``high``), the last bin closed.
 
-    ``score`` is the mean over the ``pages`` of all runs, ``on_topic`` the share
-    of them that labels call so, its interval from the bootstrap over topics and
-    starts: pages of one run resemble each other. Fewer than
-    :data:`~focused.reports.reliability.MIN_BIN_PAGES` pages have none.
+    ``score`` is the mean over the ``pages`` of all runs, ``on_topic`` the share on topic by labels,
+    with a bootstrap interval over topics and starts, because pages of one run are not independent.
+    Fewer than :data:`~focused.reports.reliability.MIN_BIN_PAGES` pages have no interval.
     """
 
     low: float
@@ -189,9 +189,8 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicyCalibration(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy's scores against labels; the figures as in :mod:`focused.reports.reliability`.
-
-    Pages of all runs count alike; empty ``bins`` are left out.
+    """A policy's scores against labels, as in :mod:`focused.reports.reliability`, over all runs'
+    pages.
     """
 
     policy: str
@@ -236,7 +235,7 @@ def _policy_calibration(
 
 
 def _bin_counts_by_start(grid: RunGrid, policy: str) -> list[Mapping[int, BinCount]]:
-    """What each start's run counted, by bin; empty where there is none."""
+    """The counts of each start's run by bin; empty without a run."""
     runs = (grid.runs.get((start, policy)) for start in grid.starts)
     return [
         {} if run is None else {count.place: count for count in run.score_bins or ()}
@@ -250,11 +249,11 @@ def _calibration_bin(
     nothing = BinCount(place, 0, 0, 0.0, 0.0)
     counts = [each.get(place, nothing) for each in by_start]
     pages = np.array([count.pages for count in counts], dtype=np.float64)
-    # Starts without such a page are out: they say nothing about it, and one alone gives no interval
+    # Starts without such a page say nothing about it, and one alone gives no interval.
     pages[pages == 0] = np.nan
     on_topic = np.array([count.on_topic for count in counts], dtype=np.float64)
     share = ratio_estimate(weights, on_topic, pages)
-    assert share is not None  # there is a page
+    assert share is not None
     low, high = bin_edges(place)
     total = int(np.nansum(pages))
     return CalibrationBin(

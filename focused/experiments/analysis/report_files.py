@@ -1,7 +1,6 @@
-"""The report of an examination: one HTML file that needs nothing else.
+"""Write the report of a comparison: a self-contained HTML file, tables and plots.
 
-Names of topics, webs, seeds and policies come from files of others: the template
-escapes all of it. Only the pictures are put in as they are, and those are ours.
+The template escapes all names, which come from untrusted files; only our own SVG is inserted as is.
 """
 
 from __future__ import annotations
@@ -49,9 +48,10 @@ _PROGRAM = "focused"
 def render_html(
     comparison: Comparison, findings: ComparisonAnalysis, pictures: Mapping[str, str]
 ) -> str:
-    """The whole page; ``pictures`` by name as :func:`~focused.reports.plot_style.to_svg`.
+    """Render the page; ``pictures`` are SVG by name, see
+    :func:`~focused.reports.plot_style.to_svg`.
 
-    It has no script and asks for nothing over the network.
+    It has no script and loads nothing.
     """
     environment = Environment(
         loader=PackageLoader("focused.experiments.analysis", "data"),
@@ -94,7 +94,7 @@ def render_html(
 
 
 def format_command(comparison: Comparison) -> str | None:
-    """The command that made the comparison, as one types it; None when it was not kept."""
+    """The command that made the comparison, quoted for a shell; None if unknown."""
     command = comparison.command
     if not isinstance(command, tuple):
         return command
@@ -113,7 +113,7 @@ def _by_topic(findings: ComparisonAnalysis) -> dict[tuple[str, str, str], float]
 
 
 def _axis_end(findings: ComparisonAnalysis) -> float:
-    """Where the axis of the intervals ends, above 0 and at most 1."""
+    """The end of the axis of intervals, above 0 and at most 1."""
     ends = [
         each.harvest.mean if each.harvest.high is None else each.harvest.high
         for each in findings.summary
@@ -123,7 +123,7 @@ def _axis_end(findings: ComparisonAnalysis) -> float:
 
 
 def _tint_percent(value: float | None) -> str:
-    """How strongly a cell of that harvest is tinted, in per cent."""
+    """The tint of a cell with that harvest, in per cent."""
     return f"{0 if value is None else 45 * value:.0f}"
 
 
@@ -154,13 +154,12 @@ _TEMPLATE_FILTERS = {
 
 
 def write_comparison_report(document: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write the findings of a comparison's JSON document; return the files, the report first.
+    """Write the report of a comparison's JSON document; return its files, the HTML first.
 
-    ``report.html``; the frames of :func:`analysis_frames` as Parquet, all
-    but the curves as CSV, too; each picture as SVG and PNG. The folder is made;
-    files of that name are replaced, others stay. Raises
-    :class:`~focused.errors.ComparisonError` for a foreign or
-    damaged document, and when the folder cannot be written.
+    Writes ``report.html``, the frames of :func:`analysis_frames` as Parquet and, except the curves,
+    as CSV, and each plot as SVG and PNG. Creates the folder and replaces files of those names.
+    Raises :class:`~focused.errors.ComparisonError` for a foreign or damaged document, or when the
+    folder cannot be written.
     """
     comparison = parse_comparison(document)
     findings = analyse_runs(comparison.runs, comparison.terms.seed)
@@ -178,12 +177,11 @@ def write_comparison_report(document: Mapping[str, Any], folder: Path) -> list[P
 def analysis_frames(
     comparison: Comparison, findings: ComparisonAnalysis
 ) -> dict[str, pd.DataFrame]:
-    """``runs``, ``curves``, ``summary``, ``paired``, and where there are any ``ablations``,
-    ``catching_up`` and ``calibration``, as flat frames.
+    """The statistics as flat frames, by name; empty ones of the last three are left out.
 
-    The summary leaves out what is by group and by topic: that follows from ``runs``.
-    ``ablations`` are those of the pairs that leave a part of ours out, by kind of
-    start, too. ``calibration`` has a row per policy and bin.
+    ``runs``, ``curves``, ``summary`` (without groups and topics, which follow from ``runs``),
+    ``paired``, ``ablations`` (the pairs of ablations), ``catching_up`` and ``calibration`` (a row
+    per policy and bin).
     """
     summary = [flatten_estimates(each) for each in findings.summary]
     nested = ("by_group", "by_topic")
@@ -227,7 +225,7 @@ def _report_files(comparison: Comparison, findings: ComparisonAnalysis) -> dict[
     drawn = {name: to_svg(figure, name) for name, figure in pictures.items()}
     contents = {"report.html": render_html(comparison, findings, drawn).encode()}
     for name, frame in analysis_frames(comparison, findings).items():
-        if name != "curves":  # a hundred rows a run: fifty times its Parquet, and no one reads it
+        if name != "curves":  # fifty times the size of its Parquet
             contents[f"{name}.csv"] = _csv(frame)
         contents[f"{name}.parquet"] = _parquet(frame)
     for name, figure in pictures.items():
@@ -237,7 +235,7 @@ def _report_files(comparison: Comparison, findings: ComparisonAnalysis) -> dict[
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    # Names of topics, webs and seeds' files come from outside.
+    # Names of topics, webs and seeds' files are untrusted.
     safe = frame.map(lambda value: escape_formulas(value) if isinstance(value, str) else value)
     return safe.to_csv(index=False).encode()
 

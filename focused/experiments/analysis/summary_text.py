@@ -1,4 +1,4 @@
-"""What was found, in sentences made from the figures; they say so when it is not sure."""
+"""Summarise a comparison in sentences that say when a result is uncertain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW_TOPICS = 5
 
 
 def summary_sentence(findings: ComparisonAnalysis) -> str:
-    """The finding in a sentence or two."""
+    """The main result in a sentence or two."""
     subject = _main_policy(findings)
     if subject is None or subject.harvest is None:
         return "Nothing was examined: there is no run."
@@ -39,12 +39,12 @@ def summary_sentence(findings: ComparisonAnalysis) -> str:
         return f"{found}{sure}. No other policy was examined that it could be compared with."
     pair = against[0]
     other = findings.of(pair.reference)
-    assert other is not None  # it was paired
+    assert other is not None
     return f"{found}, and {format_mean_share(other.harvest)} of those of {other.policy}. {describe_difference(pair)}"
 
 
 def detail_sentences(findings: ComparisonAnalysis) -> list[str]:
-    """What else a reader should know, a sentence or two each."""
+    """Further results, a sentence or two each."""
     subject = _main_policy(findings)
     if subject is None:
         return []
@@ -60,7 +60,7 @@ def detail_sentences(findings: ComparisonAnalysis) -> list[str]:
 
 
 def caveats(findings: ComparisonAnalysis) -> list[str]:
-    """What makes these very figures less sure than they look."""
+    """Reasons why the figures are less certain than they look."""
     grid = findings.grid
     told: list[str] = []
     if not grid.starts:
@@ -95,7 +95,7 @@ def caveats(findings: ComparisonAnalysis) -> list[str]:
 
 
 def describe_difference(pair: PairedDifference) -> str:
-    """Whether the difference of a pair stands, in a sentence."""
+    """Whether the difference of a pair is significant, in a sentence."""
     by = f"{format_points(pair.difference.mean)} points"
     if pair.difference.low is None:
         return f"The difference is {by}; one start tells nothing of how sure that is."
@@ -111,7 +111,7 @@ def describe_difference(pair: PairedDifference) -> str:
 
 
 def _main_policy(findings: ComparisonAnalysis) -> PolicySummary | None:
-    """Ours, or else the best contender."""
+    """Our own policy, else the best that is no oracle."""
     ours = findings.of(FOCUSED)
     if ours is not None and ours.runs:
         return ours

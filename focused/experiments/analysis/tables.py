@@ -1,4 +1,4 @@
-"""How every table of findings looks in the terminal."""
+"""The tables of a comparison for the terminal; each fits a hundred columns."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from focused.experiments.analysis.policy_summary import PolicySummary
 from focused.reports.formatting import single_line
 
 TABLES_WIDTH = 100
-"""Characters that the widest table takes up."""
+"""Width of the widest table, in characters."""
 
-_LEAST_WIDTH = 80  # room for a title and a caption
+_LEAST_WIDTH = 80  # room for title and caption
 _POLICY_WIDTH = 20
 
 
 def new_table(title: str, first: str, *others: str) -> Table:
-    """A table without rows; figures stand to the right, and intervals are never broken."""
+    """Create an empty table with right-aligned figures and unbroken intervals."""
     table = Table(
         title=Text(single_line(title)), title_justify="left", caption_justify="left", box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0), caption_style="dim", min_width=_LEAST_WIDTH,
@@ -75,14 +75,14 @@ def policy_cell(row: Any) -> Text:
 
 
 def clipped_text(text: str, width: int) -> Text:
-    """Text of others, cut to ``width`` characters; it cannot steer the terminal."""
+    """Untrusted text, escaped and cut to ``width`` characters."""
     return Text(single_line(text, width))
 
 
 def policy_text(name: str) -> Text:
     """A policy's name, cut where it is too long.
 
-    Of one's own as ``package.module.function``, and of an ablation, the end is kept: it tells more.
+    The end is kept of ``package.module.function`` and of ablations: it is the distinctive part.
     """
     line = single_line(name)
     if line.startswith(ABLATION_PREFIX) and len(line) > _POLICY_WIDTH:
@@ -96,7 +96,7 @@ _PART_WIDTH = 24
 
 
 def pages_to_baseline_tables(findings: ComparisonAnalysis) -> list[Table]:
-    """How many pages each policy needs for breadth-first's harvest; none without that."""
+    """Pages that each policy needs to match breadth-first; empty without it."""
     if not findings.catching_up:
         return []
     return [
@@ -133,7 +133,7 @@ def pages_to_baseline_tables(findings: ComparisonAnalysis) -> list[Table]:
 
 
 def ablation_tables(findings: ComparisonAnalysis) -> list[Table]:
-    """Our own policy with a part left out, less the whole; none when no such run is there."""
+    """Ablations minus the full policy; empty without any."""
     if not findings.ablations:
         return []
     return [
@@ -162,7 +162,7 @@ def ablation_tables(findings: ComparisonAnalysis) -> list[Table]:
 
 
 def calibration_tables(findings: ComparisonAnalysis) -> list[Table]:
-    """Scores against labels, policy by policy; none where no scores are probabilities."""
+    """Scores against labels by policy; empty where no scores are probabilities."""
     if not findings.calibration:
         return []
     table = table_of(
@@ -202,11 +202,11 @@ def _bins_table(findings: ComparisonAnalysis) -> Table:
 
 _TOPICS_ABREAST = 12
 _START_COLUMNS = 48
-"""Characters that topic, seeds and cap take up beside the policies."""
+"""Width of topic, seeds and cap beside the policies, in characters."""
 
 
 def all_tables(findings: ComparisonAnalysis) -> list[Table]:
-    """What a comparison prints: by topic, summary, costs, pairs, parts, scores, verdicts."""
+    """All tables that a comparison prints, in order."""
     if not findings.grid.starts:
         return []
     return [
@@ -231,8 +231,8 @@ def all_tables(findings: ComparisonAnalysis) -> list[Table]:
 def harvest_tables(findings: ComparisonAnalysis) -> list[Table]:
     """Mean harvest of each policy by topic, seeds and cap.
 
-    A few policies are columns of one table; many are rows, with a table for each
-    kind of start and the topics as numbered columns, named below it.
+    A few policies are columns of one table; many are rows, with a table per kind of start and
+    numbered topics as columns, named below.
     """
     policies = [each.policy for each in findings.best_first]
     taken = sum(max(len(policy), 5) + 2 for policy in policies)
@@ -311,7 +311,7 @@ def paired_table(findings: ComparisonAnalysis, reference: str) -> Table:
 
 
 def paired_groups_tables(findings: ComparisonAnalysis, reference: str) -> list[Table]:
-    """The same differences for each kind of start; none when there is one kind only."""
+    """The same differences by kind of start; empty with one kind only."""
     groups = findings.grid.groups
     if len(groups) < 2:
         return []
@@ -328,7 +328,7 @@ def paired_groups_tables(findings: ComparisonAnalysis, reference: str) -> list[T
 
 
 def classifier_tables(findings: ComparisonAnalysis) -> list[Table]:
-    """The classifier's own verdicts beside the labels'; none where it was not asked."""
+    """The classifier's own harvest beside that by labels; empty where unknown."""
     known = [each for each in findings.best_first if each.classifier_harvest is not None]
     if not known:
         return []

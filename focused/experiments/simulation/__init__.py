@@ -1,6 +1,4 @@
-"""Crawls without a network: the live crawl's own crank over a recorded web.
+"""Simulated crawls: the crawl loop over a recorded web, without network and with its own clock.
 
-A :class:`Network` answers what a recorded web holds, the simulator turns the
-crank and moves the clock. The same arguments give the same crawl. Labels do
-not come in here.
+Equal arguments give equal crawls. Labels have no part here.
 """

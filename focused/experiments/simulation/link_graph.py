@@ -1,13 +1,12 @@
-"""The whole link graph of a recorded web: which page leads to which, by one click.
+"""The link graph of a recorded web: which page leads to which by one click.
 
-Pages are the recorded URLs that answer with 200; page i links to page j when a
-crawl that fetched i could follow a link of it to j, over redirects if there are
-any. So what a crawl must not follow is left out: nofollow links, the links of
-nofollow pages, robots.txt. A topic's scope is not: it differs between topics.
+Pages are the recorded URLs that answer with 200. Page i links to page j when a crawl could follow a
+link from i to j, over redirects if any; nofollow links, nofollow pages and robots.txt are
+respected. A topic's scope is not: it differs between topics.
 
-Made once per web, which parses every page (and so fills the cache of
-:class:`~focused.experiments.simulation.parsed_web.ParsedWeb`); kept in the
-folder of that cache and lost with it, when WARC files or parser change.
+Building the graph parses every page. It is stored in the cache folder of
+:class:`~focused.experiments.simulation.parsed_web.ParsedWeb`, which is discarded when WARC files or
+parser change.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from focused.web.robots.robots_rules import RobotsRules, rules_from_fetch
 from focused.web.urls import robots_url
 
 GRAPH_FILE = "links-2.npz"
-"""The number is the format's; raise it when what the file holds, or how it is made, changes."""
+"""Raise the number when the file's content, or how it is computed, changes."""
 
 MAX_REDIRECTS = 10
 _ANY_ROBOT = "*"
@@ -47,12 +46,11 @@ GraphProgress = Callable[[int, int], object]
 class LinkGraph:
     """Pages and the links between them, by index; n pages.
 
-    ``urls`` are the recorded addresses. ``links`` has shape (n, n), 1 where the
-    row's page links to the column's; no page links to itself. ``fetchable``,
-    shape (n,), is False for what robots.txt forbids to any robot and for what
-    cannot be parsed. ``first_duplicate``, shape (n,), is the place of the first page
-    with the same content (:func:`~focused.web.content_hash.content_fingerprint`):
-    the page's own where there is no other.
+    ``urls`` are recorded URLs. ``links``, shape (n, n), is 1 where the row's page links to the
+    column's, without self-links. ``fetchable``, shape (n,), is False where robots.txt disallows any
+    robot or the page cannot be parsed. ``first_duplicate``, shape (n,), is the index of the first
+    page with the same content (:func:`~focused.web.content_hash.content_fingerprint`), or the
+    page's own.
     """
 
     urls: Sequence[str]
@@ -62,21 +60,21 @@ class LinkGraph:
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        """The page's place by recorded address."""
+        """The page's index by recorded URL."""
         return {url: place for place, url in enumerate(self.urls)}
 
     @cached_property
     def in_degrees(self) -> NDArray[np.int64]:
-        """How many pages link to each page, shape (n,)."""
+        """Number of pages that link to each page, shape (n,)."""
         return np.bincount(self.links.indices, minlength=len(self.urls))
 
     def distances(
         self, targets: NDArray[np.bool_], passable: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int32]:
-        """Clicks from each page to the nearest of ``targets``, shape (n,); -1: no way.
+        """Clicks from each page to the nearest of ``targets``, shape (n,); -1 if unreachable.
 
-        0 for a target itself. ``passable``, shape (n,), holds the pages that a
-        way may begin at, go through and end at; without it, all that are fetchable.
+        0 for a target itself. ``passable``, shape (n,), restricts the pages of a path; by default
+        to all fetchable ones.
         """
         passable = self.fetchable if passable is None else passable
         distances = np.full(len(self.urls), -1, dtype=np.int32)
@@ -91,9 +89,9 @@ class LinkGraph:
 
 
 def open_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> LinkGraph:
-    """Read the web's link graph, or make and keep it: minutes, where no page is parsed yet.
+    """Read the web's link graph, or build and store it, which takes minutes for a new web.
 
-    Raises RecordedWebError when a record is no longer where the index says.
+    Raises RecordedWebError when a record is not where the index says.
     """
     path = web.web.folder / CACHE_FOLDER / GRAPH_FILE
     kept = _read_graph(path)
@@ -105,7 +103,7 @@ def open_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> Li
 
 
 def build_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> LinkGraph:
-    """Parse every page and lay out who links to whom."""
+    """Parse every page and collect its links."""
     urls = web.web.page_urls
     index = {url: place for place, url in enumerate(urls)}
     ends = RedirectResolver(web.web)
@@ -131,14 +129,14 @@ def build_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> L
 
 
 class RedirectResolver:
-    """Where requests end on a recorded web, redirects followed; remembers what it found."""
+    """Follows redirects on a recorded web, with a cache."""
 
     def __init__(self, web: RecordedWeb) -> None:
         self._web = web
         self._known: dict[str, str | None] = {}
 
     def of(self, url: str) -> str | None:
-        """The recorded page that a request for ``url`` ends at, or None."""
+        """The recorded page at which a request for ``url`` ends, or None."""
         if url not in self._known:
             self._known[url] = self._follow(url)
         return self._known[url]
@@ -159,7 +157,7 @@ class RedirectResolver:
 
 
 class _RobotsRulesBySite:
-    """The rules of the web's sites for a robot that none of them names."""
+    """The rules of the web's robots.txt files for any robot."""
 
     def __init__(self, web: ParsedWeb) -> None:
         self._web = web
@@ -181,7 +179,7 @@ def _page_of_url(web: ParsedWeb, url: str) -> Page | None:
 
 
 def _followable_urls(page: Page | None) -> list[str]:
-    """Where a crawl goes from a page, as :mod:`focused.crawl.enqueue` has it."""
+    """The links that a crawl follows from a page, as :mod:`focused.crawl.enqueue` does."""
     if page is None or page.nofollow:
         return []
     onward = [link.url for link in page.links if not link.nofollow]
@@ -190,14 +188,14 @@ def _followable_urls(page: Page | None) -> list[str]:
 
 def _link_matrix(columns: NDArray[np.int64], ends_of_rows: NDArray[np.int64]) -> csr_array:
     size = len(ends_of_rows) - 1
-    # Sums of ones along a row of a large web would not fit into fewer bits.
+    # Sums along a row of a large web overflow smaller integers.
     ones = np.ones(len(columns), dtype=np.int32)
     return csr_array((ones, columns.astype(np.int32), ends_of_rows), shape=(size, size))
 
 
 def _write_graph(path: Path, graph: LinkGraph) -> None:
-    """Write the file whole; a folder that takes no file goes without."""
-    # A file object, for numpy adds its ending to the name of a path.
+    """Write the file atomically; ignore folders that are not writable."""
+    # Pass a file object, because numpy appends a suffix to a path.
     with suppress(OSError), atomic_write_path(path) as part, part.open("wb") as file:
         np.savez_compressed(
             file,

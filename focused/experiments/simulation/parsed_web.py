@@ -1,10 +1,8 @@
-"""A recorded web whose pages are parsed once, for all runs and processes that compare on it.
+"""A recorded web with a cache of parsed pages, shared by all runs and processes.
 
-Parsed pages lie in ``parsed/`` inside the web's folder (LMDB), by the address
-they were asked for, for links are resolved against that: one row per address,
-the answer's head and the page together, for a fetch needs both. They come in
-as they are first asked for. The cache knows the WARC files and the parser's own source
-that it was made from, and starts anew when either has changed.
+``parsed/`` inside the web's folder (LMDB) holds one row per requested URL, against which links are
+resolved: the head of the answer and the parsed page. Pages are added on first use. The cache is
+discarded when the WARC files or the parser's source change.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _MAX_PENDING = 100
 class _CachedPage(msgspec.Struct, frozen=True, array_like=True):
     """One row: status, headers, bytes of body; kind and detail of the failure, or the page.
 
-    ``page`` is still to be decoded; ``whole`` stands for it where it cannot be.
+    ``page`` is still encoded; ``whole`` replaces it where msgpack cannot hold it.
     """
 
     status: int
@@ -56,12 +54,11 @@ _decode_page = msgspec.msgpack.Decoder(Page).decode
 class ParsedWeb:
     """A :class:`focused.experiments.simulation.simulator.Network` over a recorded web.
 
-    An answer whose page is parsed already has a body of zeros, as long as the
-    recorded one: only its length matters then. Not thread-safe.
+    The answer for a cached page has a body of zeros of the recorded length. Not thread-safe.
     """
 
     def __init__(self, web: RecordedWeb) -> None:
-        """Raises RecordedWebError when the web's folder cannot be written to."""
+        """Raises RecordedWebError when the web's folder is not writable."""
         self.web = web
         self._network = RecordedNetwork(web)
         try:
@@ -71,11 +68,11 @@ class ParsedWeb:
                 f"{web.folder / CACHE_FOLDER}: parsed pages cannot be kept there ({error}): "
                 "make the folder writable, or remove it if it is damaged"
             ) from error
-        # Answers that were given and not parsed yet: one row serves both.
+        # Rows that answer() read and parse() will need.
         self._open: dict[str, _CachedPage] = {}
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
-        """What a request for ``url`` brings."""
+        """Answer a request for ``url``."""
         kept = self._kept(url)
         if kept is None:
             return self._network.answer(url, now, elapsed_s)
@@ -85,12 +82,12 @@ class ParsedWeb:
         return Fetched(url, kept.status, kept.headers, bytes(kept.size), elapsed_s)
 
     def parse(self, fetched: Fetched) -> Page | Failed:
-        """The answer's page, from the cache or into it."""
+        """Return the answer's page from the cache, or parse and add it."""
         kept = self._open.pop(fetched.url, None) or self._kept(fetched.url)
         if kept is not None:
             return _page_from_row(kept, fetched.url)
         page = parse_page(fetched)
-        # What is told by its body, wherever it is asked for, keeps it.
+        # Feeds and robots.txt are read by their body, so they need it.
         if not is_feed(fetched) and not fetched.url.endswith("/robots.txt"):
             with self._env.begin(write=True) as writing:
                 writing.put(link_key(fetched.url), _encode_row(fetched, page))
@@ -120,7 +117,7 @@ def _encode_row(fetched: Fetched, page: Page | Failed) -> bytes:
     head = fetched.status, dict(fetched.headers), len(fetched.body), failure
     try:
         return _encoder.encode(_CachedPage(*head, msgspec.Raw(_encoder.encode(page))))
-    except UnicodeEncodeError:  # lone surrogates: JSON has escapes for them
+    except UnicodeEncodeError:  # lone surrogates: JSON can escape them
         return json.dumps([*head, msgspec.to_builtins(page)]).encode("ascii")
 
 
@@ -145,12 +142,12 @@ def _open_cache(web: Path) -> lmdb.Environment:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         stamp.write_text(made_from, encoding="utf-8")
-    # Lost pages are parsed again, so nothing waits for the disk.
+    # Lost pages are parsed again, so don't wait for the disk.
     return lmdb.open(str(folder), map_size=_MAP_SIZE_BYTES, sync=False, metasync=False)
 
 
 def _cache_version(web: Path) -> str:
-    """Format, parser and WARC files, so that a change of any is noticed."""
+    """Digest of format, parser and WARC files."""
     digest = hashlib.sha256(_FORMAT.encode())
     for source in sorted(Path(focused.web.__path__[0]).glob("*.py")):
         digest.update(source.read_bytes())

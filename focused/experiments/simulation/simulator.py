@@ -1,7 +1,8 @@
-"""What a recorded web answers, without a network: outcomes and how long they take.
+"""The simulator: drives the crawl loop over a recorded web with a clock of its own.
 
-The same words as the replay server's: a host that the web lacks does not
-exist, a URL that it lacks is a 404.
+Only the driver differs from a live crawl: the same :class:`focused.crawl.loop.Crawl`, storage,
+classifier and politeness. A :class:`Network` answers as the replay server does: an unknown host
+does not exist, an unknown URL is a 404.
 """
 
 from __future__ import annotations
@@ -37,26 +38,26 @@ Latency = Callable[[str], float]
 
 
 class Network(Protocol):
-    """Answers requests and parses what it answered."""
+    """Answers requests and parses the answers."""
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
-        """What a request for ``url`` brings; ``now`` dates a Retry-After."""
+        """Answer a request for ``url``; ``now`` dates a Retry-After."""
 
     def parse(self, fetched: Fetched) -> Page | Failed:
-        """The page of an answer that :meth:`answer` gave; see :func:`parse_page`."""
+        """Parse an answer of :meth:`answer`; see :func:`parse_page`."""
 
 
 class RecordedNetwork:
-    """Answers from a recorded web; parses each answer anew."""
+    """Answers from a recorded web without a cache."""
 
     def __init__(self, web: WebSource) -> None:
         self._web = web
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
-        """What a request for ``url`` brings."""
+        """Answer a request for ``url``."""
         try:
             response = self._web.get(url)
-        except RecordedWebError:  # a damaged record: the host's own trouble, as when replayed
+        except RecordedWebError:  # a damaged record answers as when replayed
             return outcome_from_response(500, {}, url, b"", elapsed_s, now)
         if response is not None:
             return outcome_from_response(
@@ -67,7 +68,7 @@ class RecordedNetwork:
         return outcome_from_response(404, {}, url, b"", elapsed_s, now)
 
     def parse(self, fetched: Fetched) -> Page | Failed:
-        """The answer's page."""
+        """Parse the answer."""
         return parse_page(fetched)
 
 
@@ -77,7 +78,7 @@ def constant_latency(latency_s: float) -> Latency:
 
 
 def hashed_latency(mean_s: float, seed: int) -> Latency:
-    """Between half and one and a half of ``mean_s`` seconds, drawn by hash of URL and seed."""
+    """Half to one and a half of ``mean_s`` seconds, by a hash of URL and seed."""
 
     def latency_s(url: str) -> float:
         return mean_s * (0.5 + hash_fraction(url, seed))
@@ -91,14 +92,12 @@ _SETTLES_PER_COMMIT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRun:
-    """What a simulated crawl did.
+    """The result of a simulated crawl.
 
-    ``asked`` are the URLs in the order of asking, robots.txt left out;
-    ``pages`` is a frame with the columns of
-    :data:`focused.archive.parquet.PAGES_SCHEMA` but the features, in the order
-    of settling. ``mirrors`` are the pairs known at the end, the preferred prefix by the
-    lesser one. ``simulated_s`` passed on the crawl's clock, ``cpu_s`` on this
-    process's.
+    ``asked`` are the requested URLs in order, without robots.txt. ``pages`` has the columns of
+    :data:`focused.archive.parquet.PAGES_SCHEMA` except the features, in the order they were
+    settled. ``mirrors`` maps a prefix to the preferred one. ``simulated_s`` passed on the simulated
+    clock, ``cpu_s`` on this process's.
     """
 
     asked: Sequence[str]
@@ -121,12 +120,12 @@ def simulate(
     pages: int | None = None,
     watch: Callable[[SettledFetch], object] | None = None,
 ) -> SimulatedRun:
-    """Crawl ``network`` until the frontier is empty, a budget spent, or ``pages`` judged.
+    """Crawl ``network`` until the frontier is empty, a budget is spent, or ``pages`` are
+    classified.
 
-    ``pages`` counts as the harvest does: training samples and feeds do not.
-    ``seeds`` stand in for the topic's own. Scope, budget, delays, concurrency
-    and patience are the topic's; a policy that knows no better link to wait
-    for has no patience. ``watch`` is shown what is settled. The clock starts at 0 s.
+    ``pages`` does not count training samples and feeds. ``seeds`` replace the topic's own; scope,
+    budget, delays, concurrency and patience are the topic's. ``watch`` receives each settled fetch.
+    The clock starts at 0 s.
     """
     began_s = time.process_time()
     with tempfile.TemporaryDirectory(prefix="focused-simulation-") as folder:
@@ -134,7 +133,7 @@ def simulate(
         store = StateStore.open(
             Path(folder) / "state",
             {"simulation": policy.name},
-            commit_every=_SETTLES_PER_COMMIT,  # whatever is lost with the process is made again
+            commit_every=_SETTLES_PER_COMMIT,  # nothing needs to survive this process
         )
         try:
             crawl = Crawl(
@@ -165,12 +164,14 @@ def _without_output(topic: Topic, folder: Path) -> Topic:
 def _pages_frame(tables: Tables) -> pd.DataFrame:
     columns = [name for name in PAGES_SCHEMA.names if name != "features"]
     values = zip(*page_values(tables), strict=True)
-    by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled: no values
+    by_name = dict(zip(PAGE_COLUMNS, values, strict=False))  # nothing was settled
     return pd.DataFrame(by_name, columns=columns)
 
 
 class _Driver:
-    """Asks, lets time pass, settles: what Scrapy's engine is to a live crawl."""
+    """Sends requests, advances the clock and settles answers, as Scrapy's engine does in a live
+    crawl.
+    """
 
     def __init__(
         self,
@@ -190,7 +191,7 @@ class _Driver:
         self._under_way: list[tuple[float, int, Outcome]] = []
 
     def run(self, pages: int | None) -> str:
-        """Turn the crank to the end; return why it ended."""
+        """Drive the crawl to its end; return why it ended."""
         idle = 0
         while pages is None or self._crawl.counters.classified < pages:
             step = self._ask()
@@ -198,14 +199,14 @@ class _Driver:
                 return step.reason
             before = self.now
             self._let_time_pass(step.until)
-            # next() excludes links in batches, and says to look again at once.
+            # next() excludes links in batches and then asks to be called again at once.
             idle = idle + 1 if self.now == before and not self._under_way else 0
             if idle > _MAX_IDLE_STEPS:
                 raise AssertionError("the crawl waits for a moment that has come")
         return "page budget spent"
 
     def _ask(self) -> Wait | Done:
-        """Send what may be sent now."""
+        """Send all requests that are ready."""
         while len(self._under_way) < self._concurrency:
             step = self._crawl.next(self.now)
             if isinstance(step, Wait | Done):
@@ -219,11 +220,11 @@ class _Driver:
             self.asked.append(fetch.url)
         elapsed_s = self._latency(fetch.url)
         outcome = self._network.answer(fetch.url, self.now, elapsed_s)
-        # Leases count up: of answers that come at one time the first asked is settled first.
+        # Leases count up: of simultaneous answers the first requested is settled first.
         heapq.heappush(self._under_way, (self.now + elapsed_s, fetch.lease, outcome))
 
     def _let_time_pass(self, until: float | None) -> None:
-        """Go to the next moment something happens; settle at most one answer."""
+        """Advance to the next event; settle at most one answer."""
         if not self._under_way:
             if until is None:
                 raise AssertionError("the crawl waits for a fetch, but none is under way")
