@@ -43,15 +43,13 @@ class RunLog:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("a+b")
         except OSError as error:
-            raise ConfigurationError(
-                f"--out {folder} cannot be written to: {error.strerror}"
-            ) from error
+            raise ConfigurationError(f"--out {folder} is not writable: {error.strerror}") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._file.close()
             raise StateError(
-                f"{self.path} is in use by another comparison: wait for it, or give another --out"
+                f"{self.path} is in use by another comparison: wait for it, or pass another --out"
             ) from error
         self._rows = self._read()
 

@@ -78,7 +78,7 @@ def parse_budget(text: str) -> int | float:
     except ValueError:
         pass
     raise ConfigurationError(
-        f"--budget: {text!r} is neither a number of pages from 1 on nor a multiple of the "
+        f"--budget: {text!r} is neither a number of pages above 0 nor a multiple of the "
         "topic's pages such as 'x1'"
     )
 
@@ -95,7 +95,7 @@ def parse_host_cap(text: str) -> int | None:
         return None
     if text.isascii() and text.isdigit() and int(text):
         return int(text)
-    raise ConfigurationError(f"--host-cap: {text!r} is neither 'none' nor a number from 1 on")
+    raise ConfigurationError(f"--host-cap: {text!r} is neither 'none' nor a number above 0")
 
 
 def check_policies(names: Sequence[str], *, live: bool = False) -> None:
@@ -105,14 +105,14 @@ def check_policies(names: Sequence[str], *, live: bool = False) -> None:
             find_policy(name)
         elif live:
             raise ConfigurationError(
-                f"--policies: {name} sees the labels, which no real crawl can: leave it out, "
-                "or leave --live out"
+                f"--policies: {name} sees the labels, which a live crawl cannot: remove it, "
+                "or remove --live"
             )
 
 
 TOPIC_SEEDS = "topic"
 _SAMPLED_KINDS = {"on-topic": True, "off-topic": False}
-_EXPECTED = "'topic', nor such as 'on-topic:5' or 'off-topic:5', nor a file of URLs"
+_EXPECTED = "'topic', nor 'on-topic:5' or 'off-topic:5' or the like, nor a file of URLs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,10 @@ def _read_seed_file(path: Path, say: Warn) -> tuple[str, ...]:
         elif text:
             junk.append(number)
     if not urls:
-        raise ConfigurationError(f"--seeds {path}: holds no http or https URL")
+        raise ConfigurationError(f"--seeds {path}: contains no http or https URL")
     if junk:
         shown = ", ".join(map(str, junk[:5])) + (" ..." if len(junk) > 5 else "")
-        say(f"--seeds {path}: {len(junk)} lines are no URL and passed over (line {shown})")
+        say(f"--seeds {path}: {len(junk)} invalid lines are skipped (line {shown})")
     return tuple(dict.fromkeys(urls))
 
 
@@ -278,7 +278,7 @@ def plan_experiment(
                 plan.skipped += planned.skipped
     if not plan.trials:
         reasons = "; ".join(dict.fromkeys(skip.why for skip in plan.skipped))
-        raise ConfigurationError(f"nothing is left to run: {reasons}")
+        raise ConfigurationError(f"nothing to run: {reasons}")
     for skip in plan.skipped:
         say(f"{skip.topic} on {skip.web} is skipped: {skip.why}")
     return plan
@@ -286,9 +286,9 @@ def plan_experiment(
 
 def _warn_about_web(each: ExperimentWeb, web: RecordedWeb, say: Warn) -> None:
     if web.damaged:
-        say(f"{each.folder}: {web.damaged:,} damaged records are passed over")
+        say(f"{each.folder}: {web.damaged:,} damaged records are skipped")
     if each.labels is not None and (unknown := unknown_labels(web, each.labels)):
-        say(f"{each.labels}: {unknown:,} of its URLs are not in {each.name}, they do not count")
+        say(f"{each.labels}: {unknown:,} of its URLs are not in {each.name} and don't count")
 
 
 class _TopicPlanner:
@@ -323,7 +323,7 @@ class _TopicPlanner:
         budget = budget_in_pages(self._wish.terms.budget, referee.relevant_count)
         if budget > referee.countable_pages:
             self._say(
-                f"{self._topic.name}: a budget of {budget:,} pages is beyond {self._name}, where "
+                f"{self._topic.name}: a budget of {budget:,} pages exceeds {self._name}, where "
                 f"{referee.countable_pages:,} pages count; the runs will end early"
             )
         for cap, (seeds, repeat, start) in product(self._caps(), list(self._starts(referee))):
@@ -332,7 +332,7 @@ class _TopicPlanner:
 
     def _referee(self) -> GroundTruth:
         if not self._web.labels:
-            raise ConfigurationError(f"{self._name} has no labels: give some with --labels")
+            raise ConfigurationError(f"{self._name} has no labels: pass some with --labels")
         if self._candidate is None:
             good = ", ".join(self._topic.training.good)
             raise ConfigurationError(

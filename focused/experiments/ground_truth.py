@@ -64,7 +64,7 @@ class GroundTruth:
         if not self.relevant:
             raise ConfigurationError(
                 f"training.good ({', '.join(good)}): {web.folder} has no page with such a label "
-                "that is no training page, so nothing can be found there; "
+                "except training pages, so nothing can be found there; "
                 "see 'focused web info' for its categories"
             )
 

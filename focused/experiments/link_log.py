@@ -171,7 +171,7 @@ class LinkLogger:
 
 def _noisy_policy(trial: Trial, apprentice: LinkScorer, lots: int) -> Policy:
     if not isinstance(apprentice, OnlineLinkScorer):
-        raise TypeError(f"{trial.topic}: its link scorer does not learn: there is no features")
+        raise TypeError(f"{trial.topic}: its link scorer does not learn, so it has no features")
     return Policy(
         trial.policy,
         NoisyLinkScorer(apprentice, lots),

@@ -175,7 +175,7 @@ def _run_crawl(topic: Topic, trial: Trial, address: str, stopping: threading.Eve
         folder.mkdir(parents=True)
         topic.path.write_text(topic_to_toml(topic), encoding="utf-8")
     except OSError as error:
-        raise StateError(f"{folder} cannot be made: {error.strerror}; remove it") from error
+        raise StateError(f"{folder} cannot be created: {error.strerror}; remove it") from error
     child = _start_crawl(topic, trial.policy, address)
     try:
         spent = _wait_for_crawl(child, stopping)
@@ -246,8 +246,8 @@ def _wait_for_crawl(child: subprocess.Popen[bytes], stopping: threading.Event) -
 def _crawl_error(trial: Trial, folder: Path) -> StateError:
     lines = (folder / _OUTPUT_FILE).read_text(errors="replace").strip().splitlines()
     said = [line for line in lines if line.startswith("focused: ")] or lines
-    why = said[-1].removeprefix("focused: ") if said else "it said nothing"
+    why = said[-1].removeprefix("focused: ") if said else "no output"
     return StateError(
-        f"the crawl of {trial.policy} on {trial.topic} did not end in order: {why}; "
-        f"{folder} tells more. Runs that were done are kept: the same command goes on"
+        f"the crawl of {trial.policy} on {trial.topic} failed: {why}; "
+        f"{folder} has its output. Finished runs are kept: run the same command to continue"
     )

@@ -139,8 +139,8 @@ def _run_in_pool(
     except BrokenProcessPool as error:
         names = ", ".join(f"{each.policy} on {each.topic}" for each in going)
         raise StateError(
-            f"a worker process ended while it ran one of: {names}; mostly that means the memory "
-            "was used up. Runs that were done are kept: the same command goes on, better with "
+            f"a worker process died while running one of: {names}; usually it ran out of memory. "
+            "Finished runs are kept: run the same command to continue, if necessary with "
             "fewer --jobs"
         ) from error
     finally:

@@ -275,8 +275,9 @@ def _check_internal_errors(trial: Trial, run: SimulatedRun) -> None:
     internal_errors = int((run.pages["failure"] == FailureKind.INTERNAL_ERROR).sum())
     if internal_errors > int((run.pages["outcome"] == "fetched").sum()):
         raise ConfigurationError(
-            f"{trial.policy} on {trial.topic}: {internal_errors:,} fetched pages could not be judged or "
-            "their links not be scored; see above why. Mend it: the same command goes on"
+            f"{trial.policy} on {trial.topic}: {internal_errors:,} fetched pages could not be "
+            "classified, or "
+            "their links not be scored; see the errors above, then run the same command to continue"
         )
 
 

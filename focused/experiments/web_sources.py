@@ -99,7 +99,7 @@ def _import_warcs(files: Sequence[Path], folder: Path, say: Warn) -> Path:
     imported = import_warc(files, target, target.name)
     write_details(target, {**read_details(target), _IMPORTED_FROM: state})
     passed_over = (
-        f"; passed over: {imported.damaged:,} damaged, {imported.skipped:,} that are no page"
+        f"; skipped: {imported.damaged:,} damaged, {imported.skipped:,} that are no pages"
         if imported.damaged or imported.skipped
         else ""
     )

@@ -64,10 +64,10 @@ def read_fetched_pages(folder: Path) -> FetchedPages:
     topic keeps no WARC.
     """
     if not folder.is_dir():
-        raise StateError(f"{folder}: there is no such folder; name a crawl's [output] folder")
+        raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
     if not (folder / WARC_FILE).is_file():
         raise StateError(
-            f"{folder}: holds no {WARC_FILE}; it is no crawl's folder, or its topic says "
+            f"{folder}: has no {WARC_FILE}; it is no crawl's folder, or its topic sets "
             'warc = "off": there is nothing to show'
         )
     pages, duplicates = {}, 0

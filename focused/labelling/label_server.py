@@ -141,17 +141,17 @@ class LabelServer:
     def _check(self, request: web.Request) -> None:
         """Refuse other host names, other sites, and API requests without the token."""
         if not self._is_our_name(request.host):
-            raise web.HTTPForbidden(text=f"{request.host} is no name of this page")
+            raise web.HTTPForbidden(text=f"{request.host} is not a valid host name for this page")
         if request.path not in _FILES and _is_from_another_site(request):
-            raise web.HTTPForbidden(text="Another site asks for this.")
+            raise web.HTTPForbidden(text="Cross-site requests are refused.")
         if not request.path.startswith("/api/"):
             return
         given = request.headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
         now = self._clock()
         if not hmac.compare_digest(given, self.token.encode()):
-            raise web.HTTPForbidden(text="This address has no valid token, or an old one.")
+            raise web.HTTPForbidden(text="The token is missing, invalid or expired.")
         if now - self._used_at > TOKEN_IDLE_S:
-            raise web.HTTPForbidden(text="This address has expired.")
+            raise web.HTTPForbidden(text="The token has expired.")
         self._used_at = now
 
     def _is_our_name(self, host: str) -> bool:
@@ -173,9 +173,9 @@ class LabelServer:
         said = await _read_json(request)
         url, verdict, category = (said.get(name, "") for name in ("url", "verdict", "category"))
         if verdict not in ("yes", "no", "skip") or not isinstance(url, str):
-            raise web.HTTPBadRequest(text="A label has a url, and yes, no or skip.")
+            raise web.HTTPBadRequest(text="A label needs a url and a verdict: yes, no or skip.")
         if not isinstance(category, str):
-            raise web.HTTPBadRequest(text="A category is a text.")
+            raise web.HTTPBadRequest(text="The category must be a string.")
         try:
             self._session.answer(url, verdict, category, self._clock())
         except LabelError as error:
@@ -192,13 +192,13 @@ class LabelServer:
     async def _search(self, request: web.Request) -> web.Response:
         query = (await _read_json(request)).get("query", "")
         if not isinstance(query, str):
-            raise web.HTTPBadRequest(text="A search has a query, which is a text.")
+            raise web.HTTPBadRequest(text="The query must be a string.")
         return web.json_response(search_view(self._session.search(query)))
 
     async def _show(self, request: web.Request) -> web.Response:
         url = (await _read_json(request)).get("url", "")
         if not isinstance(url, str):
-            raise web.HTTPBadRequest(text="What is shown has a url.")
+            raise web.HTTPBadRequest(text="The url must be a string.")
         try:
             self._session.show(url)
         except LabelError as error:
@@ -211,7 +211,7 @@ class LabelServer:
         if shown is None or not hmac.compare_digest(
             request.match_info["key"].encode("utf-8", "replace"), self._key_of(shown).encode()
         ):
-            raise web.HTTPNotFound(text="This page is not the one that is shown.")
+            raise web.HTTPNotFound(text="This page is not shown now.")
         crawled = self._session.crawled
         found = await asyncio.to_thread(self._reader.original, crawled, shown.page)
         return web.Response(
@@ -258,7 +258,7 @@ async def _read_json(request: web.Request) -> dict[str, Any]:
         value = await request.json()
         json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
     except (ValueError, LookupError, RecursionError) as error:
-        raise web.HTTPBadRequest(text="This is no JSON.") from error
+        raise web.HTTPBadRequest(text="The body is not valid JSON.") from error
     if not isinstance(value, dict):
         raise web.HTTPBadRequest(text="Send a JSON object.")
     return value
@@ -304,7 +304,7 @@ async def _serve_until_stopped(
         try:
             await site.start()
         except OSError as error:
-            raise LabelError(f"{host}:{port}: cannot be served at: {error.strerror}") from error
+            raise LabelError(f"{host}:{port}: cannot serve there: {error.strerror}") from error
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -58,8 +58,8 @@ def find_labelling_task(where: Path, labels: Path | None = None) -> LabellingTas
     folder, topic = _folder_and_topic(where)
     if topic is None and labels is None:
         raise ConfigurationError(
-            f"{folder}: the topic file of this crawl is not where it was; "
-            "name the file of labels with --labels"
+            f"{folder}: the topic file of this crawl was moved or deleted; "
+            "pass the label file with --labels"
         )
     path = labels or (topic.training.labels if topic else None)
     assert path is not None, "a topic that was read has a file of labels"

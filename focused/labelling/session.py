@@ -118,9 +118,9 @@ class LabellingSession:
         """
         page = self.page(url)
         if page is None:
-            raise LabelError(f"{url}: is no page of this crawl")
+            raise LabelError(f"{url}: is not a page of this crawl")
         if category and category not in {one.name for one in self.subject.categories}:
-            raise LabelError(f"{category}: is no category of this topic")
+            raise LabelError(f"{category}: is not a category of this topic")
         shown = self._current if self._current and self._current.page == page else None
         label = Label(
             url=url,
@@ -154,9 +154,9 @@ class LabellingSession:
         """
         page = self.page(url)
         if page is None:
-            raise LabelError(f"{url}: is no page of this crawl")
+            raise LabelError(f"{url}: is not a page of this crawl")
         if role_of(url) == "evaluation":
-            raise LabelError(f"{url}: is one of the pages that are drawn at random only")
+            raise LabelError(f"{url}: belongs to the evaluation set, which is drawn at random only")
         self._current = ShownPage(
             page, "training", "searched", self._relevance(page), self._choice.good_pages_needed
         )
@@ -278,7 +278,7 @@ def open_session(
     subject = find_labelling_task(where, labels)
     crawled = read_fetched_pages(subject.folder)
     if not crawled.pages:
-        raise StateError(f"{subject.folder}: nothing was fetched yet; let the crawl run a while")
+        raise StateError(f"{subject.folder}: nothing is fetched yet; let the crawl run a while")
     with (
         LabelFile(subject.labels) as file,
         LabelledPageStore(labelled_pages_path(subject.labels)) as kept,

@@ -55,8 +55,8 @@ class LabellingTerminal:
                     return
                 except OSError as error:
                     raise LabelError(
-                        "there is no terminal to read keys from: leave --terminal out, "
-                        f"or run this where somebody can type ({error.strerror})"
+                        "there is no terminal to read keys from: remove --terminal, "
+                        f"or run this interactively ({error.strerror})"
                     ) from error
                 if key in ("q", "\x03", "\x04", ""):
                     return
@@ -64,7 +64,7 @@ class LabellingTerminal:
                     self._press(key, shown, len(screens))
                 except LabelError as error:
                     self._told = str(error)
-        click.echo("Every page of this crawl that would help is labelled.")
+        click.echo("All useful pages of this crawl are labelled.")
 
     def _press(self, key: str, shown: ShownPage, screens: int) -> None:
         if key in _VERDICTS:
@@ -74,9 +74,7 @@ class LabellingTerminal:
             self._answer(shown, "yes" if category.good else "no", category.name)
         elif key == "u":
             undone = self._session.undo(self._clock())
-            self._told = (
-                f"Taken back: {undone.title or undone.url}" if undone else "Nothing to undo."
-            )
+            self._told = f"Undone: {undone.title or undone.url}" if undone else "Nothing to undo."
         elif key == "/":
             self._search()
         elif key in (" ", "\r", "\n", "\x1b[b", "\x1b[6~"):
@@ -127,7 +125,7 @@ class LabellingTerminal:
 
 def _format_reason(shown: ShownPage) -> str:
     if shown.role == "evaluation":
-        return f"{format_reason(shown)}; the classifier's word is hidden until you answer"
+        return f"{format_reason(shown)}; the classifier's relevance is hidden until you answer"
     return (
         f"{format_reason(shown)}; relevance {shown.relevance:.2f}, "
         f"score before the fetch {shown.page.score:.2f}"

@@ -111,6 +111,6 @@ def _built_in_apprentice(inputs: PolicyInputs) -> Apprentice:
     if isinstance(inputs.apprentice, Apprentice):
         return inputs.apprentice
     raise ConfigurationError(
-        "focused-without-... take the built-in apprentice apart, but "
+        "focused-without-... are ablations of the built-in apprentice, but "
         f"{type(inputs.apprentice).__name__} scores this crawl's links: choose another policy"
     )

@@ -60,7 +60,7 @@ def find_policy(name: str) -> PolicyFactory:
     ablation = next(iter(focused_ordering.ABLATIONS))
     raise ConfigurationError(
         f"no policy is named {name!r}; there are {known}, {ablation} and the like, "
-        "and one's own as package.module.function"
+        "and custom ones as package.module.function"
     )
 
 
@@ -71,7 +71,7 @@ def _import_policy(path: str) -> PolicyFactory:
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"the policy {path!r} cannot be imported: {error}") from error
     if not callable(maker):
-        raise ConfigurationError(f"the policy {path!r} is no function that makes one")
+        raise ConfigurationError(f"the policy {path!r} is not a function")
     return partial(_make_checked_policy, maker, path)
 
 
@@ -85,12 +85,12 @@ def _make_checked_policy(
     except Exception as error:  # custom code may raise anything
         frame = traceback.extract_tb(error.__traceback__)[-1]
         raise ConfigurationError(
-            f"the policy {path!r} could not be made: {type(error).__name__}: {error} "
+            f"the policy {path!r} could not be created: {type(error).__name__}: {error} "
             f"({frame.filename}, line {frame.lineno})"
         ) from error
     if not isinstance(made, Policy):
         raise ConfigurationError(
             f"the policy {path!r} is a function that returns {type(made).__name__}, "
-            "no focused.crawl.policy.Policy"
+            "not focused.crawl.policy.Policy"
         )
     return made

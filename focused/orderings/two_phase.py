@@ -42,8 +42,8 @@ def policy(inputs: PolicyInputs) -> Policy:
     """
     if inputs.preliminary_crawl is None:
         raise ConfigurationError(
-            "the policy 'two-phase' crawls twice from the same seeds, which only a recorded web "
-            "gives for nothing: use it in 'focused compare', or another policy for a live crawl"
+            "the policy 'two-phase' crawls twice from the same seeds, which needs a recorded "
+            "web: use it in 'focused compare', or another policy for a live crawl"
         )
     learner = train_link_classifier(inputs.preliminary_crawl(best_first.policy(inputs)))
     if learner is None:  # the preliminary crawl met one class only

@@ -101,13 +101,15 @@ def _warnings(
     if harvest is not None and harvest.drawn >= MIN_ANSWERS:
         if harvest_by_classifier > harvest.high:
             yield (
-                f"the classifier calls {harvest_by_classifier:.0%} of the pages on topic, people at most "
-                f"{harvest.high:.0%}: it takes in what is not the topic"
+                f"the classifier calls {harvest_by_classifier:.0%} of the pages on topic, people "
+                "at most "
+                f"{harvest.high:.0%}: it accepts pages off topic"
             )
         if harvest_by_classifier < harvest.low:
             yield (
-                f"the classifier calls {harvest_by_classifier:.0%} of the pages on topic, people at least "
-                f"{harvest.low:.0%}: it misses pages of the topic"
+                f"the classifier calls {harvest_by_classifier:.0%} of the pages on topic, people "
+                "at least "
+                f"{harvest.low:.0%}: it misses pages on topic"
             )
     (early, early_of), (late, late_of) = precision_by_half
     if early_of + late_of < MIN_ANSWERS or not early_of or not late_of:
@@ -117,6 +119,7 @@ def _warnings(
     table = [[early, early_of - early], [late, late_of - late]]
     if fisher_exact(table, alternative="greater").pvalue < _SIGNIFICANCE_LEVEL:
         yield (
-            f"of the pages called on topic {early}/{early_of} were so in the crawl's first half, "
+            f"of the pages called on topic {early}/{early_of} were on topic in the crawl's first "
+            "half, "
             f"{late}/{late_of} in its second: the crawl is drifting away from the topic"
         )

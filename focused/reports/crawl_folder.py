@@ -50,7 +50,7 @@ def open_tables(folder: Path) -> Iterator[Path]:
     running, or writes no Parquet. Raises :class:`StateError` when the crawl cannot be read.
     """
     if not folder.is_dir():
-        raise StateError(f"{folder}: there is no such folder; name a crawl's [output] folder")
+        raise StateError(f"{folder}: no such folder; pass a crawl's [output] folder")
     with ExitStack() as stack:
         own = folder
         if (folder / "state" / "data.mdb").is_file():
@@ -118,7 +118,7 @@ def _read_table(path: Path, schema: pa.Schema, columns: list[str], filters: Any 
             return pq.read_table(path, columns=columns, filters=filters)
     except FileNotFoundError:
         raise StateError(
-            f"{path}: is missing; this is no crawl's folder, or its topic says parquet = false"
+            f"{path}: is missing; this is no crawl's folder, or its topic sets parquet = false"
         ) from None
     except (pa.ArrowException, OSError) as error:
         raise StateError(

@@ -100,7 +100,8 @@ def _set_limits(axes: Axes, longest: int) -> None:
 
 
 _SUBTITLE = (
-    f"On the diagonal scores are right, below it too high. Rings: fewer than {MIN_BIN_PAGES} pages"
+    "On the diagonal scores are calibrated, below it too high. Rings: fewer than "
+    f"{MIN_BIN_PAGES} pages"
 )
 _MAX_CURVES_WITH_BARS = 2
 
@@ -139,7 +140,7 @@ def plot_crawl_reliability(table: ReliabilityTable, path: Path, title: str = "")
     look = {
         classifier: CurveStyle(PALETTE[n], "-", 1.8, True) for n, classifier in enumerate(series)
     }
-    named = f"Scores and what came, {title}" if title else "Scores and what came"
+    named = f"Calibration of scores, {title}" if title else "Calibration of scores"
     write_atomically(path, to_png(plot_reliability(series, look, named)))
 
 

@@ -144,12 +144,12 @@ def _drift_rows(drift: ClassifierDrift | None) -> list[tuple[str, str]]:
     if drift is None:
         return []
     if not drift.labelled:
-        return [("harvest by people", f"not known; {drift.sampled:,} pages wait: focused label")]
+        return [("harvest by people", f"unknown; {drift.sampled:,} pages wait: focused label")]
     called_on_topic = sum(labelled for _, labelled in drift.precision_by_half)
     return [
         ("harvest by people, 95%", format_share(drift.harvest, drift.labelled)),
         ("classifier's precision, 95%", format_share(drift.precision, called_on_topic)),
-        ("  labelled of those set aside", f"{drift.labelled:,} of {drift.sampled:,}"),
+        ("  labelled of the evaluation set", f"{drift.labelled:,} of {drift.sampled:,}"),
     ]
 
 
@@ -167,7 +167,7 @@ def _score_rows(report: CrawlReport) -> list[tuple[str, str, str]]:
     return [
         ("scores' calibration error", errors[0], errors[1]),
         ("scores' Brier score", briers[0], briers[1]),
-        ("  of the mean for all", rates[0], rates[1]),
+        ("  of a constant prediction", rates[0], rates[1]),
     ]
 
 
@@ -177,17 +177,17 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
     rows = [
         ("hosts", f"{report.hosts:,}"),
         ("duplicates", f"{report.duplicates:,}"),
-        ("  but for a few words", f"{report.near_duplicates:,}"),
+        ("  near-duplicates", f"{report.near_duplicates:,}"),
         *(
             ("  mirror", f"{single_line(site)} of {single_line(of)}")
             for site, of in mirrors[:_MAX_MIRRORS]
         ),
         ("redirects", f"{report.redirected:,}"),
         ("robots-excluded", f"{report.robots_excluded:,}"),
-        ("noindex, left out", f"{report.noindex:,}"),
+        ("noindex, dropped", f"{report.noindex:,}"),
         ("nofollow links", f"{report.nofollow:,}"),
         *(
-            [("links cut off long pages", f"{report.links_over_limit:,}")]
+            [("links over the limit of a page", f"{report.links_over_limit:,}")]
             if report.links_over_limit
             else []
         ),
@@ -205,7 +205,7 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
         rows.append(("pages lost to traps", f"{sum(line.pages for line in report.traps):,}"))
         rows.append(("  links refused", f"{sum(line.links for line in report.traps):,}"))
     if report.training:
-        rows.append(("training samples met", f"{report.training:,}"))
+        rows.append(("training samples fetched", f"{report.training:,}"))
     if report.frontier is not None:
         rows.append(("left in the frontier", f"{report.frontier:,}"))
     for host, delay_s in list(report.long_crawl_delays_s.items())[:_MAX_LONG_DELAYS]:
@@ -215,7 +215,7 @@ def _count_rows(report: CrawlReport) -> list[tuple[str, str]]:
         ("downloaded", format_bytes(report.bytes)),
         ("duration", format_duration(report.duration_s)),
         ("pages per second", f"{report.pages_per_s:.1f}"),
-        ("ended", single_line(report.end_reason) or "not told: still running, or killed"),
+        ("ended", single_line(report.end_reason) or "unknown: still running, or killed"),
     ]
 
 
@@ -249,15 +249,17 @@ def _print_tables(report: CrawlReport, console: Console) -> None:
 
 
 def _time_table(spent: TimeProfile) -> Table:
-    table = Table(title="Where the time went", title_justify="left", caption_justify="left")
+    table = Table(title="Time by stage", title_justify="left", caption_justify="left")
     table.caption = Text(
-        f"The crawl waited for {spent.bottleneck}. Its process was busy {spent.busy:.0%} of the "
-        f"time; others read {spent.parsed_elsewhere:.0%} of the pages. Its reactor was blocked for "
+        f"The crawl waited for {spent.bottleneck}. Its process was busy for {spent.busy:.0%} of "
+        "the "
+        f"time; other processes parsed {spent.parsed_elsewhere:.0%} of the pages. Its reactor "
+        "was blocked for "
         f"{1000 * spent.blocked_s:.0f} ms at most, {spent.blocked_count:,} times for more than "
         f"{1000 * spent.blocked_threshold_s:.0f}."
     )
     table.add_column("stage")
-    table.add_column("ms a page", justify="right")
+    table.add_column("ms per page", justify="right")
     table.add_column("share", justify="right")
     for each in spent.stages:
         table.add_row(each.stage, f"{each.ms_per_page:.2f}", f"{each.share:.0%}")
@@ -281,7 +283,7 @@ def _trap_table(lines: Sequence[TrapLosses]) -> Table:
 
 
 def _reliability_table(scores: ReliabilityTable) -> Table:
-    table = Table(title="Were the scores right?", title_justify="left")
+    table = Table(title="Calibration of scores", title_justify="left")
     for name in ("score", "pages", "mean score", "relevance", "on topic"):
         table.add_column(name, justify="right")
     if scores.by_labels is not None:

@@ -76,11 +76,11 @@ def _time_spent(told: Mapping[str, Any]) -> TimeProfile:
 
 def _bottleneck(busy: float, seconds: Mapping[str, float]) -> str:
     if busy < _BUSY_SHARE:
-        return "the network, and the delays that hosts are owed"
+        return "the network and the hosts' delays"
     reading = sum(seconds.get(stage, 0.0) for stage in _PARSING_STAGES)
     work = {
         "reading pages": reading,
         **{stage: took for stage, took in seconds.items() if stage not in _PARSING_STAGES},
     }
     most = max(work, key=lambda stage: work[stage])
-    return f"this machine: {most} takes most"
+    return f"the CPU: {most} takes most"

@@ -213,7 +213,7 @@ def _path_from_seed(
     chain, path_problem = [url], ""
     while isinstance(parent := pages.at[chain[-1], "parent"], str):
         if parent in chain:
-            path_problem = f"the chain of parents runs in a circle at {parent}"
+            path_problem = f"the chain of parents has a cycle at {parent}"
         elif parent not in pages.index:
             path_problem = f"its parent {parent} has no row in pages.parquet"
         elif len(chain) == _MAX_STEPS:
@@ -288,7 +288,7 @@ def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
 def _unknown_url_message(url: str, known: Sequence[str]) -> str:
     near = _similar_urls(url, known)
     said = f"{url}: this crawl neither fetched it nor found a link to it"
-    return f"{said}; near to it are\n  " + "\n  ".join(near) if near else said
+    return f"{said}; similar URLs are\n  " + "\n  ".join(near) if near else said
 
 
 def _similar_urls(url: str, known: Sequence[str]) -> list[str]:

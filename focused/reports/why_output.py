@@ -11,9 +11,9 @@ from focused.reports.reliability import MIN_BIN_PAGES, bin_edges, bin_indices
 from focused.reports.why import Explanation, InLink, PathStep, UrlOutcome
 
 _ALIAS_TEXTS = {
-    "led": "It led to",
-    "names": "It names as its own URL",
-    "named": "It is named as its own URL by",
+    "led": "Redirects to",
+    "names": "Canonical URL",
+    "named": "Canonical URL of",
 }
 _MAX_FEATURES, _MAX_MENTIONS = 8, 10
 
@@ -32,7 +32,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
             f"{_ALIAS_TEXTS[alias.says]} {single_line(alias.url)}: {single_line(alias.outcome)}",
         )
     if explanation.path_problem:
-        _print_line(console, f"The path is not whole: {explanation.path_problem}.")
+        _print_line(console, f"The path is incomplete: {explanation.path_problem}.")
     for number, step in enumerate(explanation.steps):
         first = number == 0 and not explanation.path_problem
         _print_step(step, explanation, console, seed=first)
@@ -54,10 +54,11 @@ def _headline(explanation: Explanation) -> list[str]:
         return [f"{url}", f"{explanation.outcome}, {steps} {_plural('step', steps)} from its seed:"]
     links = len(explanation.in_links)
     if not links:
-        return [url, "not fetched, and no link to it is kept."]
+        return [url, "not fetched, and no link to it is stored."]
     return [
         f"{url}",
-        f"not fetched, though found in {links:,} {_plural('link', links)}: {_why_not_fetched(explanation)}",
+        f"not fetched, though found in {links:,} {_plural('link', links)}: "
+        f"{_why_not_fetched(explanation)}",
     ]
 
 
@@ -70,7 +71,7 @@ def _why_not_fetched(explanation: Explanation) -> str:
     score = f"its best score was {best:.2f}"
     if not explanation.scores_only_rank:
         score += f" ({odds_in_words(best)})"
-    return f"{score}; better ones came first, or its host had its fill."
+    return f"{score}; better ones came first, or its host's page limit was reached."
 
 
 def _best_score(in_links: tuple[InLink, ...]) -> float | None:
@@ -104,7 +105,7 @@ def _format_score(score: float | None, explanation: Explanation) -> str:
     if score is None:
         return "not scored"
     if explanation.scores_only_rank:
-        return f"score {score:.2f}, which orders links and is no probability"
+        return f"score {score:.2f}, a rank, not a probability"
     return f"score {score:.2f}: {odds_in_words(score)}"
 
 
@@ -116,12 +117,12 @@ def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
     such = f"with a score of {low:.1f} to {high:.1f}"
     known = None if explanation.scores is None else explanation.scores.bin_of(score)
     if known is None:
-        return [f"no page was fetched {such}: nothing tells what such a score means"]
+        return [f"no page was fetched {such}: its meaning is unknown"]
     good = round(known.on_topic * known.pages)
     told = f"of {known.pages:,} {_plural('page', known.pages)} fetched {such}, {good:,}"
-    told += " was judged on topic" if good == 1 else " were judged on topic"
+    told += " was on topic" if good == 1 else " were on topic"
     if known.pages < MIN_BIN_PAGES:
-        return [f"{told}: too few to tell what such a score means"]
+        return [f"{told}: too few to tell what the score means"]
     words = {0: "none", known.pages: "all"}  # of thirty pages "all but certain" would be too much
     return [f"{told}: {words.get(good) or f'about {odds_in_words(known.on_topic)}'}"]
 
@@ -133,13 +134,13 @@ def _format_outcome(step: PathStep) -> str:
     if step.outcome == "redirected":
         return f"redirected, HTTP {step.status}"
     if step.outcome == "feed":
-        return "a feed or sitemap: read for its links, never judged"
+        return "a feed or sitemap: used for its links, not classified"
     title = f'"{single_line(step.title, 80)}" ' if single_line(step.title) else ""
     sample = ", a training sample" if step.training else ""
     if step.relevance is None:
-        return f"{title}fetched, not judged{sample}"
+        return f"{title}fetched, not classified{sample}"
     if step.outcome == "noindex":
-        return f"judged {step.relevance:.2f}{sample}, and left out as it asks (noindex)"
+        return f"judged {step.relevance:.2f}{sample}, dropped (noindex)"
     verdict = "on topic" if step.on_topic else "off topic"
     return f"{title}judged {step.relevance:.2f}: {verdict}{sample}"
 

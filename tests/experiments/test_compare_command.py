@@ -359,7 +359,7 @@ def test_damaged_records_are_told_and_the_rest_is_crawled(sides: Path) -> None:
     middle = len(whole) // 2
     warc.write_bytes(whole[:middle] + bytes(200) + whole[middle + 200 : -100])
     done = compare(sides, "--policies", "bfs", "--budget", "5")
-    goes_on_but_tells(done, "damaged records are passed over")
+    goes_on_but_tells(done, "damaged records are skipped")
     assert document(sides)["runs"][0]["fetched"] == 5
 
 

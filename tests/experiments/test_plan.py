@@ -39,7 +39,7 @@ def test_useless_lines_of_a_seeds_file_are_told_and_passed_over(tmp_path: Path) 
     path.write_text("nonsense\nhttp://a.test/\nftp://a.test/\n\x00\n")
     told: list[str] = []
     assert parse_seed_set(str(path), told.append).urls == ("http://a.test/",)
-    assert "3 lines are no URL and passed over (line 1, 3, 4)" in told[0]
+    assert "3 invalid lines are skipped (line 1, 3, 4)" in told[0]
 
 
 def test_a_seeds_file_without_any_url_is_refused(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_seeds_that_the_web_does_not_have_are_skipped(tmp_path: Path) -> None:
 
 def test_only_when_nothing_is_left_it_is_an_error(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"nothing is left to run: .*on-topic:500"):
+    with pytest.raises(ConfigurationError, match=r"nothing to run: .*on-topic:500"):
         planned(web, ours, "bfs", seeds=["on-topic:500"])
 
 

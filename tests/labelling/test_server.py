@@ -119,7 +119,7 @@ def test_a_token_that_was_not_used_for_long_has_expired(page: Served) -> None:
     assert ask(page, "/api/state").status == 200
     page.clock.now += TOKEN_IDLE_S + 1
     answer = ask(page, "/api/state")
-    assert (answer.status, answer.json["error"]) == (403, "This address has expired.")
+    assert (answer.status, answer.json["error"]) == (403, "The token has expired.")
     assert ask(page, "/api/state").status == 403
 
 
@@ -172,7 +172,7 @@ def test_a_form_of_another_site_is_no_label(page: Served, labels: Path) -> None:
 def test_a_body_in_an_unknown_charset_is_refused(page: Served) -> None:
     kind = "application/json; charset=none-such"
     answer = ask(page, "/api/label", b"{}", Content_Type=kind)
-    assert (answer.status, answer.json["error"]) == (400, "This is no JSON.")
+    assert (answer.status, answer.json["error"]) == (400, "The body is not valid JSON.")
 
 
 def test_a_huge_body_is_refused_before_it_is_read(page: Served) -> None:

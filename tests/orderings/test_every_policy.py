@@ -194,7 +194,7 @@ def breaks(inputs: PolicyInputs) -> Policy:
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        ("no_policy", "returns int, no focused.crawl.policy.Policy"),
+        ("no_policy", "returns int, not focused.crawl.policy.Policy"),
         ("breaks", r"could not be made: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
     ],
 )

@@ -177,16 +177,16 @@ def test_time_over_several_sittings_is_taken_from_the_counters(tmp_path: Path) -
 def test_an_empty_crawl_has_a_report(tmp_path: Path) -> None:
     text = printed(write_crawl(tmp_path, [], settings=SETTINGS))
     assert figures(text)["harvest rate"] == ["0.0%"]
-    assert figures(text)["ended"] == ["not told: still running, or killed"]
+    assert figures(text)["ended"] == ["unknown: still running, or killed"]
 
 
 def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
     shown = figures(printed(crawl))
     assert shown["fetched"] == ["4"]
     assert shown["robots-excluded"] == ["12"]
-    assert shown["noindex, left out"] == ["1"]
+    assert shown["noindex, dropped"] == ["1"]
     assert shown["nofollow links"] == ["31"]
-    assert shown["links cut off long pages"] == ["9"]
+    assert shown["links over the limit of a page"] == ["9"]
     assert shown["on topic"] == ["2"]
     assert shown["harvest rate"] == ["50.0%"]
     assert shown["hosts"] == ["3"]
@@ -220,7 +220,7 @@ def test_the_scores_stand_against_classifier_and_labels(crawl: Path) -> None:
 def test_scores_that_only_order_links_are_not_taken_for_probabilities(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path, [page(A, score=0.0)], settings={"policy": "bfs"})
     assert report_as_dict(crawl)["reliability"] is None
-    assert "Were the scores right?" not in printed(crawl)
+    assert "Calibration of scores" not in printed(crawl)
     printed(crawl, out=crawl)
     assert not (crawl / "reliability.png").exists()
 

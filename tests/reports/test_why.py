@@ -117,7 +117,7 @@ def test_a_page_that_asks_not_to_be_indexed_is_told_as_left_out(tmp_path: Path) 
     asking = page(SEED, outcome="noindex", parent=None, relevance=0.9)
     told = explain_url(write_crawl(tmp_path, [asking]), SEED)
     assert told.outcome == "noindex"
-    assert "judged 0.90, and left out as it asks (noindex)" in printed(told)
+    assert "judged 0.90, dropped (noindex)" in printed(told)
 
 
 def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_redirect_is_told_with_where_it_led(tmp_path: Path) -> None:
     ]
     told = explain_url(write_crawl(tmp_path, rows), older)
     assert told.aliases == (PageAlias("led", old, "redirected"), PageAlias("led", new, "gone"))
-    assert "It led to http://a.example/new: gone" in printed(told)
+    assert "Redirects to http://a.example/new: gone" in printed(told)
 
 
 def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_url_that_was_not_fetched_is_told_with_the_page_that_names_it(tmp_path
         (PageAlias("named", node, "fetched"),),
     )
     assert [step.url for step in told.steps] == [SEED, node]
-    assert "It is named as its own URL by http://a.example/node/1" in printed(told)
+    assert "Canonical URL of http://a.example/node/1" in printed(told)
     assert explain_url(write_crawl(tmp_path, rows), node).aliases == (
         PageAlias("names", name, "not fetched"),
     )
@@ -234,7 +234,7 @@ def test_parents_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
     rows = [page(HUB, parent=GOOD), page(GOOD, parent=SEED), page(SEED, parent=GOOD)]
     told = explain_url(write_crawl(tmp_path, rows), HUB)
     assert [step.url for step in told.steps] == [SEED, GOOD, HUB]
-    assert told.broken == f"the chain of parents runs in a circle at {GOOD}"
+    assert told.broken == f"the chain of parents has a cycle at {GOOD}"
 
 
 def test_of_two_rows_of_one_url_the_later_holds(tmp_path: Path) -> None:
@@ -264,12 +264,12 @@ def test_the_story_is_told_in_words_from_the_seed(crawl: Path) -> None:
         '"Seed" judged 0.90: on topic',
         f"-> {HUB}",
         'anchor "All of [it]", score 0.40: two in five',
-        "of 1 page fetched with a score of 0.4 to 0.5, 0 were judged on topic: "
+        "of 1 page fetched with a score of 0.4 to 0.5, 0 were on topic: "
         "too few to tell what such a score means",
         "judged 0.30: off topic",
         f"-> {GOOD}",
         'anchor "Joins", score 0.83: five in six',
-        "of 1 page fetched with a score of 0.8 to 0.9, 1 was judged on topic: "
+        "of 1 page fetched with a score of 0.8 to 0.9, 1 was on topic: "
         "too few to tell what such a score means",
         "+2.500  anchor",
         "-0.700  parent",
@@ -286,12 +286,12 @@ def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("good", "bad", "told"),
     [
-        (82, 17, "of 100 pages fetched with a score of 0.8 to 0.9, 83 were judged on topic: "
+        (82, 17, "of 100 pages fetched with a score of 0.8 to 0.9, 83 were on topic: "
         "about five in six"),
-        (49, 50, "of 100 pages fetched with a score of 0.8 to 0.9, 50 were judged on topic: "
+        (49, 50, "of 100 pages fetched with a score of 0.8 to 0.9, 50 were on topic: "
         "about one in two"),
-        (29, 0, "of 30 pages fetched with a score of 0.8 to 0.9, 30 were judged on topic: all"),
-        (10, 8, "of 19 pages fetched with a score of 0.8 to 0.9, 11 were judged on topic: "
+        (29, 0, "of 30 pages fetched with a score of 0.8 to 0.9, 30 were on topic: all"),
+        (10, 8, "of 19 pages fetched with a score of 0.8 to 0.9, 11 were on topic: "
         "too few to tell what such a score means"),
     ],
 )  # fmt: skip
@@ -308,7 +308,7 @@ def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path: Path) -> N
     crawl = write_crawl(tmp_path, ROWS + many(0.75, 15, 15), links=links)
     told = printed(explain_url(crawl, waiting))
     assert "its best score was 0.72 (five in seven)" in told
-    assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were judged on topic" in told
+    assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were on topic" in told
 
 
 def test_a_score_that_no_page_was_fetched_with_means_nothing_known(tmp_path: Path) -> None:
@@ -321,5 +321,5 @@ def test_a_score_that_no_page_was_fetched_with_means_nothing_known(tmp_path: Pat
 def test_a_score_that_only_orders_links_is_not_put_into_odds(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path, ROWS, settings={"policy": "best-first"})
     told = printed(explain_url(crawl, GOOD))
-    assert "score 0.83, which orders links and is no probability" in told
+    assert "score 0.83, a rank, not a probability" in told
     assert "five in six" not in told

@@ -147,7 +147,7 @@ def read_comparison(path: Path) -> Comparison:
     except OSError as error:
         raise ComparisonError(f"{path} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ComparisonError(f"{path} is damaged, it is no JSON: {error}") from error
+        raise ComparisonError(f"{path} is not valid JSON: {error}") from error
     return parse_comparison(document, str(path))
 
 
@@ -155,7 +155,7 @@ def parse_comparison(document: object, name: str = "the comparison") -> Comparis
     """Validate a document; ``name`` is used in errors. Raises :class:`ComparisonError`."""
     if not isinstance(document, Mapping) or not {"focused", "runs"} <= document.keys():
         raise ComparisonError(
-            f"{name} was not written by 'focused compare --json': it has no 'focused' and 'runs'"
+            f"{name} was not written by 'focused compare --json': it lacks 'focused' and 'runs'"
         )
     try:
         comparison = msgspec.convert(dict(document), Comparison)
@@ -217,14 +217,14 @@ def _check_runs(runs: Sequence[Run], name: str) -> None:
             raise ComparisonError(f"{where} has more pages on topic than fetched")
         places = [each.place for each in run.score_bins or ()]
         if len(set(places)) < len(places):
-            raise ComparisonError(f"{where}.score_bins has a bin twice")
+            raise ComparisonError(f"{where}.score_bins has a repeated bin")
         if any(each.on_topic > each.pages for each in run.score_bins or ()):
             raise ComparisonError(f"{where}.score_bins has more pages on topic than pages")
         for (before, found_before), (after, found_after) in zip(
             run.curve, run.curve[1:], strict=False
         ):
             if after < before or found_after < found_before:
-                raise ComparisonError(f"{where}.curve falls; fetched and on topic only rise")
+                raise ComparisonError(f"{where}.curve decreases; fetched and on topic must not")
 
 
 BASELINE = "bfs"

@@ -249,7 +249,7 @@ def plot_curves(
     whose = "" if len(banded) == len(curves) else f" of {' and '.join(banded)}"
     band = "" if len(grid.starts) == 1 else f"; bands: 95% bootstrap interval of the mean{whose}"
     early = any(run.ended_early for run in grid.runs.values())
-    unspent = "; budget left over counts as off topic" if early and measure == "harvest" else ""
+    unspent = "; unspent budget counts as off topic" if early and measure == "harvest" else ""
     style_axes(axes, title, f"Mean over {starts} of {topics}{band}{unspent}")
     axes.set_ylabel(_AXES[measure], color=INK, fontsize=9)
     _set_limits(axes, curves, banded)
@@ -291,7 +291,7 @@ def plot_scores(findings: ComparisonAnalysis, look: Mapping[str, CurveStyle]) ->
         ]
         for each in findings.calibration
     }
-    return plot_reliability(series, look, "Scores before the fetch, and what came by labels")
+    return plot_reliability(series, look, "Scores before the fetch against labels")
 
 
 def _plot_mean_curves(

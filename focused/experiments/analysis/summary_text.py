@@ -24,8 +24,11 @@ def summary_sentence(findings: ComparisonAnalysis) -> str:
     """The main result in a sentence or two."""
     subject = _main_policy(findings)
     if subject is None or subject.harvest is None:
-        return "Nothing was examined: there is no run."
-    found = f"{format_mean_share(subject.harvest)} of the pages that {subject.policy} fetched are on topic"
+        return "There is no run to report."
+    found = (
+        f"{format_mean_share(subject.harvest)} of the pages that {subject.policy} fetched are "
+        "on topic"
+    )
     against = [
         pair
         for reference in (BASELINE, FOCUSED)
@@ -36,11 +39,14 @@ def summary_sentence(findings: ComparisonAnalysis) -> str:
     if not against:
         interval = format_share_interval(subject.harvest)
         sure = "" if subject.harvest.low is None else f" (95% interval {interval}%)"
-        return f"{found}{sure}. No other policy was examined that it could be compared with."
+        return f"{found}{sure}. There is no other policy to compare it with."
     pair = against[0]
     other = findings.of(pair.reference)
     assert other is not None
-    return f"{found}, and {format_mean_share(other.harvest)} of those of {other.policy}. {describe_difference(pair)}"
+    return (
+        f"{found}, and {format_mean_share(other.harvest)} of those of {other.policy}. "
+        f"{describe_difference(pair)}"
+    )
 
 
 def detail_sentences(findings: ComparisonAnalysis) -> list[str]:
@@ -67,28 +73,32 @@ def caveats(findings: ComparisonAnalysis) -> list[str]:
         return told
     topics, starts = len(grid.topics), len(grid.starts)
     if starts == 1:
-        told.append("There is a single start: no figure here has an interval, and chance may rule.")
+        told.append(
+            "There is a single start: no figure has an interval, and chance may explain any "
+            "difference."
+        )
     elif topics == 1:
         told.append(
-            "There is a single topic: the intervals speak of other starts on this topic, and not "
+            "There is a single topic: the intervals apply to other starts on this topic, not "
             "of other topics."
         )
     elif topics < _FEW_TOPICS:
         told.append(
-            f"There are {topics} topics only: intervals drawn from so few are too narrow, and "
-            "ranks of so few can hardly tell policies apart."
+            f"There are {topics} topics only: intervals from so few are too narrow, and "
+            "ranks of so few can hardly separate policies."
         )
     complete = len(grid.complete(grid.policies).starts)
     if complete < starts:
         told.append(
-            f"The comparison is incomplete: {complete:,} of {format_count(starts, 'start')} have a run "
+            f"The comparison is incomplete: {complete:,} of {format_count(starts, 'start')} have "
+            "a run "
             "of every policy. Means are over each policy's own runs; differences, ratios and ranks "
-            "over starts that both, or all, have."
+            "over shared starts."
         )
     early = [each.policy for each in findings.summary if each.ended_early > 0.1 * each.runs]
     if early:
         told.append(
-            f"More than one run in ten of {_join_names(early)} found nothing more to fetch before the "
+            f"More than one run in ten of {_join_names(early)} emptied the frontier before the "
             "budget was spent. Harvest flatters such runs; area and recall do not."
         )
     return told
@@ -98,7 +108,7 @@ def describe_difference(pair: PairedDifference) -> str:
     """Whether the difference of a pair is significant, in a sentence."""
     by = f"{format_points(pair.difference.mean)} points"
     if pair.difference.low is None:
-        return f"The difference is {by}; one start tells nothing of how sure that is."
+        return f"The difference is {by}; one start gives no interval."
     interval = f"(95% interval {format_points_interval(pair.difference)})"
     if pair.difference.excludes_zero:
         better = "more" if pair.difference.mean > 0 else "less"
@@ -106,7 +116,7 @@ def describe_difference(pair: PairedDifference) -> str:
         return f"From the same starts it harvests {apart} points {better} {interval}."
     return (
         f"From the same starts the difference is {by} {interval}: the interval contains zero, so "
-        f"these runs do not tell whether {pair.policy} or {pair.reference} is better."
+        f"these runs do not show whether {pair.policy} or {pair.reference} is better."
     )
 
 
@@ -150,8 +160,8 @@ def _best_other_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -
     )
     if not pair.difference.excludes_zero:
         return (
-            f"{rival}; less {subject.policy} from the same starts that is {interval}, which "
-            "contains zero: these runs do not tell the two apart."
+            f"{rival}; minus {subject.policy} from the same starts: {interval}, which "
+            "contains zero: these runs do not separate the two."
         )
     place = "ahead of" if pair.difference.mean > 0 else "behind"
     return f"{rival}, {place} {subject.policy} from the same starts ({interval})."
@@ -178,11 +188,11 @@ def _oracle_sentence(subject: PolicySummary) -> str:
     known = [
         f"{ratio.mean:.0%} of the harvest of the {name}, which {knows},"
         for ratio, name, knows in (
-            (subject.ratio_to_oracle, "oracle", "sees the labels of the links before it"),
+            (subject.ratio_to_oracle, "oracle", "knows the labels of the frontier's links"),
             (
                 subject.ratio_to_path_oracle,
                 "path-oracle",
-                "knows how far from the topic each page is",
+                "knows every page's distance to the topic",
             ),
         )
         if ratio is not None
@@ -194,7 +204,7 @@ def _ranks_sentence(findings: ComparisonAnalysis) -> str:
     ranks = findings.ranks
     if ranks.p is None or ranks.critical_difference is None:
         return ""
-    differ = "differ" if ranks.p < 0.05 else "may differ by chance alone"
+    differ = "differ" if ranks.p < 0.05 else "do not differ significantly"
     first = next(iter(ranks.mean_ranks))
     alike = [name for name in ranks.mean_ranks if name != first and not ranks.differ(first, name)]
     told = (
@@ -202,15 +212,15 @@ def _ranks_sentence(findings: ComparisonAnalysis) -> str:
         f"{format_p_value(ranks.p)}); the first is {first}"
     )
     if not alike:
-        return f"{told}, ahead of every other by more than the critical difference."
-    return f"{told}, which ranks cannot tell from {_join_names(alike)}."
+        return f"{told}, better than every other by more than the critical difference."
+    return f"{told}, not significantly better than {_join_names(alike)}."
 
 
 def _classifier_bias_sentence(subject: PolicySummary) -> str:
     if subject.classifier_harvest is None or subject.harvest is None:
         return ""
     return (
-        f"Had its own classifier judged, the harvest of {subject.policy} would read "
+        f"By its own classifier, the harvest of {subject.policy} would be "
         f"{share(subject.classifier_harvest)} instead of {format_mean_share(subject.harvest)}."
     )
 

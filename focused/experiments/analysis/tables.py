@@ -315,7 +315,7 @@ def paired_groups_tables(findings: ComparisonAnalysis, reference: str) -> list[T
     groups = findings.grid.groups
     if len(groups) < 2:
         return []
-    table = new_table(f"The same by kind of start, less {single_line(reference)}", "policy")
+    table = new_table(f"The same by kind of start, minus {single_line(reference)}", "policy")
     for seeds, cap in groups:
         capped = "" if cap is None else f"\ncap {cap:,}"
         table.add_column(Text(single_line(seeds, 14) + capped), justify="right")

@@ -65,7 +65,7 @@ class ParsedWeb:
             self._env = _open_cache(web.folder)
         except (OSError, lmdb.Error) as error:
             raise RecordedWebError(
-                f"{web.folder / CACHE_FOLDER}: parsed pages cannot be kept there ({error}): "
+                f"{web.folder / CACHE_FOLDER}: cannot store parsed pages ({error}): "
                 "make the folder writable, or remove it if it is damaged"
             ) from error
         # Rows that answer() read and parse() will need.

@@ -202,7 +202,7 @@ class _Driver:
             # next() excludes links in batches and then asks to be called again at once.
             idle = idle + 1 if self.now == before and not self._under_way else 0
             if idle > _MAX_IDLE_STEPS:
-                raise AssertionError("the crawl waits for a moment that has come")
+                raise AssertionError("the crawl waits for a time that has passed")
         return "page budget spent"
 
     def _ask(self) -> Wait | Done:
@@ -227,7 +227,7 @@ class _Driver:
         """Advance to the next event; settle at most one answer."""
         if not self._under_way:
             if until is None:
-                raise AssertionError("the crawl waits for a fetch, but none is under way")
+                raise AssertionError("the crawl waits for a fetch, but none is in flight")
             self.now = max(self.now, until)
             return
         if until is not None and until < self._under_way[0][0]:

@@ -68,7 +68,7 @@
     showLast(told.last);
     showCategories(told.categories);
     if (!told.page) {
-      tell("All done", "Every page of this crawl that would help is labelled.");
+      tell("All done", "All useful pages of this crawl are labelled.");
       state = told;
       setButtons();
       return;
@@ -85,7 +85,7 @@
     if (/^https?:/.test(page.url)) element("url").href = page.url;
     else element("url").removeAttribute("href");
     element("reason").textContent = page.relevance === null
-      ? `${page.reason} · the classifier's word is hidden until you answer`
+      ? `${page.reason} · the classifier's relevance is hidden until you answer`
       : `${page.reason} · relevance ${page.relevance.toFixed(2)}, score before the fetch ${page.score.toFixed(2)}`;
     const text = element("text");
     const parts = [page.problem, ...page.text.split(/\n{2,}/)].filter(Boolean);

@@ -50,7 +50,7 @@ def test_runs_that_kept_no_scores_have_no_table(bins: list[object] | None) -> No
 @pytest.mark.parametrize(
     ("bins", "told"),
     [
-        ([LOW, LOW], r"runs\[0\]\.score_bins has a bin twice"),
+        ([LOW, LOW], r"runs\[0\]\.score_bins has a repeated bin"),
         ([[1, 4, 5, 1.0, 1.0]], r"runs\[0\]\.score_bins has more pages on topic than pages"),
         ([[10, 4, 2, 1.0, 1.0]], r"`\$\.runs\[0\]\.score_bins\[0\]\[0\]`"),
     ],

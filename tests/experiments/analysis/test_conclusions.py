@@ -79,7 +79,7 @@ def test_a_single_run_has_means_and_nothing_more() -> None:
 
 
 def test_no_run_at_all_is_said_in_words() -> None:
-    assert summary_sentence(found([])) == "Nothing was examined: there is no run."
+    assert summary_sentence(found([])) == "There is no run to report."
     assert (detail_sentences(found([])), caveats(found([]))) == ([], [])
 
 

@@ -97,7 +97,7 @@ def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the
     assert set(pd.read_csv(tmp_path / "catching_up.csv")["policy"]) >= {"focused", "bfs"}
     page = page_of(tmp_path)
     assert "What each part of focused is worth" in page
-    assert "Were the scores right?" in page
+    assert "Calibration of scores" in page
     assert "Pages needed for what bfs finds" in page
 
 
@@ -108,7 +108,7 @@ def test_a_comparison_without_them_has_no_such_files_and_places(tmp_path: Path) 
     }
     assert not {"ablations.csv", "catching_up.csv", "calibration.csv", "reliability.svg"} & names
     page = page_of(tmp_path)
-    assert "is worth" not in page and "Were the scores right?" not in page
+    assert "is worth" not in page and "Calibration of scores" not in page
     assert "Pages needed" not in page
 
 
