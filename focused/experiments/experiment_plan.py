@@ -127,7 +127,7 @@ class SeedSet:
     drawn: tuple[bool, int] | None = None
     urls: tuple[str, ...] = ()
 
-    def of(self, topic: Topic, referee: GroundTruth, repeat: int, seed: int) -> Sequence[str]:
+    def of(self, topic: Topic, ground_truth: GroundTruth, repeat: int, seed: int) -> Sequence[str]:
         """The seeds of one repeat, the same for all policies.
 
         Raises ConfigurationError when there are too few pages to sample from.
@@ -136,11 +136,11 @@ class SeedSet:
             return self.urls or topic.seeds.urls
         # A string seeds by its SHA-512: the same on every machine and Python.
         rng = random.Random(f"{topic.name} {self.name} {repeat} {seed}")
-        return referee.sample_seeds(*self.drawn, rng)
+        return ground_truth.sample_seeds(*self.drawn, rng)
 
 
-def parse_seed_set(text: str, say: Warn = lambda line: None) -> SeedSet:
-    """Parse an argument of ``--seeds``; ``say`` receives warnings about a file's invalid lines.
+def parse_seed_set(text: str, warn: Warn = lambda line: None) -> SeedSet:
+    """Parse an argument of ``--seeds``; ``warn`` receives warnings about a file's invalid lines.
 
     Raises ConfigurationError.
     """
@@ -150,11 +150,11 @@ def parse_seed_set(text: str, say: Warn = lambda line: None) -> SeedSet:
     if kind in _SAMPLED_KINDS and count.isascii() and count.isdigit() and int(count):
         return SeedSet(text, drawn=(_SAMPLED_KINDS[kind], int(count)))
     if kind not in _SAMPLED_KINDS and Path(text).is_file():
-        return SeedSet(text, urls=_read_seed_file(Path(text), say))
+        return SeedSet(text, urls=_read_seed_file(Path(text), warn))
     raise ConfigurationError(f"--seeds: {text!r} is neither {_EXPECTED}")
 
 
-def _read_seed_file(path: Path, say: Warn) -> tuple[str, ...]:
+def _read_seed_file(path: Path, warn: Warn) -> tuple[str, ...]:
     """Read one URL per line; ``#`` starts a comment at the line's start or after white space."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -173,7 +173,7 @@ def _read_seed_file(path: Path, say: Warn) -> tuple[str, ...]:
         raise ConfigurationError(f"--seeds {path}: contains no http or https URL")
     if junk:
         shown = ", ".join(map(str, junk[:5])) + (" ..." if len(junk) > 5 else "")
-        say(f"--seeds {path}: {len(junk)} invalid lines are skipped (line {shown})")
+        warn(f"--seeds {path}: {len(junk)} invalid lines are skipped (line {shown})")
     return tuple(dict.fromkeys(urls))
 
 
@@ -244,23 +244,23 @@ def webs_by_topic(
 def plan_experiment(
     webs: Sequence[ExperimentWeb],
     topics: Sequence[Topic],
-    candidates: Mapping[str, PreparedTopic],
-    wish: RequestedRuns,
-    say: Warn = lambda line: None,
+    prepared_topics: Mapping[str, PreparedTopic],
+    requested: RequestedRuns,
+    warn: Warn = lambda line: None,
     read: GraphReader = open_link_graph,
 ) -> ExperimentPlan:
-    """Plan all trials. A topic without a candidate has no page on any of the webs.
+    """Plan all trials. A topic that is not prepared has no page on any of the webs.
 
     ``read`` opens a web's link graph, once, when a topic has pages there. Raises ConfigurationError
     when there is nothing to run.
     """
-    check_policies(wish.policies, live=wish.terms.live)
-    parse_budget(wish.terms.budget)
-    plan = ExperimentPlan(wish.terms)
+    check_policies(requested.policies, live=requested.terms.live)
+    parse_budget(requested.terms.budget)
+    plan = ExperimentPlan(requested.terms)
     for each in webs:
         with closing(ParsedWeb(each.open())) as parsed:
             web, graph = parsed.web, cache(partial(read, parsed))
-            _warn_about_web(each, web, say)
+            _warn_about_web(each, web, warn)
             plan.webs.append(
                 {
                     "name": each.name,
@@ -272,23 +272,25 @@ def plan_experiment(
                 }
             )
             for topic in topics:
-                candidate = candidates.get(topic.name)
-                planned = _TopicPlanner(each.name, web, graph, topic, candidate, wish, say)
+                prepared_topic = prepared_topics.get(topic.name)
+                planned = _TopicPlanner(
+                    each.name, web, graph, topic, prepared_topic, requested, warn
+                )
                 plan.trials += dict.fromkeys(planned.trials())
                 plan.skipped += planned.skipped
     if not plan.trials:
         reasons = "; ".join(dict.fromkeys(skip.why for skip in plan.skipped))
         raise ConfigurationError(f"nothing to run: {reasons}")
     for skip in plan.skipped:
-        say(f"{skip.topic} on {skip.web} is skipped: {skip.why}")
+        warn(f"{skip.topic} on {skip.web} is skipped: {skip.why}")
     return plan
 
 
-def _warn_about_web(each: ExperimentWeb, web: RecordedWeb, say: Warn) -> None:
+def _warn_about_web(each: ExperimentWeb, web: RecordedWeb, warn: Warn) -> None:
     if web.damaged:
-        say(f"{each.folder}: {web.damaged:,} damaged records are skipped")
+        warn(f"{each.folder}: {web.damaged:,} damaged records are skipped")
     if each.labels is not None and (unknown := unknown_labels(web, each.labels)):
-        say(f"{each.labels}: {unknown:,} of its URLs are not in {each.name} and don't count")
+        warn(f"{each.labels}: {unknown:,} of its URLs are not in {each.name} and don't count")
 
 
 class _TopicPlanner:
@@ -300,40 +302,40 @@ class _TopicPlanner:
         web: RecordedWeb,
         graph: Callable[[], LinkGraph],
         topic: Topic,
-        candidate: PreparedTopic | None,
-        wish: RequestedRuns,
-        say: Warn,
+        prepared_topic: PreparedTopic | None,
+        requested: RequestedRuns,
+        warn: Warn,
     ) -> None:
         self.skipped: list[SkippedTopic] = []
         self._name = name
         self._web = web
         self._graph = graph
         self._topic = topic
-        self._candidate = candidate
-        self._wish = wish
-        self._say = say
+        self._prepared_topic = prepared_topic
+        self._requested = requested
+        self._warn = warn
 
     def trials(self) -> Iterator[Trial]:
         """Yield the possible trials; add the others to ``skipped``."""
         try:
-            referee = self._referee()
+            ground_truth = self._ground_truth()
         except ConfigurationError as error:
             self._skip(error)
             return
-        budget = budget_in_pages(self._wish.terms.budget, referee.relevant_count)
-        if budget > referee.countable_pages:
-            self._say(
+        budget = budget_in_pages(self._requested.terms.budget, ground_truth.relevant_count)
+        if budget > ground_truth.countable_pages:
+            self._warn(
                 f"{self._topic.name}: a budget of {budget:,} pages exceeds {self._name}, where "
-                f"{referee.countable_pages:,} pages count; the runs will end early"
+                f"{ground_truth.countable_pages:,} pages count; the runs will end early"
             )
-        for cap, (seeds, repeat, start) in product(self._caps(), list(self._starts(referee))):
-            for policy in self._wish.policies:
+        for cap, (seeds, repeat, start) in product(self._caps(), list(self._starts(ground_truth))):
+            for policy in self._requested.policies:
                 yield Trial(self._name, self._topic.name, policy, seeds, repeat, budget, cap, start)
 
-    def _referee(self) -> GroundTruth:
+    def _ground_truth(self) -> GroundTruth:
         if not self._web.labels:
             raise ConfigurationError(f"{self._name} has no labels: pass some with --labels")
-        if self._candidate is None:
+        if self._prepared_topic is None:
             good = ", ".join(self._topic.training.good)
             raise ConfigurationError(
                 f"no page of {self._name} has a label of training.good ({good})"
@@ -341,18 +343,18 @@ class _TopicPlanner:
         return GroundTruth(
             self._web,
             self._topic.training.good,
-            self._candidate.sample_urls,
+            self._prepared_topic.sample_urls,
             graph=self._graph,
         )
 
     def _caps(self) -> list[int | None]:
-        caps = self._wish.host_caps or [self._topic.scope.max_pages_per_host]
+        caps = self._requested.host_caps or [self._topic.scope.max_pages_per_host]
         return list(dict.fromkeys(caps))
 
-    def _starts(self, referee: GroundTruth) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-        for seeds, repeat in product(self._wish.seeds, range(self._wish.terms.repeat)):
+    def _starts(self, ground_truth: GroundTruth) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+        for seeds, repeat in product(self._requested.seeds, range(self._requested.terms.repeat)):
             try:
-                urls = seeds.of(self._topic, referee, repeat, self._wish.terms.seed)
+                urls = seeds.of(self._topic, ground_truth, repeat, self._requested.terms.seed)
                 if not any(url in self._web for url in urls):
                     raise ConfigurationError(f"none of the seeds ({seeds.name}) is in {self._name}")
             except ConfigurationError as error:
@@ -369,7 +371,7 @@ class _TopicPlanner:
 def run_key(trial: Trial, terms: ExperimentSettings, *made_from: str) -> str:
     """Digest of everything that a run's result depends on.
 
-    ``made_from`` are digests of its web, its candidate and this program.
+    ``made_from`` are digests of its web, its prepared topic and this program.
     """
     common = {k: v for k, v in asdict(terms).items() if k not in ("budget", "repeat")}
     whole = json.dumps([asdict(trial), common, made_from], sort_keys=True)

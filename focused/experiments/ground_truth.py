@@ -95,8 +95,8 @@ class GroundTruth:
         """The link graph. Raises ConfigurationError when there is none."""
         if self._open_graph is None:
             raise ConfigurationError(
-                f"{self._web.folder}: what is asked for needs the web's link graph, "
-                "but the referee was made without one: pass graph="
+                f"{self._web.folder}: this needs the web's link graph, "
+                "but the ground truth was built without one: pass graph="
             )
         return self._open_graph()
 

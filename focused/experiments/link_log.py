@@ -113,12 +113,12 @@ class LinkLogger:
     def __init__(
         self,
         webs: Mapping[str, ExperimentWeb],
-        candidates: Mapping[str, PreparedTopic],
+        prepared_topics: Mapping[str, PreparedTopic],
         terms: ExperimentSettings,
     ) -> None:
-        """``webs`` and ``candidates`` by name; each candidate's scorer must learn online."""
+        """``webs`` and ``prepared_topics`` by name; each scorer must learn online."""
         self._webs = webs
-        self._candidates = candidates
+        self._prepared_topics = prepared_topics
         self._terms = terms
         self._desk: WebContext | None = None
 
@@ -126,7 +126,7 @@ class LinkLogger:
         """Crawl as the trial says, ignoring its policy, and log the followed links.
 
         Seeds, training pages, duplicates and unlabelled pages are left out. Raises
-        RecordedWebError, and TypeError when the candidate's scorer does not learn online.
+        RecordedWebError, and TypeError when the prepared_topic's scorer does not learn online.
         """
         web_context = self._desk_for(trial)
         followed: list[tuple[tuple[float, ...], bool]] = []
@@ -135,18 +135,18 @@ class LinkLogger:
             link = settled.link
             if settled.classification is None or settled.duplicate_of is not None:
                 return
-            verdict = web_context.referee.known_relevance(link.url)
+            verdict = web_context.ground_truth.known_relevance(link.url)
             if verdict is not None and len(link.features) == len(FEATURE_NAMES):
                 followed.append((tuple(link.features), verdict))
 
         lots = self._terms.seed * 1_000_003 + trial.repeat
         simulate(
-            topic_for_run(web_context.candidate.topic, trial),
+            topic_for_run(web_context.prepared_topic.topic, trial),
             web_context.classifier,
             web_context.network,
             _noisy_policy(trial, web_context.apprentice(), lots),
             latency=hashed_latency(self._terms.latency_s, lots),
-            training_urls=web_context.referee.training_urls,
+            training_urls=web_context.ground_truth.training_urls,
             seeds=trial.start,
             pages=trial.budget,
             watch=note,
@@ -165,7 +165,7 @@ class LinkLogger:
         if self._desk is None or self._desk.name != trial.web:
             self.close()
             self._desk = WebContext(self._webs[trial.web])
-        self._desk.select_topic(self._candidates[trial.topic])
+        self._desk.select_topic(self._prepared_topics[trial.topic])
         return self._desk
 
 
@@ -181,7 +181,7 @@ def _noisy_policy(trial: Trial, apprentice: LinkScorer, lots: int) -> Policy:
 
 def log_links(
     webs: Mapping[str, ExperimentWeb],
-    candidates: Mapping[str, PreparedTopic],
+    prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
     terms: ExperimentSettings,
     *,
@@ -194,7 +194,7 @@ def log_links(
     """
     topics = [list(trials) for _, trials in groupby(trials, lambda t: (t.web, t.topic))]
     if jobs == 1:
-        logger = LinkLogger(webs, candidates, terms)
+        logger = LinkLogger(webs, prepared_topics, terms)
         try:
             yield from ([logger.log(trial) for trial in topic] for topic in topics)
         finally:
@@ -202,7 +202,7 @@ def log_links(
         return
     # An open LMDB environment must not be inherited by a child: each opens its own web.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, _start_log_worker, (webs, candidates, terms))
+    pool = ProcessPoolExecutor(jobs, context, _start_log_worker, (webs, prepared_topics, terms))
     try:
         yield from pool.map(_log_in_worker, topics)
     finally:
@@ -214,11 +214,11 @@ _log_worker: list[LinkLogger] = []
 
 def _start_log_worker(
     webs: Mapping[str, ExperimentWeb],
-    candidates: Mapping[str, PreparedTopic],
+    prepared_topics: Mapping[str, PreparedTopic],
     terms: ExperimentSettings,
 ) -> None:
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    _log_worker.append(LinkLogger(webs, candidates, terms))
+    _log_worker.append(LinkLogger(webs, prepared_topics, terms))
 
 
 def _exit_with_parent() -> None:

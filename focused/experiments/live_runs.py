@@ -51,7 +51,7 @@ class _CrawlResult:
 
 def run_live_trials(
     webs: Mapping[str, ExperimentWeb],
-    candidates: Mapping[str, PreparedTopic],
+    prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
     terms: ExperimentSettings,
     folder: Path,
@@ -71,24 +71,24 @@ def run_live_trials(
         pool = ThreadPoolExecutor(jobs)
 
         def submit(trial: Trial) -> Future[_CrawlResult]:
-            web_context = hall.web_context(trial.web, candidates[trial.topic])
+            web_context = hall.web_context(trial.web, prepared_topics[trial.topic])
             topic = live_topic(trial, web_context, terms, folder / str(next(numbers)))
             return pool.submit(_run_crawl, topic, trial, hall.address(trial.web), stopping)
 
         try:
             for trial, crawled in iterate_completed(trials, submit, jobs, under_way):
-                web_context = hall.web_context(trial.web, candidates[trial.topic])
-                yield trial, _measure_crawl(trial, web_context.referee, crawled)
+                web_context = hall.web_context(trial.web, prepared_topics[trial.topic])
+                yield trial, _measure_crawl(trial, web_context.ground_truth, crawled)
         finally:
             stopping.set()
             pool.shutdown(cancel_futures=True)
 
 
-def _measure_crawl(trial: Trial, referee: GroundTruth, crawled: _CrawlResult) -> RunRecord:
-    pages = cut_at_budget(trial, referee, crawled.pages)
+def _measure_crawl(trial: Trial, ground_truth: GroundTruth, crawled: _CrawlResult) -> RunRecord:
+    pages = cut_at_budget(trial, ground_truth, crawled.pages)
     cut = len(pages) < len(crawled.pages)
     ended = "page budget spent" if cut else crawled.end_reason
-    return make_run_record(trial, referee, pages, ended, crawled.spent)
+    return make_run_record(trial, ground_truth, pages, ended, crawled.spent)
 
 
 class _ServedWebs:
@@ -100,12 +100,12 @@ class _ServedWebs:
         self._desks: dict[str, WebContext] = {}
         self._served: dict[str, ReplayProcess] = {}
 
-    def web_context(self, web: str, candidate: PreparedTopic) -> WebContext:
+    def web_context(self, web: str, prepared_topic: PreparedTopic) -> WebContext:
         """The context of a web with the topic selected."""
         if web not in self._desks:
             self._desks[web] = WebContext(self._webs[web])
             self._stack.callback(self._desks[web].close)
-        self._desks[web].select_topic(candidate)
+        self._desks[web].select_topic(prepared_topic)
         return self._desks[web]
 
     def address(self, web: str) -> str:
@@ -119,7 +119,7 @@ def live_topic(
     trial: Trial, web_context: WebContext, terms: ExperimentSettings, folder: Path
 ) -> Topic:
     """The topic of a trial's crawl: its seeds, cap, delay and output folder."""
-    topic = topic_for_run(web_context.candidate.topic, trial)
+    topic = topic_for_run(web_context.prepared_topic.topic, trial)
     training = replace(
         topic.training,
         directory=tuple(path.absolute() for path in topic.training.directory),
@@ -138,9 +138,9 @@ def live_topic(
     )
 
 
-def cut_at_budget(trial: Trial, referee: GroundTruth, pages: pd.DataFrame) -> pd.DataFrame:
+def cut_at_budget(trial: Trial, ground_truth: GroundTruth, pages: pd.DataFrame) -> pd.DataFrame:
     """Mark training pages and cut the rows at the budget, as in a simulated run."""
-    trained = pages["training"].astype(bool) | pages["url"].isin(list(referee.training_urls))
+    trained = pages["training"].astype(bool) | pages["url"].isin(list(ground_truth.training_urls))
     # Match the simulator's type: Parquet changes that of a column without values.
     copies = pages["duplicate_of"].astype(object).where(pages["duplicate_of"].notna(), None)
     pages = pages.assign(training=trained, url=pages["url"].astype(object), duplicate_of=copies)

@@ -18,7 +18,7 @@ from focused.web.page import Fetched, Link, Page
 
 
 def classifier_oracle(
-    referee: GroundTruth, classifier: TopicClassifier, network: Network
+    ground_truth: GroundTruth, classifier: TopicClassifier, network: Network
 ) -> Policy:
     """Fetch first what the classifier will find most relevant; sees no label.
 
@@ -29,7 +29,7 @@ def classifier_oracle(
 
     def relevances(visit: PageContext, links: Sequence[Link]) -> list[float]:
         return [
-            _classified_relevance(referee.resolve_url(link.url), classifier, network)
+            _classified_relevance(ground_truth.resolve_url(link.url), classifier, network)
             for link in links
         ]
 
@@ -49,7 +49,7 @@ _PATIENCE_PAGES = 10
 _MAX_BONUS = 0.9  # in clicks: pages behind a link never outweigh a shorter path
 
 
-def path_oracle(referee: GroundTruth) -> Policy:
+def path_oracle(ground_truth: GroundTruth) -> Policy:
     """Fetch on-topic links first, then those fewest clicks from a new on-topic page.
 
     New pages are those that no fetched page links to; distances are computed again when the
@@ -61,7 +61,7 @@ def path_oracle(referee: GroundTruth) -> Policy:
     one: it is greedy, does not know duplicates, and a cap on pages per host or on depth can close a
     path. The optimum is a Steiner tree problem, which is infeasible for a web.
     """
-    ways = _PathDistances(referee)
+    ways = _PathDistances(ground_truth)
     return Policy("path-oracle", FunctionScorer(ways.scores), nearest_first, reprioritiser=ways)
 
 
@@ -77,11 +77,11 @@ class _PathDistances:
     frontier.
     """
 
-    def __init__(self, referee: GroundTruth) -> None:
-        self._referee = referee
-        self._graph = referee.graph
-        self._allowed = referee.allowed
-        relevant = np.fromiter((url in referee.relevant for url in self._graph.urls), np.bool_)
+    def __init__(self, ground_truth: GroundTruth) -> None:
+        self._ground_truth = ground_truth
+        self._graph = ground_truth.graph
+        self._allowed = ground_truth.allowed
+        relevant = np.fromiter((url in ground_truth.relevant for url in self._graph.urls), np.bool_)
         self._new = relevant & self._allowed
         self._priorities = self._measured()
         self._queued: dict[int, str] = {}
@@ -159,7 +159,7 @@ class _PathDistances:
         return np.where(clicks < 0, UNREACHABLE, np.where(clicks == 1, bonus, 0.0) - clicks)
 
     def _place(self, url: str) -> int | None:
-        end = self._referee.resolve_url(url)
+        end = self._ground_truth.resolve_url(url)
         return None if end is None else self._graph.index.get(end)
 
 
@@ -171,7 +171,7 @@ def relevant_then_breadth_first(score: float, found_seq: int) -> float:
     return score - _TIE_BREAK * found_seq
 
 
-def greedy_oracle(referee: GroundTruth) -> Policy:
+def greedy_oracle(ground_truth: GroundTruth) -> Policy:
     """See the labels of the frontier's links, and nothing beyond.
 
     Takes the earliest on-topic link, otherwise goes breadth-first. It is no upper bound: a policy
@@ -180,7 +180,7 @@ def greedy_oracle(referee: GroundTruth) -> Policy:
     """
 
     def labels(visit: PageContext, links: Sequence[Link]) -> list[float]:
-        return [float(referee.is_relevant(link.url)) for link in links]
+        return [float(ground_truth.is_relevant(link.url)) for link in links]
 
     return Policy("oracle", FunctionScorer(labels), relevant_then_breadth_first)
 
@@ -189,7 +189,7 @@ OracleFactory = Callable[[GroundTruth, TopicClassifier, Network], Policy]
 """Creates an oracle for one run."""
 
 ORACLES: Mapping[str, OracleFactory] = {
-    "oracle": lambda referee, classifier, network: greedy_oracle(referee),
-    "path-oracle": lambda referee, classifier, network: path_oracle(referee),
+    "oracle": lambda ground_truth, classifier, network: greedy_oracle(ground_truth),
+    "path-oracle": lambda ground_truth, classifier, network: path_oracle(ground_truth),
     "classifier-oracle": classifier_oracle,
 }

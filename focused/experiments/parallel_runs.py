@@ -31,7 +31,7 @@ Made = TypeVar("Made")
 
 def run_trials(
     webs: Mapping[str, ExperimentWeb],
-    candidates: Mapping[str, PreparedTopic],
+    prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
     terms: ExperimentSettings,
     *,
@@ -46,10 +46,10 @@ def run_trials(
     if jobs == 1:
         with _deferred_interrupt() as told:
             yield from _run_in_process(
-                ExperimentRunner(webs, candidates, terms, told), trials, under_way
+                ExperimentRunner(webs, prepared_topics, terms, told), trials, under_way
             )
     elif trials:
-        yield from _run_in_pool(webs, candidates, trials, terms, jobs, under_way)
+        yield from _run_in_pool(webs, prepared_topics, trials, terms, jobs, under_way)
 
 
 def iterate_completed(
@@ -116,7 +116,7 @@ def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
 
 def _run_in_pool(
     webs: Mapping[str, ExperimentWeb],
-    candidates: Mapping[str, PreparedTopic],
+    prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
     terms: ExperimentSettings,
     jobs: int,
@@ -124,7 +124,7 @@ def _run_in_pool(
 ) -> Generator[tuple[Trial, RunRecord], None, None]:
     context = multiprocessing.get_context("spawn")
     stopping = context.Event()
-    arguments = (webs, candidates, terms, stopping)
+    arguments = (webs, prepared_topics, terms, stopping)
     pool = ProcessPoolExecutor(min(jobs, len(trials)), context, _start_worker, arguments)
     going: list[Trial] = []
 
@@ -154,7 +154,7 @@ _running = threading.Lock()
 
 def _start_worker(
     webs: Mapping[str, ExperimentWeb],
-    candidates: Mapping[str, PreparedTopic],
+    prepared_topics: Mapping[str, PreparedTopic],
     terms: ExperimentSettings,
     stopping: Event,
 ) -> None:
@@ -163,7 +163,9 @@ def _start_worker(
     orphaned = threading.Event()
     threading.Thread(target=_exit_with_parent, args=(orphaned,), daemon=True).start()
     _worker.append(
-        ExperimentRunner(webs, candidates, terms, lambda: stopping.is_set() or orphaned.is_set())
+        ExperimentRunner(
+            webs, prepared_topics, terms, lambda: stopping.is_set() or orphaned.is_set()
+        )
     )
 
 

@@ -31,11 +31,11 @@ class RunCosts:
 
 
 def make_run_record(
-    trial: Trial, referee: GroundTruth, pages: pd.DataFrame, end_reason: str, spent: RunCosts
+    trial: Trial, ground_truth: GroundTruth, pages: pd.DataFrame, end_reason: str, spent: RunCosts
 ) -> RunRecord:
     """Evaluate a run. ``pages`` has the archive's columns, in the order they were settled."""
-    verdicts = referee.verdicts(pages)
-    found, relevant = int(verdicts.sum()), referee.relevant_count
+    verdicts = ground_truth.verdicts(pages)
+    found, relevant = int(verdicts.sum()), ground_truth.relevant_count
     return {
         "web": trial.web,
         "topic": trial.topic,
@@ -50,12 +50,12 @@ def make_run_record(
         "harvest": harvest_rate(verdicts),
         "recall": found / relevant,
         "area": area_under_harvest(verdicts, trial.budget),
-        "hosts": referee.hosts(pages),
+        "hosts": ground_truth.hosts(pages),
         "crawl_and_stop": found / min(trial.budget, relevant),
-        "crawl_and_stop_threshold": hot_page_recall(referee, pages),
+        "crawl_and_stop_threshold": hot_page_recall(ground_truth, pages),
         "half_recall_pages": pages_to_half_recall(verdicts, relevant),
-        **classifier_measures(referee, pages),
-        "score_bins": score_bins(trial.policy, referee, pages),
+        **classifier_measures(ground_truth, pages),
+        "score_bins": score_bins(trial.policy, ground_truth, pages),
         "end_reason": end_reason,
         "simulated_s": spent.simulated_s,
         "cpu_s": spent.cpu_s,
@@ -80,17 +80,17 @@ def pages_to_half_recall(verdicts: NDArray[np.bool_], relevant: int) -> int | No
     return int(reached[0]) + 1 if reached.size and relevant else None
 
 
-def hot_page_recall(referee: GroundTruth, pages: pd.DataFrame) -> float | None:
+def hot_page_recall(ground_truth: GroundTruth, pages: pd.DataFrame) -> float | None:
     """Fetched share of the topic's hot pages; None without any.
 
     Crawl and stop with threshold (Cho, Garcia-Molina, Page 1998, section 4).
     """
-    hot = referee.hot
-    ends = {referee.resolve_url(url) for url in harvest_pages(pages)["url"]}
+    hot = ground_truth.hot
+    ends = {ground_truth.resolve_url(url) for url in harvest_pages(pages)["url"]}
     return len(hot & ends) / len(hot) if hot else None
 
 
-def classifier_measures(referee: GroundTruth, pages: pd.DataFrame) -> dict[str, float | None]:
+def classifier_measures(ground_truth: GroundTruth, pages: pd.DataFrame) -> dict[str, float | None]:
     """The classifier's own harvest, precision and recall on the counted pages.
 
     ``classifier_harvest`` is the share it calls on topic, each content once;
@@ -99,7 +99,7 @@ def classifier_measures(referee: GroundTruth, pages: pd.DataFrame) -> dict[str, 
     counted = harvest_pages(pages)
     counted = counted[counted["duplicate_of"].isna()]
     judged = counted["on_topic"].to_numpy(dtype=bool)
-    labelled = np.fromiter((referee.is_relevant(url) for url in counted["url"]), dtype=bool)
+    labelled = np.fromiter((ground_truth.is_relevant(url) for url in counted["url"]), dtype=bool)
     both, fetched = int((judged & labelled).sum()), len(harvest_pages(pages))
     return {
         "classifier_harvest": _ratio(int(judged.sum()), fetched),
@@ -108,7 +108,9 @@ def classifier_measures(referee: GroundTruth, pages: pd.DataFrame) -> dict[str, 
     }
 
 
-def score_bins(policy: str, referee: GroundTruth, pages: pd.DataFrame) -> list[list[float]] | None:
+def score_bins(
+    policy: str, ground_truth: GroundTruth, pages: pd.DataFrame
+) -> list[list[float]] | None:
     """Count scores before the fetch against labels by bin; None if they are no probabilities.
 
     Each item is a :class:`focused.reports.reliability.BinCount`. Seeds, feeds, training pages and
@@ -117,7 +119,7 @@ def score_bins(policy: str, referee: GroundTruth, pages: pd.DataFrame) -> list[l
     if not has_probability_scores(policy):
         return None
     counted = scored_pages(pages)
-    labelled = np.fromiter((referee.is_relevant(url) for url in counted["url"]), dtype=bool)
+    labelled = np.fromiter((ground_truth.is_relevant(url) for url in counted["url"]), dtype=bool)
     return [list(each) for each in count_bins(counted["score"].to_numpy(np.float64), labelled)]
 
 

@@ -138,13 +138,14 @@ class ExperimentRunner:
     def __init__(
         self,
         webs: Mapping[str, ExperimentWeb],
-        candidates: Mapping[str, PreparedTopic],
+        prepared_topics: Mapping[str, PreparedTopic],
         terms: ExperimentSettings,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``webs`` and ``candidates`` by name; a run is cancelled when ``stop`` returns True."""
+        """``webs`` and ``prepared_topics`` by name; a run is cancelled when ``stop`` returns "
+        "True."""
         self._webs = webs
-        self._candidates = candidates
+        self._prepared_topics = prepared_topics
         self._terms = terms
         self._stop = stop
         self._meter = SharedCpuTime()
@@ -163,7 +164,7 @@ class ExperimentRunner:
         cpu_s = time.process_time() - began_s - (self._meter.shared_s - shared_s)
         _check_internal_errors(trial, run)
         spent = RunCosts(run.simulated_s, cpu_s, peak_mb())
-        return make_run_record(trial, web_context.referee, run.pages, run.end_reason, spent)
+        return make_run_record(trial, web_context.ground_truth, run.pages, run.end_reason, spent)
 
     def close(self) -> None:
         """Close the web."""
@@ -172,17 +173,17 @@ class ExperimentRunner:
             self._desk = None
 
     def _desk_for(self, trial: Trial) -> WebContext:
-        candidate = self._candidates[trial.topic]
+        prepared_topic = self._prepared_topics[trial.topic]
         if self._desk is None or self._desk.name != trial.web:
             self.close()
             self._desk = WebContext(self._webs[trial.web], self._meter)
-        self._desk.select_topic(candidate)
+        self._desk.select_topic(prepared_topic)
         return self._desk
 
     def _policy(self, web_context: WebContext, trial: Trial) -> Policy:
         if trial.policy in ORACLES:
             return ORACLES[trial.policy](
-                web_context.referee, web_context.classifier, web_context.network
+                web_context.ground_truth, web_context.classifier, web_context.network
             )
 
         def preliminary_crawl(policy: Policy) -> Sequence[SettledFetch]:
@@ -208,12 +209,12 @@ class ExperimentRunner:
             watch(settled)
 
         return simulate(
-            topic_for_run(web_context.candidate.topic, trial),
+            topic_for_run(web_context.prepared_topic.topic, trial),
             web_context.classifier,
             web_context.network,
             policy,
             latency=hashed_latency(self._terms.latency_s, self._lots(trial)),
-            training_urls=web_context.referee.training_urls,
+            training_urls=web_context.ground_truth.training_urls,
             seeds=trial.start,
             pages=trial.budget,
             watch=watch_and_stop,
@@ -226,9 +227,9 @@ class ExperimentRunner:
 class WebContext:
     """An open web with one topic selected: its classifier and ground truth."""
 
-    candidate: PreparedTopic
+    prepared_topic: PreparedTopic
     classifier: CachingClassifier
-    referee: GroundTruth
+    ground_truth: GroundTruth
 
     def __init__(self, web: ExperimentWeb, meter: SharedCpuTime | None = None) -> None:
         """Raises RecordedWebError."""
@@ -240,17 +241,17 @@ class WebContext:
         self._laid_out = ""
         self._graph: Callable[[], LinkGraph] = cache(lambda: open_link_graph(self._parsed))
 
-    def select_topic(self, candidate: PreparedTopic) -> None:
+    def select_topic(self, prepared_topic: PreparedTopic) -> None:
         """Select the topic, unless it is already selected."""
-        if self._laid_out == candidate.topic.name:
+        if self._laid_out == prepared_topic.topic.name:
             return
-        topic = candidate.topic
-        self.candidate = candidate
-        self.classifier = CachingClassifier(candidate.classifier, self._meter)
-        self.referee = GroundTruth(
+        topic = prepared_topic.topic
+        self.prepared_topic = prepared_topic
+        self.classifier = CachingClassifier(prepared_topic.classifier, self._meter)
+        self.ground_truth = GroundTruth(
             self._web,
             topic.training.good,
-            candidate.sample_urls,
+            prepared_topic.sample_urls,
             graph=self._graph,
             scope=topic.scope,
         )
@@ -259,12 +260,12 @@ class WebContext:
     @property
     def samples(self) -> int:
         """Number of the web's pages that are training pages."""
-        return len(self._web.page_urls) - self.referee.countable_pages
+        return len(self._web.page_urls) - self.ground_truth.countable_pages
 
     def apprentice(self) -> LinkScorer:
         """A fresh copy of the link scorer: what it learns in one run must not reach the next."""
-        classifier = self.candidate.classifier
-        return copy.deepcopy(self.candidate.apprentice, {id(classifier): classifier})
+        classifier = self.prepared_topic.classifier
+        return copy.deepcopy(self.prepared_topic.apprentice, {id(classifier): classifier})
 
     def close(self) -> None:
         """Close cache and web."""

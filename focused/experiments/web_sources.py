@@ -48,7 +48,7 @@ class ExperimentWeb:
 
 
 def find_webs(
-    sources: Sequence[Path], labels: Path | None, folder: Path, say: Warn
+    sources: Sequence[Path], labels: Path | None, folder: Path, warn: Warn
 ) -> list[ExperimentWeb]:
     """The webs of ``sources``: one per folder, and one of all WARC files.
 
@@ -59,7 +59,7 @@ def find_webs(
     folders = [source for source in dict.fromkeys(sources) if source.is_dir()]
     files = [source for source in dict.fromkeys(sources) if not source.is_dir()]
     if files:
-        folders.append(_import_warcs(files, folder, say))
+        folders.append(_import_warcs(files, folder, warn))
     webs: dict[str, ExperimentWeb] = {}
     for each in folders:
         name = str(read_details(each).get("name", each.name))
@@ -84,7 +84,7 @@ def _resolve_labels(
     return found
 
 
-def _import_warcs(files: Sequence[Path], folder: Path, say: Warn) -> Path:
+def _import_warcs(files: Sequence[Path], folder: Path, warn: Warn) -> Path:
     """Import the WARC files unless they are already, and return the web's folder."""
     for file in files:
         if not file.is_file():
@@ -104,7 +104,7 @@ def _import_warcs(files: Sequence[Path], folder: Path, say: Warn) -> Path:
         else ""
     )
     files_read = "1 WARC file" if len(files) == 1 else f"{len(files)} WARC files"
-    say(f"{target}: {imported.responses:,} responses from {files_read}{passed_over}")
+    warn(f"{target}: {imported.responses:,} responses from {files_read}{passed_over}")
     return target
 
 

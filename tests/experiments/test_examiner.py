@@ -19,8 +19,8 @@ from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.two_sides import (
     DeadlyJudge,
     build_web,
-    candidate,
     planned,
+    prepared_topic,
     rows_of,
     run_all,
     steady,
@@ -35,7 +35,7 @@ class ContraryJudge(WhaleJudge):
 
 
 def test_the_labels_judge_whatever_the_classifier_says(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     contrary = with_judge(ours, ContraryJudge())
     plan = planned(web, ours, "bfs", budget="20")
     by_ours, by_contrary = (rows_of(plan, web, each)[0] for each in (ours, contrary))
@@ -48,7 +48,7 @@ def test_training_pages_count_neither_as_harvest_nor_as_fetched(tmp_path: Path) 
     web = build_web(tmp_path / "web")
     # An address that differs in scheme from the recorded one is the same page.
     samples = [f"https://whales.test/whales-{n}" for n in range(0, 40, 2)]
-    ours = candidate(tmp_path, samples)
+    ours = prepared_topic(tmp_path, samples)
     (row,) = rows_of(planned(web, ours, "oracle", budget="1000"), web, ours)
     assert row["relevant"] == 20
     assert (row["on_topic"], row["recall"]) == (20, 1.0)
@@ -77,14 +77,14 @@ def test_a_host_cap_bounds_what_one_host_gives(tmp_path: Path) -> None:
 
 
 def test_runs_with_and_without_a_cap_stand_side_by_side(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(web, ours, "oracle", budget="20", host_caps=[5, None])
     rows = rows_of(plan, web, ours)
     assert [(row["host_cap"], row["on_topic"]) for row in rows] == [(5, 5), (None, 19)]
 
 
 def test_all_policies_of_one_repeat_start_alike_and_repeats_differ(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(web, ours, "bfs", "dfs", seeds=["off-topic:3"], budget="12", repeat=2)
     starts = [(trial.repeat, trial.start) for trial in plan.trials]
     assert starts[0] == starts[1] != starts[2] == starts[3]
@@ -106,7 +106,7 @@ class LearningScorer(WhaleScorer):
 
 
 def test_what_an_apprentice_learns_in_one_run_it_does_not_know_in_the_next(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     scorer = LearningScorer()
     learning = type(ours)(ours.topic, ours.classifier, scorer, ours.sample_urls)
     plan = planned(web, learning, "focused", budget="20")
@@ -121,7 +121,7 @@ def test_what_an_apprentice_learns_in_one_run_it_does_not_know_in_the_next(tmp_p
 
 
 def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(web, ours, "bfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
     examiner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.terms, stop=lambda: True)
@@ -139,7 +139,7 @@ class BrokenJudge(WhaleJudge):
 def test_a_judge_or_a_policy_that_fails_on_every_page_is_told_and_no_run(
     tmp_path: Path, jobs: int
 ) -> None:
-    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), BrokenJudge())
+    web, ours = build_web(tmp_path / "web"), with_judge(prepared_topic(tmp_path), BrokenJudge())
     plan = planned(web, ours, "bfs", budget="20")
     with pytest.raises(
         ConfigurationError, match="bfs on whales: 1 fetched pages could not be judged"
@@ -158,7 +158,10 @@ class InterruptedJudge(WhaleJudge):
 def test_ctrl_c_gives_up_a_run_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), InterruptedJudge())
+    web, ours = (
+        build_web(tmp_path / "web"),
+        with_judge(prepared_topic(tmp_path), InterruptedJudge()),
+    )
     plan = planned(web, ours, "bfs", budget="20")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(KeyboardInterrupt):
@@ -168,7 +171,7 @@ def test_ctrl_c_gives_up_a_run_and_leaves_nothing_behind(
 
 
 def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
     runs = run_trials(webs, {"whales": ours}, plan.trials, plan.terms)
@@ -182,7 +185,7 @@ def test_a_worker_that_dies_is_told_with_what_it_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody clears up after the dead
-    web, ours = build_web(tmp_path / "web"), with_judge(candidate(tmp_path), DeadlyJudge())
+    web, ours = build_web(tmp_path / "web"), with_judge(prepared_topic(tmp_path), DeadlyJudge())
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):
         rows_of(plan, web, ours, jobs=2)

@@ -28,11 +28,11 @@ from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.recorded_web.web_labels import read_web_labels
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.recorded_web import html
-from tests.support.two_sides import HTML, WORDS, build_web, candidate, planned
+from tests.support.two_sides import HTML, WORDS, build_web, planned, prepared_topic
 
 
 def apprenticed(folder: Path, samples: Sequence[str] = ()) -> PreparedTopic:
-    ours = candidate(folder, samples)
+    ours = prepared_topic(folder, samples)
     return replace(
         ours, apprentice=Apprentice(ours.classifier, load_link_prior(), depth_penalty=0.0)
     )
@@ -42,8 +42,8 @@ def logs_of(
     plan: ExperimentPlan, web: Path, *ours: PreparedTopic, jobs: int = 1
 ) -> list[list[LoggedRun]]:
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    candidates = {each.topic.name: each for each in ours}
-    return list(log_links(webs, candidates, plan.trials, plan.terms, jobs=jobs))
+    prepared_topics = {each.topic.name: each for each in ours}
+    return list(log_links(webs, prepared_topics, plan.trials, plan.terms, jobs=jobs))
 
 
 def assert_same(one: LoggedRun, other: LoggedRun) -> None:
@@ -79,7 +79,7 @@ def noting(monkeypatch: pytest.MonkeyPatch) -> type[Noting]:
 def test_a_link_is_logged_with_what_the_apprentice_knew_when_its_turn_came(
     tmp_path: Path, noting: type[Noting]
 ) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     ours = replace(ours, apprentice=noting(ours.classifier, load_link_prior()))
     ((run,),) = logs_of(planned(web, ours, "focused", budget="50"), web, ours)
     labelled = [url for url in noting.taught if url != "http://start.test/"]
@@ -131,7 +131,7 @@ def test_seeds_training_pages_copies_and_pages_without_a_label_are_not_logged(
 def test_labels_change_what_is_written_of_links_and_not_which_are_followed(
     tmp_path: Path, noting: type[Noting]
 ) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     ours = replace(ours, apprentice=noting(ours.classifier, load_link_prior()))
     plan = planned(web, ours, "focused", budget="40")
     swapped = tmp_path / "swapped.tsv"
@@ -205,7 +205,7 @@ def test_a_run_that_meets_no_link_is_an_empty_log(tmp_path: Path) -> None:
 
 
 def test_a_scorer_that_has_no_evidence_is_refused(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     assert isinstance(ours.classifier, WhaleJudge)
     with pytest.raises(TypeError, match="whales: its link scorer does not learn"):
         logs_of(planned(web, ours, "focused", budget="5"), web, ours)

@@ -61,7 +61,7 @@ class Examined:
         ]
         writer.finish([(url, "Top/Whales") for url in whales])
         self.network = closing.enter_context(ParsedWeb(RecordedWeb.open(folder / "web")))
-        self.referee = GroundTruth(
+        self.ground_truth = GroundTruth(
             self.network.web,
             ["Top/Whales"],
             (),
@@ -77,7 +77,7 @@ class Examined:
             replace(topic, scope=self._scope),
             classifier,
             self.network,
-            ORACLES[oracle](self.referee, classifier, self.network),
+            ORACLES[oracle](self.ground_truth, classifier, self.network),
             latency=constant_latency(0.01),
             seeds=[address(name) for name in seeds],
         )
@@ -219,14 +219,14 @@ def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(examin
         "third": ["whale-3", "dull"],
         **{name: [] for name in ("whale-1", "whale-2", "whale-3", "dull")},
     }
-    assert examined(web).referee.hot == {address("whale-2"), address("whale-3")}
+    assert examined(web).ground_truth.hot == {address("whale-2"), address("whale-3")}
 
 
 def test_a_referee_without_a_graph_says_what_it_lacks(examined: Any) -> None:
     network = examined({"whale-1": []}).network
-    referee = GroundTruth(network.web, ["Top/Whales"], ())
+    ground_truth = GroundTruth(network.web, ["Top/Whales"], ())
     with pytest.raises(ConfigurationError, match="made without one: pass graph="):
-        ORACLES["path-oracle"](referee, WhaleJudge(), network)
+        ORACLES["path-oracle"](ground_truth, WhaleJudge(), network)
 
 
 class DuckJudge(WhaleJudge):

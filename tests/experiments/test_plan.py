@@ -17,7 +17,7 @@ from focused.experiments.experiment_plan import (
     parse_seed_set,
     run_key,
 )
-from tests.support.two_sides import build_web, candidate, planned
+from tests.support.two_sides import build_web, planned, prepared_topic
 
 
 @pytest.mark.parametrize("text", ["on-topic", "on-topic:0", "of-topic:5", "on-topic:-1", ""])
@@ -88,7 +88,7 @@ def test_an_oracle_is_refused_in_a_real_crawl() -> None:
 
 
 def test_what_is_asked_for_twice_is_run_once(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(
         web, ours, "bfs", "bfs", seeds=["topic", "topic"], host_caps=[5, 5], repeat=2, budget="5"
     )
@@ -97,21 +97,21 @@ def test_what_is_asked_for_twice_is_run_once(tmp_path: Path) -> None:
 
 def test_a_budget_relative_to_the_topic_leaves_training_pages_out(tmp_path: Path) -> None:
     web = build_web(tmp_path / "web")
-    ours = candidate(tmp_path, [f"http://whales.test/whales-{n}" for n in range(10)])
+    ours = prepared_topic(tmp_path, [f"http://whales.test/whales-{n}" for n in range(10)])
     assert planned(web, ours, "bfs", budget="x2").trials[0].budget == 60
 
 
 def test_without_a_host_cap_the_topics_own_holds(tmp_path: Path) -> None:
     web = build_web(tmp_path / "web")
-    ours = candidate(tmp_path, scope="max_pages_per_host = 7")
+    ours = prepared_topic(tmp_path, scope="max_pages_per_host = 7")
     assert planned(web, ours, "bfs").trials[0].host_cap == 7
     assert planned(web, ours, "bfs", host_caps=[None]).trials[0].host_cap is None
 
 
 def test_seeds_that_cannot_be_drawn_skip_that_start_alone(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     told: list[str] = []
-    plan = planned(web, ours, "bfs", seeds=["on-topic:500", "topic"], repeat=2, say=told.append)
+    plan = planned(web, ours, "bfs", seeds=["on-topic:500", "topic"], repeat=2, warn=told.append)
     assert {trial.seeds for trial in plan.trials} == {"topic"}
     (skip,) = plan.skipped
     assert (skip.web, skip.topic) == ("two-sides", "whales")
@@ -120,7 +120,7 @@ def test_seeds_that_cannot_be_drawn_skip_that_start_alone(tmp_path: Path) -> Non
 
 
 def test_seeds_that_the_web_does_not_have_are_skipped(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     elsewhere = tmp_path / "seeds.txt"
     elsewhere.write_text("http://elsewhere.test/\n")
     plan = planned(web, ours, "bfs", seeds=[str(elsewhere), "topic"])
@@ -129,15 +129,15 @@ def test_seeds_that_the_web_does_not_have_are_skipped(tmp_path: Path) -> None:
 
 
 def test_only_when_nothing_is_left_it_is_an_error(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     with pytest.raises(ConfigurationError, match=r"nothing to run: .*on-topic:500"):
         planned(web, ours, "bfs", seeds=["on-topic:500"])
 
 
 def test_a_budget_beyond_the_web_is_told(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     told: list[str] = []
-    planned(web, ours, "bfs", budget="82", say=told.append)
+    planned(web, ours, "bfs", budget="82", warn=told.append)
     assert told == [
         "whales: a budget of 82 pages is beyond two-sides, where 81 pages count; "
         "the runs will end early"
@@ -145,7 +145,7 @@ def test_a_budget_beyond_the_web_is_told(tmp_path: Path) -> None:
 
 
 def test_a_runs_key_changes_with_all_that_decides_about_it(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     trial = planned(web, ours, "bfs").trials[0]
     terms = ExperimentSettings()
     keys = [
@@ -162,7 +162,7 @@ def test_a_runs_key_changes_with_all_that_decides_about_it(tmp_path: Path) -> No
 
 
 def test_more_repeats_and_the_same_budget_in_other_words_keep_a_runs_key(tmp_path: Path) -> None:
-    web, ours = build_web(tmp_path / "web"), candidate(tmp_path)
+    web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     one = planned(web, ours, "bfs", budget="40")
     more = planned(web, ours, "bfs", budget="x1", repeat=3)
     assert run_key(one.trials[0], one.terms, "web") == run_key(more.trials[0], more.terms, "web")

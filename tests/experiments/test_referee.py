@@ -1,4 +1,4 @@
-"""The referee: what a page is worth by the labels, and which pages never count."""
+"""Ground truth: what a page is worth by the labels, and which pages never count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Appoint = Callable[..., GroundTruth]
 
 
 @pytest.fixture
-def referee(tmp_path: Path) -> Iterator[Appoint]:
+def ground_truth(tmp_path: Path) -> Iterator[Appoint]:
     with RecordedWeb.open(build_web(tmp_path / "web")) as web:
 
         def swap(*samples: str, good: str = "Top/Whales") -> GroundTruth:
@@ -31,9 +31,11 @@ def referee(tmp_path: Path) -> Iterator[Appoint]:
         yield swap
 
 
-def test_seeds_are_drawn_from_their_side_and_never_from_training_pages(referee: Appoint) -> None:
+def test_seeds_are_drawn_from_their_side_and_never_from_training_pages(
+    ground_truth: Appoint,
+) -> None:
     samples = [f"http://whales.test/whales-{n}" for n in range(38)]
-    judge = referee(*samples)
+    judge = ground_truth(*samples)
     drawn = judge.sample_seeds(True, 2, random.Random(0))
     assert sorted(drawn) == ["http://whales.test/whales-38", "http://whales.test/whales-39"]
     assert all("trade" in url for url in judge.sample_seeds(False, 5, random.Random(0)))
@@ -41,22 +43,22 @@ def test_seeds_are_drawn_from_their_side_and_never_from_training_pages(referee: 
         judge.sample_seeds(True, 3, random.Random(0))
 
 
-def test_a_sample_that_redirects_makes_its_target_a_training_page(referee: Appoint) -> None:
-    judge = referee("http://start.test/moved")
+def test_a_sample_that_redirects_makes_its_target_a_training_page(ground_truth: Appoint) -> None:
+    judge = ground_truth("http://start.test/moved")
     assert "http://whales.test/whales-9" in judge.training_urls
     assert "https://whales.test/whales-9" in judge.training_urls
     assert not judge.is_relevant("http://whales.test/whales-9")
 
 
-def test_an_oracle_sees_through_redirects(referee: Appoint) -> None:
-    judge = referee()
+def test_an_oracle_sees_through_redirects(ground_truth: Appoint) -> None:
+    judge = ground_truth()
     assert judge.is_relevant("http://start.test/moved")
     assert not judge.is_relevant("http://start.test/")
     assert not judge.is_relevant("http://nowhere.test/")
 
 
-def test_the_same_content_counts_once_under_whatever_address(referee: Appoint) -> None:
-    judge = referee()
+def test_the_same_content_counts_once_under_whatever_address(ground_truth: Appoint) -> None:
+    judge = ground_truth()
     url = "http://whales.test/whales-3"
     other = "https://whales.test/whales-3"
     pages = pd.DataFrame(
@@ -107,9 +109,9 @@ def test_a_sample_that_is_no_page_has_no_copies(copied: Appoint) -> None:
     assert copied("http://a.test/robots.txt", "http://b.test/").countable_pages == 5
 
 
-def test_a_topic_without_a_page_in_the_web_is_refused(referee: Appoint) -> None:
+def test_a_topic_without_a_page_in_the_web_is_refused(ground_truth: Appoint) -> None:
     with pytest.raises(ConfigurationError, match=r"Top/Stars.*nothing can be found there"):
-        referee(good="Top/Stars")
+        ground_truth(good="Top/Stars")
 
 
 def test_of_a_training_page_its_copies_and_unlabelled_pages_there_is_no_verdict(
@@ -121,8 +123,8 @@ def test_of_a_training_page_its_copies_and_unlabelled_pages_there_is_no_verdict(
     assert judge.known_relevance("http://a.test/two") is True
 
 
-def test_a_verdict_is_of_the_page_that_a_redirect_leads_to(referee: Appoint) -> None:
-    judge = referee()
+def test_a_verdict_is_of_the_page_that_a_redirect_leads_to(ground_truth: Appoint) -> None:
+    judge = ground_truth()
     assert judge.known_relevance("http://start.test/moved") is True
     assert judge.known_relevance("http://trade.test/trade-1") is False
     assert judge.known_relevance("http://start.test/") is None

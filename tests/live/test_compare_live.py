@@ -25,9 +25,9 @@ from focused.topic.topic_file import load_topic
 from tests.support.crawling import ROOT
 from tests.support.two_sides import (
     build_web,
-    candidate,
     compare,
     planned,
+    prepared_topic,
     write_compared,
 )
 
@@ -100,7 +100,7 @@ def test_ctrl_c_ends_the_crawls_under_way_and_leaves_nothing_of_them(sides: Path
 
 
 def test_a_crawl_that_does_not_end_in_order_is_told_in_its_own_words(sides: Path) -> None:
-    ours = candidate(sides)
+    ours = prepared_topic(sides)
     plan = planned(sides / "web", ours, "bfs", delay_s=0.0)
     webs = {"two-sides": ExperimentWeb("two-sides", sides / "web")}
     trials = [replace(plan.trials[0], policy="sharp")]
@@ -112,7 +112,7 @@ def test_a_crawl_that_does_not_end_in_order_is_told_in_its_own_words(sides: Path
 
 def test_a_trials_topic_file_says_what_the_topic_says(sides: Path) -> None:
     scope = 'deny_paths = ["a\\\\.b", "\\"q\\""]\nlanguages = ["en"]'
-    ours = candidate(sides, scope=scope)
+    ours = prepared_topic(sides, scope=scope)
     odd = replace(ours, topic=replace(ours.topic, description='tab\t, "quotes", ü and \x7f'))
     plan = planned(sides / "web", odd, "bfs", host_caps=[3], budget="x1", seeds=["on-topic:2"])
     web_context = WebContext(ExperimentWeb("two-sides", sides / "web"))
@@ -130,7 +130,7 @@ def test_what_was_fetched_beyond_the_budget_is_cut_and_training_pages_are_no_par
     sides: Path,
 ) -> None:
     urls = [f"http://whales.test/whales-{n}" for n in range(6)]
-    ours = candidate(sides, samples=["https://whales.test/whales-1"])
+    ours = prepared_topic(sides, samples=["https://whales.test/whales-1"])
     trial = planned(sides / "web", ours, "bfs", budget="3").trials[0]
     pages = pd.DataFrame(
         {"url": urls, "outcome": "fetched", "training": False, "duplicate_of": None}
@@ -138,7 +138,7 @@ def test_what_was_fetched_beyond_the_budget_is_cut_and_training_pages_are_no_par
     pages.loc[2, "outcome"] = "failed"
     web_context = WebContext(ExperimentWeb("two-sides", sides / "web"))
     web_context.select_topic(ours)
-    kept = cut_at_budget(trial, web_context.referee, pages)
+    kept = cut_at_budget(trial, web_context.ground_truth, pages)
     assert web_context.samples == 1
     web_context.close()
     assert list(kept["url"]) == urls[:5]

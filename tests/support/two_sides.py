@@ -82,7 +82,7 @@ def write_compared(folder: Path, scope: str = "") -> Path:
     return path
 
 
-def candidate(folder: Path, samples: Sequence[str] = (), scope: str = "") -> PreparedTopic:
+def prepared_topic(folder: Path, samples: Sequence[str] = (), scope: str = "") -> PreparedTopic:
     topic = load_topic(write_compared(folder, scope))
     return PreparedTopic(topic, WhaleJudge(), WhaleScorer(), frozenset(samples))
 
@@ -94,14 +94,14 @@ def planned(
     seeds: Sequence[str] = ("topic",),
     host_caps: Sequence[int | None] = (),
     labels: Path | None = None,
-    say: Any = lambda line: None,
+    warn: Any = lambda line: None,
     **terms: Any,
 ) -> ExperimentPlan:
-    wish = RequestedRuns(
+    requested = RequestedRuns(
         policies, list(map(parse_seed_set, seeds)), host_caps, ExperimentSettings(**terms)
     )
     examined = ExperimentWeb("two-sides", web, labels)
-    return plan_experiment([examined], [ours.topic], {ours.topic.name: ours}, wish, say)
+    return plan_experiment([examined], [ours.topic], {ours.topic.name: ours}, requested, warn)
 
 
 def rows_of(plan: ExperimentPlan, web: Path, ours: PreparedTopic, jobs: int = 1) -> list[RunRecord]:
@@ -112,7 +112,7 @@ def rows_of(plan: ExperimentPlan, web: Path, ours: PreparedTopic, jobs: int = 1)
 
 def run_all(folder: Path, *policies: str, jobs: int = 1, **wished: Any) -> dict[str, RunRecord]:
     """One run per policy on the two sides, by policy."""
-    web, ours = build_web(folder / "web"), candidate(folder)
+    web, ours = build_web(folder / "web"), prepared_topic(folder)
     plan = planned(web, ours, *policies, **{"budget": "20"} | wished)
     return {row["policy"]: row for row in rows_of(plan, web, ours, jobs)}
 
