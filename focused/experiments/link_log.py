@@ -61,19 +61,22 @@ class NoisyLinkScorer:
         self._seed = seed
         self.feature_names = scorer.feature_names
 
-    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, page_context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Return the wrapped scorer's scores."""
-        return self._scorer.score(visit, links)
+        return self._scorer.score(page_context, links)
 
     def score_merged(
-        self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
+        self,
+        page_context: PageContext,
+        links: Sequence[Link],
+        waiting: Sequence[ScorableLink | None],
     ) -> MergedScores:
         """Return the wrapped scorer's scores and features with a noisy ``rank_score``."""
-        told = self._scorer.score_merged(visit, links, waiting)
-        rank_score = told.rank_score.copy()
+        scores = self._scorer.score_merged(page_context, links, waiting)
+        rank_score = scores.rank_score.copy()
         for i, link in enumerate(links):
             rank_score[i] = self._noised(float(rank_score[i]), link.url)
-        return replace(told, rank_score=rank_score)
+        return replace(scores, rank_score=rank_score)
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         """Return the wrapped scorer's scores and features with a noisy ``rank_score``."""
@@ -139,13 +142,13 @@ class LinkLogger:
             if verdict is not None and len(link.features) == len(FEATURE_NAMES):
                 followed.append((tuple(link.features), verdict))
 
-        lots = self._terms.seed * 1_000_003 + trial.repeat
+        seed = self._terms.seed * 1_000_003 + trial.repeat
         simulate(
             topic_for_run(web_context.prepared_topic.topic, trial),
             web_context.classifier,
             web_context.network,
-            _noisy_policy(trial, web_context.apprentice(), lots),
-            latency=hashed_latency(self._terms.latency_s, lots),
+            _noisy_policy(trial, web_context.apprentice(), seed),
+            latency=hashed_latency(self._terms.latency_s, seed),
             training_urls=web_context.ground_truth.training_urls,
             seeds=trial.start,
             pages=trial.budget,
@@ -169,12 +172,12 @@ class LinkLogger:
         return self._desk
 
 
-def _noisy_policy(trial: Trial, apprentice: LinkScorer, lots: int) -> Policy:
+def _noisy_policy(trial: Trial, apprentice: LinkScorer, seed: int) -> Policy:
     if not isinstance(apprentice, OnlineLinkScorer):
         raise TypeError(f"{trial.topic}: its link scorer does not learn, so it has no features")
     return Policy(
         trial.policy,
-        NoisyLinkScorer(apprentice, lots),
+        NoisyLinkScorer(apprentice, seed),
         worth_waiting_for=WORTH_WAITING_FOR,
     )
 

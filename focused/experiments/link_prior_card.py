@@ -122,7 +122,7 @@ _LIMITS = """\
 - The topics and webs are those of the benchmarks. A prior for a benchmark never saw labels of
   the web it crawls, but the features and the way of fitting were chosen with all four webs in
   sight.
-- A sum of features: it cannot tell that two features warn the same thing in one place and not in
+- A sum of features: it cannot tell that two features say the same thing in one place and not in
   another.
 - In a noised crawl fewer pages are on topic than in a real one: the bias is low, and the
   apprentice raises it."""

@@ -67,17 +67,17 @@ def run_live_trials(
     stopping = threading.Event()
     numbers = itertools.count(1)
     with ExitStack() as stack:
-        hall = _ServedWebs(webs, stack)
+        served = _ServedWebs(webs, stack)
         pool = ThreadPoolExecutor(jobs)
 
         def submit(trial: Trial) -> Future[_CrawlResult]:
-            web_context = hall.web_context(trial.web, prepared_topics[trial.topic])
+            web_context = served.web_context(trial.web, prepared_topics[trial.topic])
             topic = live_topic(trial, web_context, terms, folder / str(next(numbers)))
-            return pool.submit(_run_crawl, topic, trial, hall.address(trial.web), stopping)
+            return pool.submit(_run_crawl, topic, trial, served.address(trial.web), stopping)
 
         try:
             for trial, crawled in iterate_completed(trials, submit, jobs, under_way):
-                web_context = hall.web_context(trial.web, prepared_topics[trial.topic])
+                web_context = served.web_context(trial.web, prepared_topics[trial.topic])
                 yield trial, _measure_crawl(trial, web_context.ground_truth, crawled)
         finally:
             stopping.set()
@@ -197,19 +197,19 @@ def _run_crawl(topic: Topic, trial: Trial, address: str, stopping: threading.Eve
 
 
 def _start_crawl(topic: Topic, policy: str, address: str) -> subprocess.Popen[bytes]:
-    told = {
+    settings = {
         "FOCUSED_REPLAY": address,
         "FOCUSED_POLICY": policy,
         "FOCUSED_FOLDER": topic.output.folder,
         "FOCUSED_PROGRESS_INTERVAL_S": 0,
     }
-    options = [text for name, value in told.items() for text in ("-s", f"{name}={value}")]
+    options = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
     environment = {
         **os.environ,
         "SCRAPY_SETTINGS_MODULE": "focused.scrapy_addon.spiders.settings",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    with (topic.path.parent / _OUTPUT_FILE).open("wb") as said:
+    with (topic.path.parent / _OUTPUT_FILE).open("wb") as output:
         return subprocess.Popen(
             [
                 sys.executable,
@@ -222,8 +222,8 @@ def _start_crawl(topic: Topic, policy: str, address: str) -> subprocess.Popen[by
                 *options,
             ],
             env=environment,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             # Ctrl-C goes to the parent, which stops the running crawls.
             start_new_session=True,
         )
@@ -245,8 +245,8 @@ def _wait_for_crawl(child: subprocess.Popen[bytes], stopping: threading.Event) -
 
 def _crawl_error(trial: Trial, folder: Path) -> StateError:
     lines = (folder / _OUTPUT_FILE).read_text(errors="replace").strip().splitlines()
-    said = [line for line in lines if line.startswith("focused: ")] or lines
-    why = said[-1].removeprefix("focused: ") if said else "no output"
+    output = [line for line in lines if line.startswith("focused: ")] or lines
+    why = output[-1].removeprefix("focused: ") if output else "no output"
     return StateError(
         f"the crawl of {trial.policy} on {trial.topic} failed: {why}; "
         f"{folder} has its output. Finished runs are kept: run the same command to continue"

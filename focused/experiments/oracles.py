@@ -27,7 +27,7 @@ def classifier_oracle(
     page's own text does not.
     """
 
-    def relevances(visit: PageContext, links: Sequence[Link]) -> list[float]:
+    def relevances(page_context: PageContext, links: Sequence[Link]) -> list[float]:
         return [
             _classified_relevance(ground_truth.resolve_url(link.url), classifier, network)
             for link in links
@@ -90,7 +90,7 @@ class _PathDistances:
         self._found_some = False
         self._off_topic_since = 0
 
-    def scores(self, visit: PageContext, links: Sequence[Link]) -> list[float]:
+    def scores(self, page_context: PageContext, links: Sequence[Link]) -> list[float]:
         """1 for on-topic pages, 1 / (1 + clicks) for others, 0 for dead ends."""
         return [self._score(link.url) for link in links]
 
@@ -179,7 +179,7 @@ def greedy_oracle(ground_truth: GroundTruth) -> Policy:
     :func:`~focused.experiments.oracles.path_oracle` can.
     """
 
-    def labels(visit: PageContext, links: Sequence[Link]) -> list[float]:
+    def labels(page_context: PageContext, links: Sequence[Link]) -> list[float]:
         return [float(ground_truth.is_relevant(link.url)) for link in links]
 
     return Policy("oracle", FunctionScorer(labels), relevant_then_breadth_first)

@@ -44,9 +44,9 @@ def run_trials(
     StateError when a worker process dies.
     """
     if jobs == 1:
-        with _deferred_interrupt() as told:
+        with _deferred_interrupt() as is_interrupted:
             yield from _run_in_process(
-                ExperimentRunner(webs, prepared_topics, terms, told), trials, under_way
+                ExperimentRunner(webs, prepared_topics, terms, is_interrupted), trials, under_way
             )
     elif trials:
         yield from _run_in_pool(webs, prepared_topics, trials, terms, jobs, under_way)

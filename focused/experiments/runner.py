@@ -192,7 +192,10 @@ class ExperimentRunner:
             return settled
 
         inputs = PolicyInputs(
-            web_context.classifier, web_context.apprentice(), self._lots(trial), preliminary_crawl
+            web_context.classifier,
+            web_context.apprentice(),
+            self._run_seed(trial),
+            preliminary_crawl,
         )
         return find_policy(trial.policy)(inputs)
 
@@ -213,14 +216,14 @@ class ExperimentRunner:
             web_context.classifier,
             web_context.network,
             policy,
-            latency=hashed_latency(self._terms.latency_s, self._lots(trial)),
+            latency=hashed_latency(self._terms.latency_s, self._run_seed(trial)),
             training_urls=web_context.ground_truth.training_urls,
             seeds=trial.start,
             pages=trial.budget,
             watch=watch_and_stop,
         )
 
-    def _lots(self, trial: Trial) -> int:
+    def _run_seed(self, trial: Trial) -> int:
         return self._terms.seed * 1_000_003 + trial.repeat
 
 

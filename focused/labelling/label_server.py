@@ -170,8 +170,8 @@ class LabelServer:
         return web.json_response(await self._view())
 
     async def _label(self, request: web.Request) -> web.Response:
-        said = await _read_json(request)
-        url, verdict, category = (said.get(name, "") for name in ("url", "verdict", "category"))
+        body = await _read_json(request)
+        url, verdict, category = (body.get(name, "") for name in ("url", "verdict", "category"))
         if verdict not in ("yes", "no", "skip") or not isinstance(url, str):
             raise web.HTTPBadRequest(text="A label needs a url and a verdict: yes, no or skip.")
         if not isinstance(category, str):

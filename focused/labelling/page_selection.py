@@ -53,9 +53,9 @@ def rows_with_words(vectors: sp.csr_matrix, words: Sequence[str]) -> NDArray[np.
 
     Words are matched by hash; one in thousands collides.
     """
-    wanted = _hashing_vectorizer().transform([Page("", text=" ".join(words))]).indices
-    found = (vectors[:, wanted] > 0).sum(axis=1)
-    return np.asarray(found == len(wanted)).ravel() & bool(len(wanted))
+    columns = _hashing_vectorizer().transform([Page("", text=" ".join(words))]).indices
+    found = (vectors[:, columns] > 0).sum(axis=1)
+    return np.asarray(found == len(columns)).ravel() & bool(len(columns))
 
 
 def cosine_to(vectors: sp.csr_matrix, place: int) -> NDArray[np.float64]:
@@ -142,24 +142,24 @@ class PageSelector:
 
     def next(self) -> tuple[int, Reason] | None:
         """The page to show next, and why; None when none is left."""
-        open_to = ~self._labelled
-        if not open_to.any():
+        unlabelled = ~self._labelled
+        if not unlabelled.any():
             return None
-        fresh = open_to & (self._near < DUPLICATE_SIMILARITY)
+        fresh = unlabelled & (self._near < DUPLICATE_SIMILARITY)
         reason: Reason = (
             "high" if self.good_pages_needed else _REASON_CYCLE[self._turn % len(_REASON_CYCLE)]
         )
         self._turn += 1
-        worth = _UTILITY[reason](self) * self._variety()
-        worth[~(fresh if fresh.any() else open_to)] = -1.0
-        return int(np.argmax(worth)), reason
+        utility = _UTILITY[reason](self) * self._diversity()
+        utility[~(fresh if fresh.any() else unlabelled)] = -1.0
+        return int(np.argmax(utility)), reason
 
-    def _variety(self) -> FloatArray:
+    def _diversity(self) -> FloatArray:
         crowd = np.array([1.0 + self._of_host[host] for host in self._pool.hosts])
         value: FloatArray = (1.0 - self._near) * self._typical / crowd**_HOST_POWER
         return value
 
-    def _shifted(self) -> FloatArray:
+    def _centred_relevance(self) -> FloatArray:
         """Relevance shifted so that the threshold is a half."""
         odds, at = _odds(self.relevance), _odds(np.array([self.threshold]))
         share: FloatArray = odds / (odds + at)
@@ -167,12 +167,12 @@ class PageSelector:
 
     def uncertain(self) -> FloatArray:
         """1 at the threshold, falling to 0 at certainty."""
-        leaning = self._shifted()
+        leaning = self._centred_relevance()
         return 4.0 * leaning * (1.0 - leaning)
 
     def doubtful(self) -> FloatArray:
         """High where the classification contradicts the similarity to good pages."""
-        leaning = self._shifted()
+        leaning = self._centred_relevance()
         return np.where(
             leaning >= 0.5, leaning * (1.0 - self._near_good), (1.0 - leaning) * self._near_good
         )

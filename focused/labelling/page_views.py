@@ -77,9 +77,9 @@ def sanitised_html(fetched: Fetched) -> str:
 
 def original_document(sanitised: str, problem: str = "") -> bytes:
     """The document that shows ``sanitised`` HTML below ``problem``."""
-    told = f"<p role=alert><strong>{html.escape(problem)}</strong></p>" if problem else ""
+    warning = f"<p role=alert><strong>{html.escape(problem)}</strong></p>" if problem else ""
     head = f"<!doctype html><meta charset=utf-8><title>Original</title><style>{ORIGINAL_STYLE}"
-    return f"{head}</style><body>{told}{sanitised}".encode("utf-8", "replace")
+    return f"{head}</style><body>{warning}{sanitised}".encode("utf-8", "replace")
 
 
 def _decode_html(fetched: Fetched) -> str:

@@ -133,9 +133,9 @@ def _format_reason(shown: ShownPage) -> str:
 
 
 def _format_answer(label: Label) -> str:
-    said = f"{label.verdict}, {label.category}" if label.category else label.verdict
+    answer = f"{label.verdict}, {label.category}" if label.category else label.verdict
     model = "" if label.relevance is None else f" The classifier gave it {label.relevance:.2f}."
-    return f"You said {said}: {label.title or label.url}.{model}"
+    return f"You said {answer}: {label.title or label.url}.{model}"
 
 
 def _split_screens(text: str) -> list[str]:

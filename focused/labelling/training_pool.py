@@ -165,29 +165,29 @@ def search_pages(
     only, by the words counted there, so nothing is read or parsed. Pages ``left_out`` (URLs) and
     those of the evaluation set are not found: searched pages are no random sample.
     """
-    wanted = tokenize(query)
-    if not wanted:
+    query_words = tokenize(query)
+    if not query_words:
         return ()
-    has_words = rows_with_words(pool.pool.vectors, wanted)
+    has_words = rows_with_words(pool.pool.vectors, query_words)
     in_text = {page.url for page, has in zip(pool.pages, has_words, strict=True) if has}
     ranked: list[tuple[int, float, str, CrawledPage]] = []
     for page in crawled.pages.values():
         if page.url in left_out or role_of(page.url) != "training":
             continue
-        rank = _rank(page, wanted, in_text)
+        rank = _rank(page, query_words, in_text)
         if rank is not None:
             ranked.append((rank, -page.relevance, page.url, page))
     return tuple(page for *_, page in sorted(ranked)[:MAX_RESULTS])
 
 
-def _rank(page: CrawledPage, wanted: list[str], in_text: Collection[str]) -> int | None:
-    if _has_words(tokenize(page.title), wanted):
+def _rank(page: CrawledPage, query_words: list[str], in_text: Collection[str]) -> int | None:
+    if _has_words(tokenize(page.title), query_words):
         return 0
     if _has_words(tokenize(url_words(page.url)), wanted):
         return 1
     return 2 if page.url in in_text else None
 
 
-def _has_words(tokens: list[str], wanted: list[str]) -> bool:
-    *whole, last = wanted
+def _has_words(tokens: list[str], query_words: list[str]) -> bool:
+    *whole, last = query_words
     return set(tokens).issuperset(whole) and any(token.startswith(last) for token in tokens)

@@ -58,7 +58,7 @@ class _OnlineLearning:
         self._gone: set[str] = set()
         self._labels: dict[str, float] = {}
 
-    def scores(self, visit: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
+    def scores(self, page_context: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
         """Score links by the classifier, or by their page before the first training."""
         new = [link for link in links if link.url not in self._place]
         if new:
@@ -66,7 +66,7 @@ class _OnlineLearning:
             self._place.update((link.url, first + i) for i, link in enumerate(new))
             self._blocks.append(link_matrix(new))
         if self._learner is None:
-            level = 0.5 * visit.classification.on_topic
+            level = 0.5 * page_context.classification.on_topic
             return np.array([level + 0.5 * self._lot(link.url) for link in links])
         return self._levelled(self._learner.predict(link_matrix(links)), [x.url for x in links])
 

@@ -18,7 +18,7 @@ from focused.web.page import Link
 def policy(inputs: PolicyInputs) -> Policy:
     """Create the policy from the classifier's scores of short texts."""
 
-    def verdicts(visit: PageContext, links: Sequence[Link]) -> ArrayLike:
+    def verdicts(page_context: PageContext, links: Sequence[Link]) -> ArrayLike:
         return expit(inputs.classifier.score_texts([link.anchor for link in links]))
 
     return Policy("anchor", FunctionScorer(verdicts))

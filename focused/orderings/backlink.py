@@ -37,7 +37,7 @@ class BacklinkCounts:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
+    def scores(self, page_context: PageContext, links: Sequence[Link]) -> ArrayLike:
         """Score by the counts including this page's links."""
         return value_to_score([self.counts[link.url] + 1 for link in links])
 

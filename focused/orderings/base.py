@@ -46,14 +46,14 @@ class FunctionScorer:
     def __init__(self, scores: ScoreFunction) -> None:
         self._scores = scores
 
-    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, page_context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Score the links of one classified page."""
         scores = np.broadcast_to(
-            np.asarray(self._scores(visit, links), dtype=np.float64), (len(links),)
+            np.asarray(self._scores(page_context, links), dtype=np.float64), (len(links),)
         )
         return ScoredLinks(scores, np.empty((len(links), 0)))
 
 
 def constant_scorer() -> FunctionScorer:
     """Score all links the same."""
-    return FunctionScorer(lambda visit, links: 0.0)
+    return FunctionScorer(lambda page_context, links: 0.0)

@@ -12,5 +12,5 @@ from focused.orderings.base import FunctionScorer, PolicyInputs
 
 def policy(inputs: PolicyInputs) -> Policy:
     """Create the policy."""
-    scorer = FunctionScorer(lambda visit, links: visit.classification.relevance)
+    scorer = FunctionScorer(lambda page_context, links: page_context.classification.relevance)
     return Policy("best-first", scorer)

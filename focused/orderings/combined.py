@@ -50,10 +50,10 @@ class CombinedImportance:
         self._classifier = classifier
         self._known: dict[str, tuple[float, int]] = {}
 
-    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, page_context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Score the links of one classified page; ``features`` are IS, the backlink count, IL."""
         verdicts = self._classifier.score_texts([link.anchor for link in links])
-        similarity = expit(parent_log_odds(visit.classification) + verdicts)
+        similarity = expit(parent_log_odds(page_context.classification) + verdicts)
         known = np.array([self._known.get(link.url, (0.0, 0)) for link in links]).reshape(-1, 2)
         similarity = np.maximum(similarity, known[:, 0])
         count = known[:, 1] + 1

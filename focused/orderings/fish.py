@@ -63,9 +63,9 @@ class FishSearch:
         self._fetched: set[str] = set()
         self._pages = 0
 
-    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, page_context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Score the links of one classified page."""
-        part, room, depth_left = self._brood(visit)
+        part, room, depth_left = self._brood(page_context)
         recent = self._pages / (self._pages + _PAGES_FOR_HALF_RANGE)
         scores = np.zeros(len(links))
         depths = np.zeros((len(links), 1))
@@ -87,11 +87,11 @@ class FishSearch:
         self._pages += settled.page is not None
         return {}
 
-    def _brood(self, visit: PageContext) -> tuple[float, int, int]:
+    def _brood(self, page_context: PageContext) -> tuple[float, int, int]:
         """The part of the list for a page's links, how many of them, and their depth left."""
-        if visit.classification.on_topic:
+        if page_context.classification.on_topic:
             return _BEGINNING, int(_RELEVANT_WIDTH_FACTOR * self._width), self._depth
-        own = int(visit.features[0]) if len(visit.features) else self._depth
+        own = int(page_context.features[0]) if len(page_context.features) else self._depth
         if own == 0:
             return _END, 0, 0
         return _MIDDLE, self._width, own - 1

@@ -46,7 +46,7 @@ class SiteSizes:
     def __init__(self) -> None:
         self._heads: GroupHeads[str] = GroupHeads(rest=-MAX_PRIORITY)
 
-    def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
+    def scores(self, page_context: PageContext, links: Sequence[Link]) -> ArrayLike:
         """Score new links by the size of their site, known ones by 0: they keep their place."""
         new = [None if self._heads.knows(link.url) else host_of(link.url) for link in links]
         more = Counter(new)

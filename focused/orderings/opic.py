@@ -66,10 +66,10 @@ class OpicCash:
         waiting = sum(self._ledger.amounts[number] for number in self._ledger.waiting())
         return float(waiting) + self._virtual_page + sum(self._handed_on.values())
 
-    def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
+    def scores(self, page_context: PageContext, links: Sequence[Link]) -> ArrayLike:
         """Score by the cash after this page has paid."""
-        purse = self._expected(visit.page.url, visit.score)
-        share = purse / _count_payees(visit.page, len(links))
+        purse = self._expected(page_context.page.url, page_context.score)
+        share = purse / _count_payees(page_context.page, len(links))
         return value_to_score([self._cash_of(link.url) + share for link in links])
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:

@@ -59,9 +59,9 @@ class CrawlPageRank:
         self._pages = 0
         self._step_at = next_update(0)
 
-    def scores(self, visit: PageContext, links: Sequence[Link]) -> ArrayLike:
+    def scores(self, page_context: PageContext, links: Sequence[Link]) -> ArrayLike:
         """Score by the ranks including this page's links."""
-        share = self._share(visit.page.url, len(links))
+        share = self._share(page_context.page.url, len(links))
         return value_to_score([self._with(share, link.url) for link in links])
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:

@@ -17,7 +17,7 @@ from focused.web.page import Link
 def policy(inputs: PolicyInputs) -> Policy:
     """Create the policy from ``inputs.seed``."""
 
-    def lots(visit: PageContext, links: Sequence[Link]) -> list[float]:
+    def hash_order(page_context: PageContext, links: Sequence[Link]) -> list[float]:
         return [hash_fraction(link.url, inputs.seed) for link in links]
 
-    return Policy("random", FunctionScorer(lots), patient=False)
+    return Policy("random", FunctionScorer(hash_order), patient=False)

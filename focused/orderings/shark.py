@@ -49,9 +49,9 @@ class SharkScorer:
     def __init__(self, classifier: TopicClassifier) -> None:
         self._classifier = classifier
 
-    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
+    def score(self, page_context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Score the links of one classified page."""
-        inherited = np.full(len(links), DELTA * _inherited_score(visit))
+        inherited = np.full(len(links), DELTA * _inherited_score(page_context))
         texts = [link.anchor for link in links] + [link.context for link in links]
         anchor, context = self._similarity(texts).reshape(2, len(links))
         context = np.where(anchor > 0.0, 1.0, context)
@@ -65,8 +65,8 @@ class SharkScorer:
         return np.tanh(np.maximum(self._classifier.score_texts(texts), 0.0) / 2.0)
 
 
-def _inherited_score(visit: PageContext) -> float:
+def _inherited_score(page_context: PageContext) -> float:
     """What a page's links inherit, before the decay."""
-    if visit.classification.on_topic:
-        return visit.classification.relevance
-    return float(visit.features[0]) if len(visit.features) else 1.0
+    if page_context.classification.on_topic:
+        return page_context.classification.relevance
+    return float(page_context.features[0]) if len(page_context.features) else 1.0

@@ -136,7 +136,7 @@ class _Bandit:
         )
         self._arm_of: dict[str, int] = {}
 
-    def scores(self, visit: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
+    def scores(self, page_context: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
         """The value of each link's arm, mapped to [0, 1]; 0 for known links."""
         values = np.array([self._value_of(link) for link in links])
         return values / (1.0 + values)

@@ -49,8 +49,8 @@ def policy(inputs: PolicyInputs) -> Policy:
     if learner is None:  # the preliminary crawl met one class only
         return Policy("two-phase", best_first.policy(inputs).scorer)
 
-    def predictions(visit: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
-        return learner.predict(link_matrix(links), parent_log_odds(visit.classification))
+    def predictions(page_context: PageContext, links: Sequence[Link]) -> NDArray[np.float64]:
+        return learner.predict(link_matrix(links), parent_log_odds(page_context.classification))
 
     return Policy("two-phase", FunctionScorer(predictions))
 

@@ -56,12 +56,12 @@ def measure_drift(pages: pd.DataFrame, labels: Iterable[Label]) -> ClassifierDri
     judged = pages[is_judged & ~pages["training"] & pages["duplicate_of"].isna()]
     if judged.empty:
         return None
-    said = {label.url: label.verdict == "yes" for label in evaluation_labels(labels)}
+    verdicts = {label.url: label.verdict == "yes" for label in evaluation_labels(labels)}
     frame = pd.DataFrame(
         {
             "on_topic": judged["on_topic"].to_numpy(dtype=bool),
             "drawn": [role_of(url) == "evaluation" for url in judged["url"]],
-            "good": [said.get(url) for url in judged["url"]],
+            "good": [verdicts.get(url) for url in judged["url"]],
         }
     )
     on_topic, off_topic = (

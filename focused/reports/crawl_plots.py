@@ -57,25 +57,25 @@ def plot_harvest(
     """
     figure = new_figure(8, 4.5)
     axes = figure.add_subplot()
-    look = {
+    styles = {
         name: CurveStyle(PALETTE[place % len(PALETTE)], "-", 2.2, True)
         for place, name in enumerate(curves)
     }
     for name, verdicts in curves.items():
-        _plot_harvest_curve(axes, np.asarray(verdicts, dtype=bool), look[name])
+        _plot_harvest_curve(axes, np.asarray(verdicts, dtype=bool), styles[name])
     longest = max((len(verdicts) for verdicts in curves.values()), default=0)
     legend = f"Strong: harvest rate so far. Faint: over the last {ROLLING_WINDOW} pages."
     style_axes(axes, title, legend if longest > ROLLING_WINDOW else "", _TITLE_POINTS)
     _set_limits(axes, longest)
     if longest:
         ends = {name: harvest_rate(verdicts) for name, verdicts in curves.items()}
-        label_curve_ends(axes, ends, look)
+        label_curve_ends(axes, ends, styles)
     else:
         add_text(axes, 0.5, 0.5, "no page fetched", ha="center")
     write_atomically(path, to_png(figure))
 
 
-def _plot_harvest_curve(axes: Axes, verdicts: NDArray[np.bool_], look: CurveStyle) -> None:
+def _plot_harvest_curve(axes: Axes, verdicts: NDArray[np.bool_], style: CurveStyle) -> None:
     if not verdicts.size:
         return
     long = verdicts.size > ROLLING_WINDOW
@@ -84,9 +84,9 @@ def _plot_harvest_curve(axes: Axes, verdicts: NDArray[np.bool_], look: CurveStyl
     if long:
         apart = shown >= ROLLING_WINDOW - 1  # the two lines are equal before that
         rolling = rolling_harvest(verdicts)[shown][apart]
-        axes.plot(pages[apart], rolling, color=look.colour, lw=0.9, alpha=0.35)
-    axes.plot(pages, so_far, look.style, color=look.colour, lw=look.width)
-    axes.plot(pages[-1:], so_far[-1:], "o", color=look.colour, ms=4, clip_on=False)
+        axes.plot(pages[apart], rolling, color=style.colour, lw=0.9, alpha=0.35)
+    axes.plot(pages, so_far, style.style, color=style.colour, lw=style.width)
+    axes.plot(pages[-1:], so_far[-1:], "o", color=style.colour, ms=4, clip_on=False)
 
 
 def _set_limits(axes: Axes, longest: int) -> None:
@@ -137,15 +137,15 @@ def plot_crawl_reliability(table: ReliabilityTable, path: Path, title: str = "")
         ]
         for classifier, of_bins in shares.items()
     }
-    look = {
+    styles = {
         classifier: CurveStyle(PALETTE[n], "-", 1.8, True) for n, classifier in enumerate(series)
     }
     named = f"Calibration of scores, {title}" if title else "Calibration of scores"
-    write_atomically(path, to_png(plot_reliability(series, look, named)))
+    write_atomically(path, to_png(plot_reliability(series, styles, named)))
 
 
 def plot_reliability(
-    series: Mapping[str, Sequence[ReliabilityPoint]], look: Mapping[str, CurveStyle], title: str
+    series: Mapping[str, Sequence[ReliabilityPoint]], styles: Mapping[str, CurveStyle], title: str
 ) -> Figure:
     """Draw the reliability diagram above a histogram of the scores.
 
@@ -155,11 +155,11 @@ def plot_reliability(
     figure = new_figure(6.6, 6.2)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
     above.plot([0, 1], [0, 1], "--", color=MUTED, lw=0.9)
-    order = sorted(series, key=lambda name: -look[name].width)
+    order = sorted(series, key=lambda name: -styles[name].width)
     for name in reversed(order):
         barred = len(order) <= _MAX_CURVES_WITH_BARS or name == order[0]
         _plot_reliability_curve(
-            above, series[name], look[name], single_line(name, 40), barred=barred
+            above, series[name], styles[name], single_line(name, 40), barred=barred
         )
     style_axes(above, title, _SUBTITLE)
     above.set_ylim(0, 1)
@@ -167,28 +167,28 @@ def plot_reliability(
     above.set_ylabel("share of pages on topic", color=INK, fontsize=9)
     above.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     _add_legend(above)
-    _plot_page_counts(below, series, look)
+    _plot_page_counts(below, series, styles)
     return figure
 
 
 def _plot_reliability_curve(
-    axes: Axes, points: Sequence[ReliabilityPoint], look: CurveStyle, label: str, *, barred: bool
+    axes: Axes, points: Sequence[ReliabilityPoint], style: CurveStyle, label: str, *, barred: bool
 ) -> None:
     known = [each for each in points if each.pages >= MIN_BIN_PAGES]
     few = [each for each in points if each.pages < MIN_BIN_PAGES]
-    size = 5 if look.main else 3
+    size = 5 if style.main else 3
     axes.plot(
-        [each.score for each in known], [each.share for each in known], look.style, marker="o",
-        ms=size, color=look.colour, lw=look.width, label=label, clip_on=False,
+        [each.score for each in known], [each.share for each in known], style.style, marker="o",
+        ms=size, color=style.colour, lw=style.width, label=label, clip_on=False,
     )  # fmt: skip
     axes.plot(
         [each.score for each in few], [each.share for each in few], "o", ms=size,
-        color=look.colour, mfc="none", alpha=0.6, clip_on=False,
+        color=style.colour, mfc="none", alpha=0.6, clip_on=False,
     )  # fmt: skip
     for each in known if barred else ():
         if each.low is not None and each.high is not None:
             ends = [each.low, each.high]
-            axes.plot([each.score] * 2, ends, color=look.colour, lw=3.5, alpha=0.28)
+            axes.plot([each.score] * 2, ends, color=style.colour, lw=3.5, alpha=0.28)
 
 
 def _add_legend(axes: Axes) -> None:
@@ -198,7 +198,7 @@ def _add_legend(axes: Axes) -> None:
 
 
 def _plot_page_counts(
-    axes: Axes, series: Mapping[str, Sequence[ReliabilityPoint]], look: Mapping[str, CurveStyle]
+    axes: Axes, series: Mapping[str, Sequence[ReliabilityPoint]], styles: Mapping[str, CurveStyle]
 ) -> None:
     """Draw the histogram of scores; identical histograms are drawn once."""
     drawn: list[list[float]] = []
@@ -211,8 +211,8 @@ def _plot_page_counts(
         if parts.tolist() in drawn:
             continue
         drawn.append(parts.tolist())
-        mine = look[name]
-        axes.stairs(parts, edges, color=mine.colour, lw=0.8 * mine.width, baseline=None)
+        style = styles[name]
+        axes.stairs(parts, edges, color=style.colour, lw=0.8 * style.width, baseline=None)
     style_axes(axes, "")
     axes.set_xlabel("score before the fetch", color=INK, fontsize=9)
     axes.set_ylabel("of the pages", color=INK, fontsize=9)

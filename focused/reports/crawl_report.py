@@ -169,9 +169,9 @@ def build_report(
 
 def policy_name(crawl: CrawlFolder) -> str:
     """The policy that ordered the crawl, from its settings or else its pages."""
-    told = crawl.settings.get("policy")
-    if told:
-        return str(told)
+    policy = crawl.settings.get("policy")
+    if policy:
+        return str(policy)
     used = crawl.pages["policy"].dropna()
     return str(used.iloc[-1]) if len(used) else ""
 
@@ -249,8 +249,8 @@ def _failure_counts(crawl: CrawlFolder) -> tuple[dict[str, int], int]:
     rows = metrics.count_failures(crawl.pages)
     found = crawl.stats.get("failures")
     counted = found.items() if isinstance(found, dict) else ()
-    told = {kind: count for kind, count in counted if isinstance(count, int)}
-    both = {kind: max(rows.get(kind, 0), told.get(kind, 0)) for kind in [*rows, *told]}
+    counts = {kind: count for kind, count in counted if isinstance(count, int)}
+    both = {kind: max(rows.get(kind, 0), counts.get(kind, 0)) for kind in [*rows, *counts]}
     outside = 0
     if crawl.settings.get("replay"):
         outside = max(both.pop(UNRECORDED_HOST, 0), _counter_total(crawl, "unrecorded_hosts") or 0)
@@ -285,8 +285,8 @@ def _count_by_reason(crawl: CrawlFolder, counter: str) -> dict[str, int]:
     """A counter that counts by reason, most frequent first."""
     value = crawl.stats.get(counter)
     counted = value.items() if isinstance(value, dict) else ()
-    told = {reason: count for reason, count in counted if isinstance(count, int)}
-    return dict(sorted(told.items(), key=lambda each: -each[1]))
+    counts = {reason: count for reason, count in counted if isinstance(count, int)}
+    return dict(sorted(counts.items(), key=lambda each: -each[1]))
 
 
 def _counter_total(crawl: CrawlFolder, counter: str) -> int | None:
@@ -312,12 +312,12 @@ class TrapLosses:
 
 def trap_lines(stats: Mapping[str, Any]) -> list[TrapLosses]:
     """Read the trap losses of ``stats.json``, most pages first; skip malformed entries."""
-    told = stats.get("traps")
-    if not isinstance(told, list):
+    entries = stats.get("traps")
+    if not isinstance(entries, list):
         return []
     return [
         TrapLosses(each["site"], each["kind"].removeprefix("trap: "), each["pages"], each["links"])
-        for each in told
+        for each in entries
         if isinstance(each, dict)
         and all(isinstance(each.get(key), str) for key in ("site", "kind"))
         and all(isinstance(each.get(key), int) for key in ("pages", "links"))

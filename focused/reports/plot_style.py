@@ -92,7 +92,7 @@ def spread_labels(heights: Sequence[float], gap: float) -> NDArray[np.float64]:
 
 
 def label_curve_ends(
-    axes: Axes, ends: Mapping[str, float], look: Mapping[str, CurveStyle], gap: float = 0.05
+    axes: Axes, ends: Mapping[str, float], styles: Mapping[str, CurveStyle], gap: float = 0.05
 ) -> None:
     """Name each curve at the right edge, with a line to its end.
 
@@ -101,15 +101,15 @@ def label_curve_ends(
     low, high = axes.get_ylim()
     heights = [(height - low) / (high - low) for height in ends.values()]
     for name, height, place in zip(ends, heights, spread_labels(heights, gap), strict=True):
-        mine = look[name]
+        style = styles[name]
         axes.plot(
-            [1.0, 1.035], [height, place], transform=axes.transAxes, color=mine.colour,
+            [1.0, 1.035], [height, place], transform=axes.transAxes, color=style.colour,
             lw=0.7, clip_on=False, solid_capstyle="butt",
         )  # fmt: skip
         add_text(
             axes, 1.042, float(place), f"{name}  {ends[name]:.0%}",
-            color=mine.colour if mine.main else MUTED,
-            va="center", fontsize=9 if mine.main else 8, weight="bold" if mine.main else "normal",
+            color=style.colour if style.main else MUTED,
+            va="center", fontsize=9 if style.main else 8, weight="bold" if style.main else "normal",
         )  # fmt: skip
 
 

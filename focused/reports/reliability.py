@@ -102,8 +102,8 @@ def scored_pages(pages: pd.DataFrame) -> pd.DataFrame:
     redirects) are left out.
     """
     counted = harvest_pages(pages)
-    told = counted[["parent", "score", "relevance"]].notna().all(axis=1)
-    return counted[told & (counted["depth"] > 0) & counted["duplicate_of"].isna()]
+    known = counted[["parent", "score", "relevance"]].notna().all(axis=1)
+    return counted[known & (counted["depth"] > 0) & counted["duplicate_of"].isna()]
 
 
 def reliability(

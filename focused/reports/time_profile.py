@@ -43,30 +43,34 @@ class TimeProfile:
 
 def time_spent(stats: Mapping[str, Any]) -> TimeProfile | None:
     """Read the profile of ``stats.json``; None without pages or with unknown fields."""
-    told = stats.get("profile")
+    profile = stats.get("profile")
     try:
-        return _time_spent(told) if told and told["pages"] and told["elapsed_s"] > 0 else None
+        return (
+            _time_spent(profile)
+            if profile and profile["pages"] and profile["elapsed_s"] > 0
+            else None
+        )
     except (KeyError, TypeError):
         return None
 
 
-def _time_spent(told: Mapping[str, Any]) -> TimeProfile:
-    pages, blocked = int(told["pages"]), told["reactor_blocked"]
-    seconds = {str(stage): float(took) for stage, took in told["stages"].items()}
-    here = sum(seconds.values()) - told["parser_process_s"]
-    seconds[OTHER_STAGES] = max(0.0, told["cpu_s"] - here)
+def _time_spent(profile: Mapping[str, Any]) -> TimeProfile:
+    pages, blocked = int(profile["pages"]), profile["reactor_blocked"]
+    seconds = {str(stage): float(took) for stage, took in profile["stages"].items()}
+    in_this_process = sum(seconds.values()) - profile["parser_process_s"]
+    seconds[OTHER_STAGES] = max(0.0, profile["cpu_s"] - in_this_process)
     total = sum(seconds.values()) or 1.0
     stages = [
         StageTime(stage, 1000 * took / pages, took / total)
         for stage, took in sorted(seconds.items(), key=lambda each: -each[1])
     ]
-    busy = min(1.0, told["cpu_s"] / told["elapsed_s"])
+    busy = min(1.0, profile["cpu_s"] / profile["elapsed_s"])
     return TimeProfile(
         pages=pages,
         busy=busy,
         stages=stages,
-        processes=int(told["parser_processes"]),
-        parsed_elsewhere=told["pages_parsed_in_processes"] / pages,
+        processes=int(profile["parser_processes"]),
+        parsed_elsewhere=profile["pages_parsed_in_processes"] / pages,
         blocked_s=blocked["longest_s"],
         blocked_count=blocked["times"],
         blocked_threshold_s=blocked["threshold_s"],

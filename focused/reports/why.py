@@ -156,10 +156,10 @@ def explain_url(folder: Path, url: str) -> Explanation:
     """
     with open_tables(folder) as tables:
         crawl = read_crawl(folder, tables)
-        told = _explain_from_tables(crawl, tables, url)
+        explanation = _explain_from_tables(crawl, tables, url)
     if not has_probability_scores(policy_name(crawl)):
-        return replace(told, scores_only_rank=True)
-    return replace(told, scores=reliability(crawl.pages))
+        return replace(explanation, scores_only_rank=True)
+    return replace(explanation, scores=reliability(crawl.pages))
 
 
 def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanation:
@@ -244,14 +244,16 @@ def _path_step(
     weights: Mapping[str, float],
 ) -> PathStep:
     # Features of a custom scorer have no weights here: sort them by value.
-    told = {name: abs(value * weights.get(name, 1.0)) for name, value in features.items()}
+    contributions = {name: abs(value * weights.get(name, 1.0)) for name, value in features.items()}
     seed = not isinstance(row["parent"], str)
     return PathStep(
         url=url,
         title=_text_or_empty(row["title"]),
         anchor=_text_or_empty(row["anchor"]),
         score=None if seed else _number_or_none(row["score"]),
-        features=() if seed else tuple(sorted(features.items(), key=lambda item: -told[item[0]])),
+        features=()
+        if seed
+        else tuple(sorted(features.items(), key=lambda item: -contributions[item[0]])),
         outcome=str(row["outcome"]),
         failure=_text_or_empty(row["failure"]),
         status=int(_number_or_none(row["status"]) or 0),
@@ -287,8 +289,8 @@ def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
 
 def _unknown_url_message(url: str, known: Sequence[str]) -> str:
     near = _similar_urls(url, known)
-    said = f"{url}: this crawl neither fetched it nor found a link to it"
-    return f"{said}; similar URLs are\n  " + "\n  ".join(near) if near else said
+    message = f"{url}: this crawl neither fetched it nor found a link to it"
+    return f"{message}; similar URLs are\n  " + "\n  ".join(near) if near else message
 
 
 def _similar_urls(url: str, known: Sequence[str]) -> list[str]:

@@ -119,12 +119,12 @@ def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
     if known is None:
         return [f"no page was fetched {such}: its meaning is unknown"]
     good = round(known.on_topic * known.pages)
-    told = f"of {known.pages:,} {_plural('page', known.pages)} fetched {such}, {good:,}"
-    told += " was on topic" if good == 1 else " were on topic"
+    text = f"of {known.pages:,} {_plural('page', known.pages)} fetched {such}, {good:,}"
+    text += " was on topic" if good == 1 else " were on topic"
     if known.pages < MIN_BIN_PAGES:
-        return [f"{told}: too few to tell what the score means"]
+        return [f"{text}: too few to tell what the score means"]
     words = {0: "none", known.pages: "all"}  # of thirty pages "all but certain" would be too much
-    return [f"{told}: {words.get(good) or f'about {odds_in_words(known.on_topic)}'}"]
+    return [f"{text}: {words.get(good) or f'about {odds_in_words(known.on_topic)}'}"]
 
 
 def _format_outcome(step: PathStep) -> str:

@@ -52,8 +52,8 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
     def pairing(self, policy: str, reference: str) -> PairedDifference | None:
         """The difference of two policies over all kinds of start."""
-        wanted = (policy, reference, None)
-        found = (p for p in self.paired if (p.policy, p.reference, p.seeds) == wanted)
+        key = (policy, reference, None)
+        found = (p for p in self.paired if (p.policy, p.reference, p.seeds) == key)
         return next(found, None)
 
     def paired_with(
@@ -63,9 +63,9 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
         ``group``.
         """
         seeds, cap = group or (None, None)
-        wanted = (reference, seeds, cap)
+        key = (reference, seeds, cap)
         order = [each.policy for each in self.best_first]
-        pairs = [p for p in self.paired if (p.reference, p.seeds, p.host_cap) == wanted]
+        pairs = [p for p in self.paired if (p.reference, p.seeds, p.host_cap) == key]
         return sorted(pairs, key=lambda pair: order.index(pair.policy))
 
     @property

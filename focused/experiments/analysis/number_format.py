@@ -98,11 +98,11 @@ def format_median_share_interval(low: float | None, high: float | None) -> str:
 
 
 def _format_median_interval(
-    low: float | None, high: float | None, said: Callable[[float], str]
+    low: float | None, high: float | None, format_end: Callable[[float], str]
 ) -> str:
     if low is None:
         return NONE
-    return f"{said(low)}–{NEVER if high is None else said(high)}"
+    return f"{format_end(low)}–{NEVER if high is None else format_end(high)}"
 
 
 def format_count(count: int, thing: str) -> str:

@@ -213,7 +213,7 @@ def plot_all(findings: ComparisonAnalysis, seed: int = 0) -> dict[str, Figure]:
     grid = findings.grid
     if not grid.starts:
         return {}
-    look = curve_styles([each.policy for each in findings.best_first])
+    styles = curve_styles([each.policy for each in findings.best_first])
     rng = np.random.default_rng(seed)
     pictures = {}
     for number, group in enumerate(grid.groups, 1):
@@ -221,13 +221,13 @@ def plot_all(findings: ComparisonAnalysis, seed: int = 0) -> dict[str, Figure]:
         for measure in _TITLES:
             name = f"{measure}-{number}-{_slug(format_start_group(group))}"
             title = f"{_TITLES[measure]}, {format_start_group(group)}"
-            pictures[name] = plot_curves(part, measure, title, look, rng)
+            pictures[name] = plot_curves(part, measure, title, styles, rng)
     if len(grid.topics) > 1:
-        pictures["harvest-by-topic"] = plot_topics(grid, look)
+        pictures["harvest-by-topic"] = plot_topics(grid, styles)
     if findings.calibration:
-        pictures["reliability"] = plot_scores(findings, look)
+        pictures["reliability"] = plot_scores(findings, styles)
     if findings.ranks.critical_difference is not None:
-        pictures["critical-difference"] = plot_critical_difference(findings.ranks, look)
+        pictures["critical-difference"] = plot_critical_difference(findings.ranks, styles)
     return pictures
 
 
@@ -235,15 +235,15 @@ def plot_curves(
     grid: RunGrid,
     measure: str,
     title: str,
-    look: Mapping[str, CurveStyle],
+    styles: Mapping[str, CurveStyle],
     rng: np.random.Generator,
 ) -> Figure:
     """Plot the mean ``harvest`` or ``recall`` of each policy with a 95% band."""
-    banded = _policies_with_band([name for name in look if grid.runs_of_policy(name)])
+    banded = _policies_with_band([name for name in styles if grid.runs_of_policy(name)])
     curves = mean_curves(grid, measure, rng, banded)
     figure = new_figure(8.6, 4.6 if len(curves) <= 12 else 5.4)
     axes = figure.add_subplot()
-    _plot_mean_curves(axes, grid, curves, look, banded)
+    _plot_mean_curves(axes, grid, curves, styles, banded)
     starts = f"{len(grid.starts):,} {'start' if len(grid.starts) == 1 else 'starts'}"
     topics = f"{len(grid.topics):,} {'topic' if len(grid.topics) == 1 else 'topics'}"
     whose = "" if len(banded) == len(curves) else f" of {' and '.join(banded)}"
@@ -254,11 +254,11 @@ def plot_curves(
     axes.set_ylabel(_AXES[measure], color=INK, fontsize=9)
     _set_limits(axes, curves, banded)
     ends = {curve.policy: float(curve.mean[-1]) for curve in curves}
-    label_curve_ends(axes, ends, look, gap=0.052 if len(ends) <= 12 else 0.043)
+    label_curve_ends(axes, ends, styles, gap=0.052 if len(ends) <= 12 else 0.043)
     return figure
 
 
-def plot_topics(grid: RunGrid, look: Mapping[str, CurveStyle]) -> Figure:
+def plot_topics(grid: RunGrid, styles: Mapping[str, CurveStyle]) -> Figure:
     """Plot the harvest of each topic in a small panel, all kinds of start together."""
     topics = grid.topics
     columns = min(_PANELS_PER_ROW, len(topics))
@@ -270,17 +270,17 @@ def plot_topics(grid: RunGrid, look: Mapping[str, CurveStyle]) -> Figure:
     for panel, (web, topic) in zip(panels, topics, strict=False):
         part = grid.on_topic(web, topic)
         curves = mean_curves(part, "harvest")
-        _plot_mean_curves(panel, grid, curves, look, None)
+        _plot_mean_curves(panel, grid, curves, styles, None)
         style_axes(panel, _short_name(topic), _short_name(web) if len(webs) > 1 else "", size=8.5)
         all_curves += curves
     for panel in panels[len(topics) :]:
         panel.set_visible(False)
     _set_limits(panels[0], all_curves, ())
-    _add_figure_legend(figure, look)
+    _add_figure_legend(figure, styles)
     return figure
 
 
-def plot_scores(findings: ComparisonAnalysis, look: Mapping[str, CurveStyle]) -> Figure:
+def plot_scores(findings: ComparisonAnalysis, styles: Mapping[str, CurveStyle]) -> Figure:
     """Plot the reliability of every policy whose scores are probabilities, over all runs."""
     series = {
         each.policy: [
@@ -291,27 +291,27 @@ def plot_scores(findings: ComparisonAnalysis, look: Mapping[str, CurveStyle]) ->
         ]
         for each in findings.calibration
     }
-    return plot_reliability(series, look, "Scores before the fetch against labels")
+    return plot_reliability(series, styles, "Scores before the fetch against labels")
 
 
 def _plot_mean_curves(
     axes: Axes,
     grid: RunGrid,
     curves: list[MeanCurve],
-    look: Mapping[str, CurveStyle],
+    styles: Mapping[str, CurveStyle],
     banded: Collection[str] | None,
 ) -> None:
     """Plot curves, with bands for ``banded``; None plots a small panel without bands and names."""
     at, budget = curve_positions(grid)
     shown = slice(math.ceil(_HIDDEN_SHARE * at.size), None)
-    for curve in sorted(curves, key=lambda each: look[each.policy].width):
-        mine = look[curve.policy]
+    for curve in sorted(curves, key=lambda each: styles[each.policy].width):
+        style = styles[curve.policy]
         if banded and curve.policy in banded:
             axes.fill_between(
-                at[shown], curve.low[shown], curve.high[shown], color=mine.colour, alpha=0.14, lw=0
+                at[shown], curve.low[shown], curve.high[shown], color=style.colour, alpha=0.14, lw=0
             )
-        width = 0.7 * mine.width if banded is None else mine.width
-        axes.plot(at[shown], curve.mean[shown], mine.style, color=mine.colour, lw=width)
+        width = 0.7 * style.width if banded is None else style.width
+        axes.plot(at[shown], curve.mean[shown], style.style, color=style.colour, lw=width)
     axes.set_xlim(0, at[-1])
     axes.xaxis.set_major_locator(
         MaxNLocator(3 if banded is None else 5, integer=budget is not None)
@@ -346,18 +346,18 @@ def _set_limits(axes: Axes, curves: list[MeanCurve], banded: Collection[str]) ->
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
-def _add_figure_legend(figure: Figure, look: Mapping[str, CurveStyle]) -> None:
+def _add_figure_legend(figure: Figure, styles: Mapping[str, CurveStyle]) -> None:
     """Add a legend below the panels, where there is no room beside them."""
     axes = figure.add_axes((0, 0, 1, 0.001), frameon=False)
     axes.set_axis_off()
-    main = [(name, mine) for name, mine in look.items() if mine.main]
+    main = [(name, style) for name, style in styles.items() if style.main]
     handles = [
-        axes.plot([], [], mine.style, color=mine.colour, lw=mine.width)[0] for _, mine in main
+        axes.plot([], [], style.style, color=style.colour, lw=style.width)[0] for _, style in main
     ]
     names = [name for name, _ in main]
-    if len(main) < len(look):
+    if len(main) < len(styles):
         handles.append(axes.plot([], [], color=MUTED, lw=0.8)[0])
-        names.append(f"{len(look) - len(main)} others")
+        names.append(f"{len(styles) - len(main)} others")
     abreast = int(72 * figure.get_figwidth() / (_KEY_LETTER * max(map(len, names)) + _KEY_HANDLE))
     legend = figure.legend(
         handles, names, loc="outside lower center", ncols=max(1, min(abreast, 5)), frameon=False,

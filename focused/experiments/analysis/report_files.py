@@ -72,7 +72,7 @@ def render_html(
         findings=findings,
         grid=findings.grid,
         policies=findings.best_first,
-        look=curve_styles([each.policy for each in findings.best_first]),
+        styles=curve_styles([each.policy for each in findings.best_first]),
         headline=summary_sentence(findings),
         details=detail_sentences(findings),
         cautions=caveats(findings),

@@ -54,7 +54,7 @@ def detail_sentences(findings: ComparisonAnalysis) -> list[str]:
     subject = _main_policy(findings)
     if subject is None:
         return []
-    told = [
+    sentences = [
         _wins_sentence(findings, subject),
         _best_other_sentence(findings, subject),
         _pages_needed_sentence(findings, subject),
@@ -62,34 +62,34 @@ def detail_sentences(findings: ComparisonAnalysis) -> list[str]:
         _ranks_sentence(findings),
         _classifier_bias_sentence(subject),
     ]
-    return [sentence for sentence in told if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def caveats(findings: ComparisonAnalysis) -> list[str]:
     """Reasons why the figures are less certain than they look."""
     grid = findings.grid
-    told: list[str] = []
+    sentences: list[str] = []
     if not grid.starts:
-        return told
+        return sentences
     topics, starts = len(grid.topics), len(grid.starts)
     if starts == 1:
-        told.append(
+        sentences.append(
             "There is a single start: no figure has an interval, and chance may explain any "
             "difference."
         )
     elif topics == 1:
-        told.append(
+        sentences.append(
             "There is a single topic: the intervals apply to other starts on this topic, not "
             "of other topics."
         )
     elif topics < _FEW_TOPICS:
-        told.append(
+        sentences.append(
             f"There are {topics} topics only: intervals from so few are too narrow, and "
             "ranks of so few can hardly separate policies."
         )
     complete = len(grid.complete(grid.policies).starts)
     if complete < starts:
-        told.append(
+        sentences.append(
             f"The comparison is incomplete: {complete:,} of {format_count(starts, 'start')} have "
             "a run "
             "of every policy. Means are over each policy's own runs; differences, ratios and ranks "
@@ -97,11 +97,11 @@ def caveats(findings: ComparisonAnalysis) -> list[str]:
         )
     early = [each.policy for each in findings.summary if each.ended_early > 0.1 * each.runs]
     if early:
-        told.append(
+        sentences.append(
             f"More than one run in ten of {_join_names(early)} emptied the frontier before the "
             "budget was spent. Harvest flatters such runs; area and recall do not."
         )
-    return told
+    return sentences
 
 
 def describe_difference(pair: PairedDifference) -> str:
@@ -212,8 +212,8 @@ def _ranks_sentence(findings: ComparisonAnalysis) -> str:
         f"{format_p_value(ranks.p)}); the first is {first}"
     )
     if not alike:
-        return f"{told}, better than every other by more than the critical difference."
-    return f"{told}, not significantly better than {_join_names(alike)}."
+        return f"{sentences}, better than every other by more than the critical difference."
+    return f"{sentences}, not significantly better than {_join_names(alike)}."
 
 
 def _classifier_bias_sentence(subject: PolicySummary) -> str:
