@@ -1,6 +1,6 @@
-"""Policies from the literature and our own, a file each, to order a crawl.
+"""Policies from the literature and our own, a file each (the trivial ones in :mod:`simple`).
 
-Each file has a function ``policy(inputs) -> Policy`` and names its source. Live and simulated
+Each file has a function ``make_policy(inputs) -> Policy`` and names its source. Live and simulated
 crawls use the same :class:`focused.crawl.policy.Policy`. No policy sees a label; the oracles, which
 do, are in :mod:`focused.experiments.oracles`.
 """

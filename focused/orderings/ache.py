@@ -31,7 +31,7 @@ PAGES_BETWEEN_TRAININGS = 500
 _SCORE_BUCKETS = 10
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy; ``inputs.seed`` seeds the random order."""
     return with_batch_size(inputs, PAGES_BETWEEN_TRAININGS)
 

@@ -24,7 +24,7 @@ from focused.orderings.link_values import order_by_log_value, value_to_score
 from focused.web.page import Link
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy."""
     backlinks = BacklinkCounts()
     scorer = FunctionScorer(backlinks.scores)

@@ -35,7 +35,7 @@ SIMILARITY, BACKLINKS, LOCATION = 0.6, 0.2, 0.2
 _BACKLINKS_FOR_HALF = 10
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy from the classifier."""
     importance = CombinedImportance(inputs.classifier)
     return Policy("combined", importance, reprioritiser=importance)

@@ -43,7 +43,7 @@ _RECENCY_RANGE = 0.05
 _PAGES_FOR_HALF_RANGE = 1000.0
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy."""
     school = FishSearch()
     return Policy("fish", school, reprioritiser=school)

@@ -36,7 +36,7 @@ FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Features of :mod:`focused.link_scoring.link_features` with the same kind of information."""
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy from the live crawl's link scorer.
 
     A custom scorer that does not learn orders by its scores, which are no nats, and without an

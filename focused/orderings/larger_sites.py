@@ -29,7 +29,7 @@ from focused.web.page import Link
 from focused.web.urls import host_of
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy."""
     sites = SiteSizes()
     return Policy(

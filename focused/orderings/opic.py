@@ -42,7 +42,7 @@ from focused.web.page import Link, Page
 SEED_CASH = 1.0
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy."""
     bank = OpicCash()
     return Policy(

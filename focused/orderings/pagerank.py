@@ -41,7 +41,7 @@ _TOLERANCE = 1e-5
 _MAX_ITERATIONS = 200
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy."""
     ranks = CrawlPageRank()
     return Policy(

@@ -10,25 +10,25 @@ from types import MappingProxyType
 
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError, FocusedError
-from focused.orderings import focused_ordering
+from focused.orderings import focused_ordering, simple
 from focused.orderings.base import PolicyFactory, PolicyInputs
 
 
 def _lazy_policy(module: str) -> PolicyFactory:
     """Import the policy's module on first use: some need slow libraries."""
 
-    def policy(inputs: PolicyInputs) -> Policy:
-        maker: PolicyFactory = importlib.import_module(f"focused.orderings.{module}").policy
-        return maker(inputs)
+    def make_policy(inputs: PolicyInputs) -> Policy:
+        factory: PolicyFactory = importlib.import_module(f"focused.orderings.{module}").make_policy
+        return factory(inputs)
 
-    return policy
+    return make_policy
 
 
 POLICIES: Mapping[str, PolicyFactory] = MappingProxyType(
     {
-        "focused": focused_ordering.policy,
-        "best-first": _lazy_policy("best_first"),
-        "anchor": _lazy_policy("anchor"),
+        "focused": focused_ordering.make_policy,
+        "best-first": simple.best_first,
+        "anchor": simple.anchor,
         "shark": _lazy_policy("shark"),
         "fish": _lazy_policy("fish"),
         "combined": _lazy_policy("combined"),
@@ -39,9 +39,9 @@ POLICIES: Mapping[str, PolicyFactory] = MappingProxyType(
         "ache": _lazy_policy("ache"),
         "two-phase": _lazy_policy("two_phase"),
         "tag-path": _lazy_policy("tag_path"),
-        "bfs": _lazy_policy("breadth_first"),
-        "dfs": _lazy_policy("depth_first"),
-        "random": _lazy_policy("random_order"),
+        "bfs": simple.breadth_first,
+        "dfs": simple.depth_first,
+        "random": simple.random_order,
         **focused_ordering.ABLATIONS,
     }
 )
@@ -67,19 +67,21 @@ def find_policy(name: str) -> PolicyFactory:
 def _import_policy(path: str) -> PolicyFactory:
     module, _, function = path.rpartition(".")
     try:
-        maker: Callable[[PolicyInputs], object] = getattr(importlib.import_module(module), function)
+        factory: Callable[[PolicyInputs], object] = getattr(
+            importlib.import_module(module), function
+        )
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"the policy {path!r} cannot be imported: {error}") from error
-    if not callable(maker):
+    if not callable(factory):
         raise ConfigurationError(f"the policy {path!r} is not a function")
-    return partial(_make_checked_policy, maker, path)
+    return partial(_make_checked_policy, factory, path)
 
 
 def _make_checked_policy(
-    maker: Callable[[PolicyInputs], object], path: str, inputs: PolicyInputs
+    factory: Callable[[PolicyInputs], object], path: str, inputs: PolicyInputs
 ) -> Policy:
     try:
-        made = maker(inputs)
+        made = factory(inputs)
     except FocusedError:
         raise
     except Exception as error:  # custom code may raise anything

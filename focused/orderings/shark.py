@@ -36,7 +36,7 @@ BETA = 0.8
 GAMMA = 0.5
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy from the classifier."""
     return Policy("shark", SharkScorer(inputs.classifier))
 

@@ -49,7 +49,7 @@ _UNTRIED_VALUE = 10.0  # above any played arm
 _PAGES_PER_REVIEW = 20
 
 
-def policy(inputs: PolicyInputs) -> Policy:
+def make_policy(inputs: PolicyInputs) -> Policy:
     """Create the policy; ``inputs.seed`` orders the links within an arm."""
     return with_alpha(inputs, ALPHA)
 
