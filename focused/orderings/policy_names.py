@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-_OURS = "focused"
+BASELINE = "bfs"
+FOCUSED = "focused"
+ABLATION_PREFIX = f"{FOCUSED}-without-"
+"""Prefix of the names of our own policy's ablations."""
+
+ORACLE_NAMES = ("oracle", "path-oracle", "classifier-oracle")
+"""The names of the oracles."""
 
 
 def has_probability_scores(policy: str) -> bool:
@@ -11,4 +17,4 @@ def has_probability_scores(policy: str) -> bool:
     The apprentice's are, also in ablations. Baselines only rank links, and custom policies are
     unknown.
     """
-    return policy == _OURS or policy.startswith(f"{_OURS}-without-")
+    return policy == FOCUSED or policy.startswith(ABLATION_PREFIX)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from focused.experiments.analysis.comparison_runs import BASELINE
+from focused.orderings.policy_names import BASELINE
 from focused.reports import metrics
 from focused.reports.crawl_folder import CrawlFolder, read_crawl
 from focused.reports.crawl_plots import plot_harvest

@@ -8,14 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from focused.experiments.analysis.comparison_runs import (
-    ABLATION_PREFIX,
-    FOCUSED,
-    Run,
-    RunGrid,
-    StartGroup,
-    runs_of,
-)
+from focused.experiments.analysis.comparison_runs import Run, RunGrid, StartGroup, runs_of
 from focused.experiments.analysis.inference import Estimate
 from focused.experiments.analysis.paired_comparison import (
     PagesToBaseline,
@@ -30,6 +23,7 @@ from focused.experiments.analysis.policy_summary import (
     measure_calibration,
     summarise,
 )
+from focused.orderings.policy_names import ABLATION_PREFIX, FOCUSED
 
 
 class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from focused.errors import ComparisonError
+from focused.orderings.policy_names import ORACLE_NAMES
 from focused.reports.reliability import BinCount
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -226,14 +227,6 @@ def _check_runs(runs: Sequence[Run], name: str) -> None:
             if after < before or found_after < found_before:
                 raise ComparisonError(f"{where}.curve decreases; fetched and on topic must not")
 
-
-BASELINE = "bfs"
-FOCUSED = "focused"
-ABLATION_PREFIX = f"{FOCUSED}-without-"
-"""Prefix of the names of our own policy's ablations."""
-
-ORACLE_NAMES = ("oracle", "path-oracle", "classifier-oracle")
-"""The names of the oracles."""
 
 StartGroup = tuple[str, int | None]
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from focused.experiments.analysis.comparison_runs import BASELINE, FOCUSED, Run, RunGrid, StartGroup
+from focused.experiments.analysis.comparison_runs import Run, RunGrid, StartGroup
 from focused.experiments.analysis.inference import (
     Estimate,
     FloatArray,
@@ -17,6 +17,7 @@ from focused.experiments.analysis.inference import (
     mean_estimate,
     median_interval,
 )
+from focused.orderings.policy_names import BASELINE, FOCUSED
 
 TIE_MARGIN = 0.005
 """Harvests that differ by no more are a tie: five pages in a thousand."""

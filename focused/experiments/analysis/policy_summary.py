@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from focused.experiments.analysis.comparison_runs import BASELINE, Run, RunGrid
+from focused.experiments.analysis.comparison_runs import Run, RunGrid
 from focused.experiments.analysis.inference import (
     Estimate,
     FloatArray,
@@ -17,6 +17,7 @@ from focused.experiments.analysis.inference import (
     mean_estimates,
     ratio_estimate,
 )
+from focused.orderings.policy_names import BASELINE
 from focused.reports.reliability import MIN_BIN_PAGES, BinCount, bin_edges, score_errors
 
 

@@ -24,10 +24,6 @@ from focused.experiments.analysis.comparison_analysis import (
     flatten_estimates,
 )
 from focused.experiments.analysis.comparison_runs import (
-    ABLATION_PREFIX,
-    BASELINE,
-    FOCUSED,
-    ORACLE_NAMES,
     Comparison,
     curves_frame,
     format_start_group,
@@ -38,6 +34,7 @@ from focused.experiments.analysis.paired_comparison import TIE_MARGIN
 from focused.experiments.analysis.plots import curve_styles, plot_all
 from focused.experiments.analysis.summary_text import caveats, detail_sentences, summary_sentence
 from focused.experiments.analysis.tables import mean_harvest_by_cell
+from focused.orderings.policy_names import ABLATION_PREFIX, BASELINE, FOCUSED, ORACLE_NAMES
 from focused.reports.formatting import format_duration, single_line
 from focused.reports.plot_style import inline_svg, to_png, to_svg
 from focused.text.csv_cells import escape_formulas

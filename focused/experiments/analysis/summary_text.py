@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis
-from focused.experiments.analysis.comparison_runs import BASELINE, FOCUSED, ORACLE_NAMES
 from focused.experiments.analysis.number_format import (
     format_count,
     format_mean_share,
@@ -16,6 +15,7 @@ from focused.experiments.analysis.number_format import (
 )
 from focused.experiments.analysis.paired_comparison import TIE_MARGIN, PairedDifference
 from focused.experiments.analysis.policy_summary import PolicySummary
+from focused.orderings.policy_names import BASELINE, FOCUSED, ORACLE_NAMES
 
 _FEW_TOPICS = 5
 

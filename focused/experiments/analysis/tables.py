@@ -12,14 +12,7 @@ from rich.text import Text
 
 from focused.experiments.analysis import number_format
 from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis
-from focused.experiments.analysis.comparison_runs import (
-    ABLATION_PREFIX,
-    BASELINE,
-    FOCUSED,
-    RunGrid,
-    StartGroup,
-    format_start_group,
-)
+from focused.experiments.analysis.comparison_runs import RunGrid, StartGroup, format_start_group
 from focused.experiments.analysis.paired_comparison import TIE_MARGIN, PairedDifference
 from focused.experiments.analysis.policy_summary import PolicySummary
 from focused.reports.formatting import single_line
