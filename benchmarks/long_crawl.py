@@ -31,7 +31,7 @@ from focused.atomic_file import write_json_atomically
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.crawl import Crawl, Done, Fetch, Wait
 from focused.crawl.crawl_stats import StageTimes
-from focused.experiments.peak_memory import reset_peak
+from focused.experiments.run_measures import reset_peak
 from focused.experiments.simulation.simulator import hashed_latency
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import load_crawl_models

@@ -13,7 +13,7 @@ from frontier_machine import allocated_bytes, anonymous_mb
 
 from focused.crawl import Crawl
 from focused.crawl.crawl_stats import Stage, StageTimes
-from focused.experiments.peak_memory import peak_mb
+from focused.experiments.run_measures import peak_mb
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched
 

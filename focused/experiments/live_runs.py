@@ -27,8 +27,7 @@ from focused.errors import StateError
 from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
 from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.parallel_runs import OnRunning, iterate_completed
-from focused.experiments.peak_memory import peak_mb
-from focused.experiments.run_measures import RunCosts, RunRecord, make_run_record
+from focused.experiments.run_measures import RunCosts, RunRecord, make_run_record, peak_mb
 from focused.experiments.runner import RunCancelled, WebContext, topic_for_run
 from focused.experiments.web_sources import ExperimentWeb
 from focused.recorded_web.replay_process import ReplayProcess

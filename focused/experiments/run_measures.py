@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,3 +135,32 @@ def harvest_curve(verdicts: NDArray[np.bool_]) -> list[list[int]]:
 
 def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+_PROCESS = Path("/proc/self")
+_RESET_PEAK = "5"
+
+
+def reset_peak() -> None:
+    """Reset the peak, where the system can."""
+    try:
+        (_PROCESS / "clear_refs").write_text(_RESET_PEAK)
+    except OSError:
+        return
+
+
+def peak_mb(process: Path = _PROCESS) -> float | None:
+    """Peak resident memory in MB (10**6 bytes) since the reset, or since the process started.
+
+    ``process`` is a folder of procfs; None for another process without one.
+    """
+    try:
+        for line in (process / "status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    except OSError:
+        pass
+    if process != _PROCESS:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

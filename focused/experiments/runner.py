@@ -25,8 +25,13 @@ from focused.errors import ConfigurationError
 from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
 from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.oracles import ORACLES
-from focused.experiments.peak_memory import peak_mb, reset_peak
-from focused.experiments.run_measures import RunCosts, RunRecord, make_run_record
+from focused.experiments.run_measures import (
+    RunCosts,
+    RunRecord,
+    make_run_record,
+    peak_mb,
+    reset_peak,
+)
 from focused.experiments.simulation.link_graph import LinkGraph, open_link_graph
 from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.experiments.simulation.simulator import Network, SimulatedRun, hashed_latency, simulate

@@ -7,7 +7,7 @@ rebinding) or marked as coming from another site are refused. Response headers a
 own script.
 
 A crawled page is shown in a frame at an opaque address: sanitised
-(:mod:`focused.labelling.page_views`), and under a policy that forbids it to run scripts, load, send
+(:mod:`focused.labelling.page_renderer`), and under a policy that forbids it to run scripts, load, send
 and navigate.
 """
 
@@ -32,8 +32,12 @@ from aiohttp import web
 from focused.archive.warc_files import warc_files
 from focused.errors import FocusedError, LabelError
 from focused.labelling.crawled_pages import FetchedPages, read_fetched_pages
-from focused.labelling.page_renderer import PageRenderer, RenderedPage
-from focused.labelling.page_views import ORIGINAL_STYLE, original_document
+from focused.labelling.page_renderer import (
+    ORIGINAL_STYLE,
+    PageRenderer,
+    RenderedPage,
+    original_document,
+)
 from focused.labelling.session import LabellingSession, ShownPage
 from focused.labelling.session_views import (
     label_view,

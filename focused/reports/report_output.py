@@ -18,6 +18,7 @@ from focused.reports.crawl_plots import plot_crawl_reliability, plot_harvest
 from focused.reports.crawl_report import (
     CategoryLabels,
     CrawlReport,
+    TimeProfile,
     TrapLosses,
     build_report,
     topic_categories,
@@ -32,7 +33,6 @@ from focused.reports.formatting import (
     single_line,
 )
 from focused.reports.reliability import ReliabilityTable
-from focused.reports.time_profile import TimeProfile
 
 _MAX_MIRRORS = 10
 _MAX_LONG_DELAYS = 10

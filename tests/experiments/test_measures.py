@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from focused.experiments.analysis.comparison_runs import runs_of
-from focused.experiments.peak_memory import peak_mb, reset_peak
-from focused.experiments.run_measures import area_under_harvest, harvest_curve, pages_to_half_recall
+from focused.experiments.run_measures import (
+    area_under_harvest,
+    harvest_curve,
+    pages_to_half_recall,
+    peak_mb,
+    reset_peak,
+)
 from tests.support.two_sides import run_all
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from focused.labelling.page_views import original_document, sanitised_html
+from focused.labelling.page_renderer import original_document, sanitised_html
 from focused.labels.label_file import LabelFile
 from focused.web.page import Fetched
 from tests.support.hostile_originals import VECTORS, attempts_in, hostile_page, listener

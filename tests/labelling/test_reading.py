@@ -11,10 +11,10 @@ import pytest
 
 from focused.archive.warc_files import WARC_FILE, WarcPosition
 from focused.labelling.crawled_pages import CrawledPage, FetchedPages
-from focused.labelling.page_renderer import PageRenderer
-from focused.labelling.page_views import (
+from focused.labelling.page_renderer import (
     MAX_ORIGINAL_CHARS,
     MAX_TEXT_CHARS,
+    PageRenderer,
     readable_text,
     sanitised_html,
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from focused.experiments.peak_memory import peak_mb
+from focused.experiments.run_measures import peak_mb
 from tests.live.hostile_server import Play, answer, endless, hostile, raw_bytes
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.warm import crawl_warm

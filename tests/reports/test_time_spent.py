@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from focused.reports.time_profile import OTHER_STAGES, time_spent
+from focused.reports.crawl_report import OTHER_STAGES, time_spent
 
 
 def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str, Any]:
