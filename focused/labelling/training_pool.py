@@ -183,7 +183,7 @@ def search_pages(
 def _rank(page: CrawledPage, query_words: list[str], in_text: Collection[str]) -> int | None:
     if _has_words(tokenize(page.title), query_words):
         return 0
-    if _has_words(tokenize(url_words(page.url)), wanted):
+    if _has_words(tokenize(url_words(page.url)), query_words):
         return 1
     return 2 if page.url in in_text else None
 

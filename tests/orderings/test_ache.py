@@ -7,7 +7,7 @@ import pytest
 from focused.orderings import PolicyInputs
 from focused.orderings.ache import with_batch_size
 from focused.web.page import Link
-from tests.orderings.hand_made import RELEVANT, Walk
+from tests.orderings.policy_walk import RELEVANT, Walk
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 
 A = "http://a.test/"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.orderings.hand_made import Walk, crawled, made
+from tests.orderings.policy_walk import Walk, crawled, made
 
 A = "http://a.test/"
 

@@ -8,7 +8,7 @@ import pytest
 
 from focused.orderings.combined import location_importance
 from focused.web.page import Link
-from tests.orderings.hand_made import RELEVANT, Walk, made
+from tests.orderings.policy_walk import RELEVANT, Walk, made
 
 A = "http://a.test/"
 WHALE = Link("http://w.test/deep/down/", anchor="whales")

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from focused.orderings.fish import DEPTH, WIDTH
-from tests.orderings.hand_made import RELEVANT, Walk, crawled, made
+from tests.orderings.policy_walk import RELEVANT, Walk, crawled, made
 
 A = "http://a.test/"
 

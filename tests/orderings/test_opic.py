@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.orderings.opic import OpicCash
-from tests.orderings.hand_made import Walk, made
+from tests.orderings.policy_walk import Walk, made
 
 A = "http://a.test/"
 

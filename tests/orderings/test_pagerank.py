@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.orderings.pagerank import DAMPING, page_rank
-from tests.orderings.hand_made import Walk, made
+from tests.orderings.policy_walk import Walk, made
 
 A = "http://a.test/"
 edges = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), unique=True, max_size=30)

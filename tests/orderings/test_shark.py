@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from focused.web.page import Link
-from tests.orderings.hand_made import RELEVANT, Walk, made
+from tests.orderings.policy_walk import RELEVANT, Walk, made
 
 A = "http://a.test/"
 WHALE = math.tanh(1.0)

@@ -14,7 +14,7 @@ from focused.frontier.queued_link import QueuedLink, link_key
 from focused.orderings import PolicyInputs
 from focused.orderings.tag_path import ALPHA, TagPathClusters, with_alpha
 from focused.web.page import Classification, Link, Page
-from tests.orderings.hand_made import Walk
+from tests.orderings.policy_walk import Walk
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 
 A = "http://a.test/"

@@ -207,13 +207,13 @@ def _ranks_sentence(findings: ComparisonAnalysis) -> str:
     differ = "differ" if ranks.p < 0.05 else "do not differ significantly"
     first = next(iter(ranks.mean_ranks))
     alike = [name for name in ranks.mean_ranks if name != first and not ranks.differ(first, name)]
-    told = (
+    text = (
         f"Over {format_count(ranks.topics, 'topic')} the mean ranks {differ} (Friedman, "
         f"{format_p_value(ranks.p)}); the first is {first}"
     )
     if not alike:
-        return f"{sentences}, better than every other by more than the critical difference."
-    return f"{sentences}, not significantly better than {_join_names(alike)}."
+        return f"{text}, better than every other by more than the critical difference."
+    return f"{text}, not significantly better than {_join_names(alike)}."
 
 
 def _classifier_bias_sentence(subject: PolicySummary) -> str:

@@ -27,7 +27,8 @@ _POLICY_WIDTH = 20
 def new_table(title: str, first: str, *others: str) -> Table:
     """Create an empty table with right-aligned figures and unbroken intervals."""
     table = Table(
-        title=Text(single_line(title)), title_justify="left", caption_justify="left", box=SIMPLE_HEAD,
+        title=Text(single_line(title)), title_justify="left",
+        caption_justify="left", box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0), caption_style="dim", min_width=_LEAST_WIDTH,
     )  # fmt: skip
     words = {"topic", "seeds"}
