@@ -113,7 +113,7 @@ def _naive_bayes(rows: csr_array, relevance: NDArray[np.float64]) -> NDArray[np.
     """Log-odds of each word with Laplace smoothing; the calibration adds the prior."""
     twice = stack_rows([rows, rows], format="csr")
     labels = np.repeat([1, 0], len(relevance))
-    model = MultinomialNB(alpha=1.0, fit_link_prior=False)
+    model = MultinomialNB(alpha=1.0, fit_prior=False)
     model.fit(twice, labels, sample_weight=np.concatenate([relevance, 1.0 - relevance]))
     off_topic, on_topic = model.feature_log_prob_
     return np.asarray(on_topic - off_topic, dtype=np.float64)

@@ -195,7 +195,7 @@ def breaks(inputs: PolicyInputs) -> Policy:
     ("function", "told"),
     [
         ("no_policy", "returns int, not focused.crawl.policy.Policy"),
-        ("breaks", r"could not be made: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
+        ("breaks", r"could not be created: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
     ],
 )
 def test_a_function_of_ones_own_that_makes_no_policy_is_told(function: str, told: str) -> None:

@@ -57,13 +57,13 @@ def test_a_classifier_that_takes_in_too_much_is():
     dice = random.Random(1)
     found = drift(rows, labelled(rows, lambda row: row["on_topic"] and dice.random() < 0.4))
     assert found.harvest is not None and found.harvest.high < 0.5
-    assert "takes in what is not the topic" in found.warnings[0]
+    assert "accepts pages off topic" in found.warnings[0]
 
 
 def test_a_classifier_that_misses_pages_is():
     rows = crawl(500, on_topic=0.2)
     found = drift(rows, labelled(rows, lambda row: True))
-    assert "misses pages of the topic" in found.warnings[0]
+    assert "misses pages on topic" in found.warnings[0]
 
 
 def test_a_crawl_that_leaves_its_topic_in_its_second_half_is():

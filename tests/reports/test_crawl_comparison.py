@@ -61,7 +61,7 @@ def test_labels_judge_in_the_classifiers_stead(tmp_path: Path) -> None:
 
 
 def test_one_bad_folder_spoils_the_comparison_with_its_name(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="none: there is no such folder"):
+    with pytest.raises(StateError, match="none: no such folder"):
         compare_crawls([crawl(tmp_path, "focused", "++"), tmp_path / "none"])
 
 

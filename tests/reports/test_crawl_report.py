@@ -191,7 +191,7 @@ def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
     assert shown["harvest rate"] == ["50.0%"]
     assert shown["hosts"] == ["3"]
     assert shown["duplicates"] == ["1"]
-    assert shown["but for a few words"] == ["1"]
+    assert shown["near-duplicates"] == ["1"]
     assert shown["crawl-delay"] == ["12.0 h: slow.example"]
     assert shown["mirror"] == ["http://b.example of https://b.example"]
     assert shown["robots-excluded"] == ["12"]
@@ -214,7 +214,7 @@ def test_the_scores_stand_against_classifier_and_labels(crawl: Path) -> None:
     assert shown["0.3–0.4"] == ["1", "0.30 (three in ten)", "0.10", "0%", "100%"]
     assert shown["scores' calibration error"] == ["0.235", "0.435"]
     assert shown["scores' Brier score"] == ["0.059", "0.259"]
-    assert shown["of the mean for all"] == ["0.250", "0.000"]
+    assert shown["of a constant prediction"] == ["0.250", "0.000"]
 
 
 def test_scores_that_only_order_links_are_not_taken_for_probabilities(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_folder_that_cannot_be_written_is_told(crawl: Path) -> None:
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="none: there is no such folder"):
+    with pytest.raises(StateError, match="none: no such folder"):
         report_as_dict(tmp_path / "none")
 
 

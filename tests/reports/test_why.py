@@ -66,7 +66,7 @@ def test_the_path_leads_from_the_seed_to_the_page(crawl: Path) -> None:
     told = explain_url(crawl, GOOD)
     assert told.outcome is UrlOutcome.FETCHED
     assert [step.url for step in told.steps] == [SEED, HUB, GOOD]
-    assert told.broken == ""
+    assert told.path_problem == ""
 
 
 def test_each_step_has_its_anchor_score_and_verdict(crawl: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
 def test_a_link_that_was_not_followed_is_told_with_its_best_score_and_sources(crawl: Path) -> None:
     told = explain_url(crawl, "http://waiting.example/")
     assert told.outcome is UrlOutcome.NOT_FETCHED
-    assert told.mentions == (
+    assert told.in_links == (
         InLink(HUB, "better", 0.25),
         InLink(SEED, "early", 0.125),
         InLink(HUB, "", None),
@@ -156,7 +156,7 @@ def test_a_link_from_a_page_without_a_row_is_told_without_a_path(tmp_path: Path)
     crawl = write_crawl(tmp_path, ROWS, links=[link(target, "http://lost.example/", 0.5)])
     told = explain_url(crawl, target)
     assert told.steps == ()
-    assert told.broken == "http://lost.example/ has no row in pages.parquet"
+    assert told.path_problem == "http://lost.example/ has no row in pages.parquet"
 
 
 def test_an_unknown_url_is_met_with_near_ones(crawl: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_url_that_was_not_fetched_is_told_with_the_page_that_names_it(tmp_path
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="there is no such folder"):
+    with pytest.raises(StateError, match="no such folder"):
         explain_url(tmp_path / "none", GOOD)
 
 
@@ -234,7 +234,7 @@ def test_parents_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
     rows = [page(HUB, parent=GOOD), page(GOOD, parent=SEED), page(SEED, parent=GOOD)]
     told = explain_url(write_crawl(tmp_path, rows), HUB)
     assert [step.url for step in told.steps] == [SEED, GOOD, HUB]
-    assert told.broken == f"the chain of parents has a cycle at {GOOD}"
+    assert told.path_problem == f"the chain of parents has a cycle at {GOOD}"
 
 
 def test_of_two_rows_of_one_url_the_later_holds(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_any_tangle_of_parents_is_explained(
     told = explain_url(crawl, urls[0])
     assert told.steps[-1].url == urls[0]
     assert len(told.steps) <= len(rows)
-    assert (told.steps[0].score is None) == (told.broken == "")
+    assert (told.steps[0].score is None) == (told.path_problem == "")
 
 
 def test_the_story_is_told_in_words_from_the_seed(crawl: Path) -> None:
@@ -265,12 +265,12 @@ def test_the_story_is_told_in_words_from_the_seed(crawl: Path) -> None:
         f"-> {HUB}",
         'anchor "All of [it]", score 0.40: two in five',
         "of 1 page fetched with a score of 0.4 to 0.5, 0 were on topic: "
-        "too few to tell what such a score means",
+        "too few to tell what the score means",
         "judged 0.30: off topic",
         f"-> {GOOD}",
         'anchor "Joins", score 0.83: five in six',
         "of 1 page fetched with a score of 0.8 to 0.9, 1 was on topic: "
-        "too few to tell what such a score means",
+        "too few to tell what the score means",
         "+2.500  anchor",
         "-0.700  parent",
         "-0.100  depth",
@@ -292,7 +292,7 @@ def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
         "about one in two"),
         (29, 0, "of 30 pages fetched with a score of 0.8 to 0.9, 30 were on topic: all"),
         (10, 8, "of 19 pages fetched with a score of 0.8 to 0.9, 11 were on topic: "
-        "too few to tell what such a score means"),
+        "too few to tell what the score means"),
     ],
 )  # fmt: skip
 def test_a_score_means_what_came_of_this_crawls_links_with_such_a_score(
