@@ -1,4 +1,4 @@
-"""The notebooks run to their end, on a crawl and a comparison of the tests' own."""
+"""The notebooks run on a small crawl and a small comparison."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def _shown(cell: Any) -> str:
     return "\n".join(texts)
 
 
-def test_a_finished_crawl_is_looked_into(finished_crawl: str) -> None:
+def test_the_notebook_on_a_finished_crawl_runs(finished_crawl: str) -> None:
     shown = executed("finished_crawl.ipynb", CRAWL=finished_crawl)
-    assert "whales: 60 pages that count" in shown["import re"]
+    assert "whales: 60 counted pages" in shown["import re"]
     assert (
         "whale" in shown['found = pages[pages.on_topic].sort_values("relevance", ascending=False)']
     )
@@ -68,7 +68,7 @@ def test_a_finished_crawl_is_looked_into(finished_crawl: str) -> None:
     assert "Figure" in shown["from focused.link_scoring.link_features import FEATURE_NAMES"]
 
 
-def test_a_comparison_is_walked_through(tmp_path: Path) -> None:
+def test_the_notebook_on_a_comparison_runs(tmp_path: Path) -> None:
     web, topic = build_web(tmp_path / "web"), write_compared(tmp_path)
     shown = executed(
         "comparison.ipynb",
