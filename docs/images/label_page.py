@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         labels = Path(scratch) / "pictures.labels.jsonl"
         with open_session(crawl, labels) as session, served(session) as at:
-            words = set(re.findall(r"[a-z]{4,}", session.subject.description.lower()))
+            words = set(re.findall(r"[a-z]{4,}", session.task.description.lower()))
             with chromium() as window:
                 _open(window, at.address)
                 _picture(window, 1)

@@ -27,7 +27,7 @@ def run_labelling(
 ) -> None:
     """Open the session and serve it, or run it on the terminal, until it is ended."""
     with open_session(where, labels, _progress) as session:
-        echo(f"Labels go to {session.subject.labels}", err=True)
+        echo(f"Labels go to {session.task.labels}", err=True)
         if terminal:
             with PageRenderer() as reader:
                 LabellingTerminal(session, clock=time.time, reader=reader).run()
@@ -39,8 +39,8 @@ def run_labelling(
                 host=host,
                 port=port,
             )
-        standing = session.standing()
-        click.echo(f"{standing.yes} yes, {standing.no} no, {standing.skipped} skipped", err=True)
+        progress = session.progress()
+        click.echo(f"{progress.yes} yes, {progress.no} no, {progress.skipped} skipped", err=True)
 
 
 def _ready(address: str, browser: bool) -> None:

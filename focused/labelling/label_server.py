@@ -230,10 +230,10 @@ class LabelServer:
 
     async def _view(self) -> Mapping[str, Any]:
         shown, last = self._session.current(), self._session.last
-        view: dict[str, Any] = session_view(self._session.subject)
+        view: dict[str, Any] = session_view(self._session.task)
         view["page"] = None
         view["last"] = label_view(last) if last else None
-        view["standing"] = progress_view(self._session.standing())
+        view["progress"] = progress_view(self._session.progress())
         if shown is not None:
             crawled = self._session.crawled
             text: RenderedPage = await asyncio.to_thread(self._reader.text, crawled, shown.page)
@@ -360,4 +360,4 @@ def _read_grown_crawl(session: LabellingSession) -> tuple[FetchedPages, Training
     now = read_fetched_pages(session.crawled.folder)
     if len(now.pages) < _MIN_GROWTH * len(session.crawled.pages) + 1:
         return None
-    return now, build_training_pool(now, session.subject.classifier)
+    return now, build_training_pool(now, session.task.classifier)

@@ -62,7 +62,7 @@ class LabellingProgress:
     yes: int
     no: int
     skipped: int
-    judged: int
+    evaluated: int
     precision: ShareEstimate | None
     harvest: ShareEstimate | None
     pages: int
@@ -78,13 +78,13 @@ class LabellingSession:
 
     def __init__(
         self,
-        subject: LabellingTask,
+        task: LabellingTask,
         crawled: FetchedPages,
         pool: TrainingPool,
         file: LabelFile,
         kept: LabelledPageStore | None,
     ) -> None:
-        self.subject = subject
+        self.task = task
         self._file = file
         self._kept = kept
         self._current: ShownPage | None = None
@@ -119,7 +119,7 @@ class LabellingSession:
         page = self.page(url)
         if page is None:
             raise LabelError(f"{url}: is not a page of this crawl")
-        if category and category not in {one.name for one in self.subject.categories}:
+        if category and category not in {one.name for one in self.task.categories}:
             raise LabelError(f"{category}: is not a category of this topic")
         shown = self._current if self._current and self._current.page == page else None
         label = Label(
@@ -130,7 +130,7 @@ class LabellingSession:
             category=category,
             reason=shown.reason if shown else "given",
             relevance=shown.relevance if shown else self._relevance(page),
-            model=self.subject.model,
+            model=self.task.model,
             title=page.title.encode("utf-8", "replace").decode(),
         )
         fetched = self._crawled.response(page)
@@ -174,16 +174,16 @@ class LabellingSession:
             self._current = ShownPage(page, last.role, last.reason, self._relevance(page))
         return last
 
-    def standing(self) -> LabellingProgress:
+    def progress(self) -> LabellingProgress:
         """Counts and estimates by all labels of the file."""
         labels = self._file.labels
-        judged = [one for one in labels if one.role == "evaluation" and one.verdict != "skip"]
-        on, off = (self._stratum(judged, on_topic) for on_topic in (True, False))
+        evaluated = [one for one in labels if one.role == "evaluation" and one.verdict != "skip"]
+        on, off = (self._stratum(evaluated, on_topic) for on_topic in (True, False))
         return LabellingProgress(
             yes=sum(one.verdict == "yes" for one in labels),
             no=sum(one.verdict == "no" for one in labels),
             skipped=sum(one.verdict == "skip" for one in labels),
-            judged=len(judged),
+            evaluated=len(evaluated),
             precision=estimate_share(on),
             harvest=estimate_stratified_share([on, off], none_good=self._crawled.duplicates),
             pages=len(self._crawled.pages) + self._crawled.duplicates,
@@ -206,7 +206,7 @@ class LabellingSession:
             one.verdict == "yes" and one.url not in self._places for one in self._file.labels
         )
         self._choice = PageSelector(
-            pool.pool, pool.relevance, pool.threshold, self.subject.good_samples + elsewhere
+            pool.pool, pool.relevance, pool.threshold, self.task.good_samples + elsewhere
         )
         self._drawn = evaluation_queue(crawled)
         self._current = None
@@ -220,8 +220,8 @@ class LabellingSession:
 
     def _next(self) -> ShownPage | None:
         labels = self._file.labels
-        judged = sum(one.role == "evaluation" for one in labels)
-        if judged * EVALUATION_EVERY <= len(labels):
+        evaluated = sum(one.role == "evaluation" for one in labels)
+        if evaluated * EVALUATION_EVERY <= len(labels):
             return self._next_drawn() or self._next_helpful()
         return self._next_helpful() or self._next_drawn()
 
@@ -255,9 +255,11 @@ class LabellingSession:
             parsed = parser.parse_crawled_page(self._crawled, page)
         return classifier.classify(parsed).relevance if parsed else page.relevance
 
-    def _stratum(self, judged: list[Label], on_topic: bool) -> Stratum:
+    def _stratum(self, evaluated: list[Label], on_topic: bool) -> Stratum:
         pages = self._crawled.pages
-        mine = [one for one in judged if one.url in pages and pages[one.url].on_topic == on_topic]
+        mine = [
+            one for one in evaluated if one.url in pages and pages[one.url].on_topic == on_topic
+        ]
         return Stratum(
             pages=sum(page.on_topic == on_topic for page in pages.values()),
             drawn=len(mine),
@@ -275,13 +277,13 @@ def open_session(
     :class:`focused.errors.FocusedError` when crawl or labels cannot be read, another session has
     the labels, or nothing was fetched yet.
     """
-    subject = find_labelling_task(where, labels)
-    crawled = read_fetched_pages(subject.folder)
+    task = find_labelling_task(where, labels)
+    crawled = read_fetched_pages(task.folder)
     if not crawled.pages:
-        raise StateError(f"{subject.folder}: nothing is fetched yet; let the crawl run a while")
+        raise StateError(f"{task.folder}: nothing is fetched yet; let the crawl run a while")
     with (
-        LabelFile(subject.labels) as file,
-        LabelledPageStore(labelled_pages_path(subject.labels)) as kept,
+        LabelFile(task.labels) as file,
+        LabelledPageStore(labelled_pages_path(task.labels)) as kept,
     ):
-        pool = build_training_pool(crawled, subject.classifier, progress)
-        yield LabellingSession(subject, crawled, pool, file, kept)
+        pool = build_training_pool(crawled, task.classifier, progress)
+        yield LabellingSession(task, crawled, pool, file, kept)

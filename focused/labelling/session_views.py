@@ -35,12 +35,12 @@ def format_reason(shown: ShownPage) -> str:
     )
 
 
-def session_view(subject: LabellingTask) -> dict[str, Any]:
+def session_view(task: LabellingTask) -> dict[str, Any]:
     """The topic and its categories."""
     return {
-        "topic": subject.name,
-        "description": subject.description,
-        "categories": [{"name": one.name, "good": one.good} for one in subject.categories],
+        "topic": task.name,
+        "description": task.description,
+        "categories": [{"name": one.name, "good": one.good} for one in task.categories],
     }
 
 
@@ -77,16 +77,16 @@ def label_view(label: Label) -> dict[str, Any]:
     }
 
 
-def progress_view(standing: LabellingProgress) -> dict[str, Any]:
+def progress_view(progress: LabellingProgress) -> dict[str, Any]:
     """Counts and shares."""
     return {
-        "yes": standing.yes,
-        "no": standing.no,
-        "skipped": standing.skipped,
-        "judged": standing.judged,
-        "pages": standing.pages,
-        **_share_view("precision", standing.precision, standing.precision_answers),
-        **_share_view("harvest", standing.harvest, standing.harvest_answers),
+        "yes": progress.yes,
+        "no": progress.no,
+        "skipped": progress.skipped,
+        "evaluated": progress.evaluated,
+        "pages": progress.pages,
+        **_share_view("precision", progress.precision, progress.precision_answers),
+        **_share_view("harvest", progress.harvest, progress.harvest_answers),
     }
 
 

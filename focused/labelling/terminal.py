@@ -69,8 +69,8 @@ class LabellingTerminal:
     def _press(self, key: str, shown: ShownPage, screens: int) -> None:
         if key in _VERDICTS:
             self._answer(shown, _VERDICTS[key], "")
-        elif key.isdecimal() and 1 <= int(key) <= len(self._session.subject.categories):
-            category = self._session.subject.categories[int(key) - 1]
+        elif key.isdecimal() and 1 <= int(key) <= len(self._session.task.categories):
+            category = self._session.task.categories[int(key) - 1]
             self._answer(shown, "yes" if category.good else "no", category.name)
         elif key == "u":
             undone = self._session.undo(self._clock())
@@ -102,13 +102,13 @@ class LabellingTerminal:
         self._told = _format_answer(label)
 
     def _print(self, shown: ShownPage, screens: Sequence[str]) -> None:
-        standing = self._session.standing()
+        progress = self._session.progress()
         click.clear()
         click.echo(
-            f"{self._session.subject.name}: {standing.yes} yes, {standing.no} no, "
-            f"{standing.skipped} skipped  |  "
-            f"precision {format_share(standing.precision, standing.precision_answers)}  |  "
-            f"harvest {format_share(standing.harvest, standing.harvest_answers)}"
+            f"{self._session.task.name}: {progress.yes} yes, {progress.no} no, "
+            f"{progress.skipped} skipped  |  "
+            f"precision {format_share(progress.precision, progress.precision_answers)}  |  "
+            f"harvest {format_share(progress.harvest, progress.harvest_answers)}"
         )
         click.secho(_printable(self._told), dim=True)
         click.secho(_printable(shown.page.title or shown.page.url), bold=True)
@@ -117,7 +117,7 @@ class LabellingTerminal:
         click.echo(f"\n{screens[self._screen]}\n")
         if len(screens) > 1:
             click.secho(f"(screen {self._screen + 1} of {len(screens)})", dim=True)
-        for number, category in enumerate(self._session.subject.categories, start=1):
+        for number, category in enumerate(self._session.task.categories, start=1):
             click.echo(_printable(f"{number} {category.name}"), nl=False)
             click.echo("  ", nl=False)
         click.echo(f"\n{_KEYS}")

@@ -92,8 +92,8 @@ def test_what_was_acknowledged_outlives_kill_9(topic: Path) -> None:
     read = labelled_page_reader(labels)
     assert all(read(url) is not None for url in said)
     with label(str(topic)) as (_, address):
-        standing = ask(address, "/api/state")["standing"]
-        assert standing["yes"] == 6  # type: ignore[index]
+        progress = ask(address, "/api/state")["progress"]
+        assert progress["yes"] == 6  # type: ignore[index]
 
 
 def test_it_listens_on_loopback_alone(topic: Path) -> None:
@@ -141,13 +141,13 @@ def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
 
 
 def test_the_subject_of_a_topic_file_has_its_categories_good_ones_first(topic: Path) -> None:
-    subject = find_labelling_task(topic)
-    assert [(one.name, one.good) for one in subject.categories] == [
+    task = find_labelling_task(topic)
+    assert [(one.name, one.good) for one in task.categories] == [
         ("Top/Animals/Whales", True),
         ("Top/Other/Ships", False),
     ]
-    assert (subject.name, subject.good_samples, subject.classifier) == ("whales", 3, None)
-    assert subject.labels == topic.parent / "whales.labels.jsonl"
+    assert (task.name, task.good_samples, task.classifier) == ("whales", 3, None)
+    assert task.labels == topic.parent / "whales.labels.jsonl"
 
 
 def test_a_crawls_folder_finds_its_topic_file(topic: Path) -> None:
@@ -158,5 +158,5 @@ def test_a_crawls_folder_finds_its_topic_file(topic: Path) -> None:
 
 def test_without_the_topic_file_the_labels_must_be_named(topic: Path, tmp_path: Path) -> None:
     labels = tmp_path / "mine.jsonl"
-    subject = find_labelling_task(topic.parent / "crawl", labels)
-    assert (subject.name, subject.labels, subject.categories) == ("crawl", labels, ())
+    task = find_labelling_task(topic.parent / "crawl", labels)
+    assert (task.name, task.labels, task.categories) == ("crawl", labels, ())

@@ -83,11 +83,11 @@ def test_shares_of_fewer_than_ten_answers_are_withheld(tmp_path: Path, labels: P
         seen = []
         told = ask(at, "/api/state").json
         for _ in range(45):
-            seen.append(told["standing"])
+            seen.append(told["progress"])
             told = ask(at, "/api/label", {"url": told["page"]["url"], "verdict": "yes"}).json
     assert seen[0]["precision_missing"] == "too few answers: 0 of 10"
-    assert all(one["harvest"] is None for one in seen if one["judged"] < 10)
-    assert seen[-1]["judged"] > 10
+    assert all(one["harvest"] is None for one in seen if one["evaluated"] < 10)
+    assert seen[-1]["evaluated"] > 10
     assert seen[-1]["harvest"]["value"] == 1.0
     assert seen[-1]["harvest_missing"] == ""
 

@@ -28,7 +28,7 @@ def test_what_a_running_crawl_fetches_is_taken_in(
             write_crawl(tmp_path, pages=6, first=6)
             while asking.page(url_of(7)) is None:
                 await asyncio.sleep(0.02)
-            assert asking.standing().pages == 12
+            assert asking.progress().pages == 12
             keeping_up.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await keeping_up

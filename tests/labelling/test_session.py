@@ -60,13 +60,13 @@ def label_all(asking: LabellingSession, count: int, at: float = 1.0) -> list[str
 def test_one_page_in_three_is_the_judges_drawn_by_lot(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
     label_all(asking, 12)
-    judged = [one for one in file.labels if one.role == "evaluation"]
-    assert len(judged) == 12 // EVALUATION_EVERY
-    assert {one.reason for one in judged} == {"random"}
-    lots = [evaluation_hash(one.url) for one in judged]
+    evaluated = [one for one in file.labels if one.role == "evaluation"]
+    assert len(evaluated) == 12 // EVALUATION_EVERY
+    assert {one.reason for one in evaluated} == {"random"}
+    lots = [evaluation_hash(one.url) for one in evaluated]
     assert lots == sorted(lots)
     drawn = [page.url for page in evaluation_queue(read_fetched_pages(crawl))]
-    assert [one.url for one in judged] == drawn[: len(judged)]
+    assert [one.url for one in evaluated] == drawn[: len(evaluated)]
 
 
 def test_a_label_has_the_role_of_its_page_wherever_it_was_shown(
@@ -106,7 +106,7 @@ def test_undo_shows_the_page_again_and_forgets_what_was_said(crawl: Path, file: 
     assert [one.url for one in file.labels] == [first]
     asking.undo(3.0)
     assert asking.undo(4.0) is None
-    assert asking.standing().yes + asking.standing().no == 0
+    assert asking.progress().yes + asking.progress().no == 0
 
 
 def test_a_session_begun_anew_goes_on_where_the_last_one_was(crawl: Path, file: LabelFile) -> None:
@@ -115,18 +115,18 @@ def test_a_session_begun_anew_goes_on_where_the_last_one_was(crawl: Path, file: 
     shown = again.current()
     assert shown is not None
     assert shown.page.url not in asked
-    assert again.standing() == session(crawl, file).standing()
+    assert again.progress() == session(crawl, file).progress()
     assert again.undo(1.0) is not None
 
 
 def test_what_teaches_changes_no_estimate(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
     label_all(asking, 15)
-    before = asking.standing()
+    before = asking.progress()
     for number in range(60):
         if role_of(url_of(number)) == "training":
             asking.answer(url_of(number), "yes", "", 1.0)
-    after = asking.standing()
+    after = asking.progress()
     assert (after.precision, after.harvest) == (before.precision, before.harvest)
     assert before.precision is not None
     assert before.harvest is not None
@@ -138,8 +138,8 @@ def test_skipped_pages_are_counted_and_estimate_nothing(crawl: Path, file: Label
         shown = asking.current()
         assert shown is not None
         asking.answer(shown.page.url, "skip", "", 1.0)
-    standing = asking.standing()
-    assert (standing.skipped, standing.judged, standing.precision) == (12, 0, None)
+    progress = asking.progress()
+    assert (progress.skipped, progress.evaluated, progress.precision) == (12, 0, None)
 
 
 def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> None:
@@ -156,7 +156,7 @@ def test_labelled_pages_are_kept_and_skipped_ones_are_not(crawl: Path, tmp_path:
     crawled = read_fetched_pages(crawl)
     with LabelFile(path) as file, LabelledPageStore(labelled_pages_path(path)) as kept:
         asking = LabellingSession(
-            subject(crawl), crawled, build_training_pool(crawled, None), file, kept
+            task(crawl), crawled, build_training_pool(crawled, None), file, kept
         )
         asking.answer(url_of(0), "yes", "Top/Animals/Whales", 1.0)
         asking.answer(url_of(1), "skip", "", 1.0)
@@ -176,7 +176,7 @@ def test_pages_fetched_meanwhile_are_taken_in(tmp_path: Path, file: LabelFile) -
     crawled = read_fetched_pages(tmp_path)
     asking.refresh(crawled, build_training_pool(crawled, None))
     assert len(label_all(asking, 9)) == 5
-    assert asking.standing().pages == 10
+    assert asking.progress().pages == 10
 
 
 def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None:

@@ -28,17 +28,17 @@
         options.body = JSON.stringify(body);
       }
       const answer = await fetch(path, options);
-      const told = await answer.json().catch(
+      const data = await answer.json().catch(
         () => ({ error: `The server failed (status ${answer.status}): see the terminal it runs in.` }));
       if (answer.status === 403) {
-        tell("This window has no valid address", `${told.error} Open the address that the terminal shows.`);
+        tell("This window has no valid address", `${data.error} Open the address that the terminal shows.`);
       } else if (!answer.ok) {
-        element("last").textContent = told.error;
+        element("last").textContent = data.error;
       } else {
-        done(told);
+        done(data);
       }
     } catch {
-      tell("No answer", "The session has ended, or was stopped. What you said so far is kept: start it again to go on.");
+      tell("No answer", "The session has ended. Your answers are saved: start it again to continue.");
     } finally {
       setBusy(false);
     }
@@ -58,24 +58,24 @@
     setButtons();
   }
 
-  function show(told) {
+  function show(data) {
     const before = state && state.page ? state.page.url : null;
-    state = told;
-    document.title = `Label: ${told.topic}`;
-    element("topic").textContent = told.topic;
-    element("description").textContent = told.description;
-    showStanding(told.standing);
-    showLast(told.last);
-    showCategories(told.categories);
-    if (!told.page) {
+    state = data;
+    document.title = `Label: ${data.topic}`;
+    element("topic").textContent = data.topic;
+    element("description").textContent = data.description;
+    showProgress(data.progress);
+    showLast(data.last);
+    showCategories(data.categories);
+    if (!data.page) {
       tell("All done", "All useful pages of this crawl are labelled.");
-      state = told;
+      state = data;
       setButtons();
       return;
     }
     element("asked").hidden = false;
     element("message").hidden = true;
-    if (told.page.url !== before) showPage(told.page, before === null);
+    if (data.page.url !== before) showPage(data.page, before === null);
     setButtons();
   }
 
@@ -114,15 +114,15 @@
     }
   }
 
-  function showStanding(standing) {
-    element("count").textContent = standing.yes + standing.no + standing.skipped;
-    element("counts").textContent = `${standing.yes} yes, ${standing.no} no, ${standing.skipped} skipped`;
+  function showProgress(progress) {
+    element("count").textContent = progress.yes + progress.no + progress.skipped;
+    element("counts").textContent = `${progress.yes} yes, ${progress.no} no, ${progress.skipped} skipped`;
     for (const name of ["precision", "harvest"]) {
-      const share = standing[name];
+      const share = progress[name];
       const percent = (value) => `${Math.round(100 * value)}%`;
       element(name).textContent = share
         ? `${percent(share.value)}, 95% sure: ${percent(share.low)} to ${percent(share.high)}`
-        : standing[`${name}_missing`];
+        : progress[`${name}_missing`];
       const bar = element(`${name}-bar`);
       bar.hidden = !share;
       if (share) {
@@ -138,9 +138,9 @@
       element("last").textContent = "";
       return;
     }
-    const said = last.category ? `${last.verdict}, ${last.category}` : last.verdict;
+    const chosen = last.category ? `${last.verdict}, ${last.category}` : last.verdict;
     const model = last.relevance === null ? "" : ` The classifier gave it ${last.relevance.toFixed(2)}.`;
-    element("last").textContent = `You said ${said}: ${last.title || last.url}.${model}`;
+    element("last").textContent = `You said ${chosen}: ${last.title || last.url}.${model}`;
   }
 
   function showCategories(categories) {
@@ -180,9 +180,9 @@
     if (state && state.last) ask("/api/undo", {});
   }
 
-  function showFound(told) {
+  function showFound(data) {
     const list = element("found");
-    list.replaceChildren(...told.found.map((page) => {
+    list.replaceChildren(...data.found.map((page) => {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = page.title;
@@ -196,9 +196,9 @@
       item.append(button);
       return item;
     }));
-    list.hidden = !told.found.length;
-    element("last").textContent = told.found.length
-      ? `${told.found.length} pages without a label have these words.`
+    list.hidden = !data.found.length;
+    element("last").textContent = data.found.length
+      ? `${data.found.length} pages without a label have these words.`
       : "No page without a label has these words.";
   }
 
