@@ -131,13 +131,13 @@ def test_a_port_that_is_taken_is_told(topic: Path) -> None:
         port = str(taken.getsockname()[1])
         done = CliRunner().invoke(main, ["label", str(topic), "--no-browser", "--port", port])
     assert done.exit_code == 2
-    assert "cannot be served at" in done.output
+    assert "cannot serve there" in done.output
 
 
 def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["label", str(tmp_path)])
     assert done.exit_code == 2
-    assert "topic file of this crawl is not where it was" in done.output
+    assert "topic file of this crawl was moved or deleted" in done.output
 
 
 def test_the_subject_of_a_topic_file_has_its_categories_good_ones_first(topic: Path) -> None:

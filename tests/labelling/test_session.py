@@ -144,7 +144,7 @@ def test_skipped_pages_are_counted_and_estimate_nothing(crawl: Path, file: Label
 
 def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
-    with pytest.raises(LabelError, match="no page of this crawl"):
+    with pytest.raises(LabelError, match="not a page of this crawl"):
         asking.answer("https://elsewhere.example/", "yes", "", 1.0)
     with pytest.raises(LabelError, match="no category"):
         asking.answer(url_of(0), "yes", "Top/Nowhere", 1.0)
@@ -239,7 +239,7 @@ def test_a_page_that_exceeds_the_limits_of_parsing_is_left_out(tmp_path: Path) -
 
 
 def test_a_folder_that_is_no_crawls_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="there is no such folder"):
+    with pytest.raises(StateError, match="no such folder"):
         read_fetched_pages(tmp_path / "none")
     with pytest.raises(StateError, match="holds no pages"):
         read_fetched_pages(tmp_path)
@@ -311,5 +311,5 @@ def test_a_page_of_the_judge_cannot_be_searched_for(crawl: Path, file: LabelFile
     drawn = next(url_of(n) for n in range(60) if role_of(url_of(n)) == "evaluation")
     with pytest.raises(LabelError, match="drawn at random"):
         asking.show(drawn)
-    with pytest.raises(LabelError, match="no page of this crawl"):
+    with pytest.raises(LabelError, match="not a page of this crawl"):
         asking.show("https://elsewhere.example/")

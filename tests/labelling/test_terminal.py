@@ -82,7 +82,7 @@ def test_it_ends_with_the_pages(
     write_crawl(tmp_path, pages=3)
     play(tmp_path, file, "y" * 10)
     assert len(file.labels) == 3
-    assert "is labelled" in capsys.readouterr().out
+    assert "are labelled" in capsys.readouterr().out
 
 
 def test_the_classifiers_word_on_a_random_page_comes_after_the_label(

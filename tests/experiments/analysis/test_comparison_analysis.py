@@ -74,7 +74,7 @@ def test_a_single_run_has_means_and_nothing_more() -> None:
     assert (summary.harvest.mean, summary.harvest.low) == (0.4, None)
     assert findings.paired == ()
     assert (findings.ranks.p, findings.ranks.critical_difference) == (None, None)
-    assert "No other policy was examined" in summary_sentence(findings)
+    assert "There is no other policy" in summary_sentence(findings)
     assert "single start" in caveats(findings)[0]
 
 
@@ -115,7 +115,7 @@ def test_half_recall_is_the_median_of_the_runs_that_got_there() -> None:
 def test_runs_that_ended_early_are_counted_and_cautioned_about() -> None:
     findings = found([run("bfs", 0.5, fetched=10), run("focused", 0.4)])
     assert [each.ended_early for each in findings.summary] == [1, 0]
-    assert any("of bfs found nothing more to fetch" in each for each in caveats(findings))
+    assert any("of bfs emptied the frontier" in each for each in caveats(findings))
 
 
 def test_what_was_not_measured_is_none_and_not_zero() -> None:

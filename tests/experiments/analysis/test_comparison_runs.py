@@ -56,7 +56,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
         ({"harvest": 1.2}, r"Expected `float` <= 1.0 - at `\$\.runs\[1\]\.harvest`"),
         ({"fetched": "many"}, r"Expected `int`, got `str` - at `\$\.runs\[1\]\.fetched`"),
         ({"on_topic": 101}, r"runs\[1\] has more pages on topic than fetched"),
-        ({"curve": [[1, 1], [2, 0]]}, r"runs\[1\]\.curve falls"),
+        ({"curve": [[1, 1], [2, 0]]}, r"runs\[1\]\.curve decreases"),
         ({"policy": "bfs"}, r"runs\[1\] is the same policy and start as runs\[0\]"),
     ],
 )

@@ -96,7 +96,7 @@ def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the
     assert scores["pages"].tolist() == [320, 320]
     assert set(pd.read_csv(tmp_path / "catching_up.csv")["policy"]) >= {"focused", "bfs"}
     page = page_of(tmp_path)
-    assert "What each part of focused is worth" in page
+    assert "Ablations of focused" in page
     assert "Calibration of scores" in page
     assert "Pages needed for what bfs finds" in page
 
