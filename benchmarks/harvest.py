@@ -119,7 +119,7 @@ def main() -> int:
     whole = merged(documents)
     for path in write_comparison_report(whole, options.out):
         print(path)
-    for table in all_tables(analyse_runs(runs_of(whole["runs"]), whole["terms"]["seed"])):
+    for table in all_tables(analyse_runs(runs_of(whole["runs"]), whole["settings"]["seed"])):
         Console(width=110).print(table)
     minutes = (time.monotonic() - began_s) / 60
     print(f"{len(whole['runs']):,} runs; this session took {minutes:.1f} minutes")
@@ -127,7 +127,7 @@ def main() -> int:
 
 
 def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Comparisons on the same terms as one; what follows is worked out anew from all runs."""
+    """Comparisons with the same settings as one, and analyse all runs together."""
     first = documents[0]
     runs = [run for each in documents for run in each["runs"]]
     return {
@@ -136,7 +136,7 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "webs": [web for each in documents for web in each["webs"]],
         "runs": runs,
         "skipped": [skipped for each in documents for skipped in each["skipped"]],
-        **analysis_to_dict(runs, first["terms"]["seed"]),
+        **analysis_to_dict(runs, first["settings"]["seed"]),
     }
 
 

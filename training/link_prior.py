@@ -22,8 +22,8 @@ import numpy as np
 from focused.atomic_file import write_atomically, write_json_atomically
 from focused.classifier.model_file import load_model, stale_reason
 from focused.cli import main as focused
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import (
-    ExperimentSettings,
     PreparedTopic,
     RequestedRuns,
     parse_seed_set,
@@ -171,14 +171,14 @@ def _logged(
 ) -> list[LoggedRun]:
     """The runs on one web."""
     examined = ExperimentWeb(web.name, web.folder)
-    terms = ExperimentSettings(str(options.pages), options.repeat, seed=options.seed)
+    settings = ExperimentSettings(str(options.pages), options.repeat, seed=options.seed)
     wish = RequestedRuns(
-        ("focused",), [parse_seed_set(each) for each in SEEDS], web.host_caps, terms
+        ("focused",), [parse_seed_set(each) for each in SEEDS], web.host_caps, settings
     )
     plan = plan_experiment([examined], topics, candidates, wish, _say)
     began_s, runs = time.monotonic(), list[LoggedRun]()
     for logged in log_links(
-        {web.name: examined}, candidates, plan.trials, terms, jobs=options.jobs
+        {web.name: examined}, candidates, plan.trials, settings, jobs=options.jobs
     ):
         runs += logged
     _say(f"{web.name}: {len(runs)} runs, {time.monotonic() - began_s:.0f} s")

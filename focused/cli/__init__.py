@@ -271,7 +271,7 @@ def compare(
     Ctrl-C ends it with status 130. See docs/how-to/compare.md.
     """
     from focused.cli.compare_actions import CompareOptions, compare_policies, show_comparison_file
-    from focused.experiments.experiment_plan import ExperimentSettings
+    from focused.experiments.analysis.comparison_runs import ExperimentSettings
 
     if document is not None:
         sys.exit(show_comparison_file(document, out))
@@ -282,7 +282,7 @@ def compare(
         policies=policies,
         seeds=seeds,
         host_caps=host_caps,
-        terms=ExperimentSettings(budget, repeat, latency_s, seed, delay_s if live else None),
+        settings=ExperimentSettings(budget, repeat, latency_s, seed, delay_s if live else None),
         jobs=jobs,
         json_path=json_path,
         folder=out,

@@ -19,7 +19,11 @@ from focused.cli.progress_bars import RunsProgress, page_progress
 from focused.directory.directory_reader import load_training_samples, samples_digest
 from focused.errors import ConfigurationError
 from focused.experiments.analysis.comparison_analysis import analyse_runs
-from focused.experiments.analysis.comparison_runs import parse_comparison, read_comparison
+from focused.experiments.analysis.comparison_runs import (
+    ExperimentSettings,
+    parse_comparison,
+    read_comparison,
+)
 from focused.experiments.analysis.report_files import write_comparison_report
 from focused.experiments.analysis.summary_text import summary_sentence
 from focused.experiments.analysis.tables import TABLES_WIDTH, all_tables
@@ -33,7 +37,6 @@ from focused.experiments.comparison_files import (
 )
 from focused.experiments.experiment_plan import (
     ExperimentPlan,
-    ExperimentSettings,
     PreparedTopic,
     RequestedRuns,
     Trial,
@@ -74,7 +77,7 @@ class CompareOptions:
     policies: str
     seeds: tuple[str, ...]
     host_caps: tuple[str, ...]
-    terms: ExperimentSettings
+    settings: ExperimentSettings
     jobs: int
     json_path: Path | None
     folder: Path
@@ -104,7 +107,7 @@ def compare_policies(options: CompareOptions) -> int:
                 webs, list(topics.values()), candidates, wish, _print_status, _load_link_graph
             )
             _warn_of_seen_labels(plan, webs, candidates)
-            if plan.terms.live:
+            if plan.settings.live:
                 _check_live(plan, candidates)
             work = _PlannedRuns(
                 plan, {each.name: each for each in webs}, candidates, journal, options.jobs
@@ -156,7 +159,7 @@ class _PlannedRuns:
         stamps = {name: web.stamp() for name, web in webs.items()}
         self._keys = {
             trial: run_key(
-                trial, plan.terms, stamps[trial.web], candidates[trial.topic].digest, program
+                trial, plan.settings, stamps[trial.web], candidates[trial.topic].digest, program
             )
             for trial in plan.trials
         }
@@ -183,13 +186,13 @@ class _PlannedRuns:
     def _runs(
         self, left: Sequence[Trial], progress: RunsProgress
     ) -> Generator[tuple[Trial, RunRecord], None, None]:
-        webs, candidates, terms = self._webs, self._candidates, self._plan.terms
+        webs, candidates, settings = self._webs, self._candidates, self._plan.settings
         jobs, under_way = self._jobs, progress.under_way
-        if not terms.live:
-            return run_trials(webs, candidates, left, terms, jobs=jobs, under_way=under_way)
+        if not settings.live:
+            return run_trials(webs, candidates, left, settings, jobs=jobs, under_way=under_way)
         folder = self._journal.path.with_name("live")
         return run_live_trials(
-            webs, candidates, left, terms, folder, jobs=jobs, under_way=under_way
+            webs, candidates, left, settings, folder, jobs=jobs, under_way=under_way
         )
 
 
@@ -223,11 +226,11 @@ def _requested_runs(options: CompareOptions) -> RequestedRuns:
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     if not policies:
         raise ConfigurationError("--policies: names no policy")
-    check_policies(policies, live=options.terms.live)
-    parse_budget(options.terms.budget)
+    check_policies(policies, live=options.settings.live)
+    parse_budget(options.settings.budget)
     caps = [parse_host_cap(text) for text in options.host_caps]
     seeds = [parse_seed_set(text, _print_status) for text in dict.fromkeys(options.seeds)]
-    return RequestedRuns(list(dict.fromkeys(policies)), seeds, caps, options.terms)
+    return RequestedRuns(list(dict.fromkeys(policies)), seeds, caps, options.settings)
 
 
 def _by_name(topics: Sequence[Topic]) -> dict[str, Topic]:
@@ -293,7 +296,7 @@ def _show(document: Mapping[str, Any], folder: Path) -> None:
     console = Console()
     # Where there is less room, or a pipe: long lines that wrap, no figures that are cut.
     console.width = max(console.width, TABLES_WIDTH)
-    findings = analyse_runs(comparison.runs, comparison.terms.seed)
+    findings = analyse_runs(comparison.runs, comparison.settings.seed)
     for table in all_tables(findings):
         console.print(table)
         console.print()

@@ -12,11 +12,12 @@ import importlib.util
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Self
+
+import msgspec
 
 import focused
 from focused.atomic_file import write_json_atomically
@@ -137,11 +138,11 @@ def build_comparison(
     return {
         "focused": _package_version(),
         "command": list(command),
-        "terms": {**asdict(plan.terms), "live": plan.terms.live},
+        "settings": msgspec.structs.asdict(plan.settings),
         "webs": plan.webs,
         "runs": list(rows),
-        "skipped": [asdict(each) for each in plan.skipped],
-        **analysis_to_dict(rows, plan.terms.seed),
+        "skipped": [msgspec.structs.asdict(each) for each in plan.skipped],
+        **analysis_to_dict(rows, plan.settings.seed),
     }
 
 

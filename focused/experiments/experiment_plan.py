@@ -17,8 +17,11 @@ from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
+import msgspec
+
 from focused.classifier.topic_classifier import TopicClassifier
 from focused.errors import ConfigurationError
+from focused.experiments.analysis.comparison_runs import ExperimentSettings, SkippedTopic
 from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.oracles import ORACLES
 from focused.experiments.simulation.link_graph import LinkGraph, open_link_graph
@@ -44,26 +47,6 @@ class PreparedTopic:
     apprentice: LinkScorer
     sample_urls: frozenset[str]
     digest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentSettings:
-    """Settings that all runs share.
-
-    ``budget`` is a number of pages, or ``x1.5`` times the topic's on-topic pages. ``latency_s`` is
-    the mean over URLs. ``delay_s`` is the delay of live crawls, None for simulated ones.
-    """
-
-    budget: str = "1000"
-    repeat: int = 1
-    latency_s: float = 0.2
-    seed: int = 0
-    delay_s: float | None = None
-
-    @property
-    def live(self) -> bool:
-        """Whether the runs are live crawls."""
-        return self.delay_s is not None
 
 
 def parse_budget(text: str) -> int | float:
@@ -205,23 +188,14 @@ class RequestedRuns:
     policies: Sequence[str]
     seeds: Sequence[SeedSet]
     host_caps: Sequence[int | None] = ()
-    terms: ExperimentSettings = field(default_factory=ExperimentSettings)
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedTopic:
-    """A topic that is not run on a web, and why."""
-
-    web: str
-    topic: str
-    why: str
+    settings: ExperimentSettings = field(default_factory=ExperimentSettings)
 
 
 @dataclass(slots=True)
 class ExperimentPlan:
     """All trials without repeats; those of one web, topic and start are adjacent."""
 
-    terms: ExperimentSettings
+    settings: ExperimentSettings
     trials: list[Trial] = field(default_factory=list)
     skipped: list[SkippedTopic] = field(default_factory=list)
     webs: list[dict[str, object]] = field(default_factory=list)
@@ -254,9 +228,9 @@ def plan_experiment(
     ``read`` opens a web's link graph, once, when a topic has pages there. Raises ConfigurationError
     when there is nothing to run.
     """
-    check_policies(requested.policies, live=requested.terms.live)
-    parse_budget(requested.terms.budget)
-    plan = ExperimentPlan(requested.terms)
+    check_policies(requested.policies, live=requested.settings.live)
+    parse_budget(requested.settings.budget)
+    plan = ExperimentPlan(requested.settings)
     for each in webs:
         with closing(ParsedWeb(each.open())) as parsed:
             web, graph = parsed.web, cache(partial(read, parsed))
@@ -322,7 +296,7 @@ class _TopicPlanner:
         except ConfigurationError as error:
             self._skip(error)
             return
-        budget = budget_in_pages(self._requested.terms.budget, ground_truth.relevant_count)
+        budget = budget_in_pages(self._requested.settings.budget, ground_truth.relevant_count)
         if budget > ground_truth.countable_pages:
             self._warn(
                 f"{self._topic.name}: a budget of {budget:,} pages exceeds {self._name}, where "
@@ -352,9 +326,9 @@ class _TopicPlanner:
         return list(dict.fromkeys(caps))
 
     def _starts(self, ground_truth: GroundTruth) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-        for seeds, repeat in product(self._requested.seeds, range(self._requested.terms.repeat)):
+        for seeds, repeat in product(self._requested.seeds, range(self._requested.settings.repeat)):
             try:
-                urls = seeds.of(self._topic, ground_truth, repeat, self._requested.terms.seed)
+                urls = seeds.of(self._topic, ground_truth, repeat, self._requested.settings.seed)
                 if not any(url in self._web for url in urls):
                     raise ConfigurationError(f"none of the seeds ({seeds.name}) is in {self._name}")
             except ConfigurationError as error:
@@ -368,11 +342,13 @@ class _TopicPlanner:
             self.skipped.append(skip)
 
 
-def run_key(trial: Trial, terms: ExperimentSettings, *made_from: str) -> str:
+def run_key(trial: Trial, settings: ExperimentSettings, *made_from: str) -> str:
     """Digest of everything that a run's result depends on.
 
     ``made_from`` are digests of its web, its prepared topic and this program.
     """
-    common = {k: v for k, v in asdict(terms).items() if k not in ("budget", "repeat")}
+    common = {
+        k: v for k, v in msgspec.structs.asdict(settings).items() if k not in ("budget", "repeat")
+    }
     whole = json.dumps([asdict(trial), common, made_from], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()

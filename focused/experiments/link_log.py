@@ -20,7 +20,8 @@ import numpy as np
 
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
-from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
+from focused.experiments.experiment_plan import PreparedTopic, Trial
 from focused.experiments.runner import WebContext, topic_for_run
 from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.experiments.web_sources import ExperimentWeb
@@ -117,12 +118,12 @@ class LinkLogger:
         self,
         webs: Mapping[str, ExperimentWeb],
         prepared_topics: Mapping[str, PreparedTopic],
-        terms: ExperimentSettings,
+        settings: ExperimentSettings,
     ) -> None:
         """``webs`` and ``prepared_topics`` by name; each scorer must learn online."""
         self._webs = webs
         self._prepared_topics = prepared_topics
-        self._terms = terms
+        self._settings = settings
         self._desk: WebContext | None = None
 
     def log(self, trial: Trial) -> LoggedRun:
@@ -142,13 +143,13 @@ class LinkLogger:
             if verdict is not None and len(link.features) == len(FEATURE_NAMES):
                 followed.append((tuple(link.features), verdict))
 
-        seed = self._terms.seed * 1_000_003 + trial.repeat
+        seed = self._settings.seed * 1_000_003 + trial.repeat
         simulate(
             topic_for_run(web_context.prepared_topic.topic, trial),
             web_context.classifier,
             web_context.network,
             _noisy_policy(trial, web_context.apprentice(), seed),
-            latency=hashed_latency(self._terms.latency_s, seed),
+            latency=hashed_latency(self._settings.latency_s, seed),
             training_urls=web_context.ground_truth.training_urls,
             seeds=trial.start,
             pages=trial.budget,
@@ -186,7 +187,7 @@ def log_links(
     webs: Mapping[str, ExperimentWeb],
     prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
-    terms: ExperimentSettings,
+    settings: ExperimentSettings,
     *,
     jobs: int = 1,
 ) -> Iterator[list[LoggedRun]]:
@@ -197,7 +198,7 @@ def log_links(
     """
     topics = [list(trials) for _, trials in groupby(trials, lambda t: (t.web, t.topic))]
     if jobs == 1:
-        logger = LinkLogger(webs, prepared_topics, terms)
+        logger = LinkLogger(webs, prepared_topics, settings)
         try:
             yield from ([logger.log(trial) for trial in topic] for topic in topics)
         finally:
@@ -205,7 +206,7 @@ def log_links(
         return
     # An open LMDB environment must not be inherited by a child: each opens its own web.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, _start_log_worker, (webs, prepared_topics, terms))
+    pool = ProcessPoolExecutor(jobs, context, _start_log_worker, (webs, prepared_topics, settings))
     try:
         yield from pool.map(_log_in_worker, topics)
     finally:
@@ -218,10 +219,10 @@ _log_worker: list[LinkLogger] = []
 def _start_log_worker(
     webs: Mapping[str, ExperimentWeb],
     prepared_topics: Mapping[str, PreparedTopic],
-    terms: ExperimentSettings,
+    settings: ExperimentSettings,
 ) -> None:
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    _log_worker.append(LinkLogger(webs, prepared_topics, terms))
+    _log_worker.append(LinkLogger(webs, prepared_topics, settings))
 
 
 def _exit_with_parent() -> None:

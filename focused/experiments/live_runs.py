@@ -24,7 +24,8 @@ from pathlib import Path
 import pandas as pd
 
 from focused.errors import StateError
-from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
+from focused.experiments.experiment_plan import PreparedTopic, Trial
 from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.parallel_runs import OnRunning, iterate_completed
 from focused.experiments.run_measures import RunCosts, RunRecord, make_run_record, peak_mb
@@ -52,7 +53,7 @@ def run_live_trials(
     webs: Mapping[str, ExperimentWeb],
     prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
-    terms: ExperimentSettings,
+    settings: ExperimentSettings,
     folder: Path,
     *,
     jobs: int = 1,
@@ -71,7 +72,7 @@ def run_live_trials(
 
         def submit(trial: Trial) -> Future[_CrawlResult]:
             web_context = served.web_context(trial.web, prepared_topics[trial.topic])
-            topic = live_topic(trial, web_context, terms, folder / str(next(numbers)))
+            topic = live_topic(trial, web_context, settings, folder / str(next(numbers)))
             return pool.submit(_run_crawl, topic, trial, served.address(trial.web), stopping)
 
         try:
@@ -115,7 +116,7 @@ class _ServedWebs:
 
 
 def live_topic(
-    trial: Trial, web_context: WebContext, terms: ExperimentSettings, folder: Path
+    trial: Trial, web_context: WebContext, settings: ExperimentSettings, folder: Path
 ) -> Topic:
     """The topic of a trial's crawl: its seeds, cap, delay and output folder."""
     topic = topic_for_run(web_context.prepared_topic.topic, trial)
@@ -124,7 +125,7 @@ def live_topic(
         directory=tuple(path.absolute() for path in topic.training.directory),
         model=topic.training.model.absolute(),
     )
-    delay_s = topic.politeness.delay_s if terms.delay_s is None else terms.delay_s
+    delay_s = topic.politeness.delay_s if settings.delay_s is None else settings.delay_s
     return replace(
         topic,
         path=folder / "topic.toml",

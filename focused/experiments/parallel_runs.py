@@ -18,7 +18,8 @@ from types import FrameType
 from typing import TypeVar
 
 from focused.errors import StateError
-from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
+from focused.experiments.experiment_plan import PreparedTopic, Trial
 from focused.experiments.run_measures import RunRecord
 from focused.experiments.runner import ExperimentRunner, RunCancelled
 from focused.experiments.web_sources import ExperimentWeb
@@ -33,7 +34,7 @@ def run_trials(
     webs: Mapping[str, ExperimentWeb],
     prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
-    terms: ExperimentSettings,
+    settings: ExperimentSettings,
     *,
     jobs: int = 1,
     under_way: OnRunning = lambda trials: None,
@@ -46,10 +47,10 @@ def run_trials(
     if jobs == 1:
         with _deferred_interrupt() as is_interrupted:
             yield from _run_in_process(
-                ExperimentRunner(webs, prepared_topics, terms, is_interrupted), trials, under_way
+                ExperimentRunner(webs, prepared_topics, settings, is_interrupted), trials, under_way
             )
     elif trials:
-        yield from _run_in_pool(webs, prepared_topics, trials, terms, jobs, under_way)
+        yield from _run_in_pool(webs, prepared_topics, trials, settings, jobs, under_way)
 
 
 def iterate_completed(
@@ -118,13 +119,13 @@ def _run_in_pool(
     webs: Mapping[str, ExperimentWeb],
     prepared_topics: Mapping[str, PreparedTopic],
     trials: Sequence[Trial],
-    terms: ExperimentSettings,
+    settings: ExperimentSettings,
     jobs: int,
     under_way: OnRunning,
 ) -> Generator[tuple[Trial, RunRecord], None, None]:
     context = multiprocessing.get_context("spawn")
     stopping = context.Event()
-    arguments = (webs, prepared_topics, terms, stopping)
+    arguments = (webs, prepared_topics, settings, stopping)
     pool = ProcessPoolExecutor(min(jobs, len(trials)), context, _start_worker, arguments)
     going: list[Trial] = []
 
@@ -155,7 +156,7 @@ _running = threading.Lock()
 def _start_worker(
     webs: Mapping[str, ExperimentWeb],
     prepared_topics: Mapping[str, PreparedTopic],
-    terms: ExperimentSettings,
+    settings: ExperimentSettings,
     stopping: Event,
 ) -> None:
     # Ctrl-C goes to the parent, which stops the running trials.
@@ -164,7 +165,7 @@ def _start_worker(
     threading.Thread(target=_exit_with_parent, args=(orphaned,), daemon=True).start()
     _worker.append(
         ExperimentRunner(
-            webs, prepared_topics, terms, lambda: stopping.is_set() or orphaned.is_set()
+            webs, prepared_topics, settings, lambda: stopping.is_set() or orphaned.is_set()
         )
     )
 

@@ -22,7 +22,8 @@ from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
-from focused.experiments.experiment_plan import ExperimentSettings, PreparedTopic, Trial
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
+from focused.experiments.experiment_plan import PreparedTopic, Trial
 from focused.experiments.ground_truth import GroundTruth
 from focused.experiments.oracles import ORACLES
 from focused.experiments.run_measures import (
@@ -144,14 +145,14 @@ class ExperimentRunner:
         self,
         webs: Mapping[str, ExperimentWeb],
         prepared_topics: Mapping[str, PreparedTopic],
-        terms: ExperimentSettings,
+        settings: ExperimentSettings,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """``webs`` and ``prepared_topics`` by name; a run is cancelled when ``stop`` returns "
         "True."""
         self._webs = webs
         self._prepared_topics = prepared_topics
-        self._terms = terms
+        self._settings = settings
         self._stop = stop
         self._meter = SharedCpuTime()
         self._desk: WebContext | None = None
@@ -221,7 +222,7 @@ class ExperimentRunner:
             web_context.classifier,
             web_context.network,
             policy,
-            latency=hashed_latency(self._terms.latency_s, self._run_seed(trial)),
+            latency=hashed_latency(self._settings.latency_s, self._run_seed(trial)),
             training_urls=web_context.ground_truth.training_urls,
             seeds=trial.start,
             pages=trial.budget,
@@ -229,7 +230,7 @@ class ExperimentRunner:
         )
 
     def _run_seed(self, trial: Trial) -> int:
-        return self._terms.seed * 1_000_003 + trial.repeat
+        return self._settings.seed * 1_000_003 + trial.repeat
 
 
 class WebContext:

@@ -7,8 +7,8 @@ rebinding) or marked as coming from another site are refused. Response headers a
 own script.
 
 A crawled page is shown in a frame at an opaque address: sanitised
-(:mod:`focused.labelling.page_renderer`), and under a policy that forbids it to run scripts, load, send
-and navigate.
+(:mod:`focused.labelling.page_renderer`), and under a policy that forbids it to run scripts, load,
+send and navigate.
 """
 
 from __future__ import annotations

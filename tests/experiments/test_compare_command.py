@@ -72,7 +72,7 @@ def test_it_trains_compares_and_writes(sides: Path) -> None:
     assert done.exit_code == 0, done.output
     whole = json.loads(wanted.read_text())
     assert whole == document(sides)
-    assert {"focused", "command", "terms", "webs", "runs", "skipped", "summary", "ranks"} <= set(
+    assert {"focused", "command", "settings", "webs", "runs", "skipped", "summary", "ranks"} <= set(
         whole
     )
     assert {(run["policy"], run["seeds"]) for run in whole["runs"]} == {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import (
-    ExperimentSettings,
     budget_in_pages,
     check_policies,
     parse_budget,
@@ -147,16 +147,16 @@ def test_a_budget_beyond_the_web_is_told(tmp_path: Path) -> None:
 def test_a_runs_key_changes_with_all_that_decides_about_it(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     trial = planned(web, ours, "bfs").trials[0]
-    terms = ExperimentSettings()
+    settings = ExperimentSettings()
     keys = [
-        run_key(trial, terms, "web", "topic", "program"),
-        run_key(replace(trial, start=("http://a.test/",)), terms, "web", "topic", "program"),
-        run_key(replace(trial, policy="dfs"), terms, "web", "topic", "program"),
-        run_key(replace(trial, budget=3), terms, "web", "topic", "program"),
-        run_key(trial, replace(terms, seed=1), "web", "topic", "program"),
-        run_key(trial, replace(terms, delay_s=0.02), "web", "topic", "program"),
-        run_key(trial, terms, "other web", "topic", "program"),
-        run_key(trial, terms, "web", "topic", "changed program"),
+        run_key(trial, settings, "web", "topic", "program"),
+        run_key(replace(trial, start=("http://a.test/",)), settings, "web", "topic", "program"),
+        run_key(replace(trial, policy="dfs"), settings, "web", "topic", "program"),
+        run_key(replace(trial, budget=3), settings, "web", "topic", "program"),
+        run_key(trial, replace(settings, seed=1), "web", "topic", "program"),
+        run_key(trial, replace(settings, delay_s=0.02), "web", "topic", "program"),
+        run_key(trial, settings, "other web", "topic", "program"),
+        run_key(trial, settings, "web", "topic", "changed program"),
     ]
     assert len(set(keys)) == len(keys)
 
@@ -165,4 +165,6 @@ def test_more_repeats_and_the_same_budget_in_other_words_keep_a_runs_key(tmp_pat
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     one = planned(web, ours, "bfs", budget="40")
     more = planned(web, ours, "bfs", budget="x1", repeat=3)
-    assert run_key(one.trials[0], one.terms, "web") == run_key(more.trials[0], more.terms, "web")
+    assert run_key(one.trials[0], one.settings, "web") == run_key(
+        more.trials[0], more.settings, "web"
+    )

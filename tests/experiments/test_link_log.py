@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from focused.experiments.experiment_plan import (
-    ExperimentPlan,
-    ExperimentSettings,
-    PreparedTopic,
-    Trial,
-)
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
+from focused.experiments.experiment_plan import ExperimentPlan, PreparedTopic, Trial
 from focused.experiments.link_log import LinkLogger, log_links
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.apprentice import Apprentice
@@ -43,7 +39,7 @@ def logs_of(
 ) -> list[list[LoggedRun]]:
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
     prepared_topics = {each.topic.name: each for each in ours}
-    return list(log_links(webs, prepared_topics, plan.trials, plan.terms, jobs=jobs))
+    return list(log_links(webs, prepared_topics, plan.trials, plan.settings, jobs=jobs))
 
 
 def assert_same(one: LoggedRun, other: LoggedRun) -> None:
@@ -147,7 +143,7 @@ def test_labels_change_what_is_written_of_links_and_not_which_are_followed(
     for labels in (None, swapped):
         noting.taught.clear()
         logger = LinkLogger(
-            {"two-sides": ExperimentWeb("two-sides", web, labels)}, {"whales": ours}, plan.terms
+            {"two-sides": ExperimentWeb("two-sides", web, labels)}, {"whales": ours}, plan.settings
         )
         logs.append(logger.log(plan.trials[0]))
         orders.append(list(noting.taught))

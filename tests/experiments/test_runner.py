@@ -111,7 +111,7 @@ def test_what_an_apprentice_learns_in_one_run_it_does_not_know_in_the_next(tmp_p
     learning = type(ours)(ours.topic, ours.classifier, scorer, ours.sample_urls)
     plan = planned(web, learning, "focused", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    examiner = ExperimentRunner(webs, {"whales": learning}, plan.terms)
+    examiner = ExperimentRunner(webs, {"whales": learning}, plan.settings)
     try:
         first, second = (steady(examiner.run(plan.trials[0])) for _ in range(2))
     finally:
@@ -124,7 +124,7 @@ def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(web, ours, "bfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    examiner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.terms, stop=lambda: True)
+    examiner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.settings, stop=lambda: True)
     with pytest.raises(RunCancelled):
         examiner.run(plan.trials[0])
     examiner.close()
@@ -174,7 +174,7 @@ def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    runs = run_trials(webs, {"whales": ours}, plan.trials, plan.terms)
+    runs = run_trials(webs, {"whales": ours}, plan.trials, plan.settings)
     assert next(runs)[0].policy == "bfs"
     signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):

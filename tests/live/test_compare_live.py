@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from focused.errors import StateError
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.comparison_files import RUN_LOG_FILE
-from focused.experiments.experiment_plan import ExperimentSettings
 from focused.experiments.live_runs import cut_at_budget, live_topic, run_live_trials, topic_to_toml
 from focused.experiments.run_measures import RunRecord
 from focused.experiments.runner import WebContext
@@ -104,7 +104,7 @@ def test_a_crawl_that_does_not_end_in_order_is_told_in_its_own_words(sides: Path
     plan = planned(sides / "web", ours, "bfs", delay_s=0.0)
     webs = {"two-sides": ExperimentWeb("two-sides", sides / "web")}
     trials = [replace(plan.trials[0], policy="sharp")]
-    runs = run_live_trials(webs, {"whales": ours}, trials, plan.terms, sides / "live")
+    runs = run_live_trials(webs, {"whales": ours}, trials, plan.settings, sides / "live")
     with pytest.raises(StateError, match=r"sharp on whales did not end in order: .*'sharp'"):
         next(runs)
     assert (sides / "live" / "1" / "output.txt").is_file()

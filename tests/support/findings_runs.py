@@ -40,7 +40,7 @@ def document(rows: Sequence[Row], **changed: Any) -> dict[str, Any]:
     """The whole document of such runs."""
     return {
         "focused": "0.1.0",
-        "terms": {"budget": "100", "latency_s": 0.2, "seed": 0, "repeat": 2},
+        "settings": {"budget": "100", "latency_s": 0.2, "seed": 0, "repeat": 2},
         "webs": [{"name": "web", "folder": "webs/web", "pages": 1000, "hosts": 10}],
         "runs": list(rows),
         "skipped": [],

@@ -69,7 +69,7 @@ def url_of(number: int) -> str:
     return f"https://h{number % 4}.example/{number}"
 
 
-def subject(folder: Path, categories: tuple[TopicCategory, ...] = CATEGORIES) -> LabellingTask:
+def task(folder: Path, categories: tuple[TopicCategory, ...] = CATEGORIES) -> LabellingTask:
     """What is labelled: the crawl in ``folder``, without a model."""
     labels = folder / "whales.labels.jsonl"
     return LabellingTask("whales", "Whales & <others>.", folder, labels, None, "", categories, 0)
@@ -81,7 +81,7 @@ def session(
     """A session on the crawl in ``folder``, keeping no pages."""
     crawled = read_fetched_pages(folder)
     return LabellingSession(
-        subject(folder, categories), crawled, build_training_pool(crawled, None), file, None
+        task(folder, categories), crawled, build_training_pool(crawled, None), file, None
     )
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from focused.cli import main
+from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import (
     ExperimentPlan,
-    ExperimentSettings,
     PreparedTopic,
     RequestedRuns,
     parse_seed_set,
@@ -95,10 +95,10 @@ def planned(
     host_caps: Sequence[int | None] = (),
     labels: Path | None = None,
     warn: Any = lambda line: None,
-    **terms: Any,
+    **settings: Any,
 ) -> ExperimentPlan:
     requested = RequestedRuns(
-        policies, list(map(parse_seed_set, seeds)), host_caps, ExperimentSettings(**terms)
+        policies, list(map(parse_seed_set, seeds)), host_caps, ExperimentSettings(**settings)
     )
     examined = ExperimentWeb("two-sides", web, labels)
     return plan_experiment([examined], [ours.topic], {ours.topic.name: ours}, requested, warn)
@@ -106,7 +106,7 @@ def planned(
 
 def rows_of(plan: ExperimentPlan, web: Path, ours: PreparedTopic, jobs: int = 1) -> list[RunRecord]:
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    runs = dict(run_trials(webs, {"whales": ours}, plan.trials, plan.terms, jobs=jobs))
+    runs = dict(run_trials(webs, {"whales": ours}, plan.trials, plan.settings, jobs=jobs))
     return [runs[trial] for trial in plan.trials]
 
 

@@ -29,15 +29,15 @@ from focused.orderings.policy_names import ABLATION_PREFIX, FOCUSED
 class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """The runs and their statistics; ``ranks`` are by mean harvest on each topic.
 
-    ``catching_up`` is empty without breadth-first, ``calibration`` without a policy whose scores
-    are probabilities.
+    ``pages_to_baseline`` is empty without breadth-first, ``calibration`` without a policy whose
+    scores are probabilities.
     """
 
     grid: RunGrid
     summary: tuple[PolicySummary, ...]
     paired: tuple[PairedDifference, ...]
     ranks: PolicyRanks
-    catching_up: tuple[PagesToBaseline, ...]
+    pages_to_baseline: tuple[PagesToBaseline, ...]
     calibration: tuple[PolicyCalibration, ...]
 
     def of(self, policy: str) -> PolicySummary | None:
@@ -65,7 +65,9 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fewest_pages_first(self) -> list[PagesToBaseline]:
         """Pages needed to match breadth-first, fewest first, policies that never do last."""
-        return sorted(self.catching_up, key=lambda each: (each.share is None, each.share or 0.0))
+        return sorted(
+            self.pages_to_baseline, key=lambda each: (each.share is None, each.share or 0.0)
+        )
 
     @property
     def ablations(self) -> list[PairedDifference]:
@@ -94,7 +96,7 @@ def analyse_runs(runs: Iterable[Run], seed: int = 0) -> ComparisonAnalysis:
         summary=tuple(summarise(grid, for_summary)),
         paired=tuple(pair_policies(grid, for_pairs)),
         ranks=rank_policies(grid),
-        catching_up=tuple(measure_pages_to_baseline(grid, for_goals)),
+        pages_to_baseline=tuple(measure_pages_to_baseline(grid, for_goals)),
         calibration=tuple(measure_calibration(grid, for_scores)),
     )
 
@@ -110,7 +112,7 @@ def analysis_to_dict(runs: Iterable[Mapping[str, Any]], seed: int = 0) -> dict[s
         "summary": [flatten_estimates(each) for each in found.summary],
         "paired": [flatten_estimates(each) for each in found.paired],
         "ranks": flatten_estimates(found.ranks),
-        "catching_up": [flatten_estimates(each) for each in found.catching_up],
+        "pages_to_baseline": [flatten_estimates(each) for each in found.pages_to_baseline],
         "calibration": [flatten_estimates(each) for each in found.calibration],
     }
 

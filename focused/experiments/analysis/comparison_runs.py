@@ -93,18 +93,24 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.fetched < self.budget
 
 
-class RecordedSettings(msgspec.Struct, frozen=True):
-    """Settings that all runs share; ``budget`` in pages or as ``x1``, times the topic's size.
+class ExperimentSettings(msgspec.Struct, frozen=True):
+    """Settings that all runs share.
 
-    ``live`` runs crawl a replayed web with ``delay_s`` seconds between requests to a host.
+    ``budget`` is a number of pages, or ``x1.5`` times the topic's on-topic pages. ``latency_s`` is
+    the mean over URLs. ``delay_s`` is the delay of live crawls of a replayed web, None for
+    simulated ones.
     """
 
-    budget: str | int = ""
-    latency_s: Amount | None = None
-    seed: int = 0
+    budget: str = "1000"
     repeat: Count = 1
-    live: bool = False
+    latency_s: Amount = 0.2
+    seed: int = 0
     delay_s: Amount | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether the runs are live crawls."""
+        return self.delay_s is not None
 
 
 class RecordedWebSummary(msgspec.Struct, frozen=True):
@@ -132,7 +138,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     focused: str
     runs: tuple[Run, ...]
-    terms: RecordedSettings = RecordedSettings()
+    settings: ExperimentSettings = ExperimentSettings()
     webs: tuple[RecordedWebSummary, ...] = ()
     skipped: tuple[SkippedTopic, ...] = ()
     command: str | tuple[str, ...] | None = None

@@ -159,7 +159,7 @@ def write_comparison_report(document: Mapping[str, Any], folder: Path) -> list[P
     folder cannot be written.
     """
     comparison = parse_comparison(document)
-    findings = analyse_runs(comparison.runs, comparison.terms.seed)
+    findings = analyse_runs(comparison.runs, comparison.settings.seed)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [
@@ -177,15 +177,17 @@ def analysis_frames(
     """The statistics as flat frames, by name; empty ones of the last three are left out.
 
     ``runs``, ``curves``, ``summary`` (without groups and topics, which follow from ``runs``),
-    ``paired``, ``ablations`` (the pairs of ablations), ``catching_up`` and ``calibration`` (a row
-    per policy and bin).
+    ``paired``, ``ablations`` (the pairs of ablations), ``pages_to_baseline`` and ``calibration`` (a
+    row per policy and bin).
     """
     summary = [flatten_estimates(each) for each in findings.summary]
     nested = ("by_group", "by_topic")
     paired = pd.DataFrame([flatten_estimates(each) for each in findings.paired])
     further = {
         "ablations": _ablations_frame(paired),
-        "catching_up": pd.DataFrame([flatten_estimates(each) for each in findings.catching_up]),
+        "pages_to_baseline": pd.DataFrame(
+            [flatten_estimates(each) for each in findings.pages_to_baseline]
+        ),
         "calibration": _calibration_frame(findings),
     }
     return {
@@ -218,7 +220,7 @@ def _calibration_frame(findings: ComparisonAnalysis) -> pd.DataFrame:
 
 
 def _report_files(comparison: Comparison, findings: ComparisonAnalysis) -> dict[str, bytes]:
-    pictures = plot_all(findings, comparison.terms.seed)
+    pictures = plot_all(findings, comparison.settings.seed)
     drawn = {name: to_svg(figure, name) for name, figure in pictures.items()}
     contents = {"report.html": render_html(comparison, findings, drawn).encode()}
     for name, frame in analysis_frames(comparison, findings).items():

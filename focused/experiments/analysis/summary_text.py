@@ -168,7 +168,7 @@ def _best_other_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -
 
 
 def _pages_needed_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
-    row = next((each for each in findings.catching_up if each.policy == subject.policy), None)
+    row = next((each for each in findings.pages_to_baseline if each.policy == subject.policy), None)
     if row is None or subject.policy == BASELINE:
         return ""
     goal = f"as many pages on topic as {BASELINE} finds with its whole budget"

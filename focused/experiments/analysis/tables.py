@@ -91,7 +91,7 @@ _PART_WIDTH = 24
 
 def pages_to_baseline_tables(findings: ComparisonAnalysis) -> list[Table]:
     """Pages that each policy needs to match breadth-first; empty without it."""
-    if not findings.catching_up:
+    if not findings.pages_to_baseline:
         return []
     return [
         table_of(

@@ -23,7 +23,7 @@ def test_a_document_is_read_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "comparison.json"
     path.write_text(json.dumps(document([run("bfs", 0.2)])))
     comparison = read_comparison(path)
-    assert (comparison.focused, comparison.terms.budget) == ("0.1.0", "100")
+    assert (comparison.focused, comparison.settings.budget) == ("0.1.0", "100")
     assert [(each.policy, each.harvest) for each in comparison.runs] == [("bfs", 0.2)]
     assert comparison.webs[0].pages == 1000
 

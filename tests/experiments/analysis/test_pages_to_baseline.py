@@ -33,7 +33,7 @@ def half_the_pages() -> list[Row]:
 
 
 def rows_of(rows: list[Row]) -> dict[str, PagesToBaseline]:
-    return {each.policy: each for each in analyse_runs(runs_of(rows)).catching_up}
+    return {each.policy: each for each in analyse_runs(runs_of(rows)).pages_to_baseline}
 
 
 def test_twice_the_harvest_needs_half_the_pages() -> None:

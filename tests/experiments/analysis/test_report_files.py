@@ -86,7 +86,7 @@ def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the
     for row in rows:
         row["score_bins"] = [[1, 40, 8, 6.0, 6.5]] if "focused" in row["policy"] else None
     names = {path.name for path in write_comparison_report(document(rows), tmp_path)}
-    further = {"ablations", "catching_up", "calibration"}
+    further = {"ablations", "pages_to_baseline", "calibration"}
     assert {f"{name}.{kind}" for name in further for kind in ("csv", "parquet")} <= names
     assert {"reliability.svg", "reliability.png"} <= names
     ablations = pd.read_csv(tmp_path / "ablations.csv")
@@ -94,7 +94,7 @@ def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the
     assert {"difference_low", "area_difference_high"} <= set(ablations)
     scores = pd.read_csv(tmp_path / "calibration.csv")
     assert scores["pages"].tolist() == [320, 320]
-    assert set(pd.read_csv(tmp_path / "catching_up.csv")["policy"]) >= {"focused", "bfs"}
+    assert set(pd.read_csv(tmp_path / "pages_to_baseline.csv")["policy"]) >= {"focused", "bfs"}
     page = page_of(tmp_path)
     assert "Ablations of focused" in page
     assert "Calibration of scores" in page
@@ -106,9 +106,11 @@ def test_a_comparison_without_them_has_no_such_files_and_places(tmp_path: Path) 
         path.name
         for path in write_comparison_report(document(two_topics("shark", "dfs")), tmp_path)
     }
-    assert not {"ablations.csv", "catching_up.csv", "calibration.csv", "reliability.svg"} & names
+    assert (
+        not {"ablations.csv", "pages_to_baseline.csv", "calibration.csv", "reliability.svg"} & names
+    )
     page = page_of(tmp_path)
-    assert "is worth" not in page and "Calibration of scores" not in page
+    assert "Ablations of" not in page and "Calibration of scores" not in page
     assert "Pages needed" not in page
 
 
