@@ -87,45 +87,44 @@ def _calibration_error(runs: Sequence[LoggedRun], prior: LinkPriorFile) -> float
 
 
 _INTRODUCTION = """\
-What features about a link has been worth on recorded webs: a linear model in log-odds over the
-apprentice's features ([what each tells](../focused/link_scoring/link_features.py)). A crawl starts from
-it and moves it by what it learns. It names no word, host or topic. Files:
-[`link-priors/`](link-priors/); `training.link_prior` of a topic file chooses one."""
+The link priors are initial weights of the link scorer: a linear model in log-odds over its
+[features](../focused/link_scoring/link_features.py), fitted on recorded webs. A crawl starts
+from a prior and updates it online. It contains no word, host or topic. Files:
+[`link-priors/`](link-priors/); `training.link_prior` of a topic file selects one."""
 
 _HELD_OUT = """\
-`all-webs` is for crawls of webs it has not seen, the live one above all. A crawl of a recorded
-web that labels will score must start from the prior that was fitted without that web, as the
-shipped topics do: the guide must not have seen the classifier's labels."""
+Use `all-webs` for webs that it was not fitted on, such as the live Web. A crawl of a recorded web
+whose labels will score it must start from the prior fitted without that web, as the shipped
+topics do: what guides a crawl must not have seen the ground truth."""
 
 _FITTING = """\
-The crawls are simulated, with the crawler's own objects, from five pages on topic and from five
-off topic. They follow weights set by hand before anything was fitted, but draw links in
-proportion to their odds, one in five of them blindly: otherwise the log would hold nothing but
-what those weights like. Logged is a link's features when its turn came, and what it led to by
-the web's labels. Seeds, training pages, copies and pages without a label are left out.
+The simulated crawls start from five on-topic and from five off-topic pages. They use hand-set
+weights but sample links in proportion to their odds, one in five of them uniformly, so that the
+log does not only hold what those weights prefer. The log has a link's features at the time it was
+fetched, and whether its page is on topic by the web's labels. Seeds, training pages, duplicates
+and unlabelled pages are left out.
 
-The fit is a logistic regression with an intercept of its own for each run, signs held, a ridge
-of 2,000 examples; each web counts alike, and each run of a web. Seed draws differ from the
-benchmark's."""
+The fit is a logistic regression with an intercept for each run, signs constrained, and a ridge
+penalty of 2,000 examples; each web has the same weight, and so has each run of a web. Seeds
+differ from the benchmark's."""
 
 _QUALITY = """\
-How often a link to a page on topic is ranked before another one of the same run (AUC, mean over
-runs; .5 is blind), and how far scores are from shares (calibration error). *Left out*: the
-prior that has not seen this web. *All webs*: `all-webs`, which has, so its figures flatter.
-*URL*, *parent*: by the classifier's verdict on the URL's words, or by the relevance of the page
-that links, alone. These are first guesses: in a crawl the apprentice goes on learning."""
+AUC: how often a link to an on-topic page is ranked before another link of the same run, mean over
+runs (.5 is random). Calibration error: mean distance of scores from shares. *Left out*: the
+prior fitted without this web. *All webs*: `all-webs`, which was fitted on it and therefore
+flatters. *URL*, *parent*: the classifier's score of the URL's words, or the relevance of the
+linking page, alone. In a crawl online training improves on these."""
 
 _LIMITS = """\
 - Four webs, all in English: a documentation web, two dictionaries, a package index. Three of
-  them have one to three hosts. None has advertisements, spam, forums, news.
-- Labels are made by rules or by others, not by reading the pages, and miss some.
-- The topics and webs are those of the benchmarks. A prior for a benchmark never saw labels of
-  the web it crawls, but the features and the way of fitting were chosen with all four webs in
-  sight.
-- A sum of features: it cannot tell that two features say the same thing in one place and not in
-  another.
-- In a noised crawl fewer pages are on topic than in a real one: the bias is low, and the
-  apprentice raises it."""
+  them have one to three hosts. None has advertisements, spam, forums or news.
+- Labels come from rules or from editors, not from reading the pages, and miss some.
+- Topics and webs are those of the benchmarks. A benchmark's prior never saw labels of the web it
+  crawls, but features and fitting were developed on all four webs.
+- The model is linear: it cannot represent that two features are redundant in one place and not
+  in another.
+- A noisy crawl finds fewer on-topic pages than a real one: the bias is low, and online training
+  raises it."""
 
 _LICENCES = """\
 Data: Debian documentation packages and package index (each package's own free licence, by
