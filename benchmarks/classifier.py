@@ -1,11 +1,10 @@
-"""How good is the classifier, by the number of good samples? Beside scikit-learn's MultinomialNB.
+"""Quality of the classifier by the number of good samples, beside scikit-learn's MultinomialNB.
 
-``python benchmarks/classifier.py`` builds the recorded webs where they are missing, draws
-samples of six topics of each, trains, and judges held-out pages at the topic's natural share;
-the doc web once more with whole hosts held out. Labels choose the samples and classify the
-classifications. The table goes into ``benchmarks/results/classifier/``, with 95% intervals from a
-bootstrap over topics and draws. The rival is ``CountVectorizer`` and ``MultinomialNB``, all at
-their defaults, on the same pages.
+``python benchmarks/classifier.py`` builds missing recorded webs, samples pages of six topics of
+each, trains, and classifies held-out pages at the topic's natural share; the doc web once more with
+whole hosts held out. Labels select the samples and measure the classifications. The table goes into
+``benchmarks/results/classifier/``, with 95% bootstrap intervals over topics and draws. The rival is
+``CountVectorizer`` and ``MultinomialNB`` with default parameters on the same pages.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from estimator_harvest import markdown
 from harvest import PARTS, ROOT, build
-from judges import markdown
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
@@ -76,7 +75,7 @@ _HELD_OUT_PART = 0.4
 
 @dataclass(frozen=True)
 class Draw:
-    """Places of samples and of held-out pages, which have the natural ``share`` of good ones."""
+    """Indices of samples and of held-out pages, which have the natural ``share`` of good ones."""
 
     topic: str
     size: int
@@ -89,7 +88,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Pages:
-    """A web's labelled pages, their hosts and categories, and what CountVectorizer counts."""
+    """A web's labelled pages with hosts, categories and word counts."""
 
     pages: tuple[Page, ...]
     hosts: tuple[str, ...]
@@ -98,7 +97,7 @@ class Pages:
 
 
 def main() -> int:
-    """Build, train, classifier, write and print; return the exit status."""
+    """Build, train, measure, write and print; return the exit status."""
     options = _options()
     os.chdir(ROOT)
     began_s = time.monotonic()
@@ -152,7 +151,9 @@ def _read(folder: Path) -> Pages:
 
 
 def _draws(web: Pages, topics: Sequence[str], repeat: int, by_host: bool) -> Iterator[Draw]:
-    """Samples at the natural share but for :data:`_MAX_OTHERS`; held-out pages at that share."""
+    """Samples at the natural share, at most :data:`_MAX_OTHERS` others; held-out pages at that
+    share.
+    """
     for topic in topics:
         good = np.array(
             [any(is_in_category(one, topic) for one in labels) for labels in web.labels]
@@ -198,14 +199,14 @@ def _judged(web: Pages, draw: Draw) -> list[dict[str, Any]]:
             _figures("ours", relevance, truth, classifier.threshold, before)
             | {"known": known, "training_cpu_s": seconds}
         )
-    except TrainingError as error:  # no difference found: told in the table as missing
+    except TrainingError as error:  # training failed: missing in the table
         print(f"{draw.topic}, {draw.size}, {draw.number}: {error}", file=sys.stderr)
     rows.append(_figures("MultinomialNB", _rival(web, draw), truth, 0.5, None))
     return rows
 
 
 def _trained(web: Pages, draw: Draw) -> tuple[LinearTopicClassifier, FloatArray]:
-    """Our classifier, and the held-out pages' raw_scores at face value as probabilities."""
+    """Our classifier, and the held-out pages' raw scores taken as probabilities."""
     train = draw.train.tolist()
     with Corpus() as corpus:
         for place in train:
@@ -230,7 +231,7 @@ def _category(labels: frozenset[str], topic: str) -> str:
 
 
 def _rival(web: Pages, draw: Draw) -> FloatArray:
-    """MultinomialNB on the words of the samples: those a CountVectorizer of them alone has."""
+    """MultinomialNB on the words that a CountVectorizer of the samples has."""
     rows = web.counts[draw.train]
     seen = np.flatnonzero(rows.getnnz(axis=0))
     bayes = MultinomialNB().fit(rows[:, seen], draw.good[draw.train])
@@ -257,7 +258,7 @@ def _figures(
 
 
 def table(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row a web, number of good samples and classify; means with intervals as texts."""
+    """A row per web, number of good samples and classifier; means with intervals as text."""
     rows = []
     for key, group in runs.groupby(["web", "positives", "classifier"], sort=False):
         weights = bootstrap_weights(group["topic"].tolist(), np.random.default_rng(0))

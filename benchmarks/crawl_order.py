@@ -1,8 +1,8 @@
-"""Which URLs does a simulated crawl fetch, and in which order? Held while the code is rearranged.
+"""Check that simulated crawls fetch the same URLs in the same order as before.
 
 ``python benchmarks/crawl_order.py`` simulates three topics on two webs with four orderings and
-compares the order with ``benchmarks/results/crawl-order.json``; ``--record`` writes that file.
-The file holds one digest for each hundred URLs, so that a difference names its place.
+compares the order with ``benchmarks/results/crawl-order.json``; ``--record`` writes that file. It
+holds one digest per hundred URLs, so that a difference can be located.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What a page costs: our crawl beside Scrapy's own, and beside fetching and parsing alone.
+"""Cost of a page: our crawl beside Scrapy's own, and beside fetching and parsing alone.
 
-``make benchmark-crawl``. A web server in a process of its own gives out small pages and real ones
-at 250 loopback addresses; the contenders crawl them in turns, ``--rounds`` times. On one core:
-the crawler has one to itself, the server the other. With both cores the system shares them out
-between crawler, its workers and the server.
+``make benchmark-crawl``. nginx, in its own process, serves small and real pages at 250 loopback
+addresses; the contenders crawl them in turn, ``--rounds`` times. On one core the crawler has one to
+itself and the server the other; with both cores the system schedules crawler, workers and server.
 """
 
 from __future__ import annotations
@@ -66,12 +65,12 @@ class Race:
 
     @property
     def core(self) -> Sequence[str]:
-        """What puts the crawler on its core."""
+        """The command prefix that pins the crawler to its core."""
         return () if self.contender.endswith("-2") else ("taskset", "-c", "0")
 
     @property
     def servers_core(self) -> Sequence[str]:
-        """What puts the server on the other."""
+        """The command prefix that pins the server to the other core."""
         return () if self.contender.endswith("-2") else ("taskset", "-c", "1")
 
     def command(self) -> list[str]:
@@ -139,7 +138,7 @@ def _megabytes(folder: Path) -> float:
 
 
 def race(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """All rounds of all contenders, in turns; each round begins with another."""
+    """Run all rounds of all contenders in turn; each round starts with another."""
     runs: list[dict[str, Any]] = []
     for kind in options.kinds:
         site = site_of(kind, options.web, options.site / kind, options.port)

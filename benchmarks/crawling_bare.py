@@ -1,4 +1,4 @@
-"""The limit: fetch and parse with the fastest libraries there are, and nothing else."""
+"""The limit: fetch and parse with the fastest libraries, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 
 class Bare:
-    """Breadth-first over the hosts of the seeds; one connection a host, no robots.txt."""
+    """Breadth-first over the hosts of the seeds; one connection per host, no robots.txt."""
 
     def __init__(self, seeds: list[str], hosts: set[str], pages: int, clock: Clock) -> None:
         self._hosts = hosts
@@ -51,7 +51,7 @@ class Bare:
 
 
 def main(seeds: str, hosts: str, pages: str, concurrency: str, result: str, began_at: str) -> None:
-    """Crawl; ``seeds`` and ``hosts`` are files with one a line."""
+    """Crawl; ``seeds`` and ``hosts`` are files with one entry per line."""
     clock = Clock(Path(result), float(began_at))
     bare = Bare(
         Path(seeds).read_text().split(), set(Path(hosts).read_text().split()), int(pages), clock

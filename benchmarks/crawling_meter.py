@@ -1,8 +1,8 @@
-"""What a crawl spent from its first page on: a Scrapy extension, the same for stock and ours.
+"""Measure a crawl from its first page on: a Scrapy extension for stock and our crawl alike.
 
-The clock starts with the first page that came, so that neither imports nor models count. Pages a
-second are those until nearly the last one came; what a crawl writes when all have come is told
-apart. CPU and memory are those until the very end of the process.
+The clock starts with the first page, so that imports and models don't count. Pages per second end
+at nearly the last page; the work after it is reported apart. CPU and memory are those of the whole
+process.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _COUNT_EVERY_S = 0.02
 
 
 def cpu_s() -> float:
-    """CPU seconds of this process and of its children that ended."""
+    """CPU seconds of this process and of its finished children."""
     return sum(os.times()[:4])
 
 
 def peak_mb() -> float:
-    """Most memory of this process, in MB; Linux's word for it."""
+    """Peak memory of this process, in MB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024 / 1e6
@@ -38,25 +38,24 @@ def peak_mb() -> float:
 
 
 class Clock:
-    """Counts pages; what they took is written at the end of the process."""
+    """Counts pages; writes the figures at the end of the process."""
 
     def __init__(self, result: Path, began_at: float) -> None:
-        """``began_at`` is when the process was started, in seconds of the system's clock."""
+        """``began_at`` is the start of the process, in seconds of the system's clock."""
         self._result = result
         self._began_at = began_at
         self.pages = 0
         self._start: dict[str, float] = {}
-        # The last look that met new pages may come late, after what is written at the end: the one
-        # before counts.
+        # The last sample with new pages may come late, after the final writing: use the one before.
         self._looks: deque[tuple[int, float]] = deque(maxlen=2)
         atexit.register(self._write)
 
     def page(self) -> None:
-        """Another page came."""
+        """Count a page."""
         self.counted(self.pages + 1)
 
     def counted(self, pages: int) -> None:
-        """So many came by now."""
+        """Set the number of pages so far."""
         if pages > self.pages:
             self.pages = pages
             self._looks.append((pages, time.perf_counter()))
@@ -85,9 +84,9 @@ class Clock:
 
 
 class Meter:
-    """Reports a crawl's pages, not its robots.txt files.
+    """Reports a crawl's pages, without robots.txt files.
 
-    By Scrapy's own count of them: a listener to each page's signal would cost what no user pays.
+    Uses Scrapy's own count: a handler of each page's signal would cost what no user pays.
     """
 
     def __init__(self, clock: Clock, stats: StatsCollector) -> None:
@@ -97,7 +96,7 @@ class Meter:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Settings ``METER_RESULT`` and ``METER_BEGAN_AT`` tell where to, and since when."""
+        """Settings ``METER_RESULT`` and ``METER_BEGAN_AT`` give the target and the start time."""
         settings = crawler.settings
         clock = Clock(Path(settings["METER_RESULT"]), settings.getfloat("METER_BEGAN_AT"))
         meter = cls(clock, crawler.stats)
@@ -106,14 +105,14 @@ class Meter:
         return meter
 
     def look(self) -> None:
-        """Count, until the crawl ends."""
+        """Sample the count until the crawl ends."""
         if (pages := self._pages()) > 0:
             self._clock.counted(pages)
         if not self._ended:
             call_later(_COUNT_EVERY_S if pages else _LOOK_EVERY_S, self.look)
 
     def closed(self) -> None:
-        """Keep the count."""
+        """Store the count."""
         self._ended = True
         self._clock.counted(self._pages())
 

@@ -1,4 +1,4 @@
-"""The tables of the crawling benchmark: each figure beside those of the others, with its spread."""
+"""The tables of the crawling benchmark, with the spread of each figure."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def _figures(runs: Runs) -> str:
 
 
 def _ratios(told: pd.DataFrame, column: str, to: Any) -> pd.Series[float]:
-    """To another contender's figure of the same round."""
+    """Ratios to another contender's figure of the same round."""
     by = told.set_index(["round", "contender"])[column]
     pairs = zip(told["round"], told["contender"].map(to), strict=True)
     return told[column] / pd.Series([by.get(pair, float("nan")) for pair in pairs], told.index)
 
 
 def _stages(runs: Runs) -> str:
-    """Milliseconds of the clock a page, by stage; of pages read elsewhere, the other process's."""
+    """Milliseconds per page by stage; for pages parsed elsewhere, those of the other process."""
     rows = [
         {"contender": run["contender"]}
         | {

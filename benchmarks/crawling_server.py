@@ -1,4 +1,4 @@
-"""A web server in a process of its own: nginx over the pages of a site."""
+"""nginx in its own process, serving the pages of a site."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ http {{
 
 @contextlib.contextmanager
 def served(site: Site, pinned: Sequence[str] = ()) -> Iterator[None]:
-    """Serve the site while the block runs; ``pinned`` is a command that puts it on a core."""
+    """Serve the site inside the block; ``pinned`` is a command prefix that pins it to a core."""
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         sys.exit("nginx is needed to serve the pages: apt-get install nginx-light, or the like")

@@ -1,9 +1,9 @@
 """The pages that all contenders crawl: small ones, and those of the recorded doc web.
 
-Both lie as files below a folder for each of 250 loopback addresses, which a web server gives out.
-The real pages are the doc web's to the byte, but for their links: one to a page that is there
-points to where it stands now, and one to any other page to another of the doc web, always the same,
-so that all links can be followed. Pages of one directory share an address, as those of a site do.
+Both are files below a folder for each of 250 loopback addresses. The real pages are the doc web's,
+byte for byte, except for their links: links to available pages point to their new URL, others to
+some page of the doc web, always the same, so that all links can be followed. Pages of one directory
+share an address.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SEEDS = 25
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Pages in a folder: one below it for each address, seeds to start from."""
+    """Pages in a folder, one subfolder per address, and seeds."""
 
     folder: Path
     port: int
@@ -50,7 +50,7 @@ def addresses() -> list[str]:
 
 
 def site_of(kind: str, web: Path, folder: Path, port: int) -> Site:
-    """The pages of a kind, ``small`` or ``real``, made where they are missing."""
+    """The pages of a kind, ``small`` or ``real``, created if missing."""
     told = folder / "site.json"
     if not told.exists():
         pages = _small_pages(web, port) if kind == "small" else _real_pages(web, port)
@@ -77,7 +77,7 @@ def _write(pages: Iterator[tuple[str, bytes]], folder: Path, port: int) -> None:
 
 
 def _small_pages(web: Path, port: int) -> Iterator[tuple[str, bytes]]:
-    """Ten kilobytes each: the doc web's own words, with links to any of the others between them."""
+    """Ten kilobytes each: words of the doc web with random links between them."""
     rng = random.Random(8)
     urls = [
         f"http://{address}:{port}/guide/page-{number}.html"
@@ -123,7 +123,7 @@ def _texts(web: Path) -> list[list[str]]:
 
 
 def _words(texts: list[list[str]], rng: random.Random) -> list[str]:
-    """Two thousand words of three pages, from anywhere in them."""
+    """Two thousand words of three pages."""
     words: list[str] = []
     while len(words) < 2_000:
         text = rng.choice(texts)

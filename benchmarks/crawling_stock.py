@@ -19,7 +19,7 @@ SETTINGS = {
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "EXTENSIONS": {Meter: 0},
-    # Breadth-first, as Scrapy's documentation says how.
+    # Breadth-first, as in Scrapy's documentation.
     "DEPTH_PRIORITY": 1,
     "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
@@ -43,7 +43,7 @@ def main(
     began_at: str,
     jobdir: str = "",
 ) -> None:
-    """Crawl; ``seeds`` and ``hosts`` are files with one a line."""
+    """Crawl; ``seeds`` and ``hosts`` are files with one entry per line."""
     StockSpider.start_urls = Path(seeds).read_text().split()
     StockSpider.allowed_domains = Path(hosts).read_text().split()
     settings = {

@@ -1,9 +1,9 @@
-"""How fast directories are read and drawn from, and with how much memory.
+"""Speed and memory of reading and sampling directories.
 
 ``python benchmarks/directories.py [FILE ...] [--made-up PAGES]`` reads each file as
-``training.directory`` would be, and a made-up DMOZ dump of so many pages that is streamed
-without being on the disk, one record in a thousand broken. It prints a line each. The time is the
-CPU's, that of making the dump included.
+``training.directory`` would, and a generated DMOZ dump of that many pages, which is streamed
+without touching the disk, one record in a thousand broken. Prints a line each. CPU time includes
+generating the dump.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WORDS = "Offers a plain description of what is to be found there, news and a li
 
 
 class MadeUpDump:
-    """A content dump as a file that is made while it is read."""
+    """A content dump as a file that is generated while it is read."""
 
     def __init__(self, pages: int) -> None:
         self._pages = pages

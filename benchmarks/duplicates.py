@@ -1,10 +1,10 @@
-"""Are near-duplicates found, and nothing else? Precision, recall and cost on a recorded web.
+"""Precision, recall and cost of near-duplicate detection on a recorded web.
 
 ``python benchmarks/duplicates.py webs/docweb-medium`` makes copies of its pages by known edits
-(duplicates_edits.py), on another host and on the page's own, asks the crawl's own index for
-each, and writes tables into ``benchmarks/results/duplicates/``. Hosts are drawn into validation
-and test; thresholds are chosen on validation alone. Every page that is no made copy is asked for
-as a crawl would, and what is called a copy is written to ``calls.csv``, to be read.
+(duplicates_edits.py), on another host and on the page's own, looks each up in the crawl's own
+index, and writes tables into ``benchmarks/results/duplicates/``. Hosts are split into validation
+and test; thresholds are chosen on validation only. All original pages are looked up as in a crawl,
+and those called duplicates are written to ``calls.csv`` for reading.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ VARIANTS = (
 
 @dataclass(frozen=True)
 class Asked:
-    """The index, and all pages that it was fed, in the order of feeding."""
+    """The index, and all its pages in the order of indexing."""
 
     index: NearDuplicateIndex
     pages: Sequence[Page]
@@ -66,7 +66,7 @@ class Asked:
 
 
 def main() -> None:
-    """Feed, ask, compare, write."""
+    """Index, look up, compare, write."""
     options = _options()
     rng = random.Random(options.draw)
     with RecordedWeb.open(options.web) as web, tempfile.TemporaryDirectory() as folder:
@@ -97,7 +97,7 @@ def write(tables: Mapping[str, pd.DataFrame], web: str) -> None:
 
 
 def parsed(web: RecordedWeb, pages_a_host: int, rng: random.Random) -> Iterator[Page]:
-    """Pages of the web in any order, at most so many of a host, each content once."""
+    """Pages of the web in random order, limited per host, each content once."""
     urls = list(web.page_urls)
     rng.shuffle(urls)
     count: dict[str, int] = {}
@@ -114,7 +114,7 @@ def parsed(web: RecordedWeb, pages_a_host: int, rng: random.Random) -> Iterator[
 
 
 def page_of(web: RecordedWeb, url: str) -> Page | None:
-    """The page that is recorded for the URL, or None."""
+    """The recorded page of the URL, or None."""
     response = web.get(url)
     if response is None or response.status != 200:
         return None
@@ -123,7 +123,7 @@ def page_of(web: RecordedWeb, url: str) -> Page | None:
 
 
 def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
-    """Let the index meet the pages one after the other, as a crawl does."""
+    """Add the pages to the index one after the other, as a crawl does."""
     index = NearDuplicateIndex(store.tables)
     calls = []
     spent_s = np.zeros(2)
@@ -156,7 +156,7 @@ def feed(store: StateStore, pages: Sequence[Page]) -> Asked:
 
 
 def main_text_ms(web: RecordedWeb, pages: Sequence[Page]) -> float:
-    """What it would cost a page to have its main text taken out by resiliparse, in ms."""
+    """Cost per page of extracting its main text with resiliparse, in ms."""
     bodies = [found.body for page in pages[:_TIMED] if (found := web.get(page.url)) is not None]
     texts = [body.decode("utf-8", "replace") for body in bodies]
     began_s = time.process_time()
@@ -168,7 +168,7 @@ def main_text_ms(web: RecordedWeb, pages: Sequence[Page]) -> float:
 def edited_pages(
     pages: Sequence[Page], a_host: int, rng: random.Random
 ) -> Iterator[tuple[Page, list[str], list[str]]]:
-    """Pages that are long enough, so many of each host; their words, and a foreign page's."""
+    """Pages that are long enough, a number per host; their words, and those of a foreign page."""
     long = [page for page in pages if len(page.text.split()) >= _MIN_WORDS]
     count: dict[str, int] = {}
     for page in long:
@@ -180,7 +180,7 @@ def edited_pages(
 
 
 def made_copies(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
-    """One row for each made copy: edit, place, split, the share found, and if it is its page."""
+    """A row per copy: edit, position, split, estimated share, and whether its page was found."""
     rows = []
     for page, words, other in edited_pages(asked.pages, a_host, rng):
         host = host_of(page.url)
@@ -195,7 +195,7 @@ def made_copies(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
 
 
 def recall_by_edit(made: pd.DataFrame) -> pd.DataFrame:
-    """The share of made copies of test hosts that are called; and of calls that name another."""
+    """The share of test copies that are called duplicates, and of calls that name another page."""
     test = made[made["split"] == "test"].assign(
         called=lambda rows: rows["share"] >= MIN_RESEMBLANCE
     )
@@ -208,7 +208,7 @@ def recall_by_edit(made: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_threshold(made: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
-    """Recall of validation's copies, and pages of validation's hosts called, by threshold."""
+    """Recall of validation copies, and validation pages called duplicates, by threshold."""
     valid = made[made["split"] == "validation"]
     natural = calls[calls["url"].map(host_of).map(split_of) == "validation"]
     return pd.DataFrame(
@@ -222,7 +222,7 @@ def by_threshold(made: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_method(asked: Asked, a_host: int, rng: random.Random) -> pd.DataFrame:
-    """Scores of made copies on another host, and of pages of one host, by each method."""
+    """Similarities of copies on another host, and of pages of one host, by each method."""
     by_host: dict[str, list[Page]] = {}
     for page in asked.pages:
         by_host.setdefault(host_of(page.url), []).append(page)
@@ -247,7 +247,7 @@ METHODS = ("sketch", "sketch, whole text", "SimHash", "SimHash, whole text")
 def scores(
     one: ShingleHashes, other: ShingleHashes, boilerplate: ShingleHashes
 ) -> tuple[float, float, float, float]:
-    """Two pages' likeness in [0, 1] by each of :data:`METHODS`."""
+    """The similarity of two pages in [0, 1] by each of :data:`METHODS`."""
     one_own, other_own = hashes_not_in(one, boilerplate), hashes_not_in(other, boilerplate)
     return (
         estimate_resemblance(make_sketch(one_own), make_sketch(other_own))[0],
@@ -264,7 +264,9 @@ def simhash(hashes: ShingleHashes) -> NDArray[np.bool_]:
 
 
 def recall_by_method(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Recall on test hosts, each method at the least score with few false calls in validation."""
+    """Recall on test hosts, each method at its lowest threshold with few false calls in
+    validation.
+    """
     negative = pairs["edit"] == ""
     valid, test = pairs["split"] == "validation", pairs["split"] == "test"
     rows = []
@@ -286,7 +288,7 @@ def recall_by_method(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def variants(web: RecordedWeb) -> pd.DataFrame:
-    """Of documents that stand on two hosts, in one version or two: how alike the twins are."""
+    """How similar documents on two hosts are, in one version or two."""
     rows = []
     urls = set(web.page_urls)
     for here, there in VARIANTS:
@@ -307,7 +309,7 @@ def variants(web: RecordedWeb) -> pd.DataFrame:
 
 
 def split_of(host: str) -> str:
-    """Validation or test, by lot; a site's subdomains together."""
+    """Validation or test, by hash; subdomains of a site together."""
     site = ".".join(re.sub(r":\d+$", "", host).split(".")[-2:])
     return "test" if hash_fraction(site) < 0.5 else "validation"
 

@@ -1,4 +1,4 @@
-"""Copies of a page with known differences, as the Web makes them; pure functions of words."""
+"""Copies of a page with known differences, as on the Web; pure functions of words."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 Edit = Callable[[Sequence[str], Sequence[str], random.Random], list[str]]
-"""From a page's words, and those of a page of another site, to the copy's words."""
+"""Maps a page's words, and those of a page of another site, to the copy's words."""
 
 _NUMBER = re.compile(r"\d+")
 _MENU_WORDS, _TEMPLATE_WORDS = 60, 300
 
 
 def date_and_version(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
-    """Words with a dot and digits are counted on, and the day of the visit stands at the end."""
+    """Increment version numbers, and append the date of the visit."""
     moved = [
         _NUMBER.sub(lambda found: str(int(found[0][:9]) + 1), word)
         if "." in word.strip(".") and _NUMBER.search(word)
@@ -25,17 +25,17 @@ def date_and_version(words: Sequence[str], other: Sequence[str], rng: random.Ran
 
 
 def menus(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
-    """Sixty words of another site's page stand in front and thirty at the end."""
+    """Put sixty words of another site's page in front and thirty at the end."""
     return [*other[:_MENU_WORDS], *words, *other[-_MENU_WORDS // 2 :]]
 
 
 def template(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
-    """Three hundred words stand in front, and the page's own first and last thirty are gone."""
+    """Put three hundred words in front, and drop the page's first and last thirty."""
     return [*other[:_TEMPLATE_WORDS], *words[30:-30]]
 
 
 def added(share: float) -> Edit:
-    """A passage is put in somewhere, so long against the page's length."""
+    """Insert a passage, its length relative to the page's."""
 
     def edit(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
         length = max(1, round(share * len(words)))
@@ -47,7 +47,7 @@ def added(share: float) -> Edit:
 
 
 def removed(share: float) -> Edit:
-    """A passage is left out, so long against the page's length."""
+    """Remove a passage, its length relative to the page's."""
 
     def edit(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
         length = max(1, round(share * len(words)))
@@ -58,7 +58,7 @@ def removed(share: float) -> Edit:
 
 
 def replaced(share: float) -> Edit:
-    """Single words all over the page are others."""
+    """Replace single words all over the page."""
 
     def edit(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
         found = list(words)
@@ -70,7 +70,7 @@ def replaced(share: float) -> Edit:
 
 
 def shuffled(words: Sequence[str], other: Sequence[str], rng: random.Random) -> list[str]:
-    """The sentences stand in any order."""
+    """Shuffle the sentences."""
     sentences: list[list[str]] = [[]]
     for word in words:
         sentences[-1].append(word)
@@ -89,4 +89,4 @@ EDITS: Mapping[str, Edit] = {
     **{f"single words, {share:.0%}": replaced(share) for share in (0.01, 0.05)},
     "sentences shuffled": shuffled,
 }
-"""The kinds of edit by the name that the tables print."""
+"""The kinds of edit by the names in the tables."""

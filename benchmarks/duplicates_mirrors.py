@@ -1,12 +1,12 @@
-"""What do mirrors save, and what do they lose? Whole crawls with and without, over true variants.
+"""Benefit and loss of mirror detection: whole crawls with and without it, on real variants.
 
-``python benchmarks/duplicates_mirrors.py webs/variants`` crawls the web that variants_web.py
-makes breadth-first to the end, with ``scope.mirrors`` and without: from all manuals' first pages,
-and from all URLs in any order, as if other sites linked to each. A page that only the crawl without
-mirrors has is lost unless the other fetched its like. What is alike is told by all shingles of both
-texts as words, not by the crawl's sketches, among pages of one manual whose paths end alike.
-On topic is what has the label of ``--topic``. Pairs that were found are right when both prefixes
-hold the same pages (mirrors and old names of the web); others are versions.
+``python benchmarks/duplicates_mirrors.py webs/variants`` crawls the web of variants_web.py
+breadth-first to the end, with and without ``scope.mirrors``: from all manuals' first pages, and
+from all URLs in random order, as if other sites linked to each. A page that only the crawl without
+mirrors has is lost unless the other fetched a similar one. Similarity is the share of all shingles,
+as words instead of sketches, among pages of one manual whose paths end alike. Pages with the label
+of ``--topic`` are on topic. A found pair is right when both prefixes hold the same pages (mirrors
+and old names of the web); other pairs are versions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 from duplicates import RESULTS
-from duplicates_truth import Truth
+from duplicates_similarity import Truth
 from variants_web import MIDDLE, Standing, standings
 
 from focused.classifier.topic_classifier import ConstantClassifier
@@ -64,7 +64,7 @@ def main() -> None:
 def starts(
     web: RecordedWeb, placed: Sequence[Standing], rng: random.Random
 ) -> Mapping[str, Sequence[str]]:
-    """The seeds of each crawl by the name that the table prints."""
+    """The seeds of each crawl, by the name in the table."""
     bases = [each.base for each in placed]
     anywhere = sorted(url for url in web.page_urls if url.startswith(tuple(bases)))
     rng.shuffle(anywhere)
@@ -72,7 +72,7 @@ def starts(
 
 
 def bases_of(placed: Sequence[Standing]) -> Mapping[str, Sequence[str]]:
-    """All places of the manual of which a base is one."""
+    """All base URLs of the manual that has this one."""
     by_manual: dict[str, list[str]] = {}
     for each in placed:
         by_manual.setdefault(each.manual, []).append(each.base)
@@ -82,8 +82,8 @@ def bases_of(placed: Sequence[Standing]) -> Mapping[str, Sequence[str]]:
 def crawl(
     network: ParsedWeb, seeds: Sequence[str], placed: Sequence[Standing], *, mirrors: bool
 ) -> SimulatedRun:
-    """All that can be reached on the hosts of those places, by the crawl's own objects."""
-    # Traps have accounts of copies of their own: only mirrors are to make a difference.
+    """Crawl all that can be reached on the hosts of these base URLs, by the crawl's own objects."""
+    # Traps count duplicates of their own; mirrors alone shall make a difference.
     hosts = tuple(sorted({host_of(each.base) for each in placed}))
     scope = Scope(mirrors=mirrors, traps=False, allow_hosts=hosts)
     politeness = Politeness("Benchmark/1 (+http://benchmark.test/)", delay_s=1.0)
@@ -106,7 +106,7 @@ def crawl(
 def compared(
     start: str, runs: Mapping[bool, SimulatedRun], truth: Truth, on_topic: frozenset[str]
 ) -> Iterator[dict[str, object]]:
-    """One row for each crawl; what is lost is told of the one with mirrors."""
+    """A row per crawl; losses are those of the crawl with mirrors."""
     all_unique = unique_pages(runs[False])
     for on, run in runs.items():
         fetched = frozenset(run.pages.loc[run.pages["outcome"] == "fetched", "url"])
@@ -129,7 +129,7 @@ def compared(
 
 
 def unique_pages(run: SimulatedRun) -> frozenset[str]:
-    """What came and was called no copy."""
+    """The fetched pages that were not called duplicates."""
     own = (run.pages["outcome"] == "fetched") & run.pages["duplicate_of"].isna()
     return frozenset(run.pages.loc[own, "url"])
 

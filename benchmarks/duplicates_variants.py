@@ -1,11 +1,10 @@
-"""Are versions of a page called copies when they are, and only then? On true variants.
+"""Precision and recall of near-duplicate detection on real versions of manuals.
 
-``python benchmarks/duplicates_variants.py webs/variants`` shows the crawl's own index the manuals
-of three releases, in the order of their age, each release in any order (variants_web.py makes
-the web). Truth is told by all shingles of both texts, as words, without hashes, sketches or
-boilerplate: a page's likeness is the largest that it has to an older page at its path. Recall by
-likeness; precision by the likeness of a page that is called a copy to the page it is said to
-repeat, wherever that stands.
+``python benchmarks/duplicates_variants.py webs/variants`` adds the manuals of three releases to the
+crawl's own index, in the order of their age, each release in random order (variants_web.py builds
+the web). The ground truth is the share of all shingles of both texts, as words, without hashes,
+sketches or boilerplate: a page's similarity is the largest to an older page at its path. Recall by
+similarity; precision by the similarity of a called duplicate to the page it is said to repeat.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 from duplicates import RESULTS, page_of
-from duplicates_truth import Truth
+from duplicates_similarity import Truth
 from variants_web import RELEASES, standings
 
 from focused.crawl.dedup.duplicates import DuplicateDetector
@@ -33,7 +32,7 @@ LEVELS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 def main() -> None:
-    """Show, ask, compare, write."""
+    """Index, look up, compare, write."""
     options = _options()
     rng = random.Random(options.draw)
     with RecordedWeb.open(options.web) as web:
@@ -63,7 +62,7 @@ def asked(
     most: int,
     rng: random.Random,
 ) -> Iterator[dict[str, object]]:
-    """One row for each page of a later version: how it was called, and what is true."""
+    """A row per page of a later version: what it was called, and the ground truth."""
     paths = [
         sorted(url.removeprefix(base) for url in web.page_urls if url.startswith(base))
         for base in versions
@@ -104,14 +103,16 @@ def _read(page: Page) -> ParsedPage:
 
 
 def recall(calls: pd.DataFrame) -> pd.DataFrame:
-    """Of pages that have an older one at their path: the share called, by likeness."""
+    """The share of pages with an older one at their path that are called duplicates, by
+    similarity.
+    """
     level = pd.cut(calls["likeness"], [*LEVELS, 1.01], right=False)
     found = calls[calls["likeness"] >= 0].groupby(level, observed=True)["called"]
     return found.agg(pages="size", called="mean").round(3).reset_index()
 
 
 def precision(calls: pd.DataFrame) -> pd.DataFrame:
-    """Of pages that are called copies: how alike the named page is."""
+    """How similar the named page is, for pages called duplicates."""
     called = calls[calls["called"]]
     level = pd.cut(called["named"], [*LEVELS, 1.01], right=False)
     found = called.groupby(level, observed=True)["at its path"]
@@ -119,7 +120,9 @@ def precision(calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def manuals(calls: pd.DataFrame) -> pd.DataFrame:
-    """By manual: pages with an older one at their path, how alike, and how many are called."""
+    """By manual: pages with an older one at their path, their similarity, and how many are
+    called.
+    """
     later = calls[calls["likeness"] >= 0]
     found = later.assign(alike=later["likeness"] >= 0.85).groupby("manual")
     table = found.agg(pages=("url", "size"), alike=("alike", "mean"), called=("called", "mean"))

@@ -1,11 +1,11 @@
-"""The frontier's benchmark: what do pushes and pops cost as it grows to ten million links?
+"""Cost of pushes and pops as the frontier grows to ten million links.
 
 ``python benchmarks/frontier.py`` (or ``make benchmark-frontier``) grows one frontier to a
 hundredth, a tenth and all of ``--links``, measures it at each size, kills it with ``kill -9`` and
-opens it again; beside it, Scrapy's stock scheduler with its disk queues, at sizes that it can bear.
-The links are drawn from what a real crawl of a recorded web pushed. Prints tables and writes them
-and ``frontier.json`` to ``benchmarks/results/frontier/``. The state needs a disk, and for ten
-million links some gigabytes of it: the room is looked for first.
+opens it again; beside it, Scrapy's stock scheduler with its disk queues, at sizes that it can
+handle. The links are sampled from those that a real crawl of a recorded web pushed. Prints tables
+and writes them and ``frontier.json`` to ``benchmarks/results/frontier/``. Ten million links need
+some gigabytes on disk, which are checked first.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import frontier_ours as ours
+import frontier_growth as ours
+from frontier_growth import grow_and_measure, reopen
 from frontier_machine import forget_cached, is_in_memory, killed_at_last, machine
-from frontier_ours import grow_and_measure, reopen
 from frontier_recording import Recording, facts, recorded
 from frontier_report import beside_table, growth_table, written
 from frontier_scrapy import Died, StockJob, StockStage, stock_grow_and_measure, stock_reopen
@@ -36,7 +36,7 @@ from focused.atomic_file import write_json_atomically
 LINKS = 10_000_000
 LEAST_LINKS = 100_000
 LINKS_A_HOST = 100  # ten million links on a hundred thousand hosts
-BYTES_A_LINK_AT_MOST = 500  # on disk; to look for room before the start, not after hours
+BYTES_A_LINK_AT_MOST = 500  # on disk; checked before the start, not after hours
 BESIDE = ((10_000, 1_000), (100_000, 1_000))
 STEPS = (100, 10)
 RECORDED_PAGES = 2_000
@@ -97,7 +97,7 @@ def _options() -> argparse.Namespace:
 
 
 def _no_room(folder: Path, links: int) -> str | None:
-    """What is wrong with the place for the state, if anything."""
+    """What is wrong with the folder for the state, if anything."""
     if not folder.is_dir():
         return f"{folder} is no folder: make it, or name another with --folder"
     if is_in_memory(folder):
@@ -127,7 +127,7 @@ def _terms() -> Mapping[str, Any]:
 
 
 def _grow(recording: Recording, links: int, folder: Path) -> Sequence[Mapping[str, Any]]:
-    """One frontier, measured and killed at each size, and taken up again."""
+    """Grow one frontier; measure, kill and reopen it at each size."""
     job = Job(folder, recording, 0, links // LINKS_A_HOST, LINKS_A_HOST)
     stages = []
     for size in sizes_up_to(links):
@@ -167,7 +167,7 @@ def _reopened(job: Job) -> Reopened:
 def _beside(
     recording: Recording, links: int, hosts: int, rounds: int, folder: Path
 ) -> Mapping[str, Any]:
-    """Ours and Scrapy's, in turn, so that what else the machine does disturbs both."""
+    """Ours and Scrapy's, in turn, so that other work on the machine disturbs both."""
     mine: list[Mapping[str, Any]] = []
     stock: dict[int, list[Mapping[str, Any]]] = {steps: [] for steps in STEPS}
     for number in range(rounds):

@@ -1,20 +1,18 @@
-"""Pages of links for a frontier, as many as wanted, drawn from what a real crawl pushed.
+"""Pages of links for a frontier, as many as needed, sampled from a real crawl.
 
-A page takes 50 consecutive rows of the recording from a random place on: so its links' scores,
-features, anchors and tag paths belong together as a real page's do, and as large a share of them
-goes to the page's own host, or waits already. Hosts are modelled each after a recorded one, drawn
-by its links, and take that one's paths in order of discovery; when they are used up, once more
-below a numbered folder. A page's own host is any of those that were met, for a polite crawl asks
-one as often as another; the hosts that it links to are drawn by Zipf's law, as steep as recorded,
-those that were met first being the largest. A link that waits already is drawn from its host's by
-the recorded place in the order of discovery.
+A page takes 50 consecutive rows of the recording from a random position: its links' scores,
+features, anchors and tag paths belong together as a real page's do, and the same share of them goes
+to the page's own host or waits already. Each host is modelled after a recorded one, sampled by its
+links, and takes its paths in order of discovery; when they are used up, again below a numbered
+folder. A page's own host is any known one, because a polite crawl asks all equally often; the hosts
+that it links to follow Zipf's law, as steep as recorded, the earliest being the largest. A link
+that waits already is sampled from its host's by the recorded position in the order of discovery.
 
-Hosts are met as links are: a new one for so many links. So a frontier of a hundredth of the links
-has a hundredth of the hosts, each of its pages meets as many links that wait already, and hosts
-grow by as much as links do.
+Hosts appear in proportion to links. A frontier of a hundredth of the links has a hundredth of the
+hosts, and its pages meet the same share of waiting links.
 
-A link is told by its host's number and its own number on its host; nothing is kept but how many
-links each host has.
+A link is identified by its host's number and its own number on the host; only the number of links
+of each host is stored.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ PAGE_LINKS = 50
 
 @dataclass(frozen=True, slots=True)
 class DrawnLink:
-    """A link of a page, and the recorded row that it takes the rest from."""
+    """A link of a page, and the recorded row that provides the rest."""
 
     key: bytes
     url: str
@@ -53,13 +51,13 @@ class DrawnPage:
     links: Sequence[DrawnLink]
 
     def names(self) -> Sequence[tuple[str, bytes]]:
-        """The links, in order, as a frontier is asked for them: host and key."""
+        """The links in order, as a frontier looks them up: host and key."""
         return [(link.host, link.key) for link in self.links]
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """How far a source has come; what another needs to go on there."""
+    """The state of a source, for another one to continue from."""
 
     pages: int
     links: int
@@ -68,7 +66,7 @@ class Drawn:
 
 
 class LinkSource:
-    """Draws pages; the same recording, hosts and seed give the same pages."""
+    """Samples pages; deterministic by recording, hosts and seed."""
 
     def __init__(
         self,
@@ -78,11 +76,11 @@ class LinkSource:
         seed: int = 0,
         drawn: Drawn | None = None,
     ) -> None:
-        """``hosts`` at most are met, a new one for ``links_a_host`` links."""
+        """At most ``hosts`` hosts, a new one per ``links_a_host`` links."""
         self._recording = recording
         self._links_a_host = links_a_host
-        # Packed, and unpacked for each link anew: no string or float of a frontier is shared with
-        # what was there before it, or its memory would be told too small.
+        # Packed, and unpacked anew for each link, so that the frontier shares no string or float
+        # with the source, and its memory is not underestimated.
         self._anchors = [anchor.encode("utf-8", "replace") for anchor in recording.anchor]
         self._tails = [
             [tail.encode("utf-8", "replace") for tail in site.tails] for site in recording.sites
@@ -102,11 +100,11 @@ class LinkSource:
         self._lots = random.Random(f"{seed} {start.pages}")
 
     def drawn(self) -> Drawn:
-        """How far this source has come."""
+        """The state of this source."""
         return Drawn(self._pages, self._found, self.hosts_met, self._counts.tobytes())
 
     def page(self) -> DrawnPage:
-        """Draw the next page."""
+        """Sample the next page."""
         own = self._lots.randrange(self.hosts_met)
         hosts: dict[tuple[int, int], int] = {}
         links: list[DrawnLink] = []
@@ -159,7 +157,7 @@ class LinkSource:
         )
 
     def _another(self) -> int:
-        """The number of a host that a page links to: the next new one, or one that was met."""
+        """The number of a host that a page links to: the next new one, or a known one."""
         new = self.hosts_met
         if new < len(self._counts) and self._found >= new * self._links_a_host:
             self.hosts_met += 1
@@ -168,7 +166,7 @@ class LinkSource:
         return bisect(self._popularity, largest, hi=new - 1)
 
     def _number(self, host: int, row: int, taken: Set[int]) -> int | None:
-        """The number, on its host, of a link that the page does not have; None: it has them all."""
+        """The number, on its host, of a link that the page does not have yet, or None."""
         known = self._counts[host]
         if not known or not self._recording.waited[row]:
             self._counts[host] += 1

@@ -1,4 +1,4 @@
-"""What a process costs, what a folder weighs, and processes that may be killed."""
+"""Time, memory and disk usage, and child processes that may be killed."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from typing import Any
 import lmdb
 import numpy as np
 
-_BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's
+_BLOCK_BYTES = 512  # the unit of st_blocks on any file system
 
 
 Seconds = tuple[float, float]
-"""Of the clock, and of the process's own on a core."""
+"""Of the clock, and of the process's CPU time."""
 
 
 def began() -> Seconds:
-    """When something begins; give it to :func:`took`."""
+    """Start a measurement; pass the result to :func:`took`."""
     own = time.process_time()
     return time.perf_counter(), own
 
 
 def took(since: Seconds) -> Seconds:
-    """How long something took that :func:`began`."""
+    """The time since :func:`began`."""
     clock = time.perf_counter()
     return clock - since[0], time.process_time() - since[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Times of one operation, in microseconds: by the clock, and the mean of the process's own.
+    """Times of one operation in microseconds: by the clock, and mean CPU time.
 
-    The latter is what a busy machine disturbs less; waiting for the disk is not in it.
+    A busy machine disturbs the latter less; it excludes waiting for the disk.
     """
 
     median_us: float
@@ -52,7 +52,7 @@ class Spent:
 
 
 def spent(times: Sequence[Seconds]) -> Spent:
-    """Sum times up; there must be one at least."""
+    """Summarise times, at least one."""
     clock, own = np.asarray(times).T * 1e6
     return Spent(
         float(np.median(clock)),
@@ -64,12 +64,12 @@ def spent(times: Sequence[Seconds]) -> Spent:
 
 
 def shared(seconds: Seconds, among: int) -> Seconds:
-    """The part of each, where a time was taken for several together."""
+    """The share of each of several operations timed together."""
     return seconds[0] / among, seconds[1] / among
 
 
 def anonymous_mb(process: str = "self") -> float:
-    """Memory of a process that the kernel cannot take back (RssAnon), in megabytes (10**6)."""
+    """Anonymous memory of a process (RssAnon), which the kernel cannot reclaim, in MB (10**6)."""
     for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024 / 1e6
@@ -77,12 +77,12 @@ def anonymous_mb(process: str = "self") -> float:
 
 
 def allocated_bytes(folder: Path) -> int:
-    """Blocks that all files below a folder take, holes left out."""
+    """Allocated blocks of all files below a folder, without holes."""
     return sum(file.stat().st_blocks for file in folder.rglob("*")) * _BLOCK_BYTES
 
 
 def forget_cached(folder: Path) -> None:
-    """Ask the kernel to drop what it holds of a folder's files, as a fresh start would find it."""
+    """Ask the kernel to drop its cache of a folder's files."""
     for file in folder.rglob("*"):
         if file.is_file():
             descriptor = os.open(file, os.O_RDONLY)
@@ -94,7 +94,7 @@ def forget_cached(folder: Path) -> None:
 
 
 def is_in_memory(folder: Path) -> bool:
-    """Whether a folder lies on a file system that has no disk."""
+    """Whether a folder lies on a file system without a disk."""
     here, kind = folder.resolve(), ""
     longest = -1
     for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
@@ -105,7 +105,7 @@ def is_in_memory(folder: Path) -> bool:
 
 
 def machine() -> Mapping[str, Any]:
-    """What figures depend on."""
+    """The machine's properties that figures depend on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cores": os.cpu_count(),
@@ -121,7 +121,7 @@ def machine() -> Mapping[str, Any]:
 
 @contextmanager
 def killed_at_last(work: Callable[..., None], *given: object) -> Iterator[Connection]:
-    """Run ``work(connection, *given)`` in a fresh process; ``kill -9`` it when the block ends."""
+    """Run ``work(connection, *given)`` in a new process; ``kill -9`` it when the block ends."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=work, args=(there, *given), daemon=True)

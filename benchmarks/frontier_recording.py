@@ -1,8 +1,8 @@
-"""What a real crawl pushed into its frontier, kept as columns to draw from.
+"""Record what a real crawl pushes into its frontier, as columns to sample from.
 
-A crawl of a recorded web by the ``focused`` policy, with the live crawl's own apprentice, is
-watched: for each link that was pushed its place on its page, whether it waited already, and what
-a queue row is made of. Nothing is invented here.
+Watches a crawl of a recorded web by the ``focused`` policy with the live crawl's apprentice. For
+each pushed link it records the position on its page, whether it waited already, and the content of
+its queue row. Nothing is invented.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from focused.topic import Budget
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
 
-_MAX_ANCHOR_CHARS = 200  # as focused.crawl.enqueue cuts them
+_MAX_ANCHOR_CHARS = 200  # as focused.crawl.enqueue limits them
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A host of the web: its name, and what follows it in its links' URLs, as they were found."""
+    """A host of the web: its name, and the rest of its links' URLs in order of discovery."""
 
     name: str
     tails: list[str]
@@ -47,12 +47,11 @@ class Recording(msgspec.Struct, frozen=True):
     """Pushed links, row i of each column for link i, in the order of pushing.
 
     ``page`` numbers the pages; ``ordinal`` the hosts that a page links to, 0 being its own.
-    ``waited`` tells links that were queued already, ``place`` where such a one stood among the
-    links found on its host until then, in [0, 1); ``leads`` those whose anchor stays. ``features``
-    is flat, ``feature_names`` to a row. ``settled_share`` is the share of all links that may be
-    followed whose targets had left the queue: those are never pushed. ``exploration`` and
-    ``worth_waiting_for`` are the policy's, in nats. ``pages_linking`` counts, for each host that
-    others' pages link to, those pages.
+    ``waited`` marks links that were queued already, ``place`` is their position among the links
+    found on their host, in [0, 1); ``leads`` marks those whose anchor stays. ``features`` is flat,
+    ``feature_names`` per row. ``settled_share`` is the share of followable links whose targets had
+    left the queue, which are not pushed. ``exploration`` and ``worth_waiting_for`` are the
+    policy's, in nats. ``pages_linking`` counts, for each host, the pages of others that link to it.
     """
 
     made_from: str
@@ -84,7 +83,7 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 class Watch:
-    """Takes in what a crawl settles; hand it to the simulator."""
+    """Records what a crawl settles; pass it to the simulator."""
 
     def __init__(self) -> None:
         self.columns: dict[str, list[Any]] = {
@@ -100,7 +99,7 @@ class Watch:
         self.settled = 0
 
     def __call__(self, settled: SettledFetch) -> None:
-        """Take in what became of one link."""
+        """Record one settled fetch."""
         if settled.page is None:
             return
         own = host_of(settled.page.url)
@@ -118,7 +117,7 @@ class Watch:
         self.pages += bool(settled.scored)
 
     def recording(self, made_from: str, policy: Policy) -> Recording:
-        """What was watched, of a crawl by ``policy``."""
+        """The recording of a crawl by ``policy``."""
         columns = dict(self.columns)
         features = np.array(columns.pop("features"), dtype=np.float64)
         return Recording(
@@ -159,9 +158,9 @@ class Watch:
 
 
 def recorded(web: Path, topic_file: Path, pages: int, kept: Path) -> Recording:
-    """The pushes of a crawl of ``pages`` pages, kept in the folder ``kept`` for the next time.
+    """The pushes of a crawl of ``pages`` pages, cached in the folder ``kept``.
 
-    They are made anew when what crawls has changed, for links may be scored otherwise.
+    Recorded again when the crawler's code has changed, because scores may differ.
     """
     made_from = f"{web.name} {topic_file.stem} {pages} {_crawler()}"
     file = kept / f"links-{web.name}-{topic_file.stem}-{pages}.msgpack"
@@ -180,7 +179,7 @@ def recorded(web: Path, topic_file: Path, pages: int, kept: Path) -> Recording:
 
 
 def _crawler() -> str:
-    """Tells one version of what crawls from another."""
+    """Identify a version of the crawler."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for package in ("crawl", "learning", "policies", "web"):
         for source in sorted(Path(focused.__path__[0], package).rglob("*.py")):
@@ -213,7 +212,7 @@ def _tail(url: str) -> str:
 
 
 def steepness(counts: Sequence[int]) -> float:
-    """The exponent s of Zipf's law, the r-th largest ~ r**-s, most likely for ``counts``."""
+    """The maximum likelihood exponent s of Zipf's law, the r-th largest ~ r**-s, for ``counts``."""
     by_size = np.sort(np.asarray(counts, dtype=np.float64))[::-1]
     logs = np.log(np.arange(1, len(by_size) + 1))
 
@@ -224,7 +223,7 @@ def steepness(counts: Sequence[int]) -> float:
 
 
 def facts(recording: Recording) -> Mapping[str, Any]:
-    """Shares and sizes of the real links: what the drawn ones are made after."""
+    """Shares and sizes of the real links, which the sampled ones reproduce."""
     waited, own = np.array(recording.waited), np.array(recording.ordinal) == 0
     tails = [len(tail.encode()) for site in recording.sites for tail in site.tails]
     names = [len(site.name) for site in recording.sites for _ in site.tails]

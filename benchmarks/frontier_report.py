@@ -1,4 +1,4 @@
-"""The frontier benchmark's figures as tables, the targets of ten million links beside them."""
+"""The frontier benchmark's tables, with the targets for ten million links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Figures = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measure: its name, how it is read from a stage, what it may be at most at ten million."""
+    """One measure: its name, its value in a stage, and its maximum at ten million links."""
 
     name: str
     read: Callable[[Figures], float]
@@ -67,7 +67,7 @@ LINES: Sequence[Line] = (
 
 
 def growth_table(stages: Sequence[Figures]) -> Table:
-    """A column for each size, how much the last is of the first, and what is wanted."""
+    """A column per size, the ratio of last to first, and the target."""
     table = Table(title="Our frontier as it grows", title_justify="left")
     table.add_column("")
     for stage in stages:
@@ -89,7 +89,7 @@ def growth_table(stages: Sequence[Figures]) -> Table:
 
 
 def beside_table(size: Figures) -> Table:
-    """Ours and Scrapy's at a size that it can bear: medians of the rounds, and ratios."""
+    """Ours and Scrapy's at a size that Scrapy can handle: medians of the rounds, and ratios."""
     title = f"{size['links']:,} links on {size['hosts']:,} hosts, medians of rounds"
     table = Table(title=title, title_justify="left", caption_justify="left")
     for name in ("", "push µs", "p99", "pop µs", "p99", "links/s", "B/link", "MB", "lost"):
@@ -114,7 +114,7 @@ def beside_table(size: Figures) -> Table:
 
 
 def written(tables: Sequence[Table], file: Path) -> None:
-    """Print tables, and write them to a file as they are printed."""
+    """Print tables, and write them to a file."""
     console = Console(width=WIDTH, record=True)
     for table in tables:
         console.print(table)
@@ -122,12 +122,12 @@ def written(tables: Sequence[Table], file: Path) -> None:
 
 
 def lost(stage: Figures) -> float:
-    """Committed links that were not there after the kill."""
+    """Committed links that were missing after the kill."""
     return float(stage["committed"] - stage["reopened_warm"]["links"])
 
 
 def bytes_a_link(stage: Figures) -> float:
-    """What the state takes on disk, for each queued link."""
+    """Bytes on disk per queued link."""
     return float(stage["disk_bytes"] / stage["links"])
 
 
@@ -141,7 +141,7 @@ def _row(rounds: Sequence[Figures]) -> Sequence[float]:
         lambda stage: stage["disk_bytes"] / stage.get("left", stage["links"]),
         lambda stage: stage["anonymous_mb"],
     )
-    # How many bytes Scrapy writes is known of the rounds that ended in order.
+    # Bytes that Scrapy writes are only known for rounds that ended normally.
     return [
         statistics.median(
             read(stage)

@@ -1,8 +1,8 @@
-"""Scrapy's stock scheduler with its disk queues, measured with the same links.
+"""Measure Scrapy's stock scheduler and its disk queues with the same links.
 
-All settings are Scrapy's own but ``JOBDIR``. Priorities are whole numbers there, and each number
-of each host has a file of its own that stays open: links' scores are told in so many steps as
-``steps`` says. What the crawl needs to know of a link beside its URL goes into the request's meta.
+All settings are Scrapy's own except ``JOBDIR``. Its priorities are integers, and each priority of
+each host has its own open file: scores are rounded to ``steps`` levels. Other data of a link goes
+into the request's meta.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from frontier_growth import UNDER_WAY, WARM_UP_PAGES, WINDOW_PAGES
 from frontier_links import LinkSource
 from frontier_machine import (
     Seconds,
@@ -27,7 +28,6 @@ from frontier_machine import (
     spent,
     took,
 )
-from frontier_ours import UNDER_WAY, WARM_UP_PAGES, WINDOW_PAGES
 from frontier_recording import Recording
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
@@ -41,9 +41,10 @@ POPS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class StockJob:
-    """Grow a job folder to ``links`` queued requests of ``hosts``, priorities in ``steps`` steps.
+    """Grow a job folder to ``links`` queued requests of ``hosts``, priorities in ``steps`` levels.
 
-    ``closes``: end in order, as the queues reach the disk whole only then; else be killed.
+    ``closes``: end normally, because only then the queues are completely on disk; otherwise be
+    killed.
     """
 
     folder: Path
@@ -57,9 +58,9 @@ class StockJob:
 
 @dataclass(frozen=True, slots=True)
 class StockStage:
-    """What Scrapy's scheduler spent; fields as those of :class:`frontier_ours.Stage`.
+    """The figures of Scrapy's scheduler; fields as of :class:`frontier_growth.Stage`.
 
-    ``left`` links were queued at the end; ``disk_bytes`` is what they took, where it closed.
+    ``left`` links were queued at the end; ``disk_bytes`` is known if it closed.
     """
 
     links: int
@@ -75,7 +76,7 @@ class StockStage:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The scheduler could go no further: how many links and hosts it had, and why."""
+    """The scheduler failed: its number of links and hosts, and the error."""
 
     links: int
     hosts: int
@@ -84,25 +85,25 @@ class Died:
 
 
 class _Slot:
-    """As much of a downloader's slot as the priority queue looks at."""
+    """The part of a downloader's slot that the priority queue uses."""
 
     def __init__(self) -> None:
         self.active: set[Request] = set()
 
 
 class _Downloader:
-    """As much of a downloader as the priority queue looks at: what is active on which host."""
+    """The part of a downloader that the priority queue uses: active requests by host."""
 
     def __init__(self) -> None:
         self.slots: dict[str, _Slot] = {}
 
     def get_slot_key(self, request: Request) -> str:
-        """The host, as Scrapy's own downloader has it."""
+        """The host, as in Scrapy's own downloader."""
         return urlparse_cached(request).hostname or ""
 
 
 class _Engine:
-    """Holds the downloader where the priority queue looks for it."""
+    """Holds the downloader for the priority queue."""
 
     def __init__(self) -> None:
         self.downloader = _Downloader()
@@ -115,7 +116,7 @@ def stock_grow_and_measure(connection: Connection, job: StockJob) -> None:
 
 
 def stock_reopen(connection: Connection, job: StockJob) -> None:
-    """Send how many requests come back in a fresh process."""
+    """Send the number of requests that return in a new process."""
     scheduler, _ = _opened(job.folder)
     connection.send(len(scheduler))
     connection.recv()
@@ -196,7 +197,7 @@ def _request(link: QueuedLink, steps: int) -> Request:
 
 
 def _popped(scheduler: Scheduler, downloader: _Downloader) -> Sequence[Seconds]:
-    """The time of each pop, with as many requests under way as a crawl has."""
+    """The time of each pop, with as many requests in flight as in a crawl."""
     times = []
     under_way: deque[Request] = deque()
     for _ in range(min(POPS, len(scheduler) // 10)):

@@ -1,4 +1,4 @@
-"""What is done to our frontier, and what is measured on it: data that goes between processes."""
+"""The jobs and figures of our frontier's measurement, as data passed between processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from focused.storage.state_store import StateStore
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Grow the frontier in ``folder`` to ``links`` queued links, going on from ``drawn``."""
+    """Grow the frontier in ``folder`` to ``links`` queued links, continuing from ``drawn``."""
 
     folder: Path
     recording: Recording
@@ -48,10 +48,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How far offers were from the best that was due, in priority; 0 is exact.
+    """Distance of offers from the best link that was due, in priority; 0 is exact.
 
     ``among_hosts``: another host was due with a better link. ``in_host``: the host had a better
-    link. Each the worst of ``samples``.
+    link. Each the maximum of ``samples``.
     """
 
     samples: int
@@ -61,12 +61,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One size of the frontier. ``push`` and ``look_up`` are per link, means of a page's each.
+    """One size of the frontier. ``push`` and ``look_up`` are per link, means of each page.
 
-    ``push`` includes the commit, which comes once a page; ``push_new`` and ``push_again`` are
-    single calls without it. ``turn`` is what a crawl does for a page: offer, look up and push its
-    links, settle, commit. ``pushed_links_per_s`` counts no time but the frontier's.
-    ``anonymous_mb`` is the frontier's own, ``anonymous_in_all_mb`` with interpreter and benchmark.
+    ``push`` includes the commit, once per page; ``push_new`` and ``push_again`` are single calls
+    without it. ``turn`` is a crawl's work for a page: offer, look up and push its links, settle,
+    commit. ``pushed_links_per_s`` counts the frontier's time only. ``anonymous_mb`` is the
+    frontier's own memory, ``anonymous_in_all_mb`` includes interpreter and benchmark.
     """
 
     links: int
@@ -93,7 +93,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """A frontier opened in a fresh process: seconds until its first offer, links that are there."""
+    """A frontier opened in a new process: seconds to its first offer, and its number of links."""
 
     to_first_offer_s: float
     links: int
@@ -101,5 +101,5 @@ class Reopened:
 
 
 def sizes_up_to(links: int) -> Sequence[int]:
-    """Where a frontier that grows to ``links`` is measured: at a hundredth, a tenth, all."""
+    """The sizes to measure at: a hundredth, a tenth and all of ``links``."""
     return [max(1, links // part) for part in (100, 10, 1)]

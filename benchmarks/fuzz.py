@@ -1,11 +1,10 @@
-"""Breaks pages, URLs, feeds, headers, WARC and DNS records, and reads and crawls them all.
+"""Fuzz the parsers and the crawl: broken pages, URLs, feeds, headers, WARC and DNS records.
 
     python benchmarks/fuzz.py [--minutes 10] [--seed 1] [--web webs/docweb-small]
 
-Each case must be read without an exception and within a few seconds of CPU
-time, must keep the promises of what it became, and memory must stay bounded.
-A finding is told with the file that holds its bytes. One process; the same
-seed makes the same cases. A case that hangs ends the run: see the traceback.
+Each case must be read without an exception and within a few seconds of CPU time, its result must
+keep its invariants, and memory must stay bounded. A finding is reported with the file of its bytes.
+One process; the same seed gives the same cases. A case that hangs ends the run: see the traceback.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ TARGETS: Mapping[str, Target] = {**PARSERS, "crawl": settle_answer}
 
 
 class Findings:
-    """Counts cases, keeps the bytes of those that went wrong."""
+    """Counts cases, and stores the bytes of those that failed."""
 
     def __init__(self, folder: Path) -> None:
         self.cases: Counter[str] = Counter()
@@ -47,7 +46,7 @@ class Findings:
         self._current = folder / "current.bin"
 
     def run(self, name: str, case: bytes, rng: random.Random) -> None:
-        """Give one case to one target."""
+        """Pass one case to one target."""
         self.cases[name] += 1
         self._current.write_bytes(case)
         faulthandler.dump_traceback_later(HANG_S, exit=True)
@@ -73,7 +72,7 @@ class Findings:
 
 
 def corpus_of(web: Path, rng: random.Random) -> list[bytes]:
-    """Real pages, as many as are of use, and the seeds as often: half of the cases are small."""
+    """Real pages, a useful number, and as many seeds: half of the cases are small."""
     try:
         with RecordedWeb.open(web) as recorded:
             urls = rng.sample(list(recorded.page_urls), _REAL_PAGES)
@@ -86,7 +85,7 @@ def corpus_of(web: Path, rng: random.Random) -> list[bytes]:
 
 
 def fuzz(minutes: float, seed: int, web: Path, out: Path) -> Findings:
-    """Run for so many minutes of the clock."""
+    """Run for that many minutes of the clock."""
     rng = random.Random(seed)
     corpus = corpus_of(web, rng)
     findings = Findings(out)

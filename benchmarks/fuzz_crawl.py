@@ -1,4 +1,4 @@
-"""Whole answers, whatever they are, through a crawl: settled, counted, and the crawl goes on."""
+"""Fuzz a crawl with whole answers: each must be settled and counted, and the crawl must go on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATUSES = (200, 200, 200, 200, 201, 206, 301, 302, 304, 307, 403, 404, 410, 42
 
 
 class _Judge(ConstantClassifier):
-    """Finds a page on topic by its length, so that all branches are gone."""
+    """Calls a page on topic by its length, so that all branches are taken."""
 
     def classify(self, page: Page) -> Classification:
         relevance = 0.1 + 0.8 * (len(page.text) % 3 == 0)
@@ -32,7 +32,7 @@ class _Judge(ConstantClassifier):
 
 
 class FuzzedCrawl:
-    """A crawl whose answers are cases; it begins anew after some, and is reopened in between."""
+    """A crawl whose answers are cases; it restarts after some, and is reopened in between."""
 
     def __init__(self) -> None:
         self._now = 1_800_000_000.0
@@ -40,7 +40,7 @@ class FuzzedCrawl:
         self._begin(random.Random(0))
 
     def settle(self, case: bytes, rng: random.Random) -> None:
-        """Answer what the crawl asks for next; nothing may raise, be undigested or stay leased."""
+        """Answer the crawl's next request; nothing may raise, fail internally or stay leased."""
         if self._answers >= _ANSWERS_A_CRAWL:
             self.end()
             self._begin(rng)
@@ -103,7 +103,7 @@ class FuzzedCrawl:
         self._crawl = Crawl(self._topic, _Judge(), policy, store)
 
     def end(self) -> None:
-        """Write the Parquet files, and forget it all."""
+        """Write the Parquet files, and discard the crawl."""
         self._crawl.close(self._now)
         self._folder.cleanup()
 
@@ -116,5 +116,5 @@ def _crawl() -> FuzzedCrawl:
 
 
 def settle_answer(case: bytes, rng: random.Random) -> None:
-    """A crawl digests the answer, and goes on."""
+    """Settle the answer in a crawl."""
     _crawl().settle(case, rng)

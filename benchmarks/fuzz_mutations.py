@@ -1,4 +1,4 @@
-"""Bytes for the fuzzer: real pages and small seeds, broken in the ways that break parsers."""
+"""Bytes for the fuzzer: real pages and small seeds, mutated in ways that break parsers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ SEEDS: tuple[bytes, ...] = (
 
 
 def mutated(rng: random.Random, corpus: Sequence[bytes]) -> bytes:
-    """Return a case of at most :data:`MAX_CASE_BYTES`: one of the corpus, one to six times broken.
+    """Return a case of at most :data:`MAX_CASE_BYTES`: an item of the corpus, mutated one to six
+    times.
 
     One in eight is made of tokens alone.
     """
@@ -78,7 +79,7 @@ def _splice(rng: random.Random, case: bytes, corpus: Sequence[bytes]) -> bytes:
 
 
 def _repeat(rng: random.Random, case: bytes, corpus: Sequence[bytes]) -> bytes:
-    """Repeat a piece, short or long, up to very often: what is quadratic shows."""
+    """Repeat a piece, possibly very often, to reveal quadratic time."""
     start = rng.randint(0, len(case))
     piece = case[start : start + rng.choice((1, 4, 20, 200))] or rng.choice(TOKENS)
     times = min(rng.choice((2, 50, 5_000, 100_000)), _MAX_REPEATED_BYTES // len(piece))

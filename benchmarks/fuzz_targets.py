@@ -1,4 +1,4 @@
-"""What the fuzzer gives its cases to: each parser, and what each promises of any bytes."""
+"""The fuzzer's targets: each parser, and the invariants of its result for any bytes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Target = Callable[[bytes, random.Random], None]
 
 
 def read_page(case: bytes, rng: random.Random) -> None:
-    """A page keeps its promises: normal targets, each once, not itself."""
+    """A page has normalised targets, each once, without itself."""
     headers = {"content-type": rng.choice(_TYPES)}
     page = parse_page(Fetched(URL, 200, headers, case))
     if not isinstance(page, Page):
@@ -75,7 +75,7 @@ def read_page(case: bytes, rng: random.Random) -> None:
 
 
 def read_url(case: bytes, rng: random.Random) -> None:
-    """A URL is normal after one turn, and what is made of it can be asked for."""
+    """A normalised URL is a fixed point, and what is derived from it can be requested."""
     text = case[:20_000].decode("utf-8", rng.choice(("replace", "surrogateescape")))
     for raw in (text, f"http://{text}", f"http://h/{text}"):
         for url in (normalise(raw), make_resolver(URL, rng.choice(_CHARSETS[:8]))(raw)):
@@ -87,7 +87,7 @@ def read_url(case: bytes, rng: random.Random) -> None:
 
 
 def read_robots(case: bytes, rng: random.Random) -> None:
-    """Rules answer for any URL, and survive being kept."""
+    """Rules answer for any URL, and survive storage."""
     headers = {"cache-control": case[:50].decode("latin-1")}
     rules = rules_from_fetch(Fetched("https://e.example/robots.txt", 200, headers, case), NOW)
     tail = case[-200:].decode("latin-1")
@@ -102,7 +102,7 @@ def read_robots(case: bytes, rng: random.Random) -> None:
 
 
 def read_feed(case: bytes, rng: random.Random) -> None:
-    """A feed has normal targets."""
+    """A feed has normalised targets."""
     page = parse_feed(Fetched(URL, 200, {"content-type": rng.choice(_TYPES)}, case))
     if page is not None:
         assert all(normalise(link.url) == link.url for link in page.links[:200])
@@ -131,7 +131,7 @@ def read_headers(case: bytes, rng: random.Random) -> None:
 
 
 def read_charset(case: bytes, rng: random.Random) -> None:
-    """Any bytes are text under any name of a charset, and are tamed."""
+    """Any bytes decode with any charset name, and are limited."""
     told = rng.choice((*_CHARSETS, case[:20].decode("latin-1")))
     text, charset = decode(case, {"content-type": f"text/html; charset={told}"})
     assert encoding_of_label(charset) == charset
@@ -139,7 +139,7 @@ def read_charset(case: bytes, rng: random.Random) -> None:
 
 
 def read_url_rules(case: bytes, rng: random.Random) -> None:
-    """A URL stands somewhere, and what is left out of it leaves the rest."""
+    """A URL has a pattern, and removing ignorable parts leaves the rest."""
     url = normalise("http://h/" + case[:3_000].decode("latin-1"))
     if url is None:
         return
@@ -161,7 +161,7 @@ def read_url_rules(case: bytes, rng: random.Random) -> None:
 
 
 def read_words(case: bytes, rng: random.Random) -> None:
-    """A text is like itself, and its hashes are those of any copy."""
+    """A text is similar to itself, and its hashes equal those of a copy."""
     text = case.decode(rng.choice(("utf-8", "latin-1", "utf-16", "shift_jis")), "replace")
     hashes = shingles(text)
     assert bool(np.all(hashes[1:] > hashes[:-1]))
@@ -178,7 +178,7 @@ def read_words(case: bytes, rng: random.Random) -> None:
 
 
 def read_entries_alone(case: bytes, rng: random.Random) -> None:
-    """Entries come to an end, each of a bounded size."""
+    """Parsing entries terminates, each entry with a limited size."""
     text = case.decode(rng.choice(("utf-8", "latin-1", "utf-16-le")), "replace")
     for entry in read_entries(text, FeedEntry(), URL):
         assert len(entry.title) <= MAX_TITLE_CHARS
@@ -186,7 +186,7 @@ def read_entries_alone(case: bytes, rng: random.Random) -> None:
 
 
 def read_warc(case: bytes, rng: random.Random) -> None:
-    """A broken WARC file is read to its end; one of ours brings back what it holds."""
+    """A broken WARC file is read to its end; one of ours restores its content."""
     headers = {"content-type": case[:40].decode("latin-1"), "x-a": case[:300].decode("latin-1")}
     record = response_record(Fetched("http://h/", 200, headers, case, received_at=NOW))
     kept = record[: rng.randint(0, len(record))] if rng.random() < 0.5 else record

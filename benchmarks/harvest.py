@@ -1,10 +1,10 @@
-"""The standing benchmark: which policy harvests most, on four webs and 28 topics?
+"""The main benchmark: harvest of the policies on four webs and 28 topics.
 
-``python benchmarks/harvest.py`` (or ``make benchmark-harvest``) builds the recorded webs where they
-are missing, compares the main policies on every topic from seeds on and off topic, the doc web
-with and without a host cap, and writes tables, pictures and a report into
-``benchmarks/results/harvest/``. Stopped, it goes on where it was. With ``--ablations`` it compares
-our policy with what is left when a part of it is taken away, without a cap.
+``python benchmarks/harvest.py`` (or ``make benchmark-harvest``) builds missing recorded webs,
+compares the main policies on every topic from seeds on and off topic, the doc web with and without
+a host cap, and writes tables, plots and a report into ``benchmarks/results/harvest/``. An
+interrupted benchmark resumes. ``--ablations`` compares our policy with its ablations, without a
+cap.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ABLATIONS = ("focused", *ablated.ABLATIONS)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One web of the benchmark: how it is built, its topics, and its host caps."""
+    """One web of the benchmark: its builder, its topics, and its host caps."""
 
     web: Path
     build: tuple[str, ...]
@@ -58,7 +58,7 @@ PARTS = (
         ),
         ("none", "100"),
     ),
-    # One to three hosts: a cap on them would be a budget.
+    # Webs of one to three hosts: a cap would be a budget.
     Part(
         Path("webs/foldoc"),
         ("foldoc",),
@@ -93,7 +93,7 @@ PARTS = (
 
 
 def main() -> int:
-    """Run what is missing, then write and print what follows; return the exit status."""
+    """Run what is missing, write and print the results; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--ablations", action="store_true", help="what each part of ours is worth")
     parser.add_argument("--policies", help="names, with commas between")
@@ -107,7 +107,7 @@ def main() -> int:
     options.policies = options.policies or ",".join(ABLATIONS if options.ablations else POLICIES)
     options.out = options.out or RESULTS / name
     options.work = options.work or Path("crawls") / f"benchmark-{name}"
-    os.chdir(ROOT)  # the report names folders as they were given: nobody's own paths
+    os.chdir(ROOT)  # the report names folders as they were given, so paths are relative
     began_s = time.monotonic()
     documents = []
     for part in PARTS:
@@ -141,7 +141,7 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def build(part: Part) -> int:
-    """Build the part's web where it is missing; return the exit status."""
+    """Build the web unless it exists; return the exit status."""
     if (part.web / "web.json").is_file():
         return 0
     return run_focused("web", "build", *part.build, "--folder", str(part.web))

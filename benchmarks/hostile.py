@@ -1,9 +1,9 @@
-"""What hostile answers cost: seconds of CPU and memory for each, in a process of its own.
+"""Cost of hostile answers: CPU seconds and memory of each, in its own process.
 
     python benchmarks/hostile.py [NAME...]
 
-Memory is the peak of the process above what it had before the answer was
-read, the answer itself included. Prints a Markdown table.
+Memory is the process's peak above its level before the answer was read, the answer included. Prints
+a Markdown table.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ _WHOLE = 10_000_000  # bytes of a page; the first 2,000,000 are parsed
 
 
 def filled(piece: bytes, before: bytes = b"", after: bytes = b"") -> Callable[[], bytes]:
-    """A page of ten megabytes, made when it is wanted."""
+    """Generate a page of ten megabytes."""
     return lambda: before + piece * (_WHOLE // len(piece)) + after
 
 
 def zlib_bomb(wbits: int) -> bytes:
-    """So many megabytes in one."""
+    """A gzip bomb of that many megabytes."""
     packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
     return b"".join([packer.compress(_MEGABYTE) for _ in range(_UNPACKED_MB)]) + packer.flush()
 
 
 def brotli_bomb() -> bytes:
-    """As many."""
+    """The same with Brotli."""
     packer = brotli.Compressor(quality=1)
     pieces = [bytes(packer.process(_MEGABYTE)) for _ in range(_UNPACKED_MB)]
     return b"".join(pieces) + bytes(packer.finish())
 
 
 def zstd_bomb() -> bytes:
-    """As many."""
+    """The same with Zstandard."""
     packer = zstd.ZstdCompressor()
     return b"".join([packer.compress(_MEGABYTE) for _ in range(_UNPACKED_MB)]) + packer.flush()
 
@@ -116,7 +116,7 @@ BOMBS: Mapping[str, tuple[Callable[[], bytes], str]] = {
 
 
 def read_page(body: bytes, content_type: str) -> str:
-    """Parse it; tell what came."""
+    """Parse it; describe the result."""
     found = parse_page(Fetched(_URL, 200, {"content-type": content_type}, body))
     if not isinstance(found, Page):
         return f"`{found.kind}`"
@@ -124,7 +124,7 @@ def read_page(body: bytes, content_type: str) -> str:
 
 
 def unpack(body: bytes, codings: str) -> str:
-    """Unpack it as a crawl does; tell what came."""
+    """Unpack it as a crawl does; describe the result."""
     crawler = get_crawler(settings_dict={"DOWNLOAD_MAXSIZE": MAX_PAGE_BYTES})
     middleware = DecodingMiddleware.from_crawler(crawler)
     packed = Response(_URL, headers={"Content-Encoding": codings}, body=body)
@@ -137,7 +137,7 @@ def unpack(body: bytes, codings: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``took_s`` of CPU, ``memory_mb`` above what there was, for ``sent_mb`` of answer."""
+    """``took_s`` of CPU and ``memory_mb`` of additional memory for ``sent_mb`` of answer."""
 
     sent_mb: float
     took_s: float
@@ -179,7 +179,7 @@ def _forget_peak() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure all, or those named, each in a process of its own."""
+    """Measure all, or those named, each in its own process."""
     if arguments[:1] == ["--one"]:
         resource.setrlimit(resource.RLIMIT_AS, (6_000_000_000, 6_000_000_000))
         name = arguments[1]

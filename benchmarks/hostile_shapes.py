@@ -1,10 +1,10 @@
-"""Search for markup over which the HTML parser is slow: each element, then pairs of elements.
+"""Search for markup that makes the HTML parser slow: each element, then pairs of elements.
 
     python benchmarks/hostile_shapes.py [--tags 40000] [--from-s 0.12] [singles|pairs]
 
-Each shape is one piece of markup repeated to so many tags, bounded as before parsing
-(:func:`focused.web.decoding.limit_markup`). Prints the seconds of CPU that the parser took for those from
-``--from-s`` on, and those for a quarter of the tags: four times as many is linear.
+Each shape is one piece of markup repeated to that many tags, limited as before parsing
+(:func:`focused.web.decoding.limit_markup`). Prints the parser's CPU seconds for shapes from
+``--from-s`` on, and those for a quarter of the tags: four times as much is linear.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""How many labels does a classifier need, and does it matter which pages are labelled?
+"""How many labels a classifier needs, and whether it matters which pages are labelled.
 
-``python benchmarks/labelling.py`` starts each topic from 10 good samples and 30 others,
-lets the recorded web's labels answer for a person, and trains again after every ten: once
-on pages drawn at random, once on pages that :mod:`focused.labelling.page_selection` asks for. The
-models are measured on pages held out from both. Tables go into
-``benchmarks/results/labelling/``. The labels answer questions and measure; no model and no
-choice sees one that was not asked for.
+``python benchmarks/labelling.py`` starts each topic with 10 good samples and 30 others, lets the
+recorded web's labels answer for a person, and trains after every ten answers: once with random
+pages, once with those selected by :mod:`focused.labelling.page_selection`. Models are measured on
+held-out pages. Tables go into ``benchmarks/results/labelling/``. No model and no selection sees a
+label that was not asked for.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
     "debian": ("debian/games", "debian/math"),
 }
 START = (10, 30)
-"""Good samples and others that each model has before the first label."""
+"""Good samples and others of each model before the first label."""
 
 POOL = 800
-"""Pages to choose from, and as many to measure on."""
+"""Number of pages to select from, and of pages to measure on."""
 
 GOOD_SHARE = 0.2
-"""Of pool and measured pages, the share on topic, about that of a crawl in doubt."""
+"""Share on topic among both, about that of a crawl in doubt."""
 
 MAX_LABELS = 200
 STEP = 10
@@ -64,7 +63,7 @@ MEASURES = ("precision_at_recall", "average_precision", "precision_at_threshold"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One topic's pages, drawn: start, pool and held-out ones do not meet."""
+    """One topic's random pages: start, pool and held-out ones are disjoint."""
 
     topic: Topic
     pages: Mapping[str, Page]
@@ -76,7 +75,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A model measured. ``labels`` are those given, without the samples at the start."""
+    """A measured model. ``labels`` counts those given, without the initial samples."""
 
     web: str
     topic: str
@@ -127,7 +126,7 @@ def _options() -> argparse.Namespace:
 
 
 def curves_of(web: str, name: str, draw: int, choices: Sequence[str]) -> list[Point]:
-    """The learning curves of one topic and draw, one for each way to choose."""
+    """The learning curves of one topic and draw, one per way of selecting."""
     case = _case(Path("webs") / web, load_topic(Path(f"topics/{name}.toml")), draw)
     points = []
     for choice in choices:
@@ -181,7 +180,9 @@ Asker = Callable[[Case, Generator], "Asking"]
 
 @dataclass
 class Asking:
-    """One way to choose: ``next(model)`` names a page of the pool, ``told`` hears the answer."""
+    """A way of selecting: ``next(model)`` returns a page of the pool, ``told`` receives the
+    answer.
+    """
 
     next: Callable[[LinearTopicClassifier], int]
     told: Callable[[int, bool], None]
@@ -213,7 +214,7 @@ def _ours(case: Case, rng: Generator) -> Asking:
 
 
 def _uncertain(case: Case, rng: Generator) -> Asking:
-    """Nearest to the threshold, and nothing else: what most tools do."""
+    """Nearest to the threshold, as most tools do."""
     asked: set[int] = set()
 
     def chosen(model: LinearTopicClassifier) -> int:
@@ -226,7 +227,7 @@ def _uncertain(case: Case, rng: Generator) -> Asking:
 
 
 def _highest(case: Case, rng: Generator) -> Asking:
-    """The most relevant first: what somebody does who reads the crawl's list from the top."""
+    """Most relevant first, as somebody does who reads the crawl's list from the top."""
     asked: set[int] = set()
 
     def chosen(model: LinearTopicClassifier) -> int:
@@ -262,7 +263,7 @@ def _curve(case: Case, asker: Asker, rng: Generator) -> list[Point]:
 
 
 def _trained(case: Case, told: Sequence[str]) -> LinearTopicClassifier | None:
-    """A model of the start's samples and the labels; None when no difference was found."""
+    """A model of the initial samples and the labels; None when training fails."""
     good = case.topic.training.good[0]
     lines = [f"{good if url in case.good else 'Top/Other'}\t{url}\t\t\n" for url in case.start]
     labels = [
@@ -302,7 +303,7 @@ def _measured(case: Case, model: LinearTopicClassifier, told: Sequence[str]) -> 
 
 
 def summary(points: pd.DataFrame) -> str:
-    """Tables in Markdown: medians over topics and draws, and what the target asks."""
+    """Markdown tables: medians over topics and draws, and the labels needed."""
     parts = []
     for measure in MEASURES:
         table = points.pivot_table(
@@ -315,10 +316,10 @@ def summary(points: pd.DataFrame) -> str:
 
 
 def needed(points: pd.DataFrame) -> str:
-    """For each choice and measure: labels until random's last level is reached, over the cases.
+    """For each way and measure: labels needed to reach random's final level.
 
-    A case is a topic and a draw. A curve has reached a level when the median of three
-    neighbouring models has. 95% intervals by the bootstrap over topics.
+    A case is a topic and a draw. A curve reaches a level when the median of three neighbouring
+    models does. 95% bootstrap intervals over topics.
     """
     rows = []
     for measure in MEASURES:
@@ -334,7 +335,7 @@ def needed(points: pd.DataFrame) -> str:
 
 
 def _needed_by_case(points: pd.DataFrame, measure: str, choice: str) -> pd.Series:
-    """Labels needed, by topic and draw; one step beyond the last when never reached."""
+    """Labels needed, by topic and draw; one step beyond the last if never reached."""
     found = {}
     for case, curves in points.groupby(["topic", "draw"]):
         level = _smooth(curves, "random", measure).iloc[-1]
@@ -350,7 +351,7 @@ def _smooth(curves: pd.DataFrame, choice: str, measure: str) -> pd.Series:
 
 
 def _lead(points: pd.DataFrame, measure: str, choice: str) -> tuple[float, float, float]:
-    """Mean of the measure with 80 labels less random's with 200, and its interval."""
+    """Mean of the measure with 80 labels minus random's with 200, and its interval."""
     found = {}
     for case, curves in points.groupby(["topic", "draw"]):
         ours, theirs = (_smooth(curves, name, measure) for name in (choice, "random"))
@@ -362,7 +363,9 @@ def _lead(points: pd.DataFrame, measure: str, choice: str) -> tuple[float, float
 def _interval(
     values: pd.Series, of: Callable[[NDArray[np.float64]], np.floating] = np.median
 ) -> tuple[float, float]:
-    """95% interval of a statistic over cases, topics drawn anew with all their draws."""
+    """95% bootstrap interval of a statistic over cases; topics are resampled with all their
+    draws.
+    """
     rng = default_rng(0)
     groups = [group.to_numpy(dtype=float) for _, group in values.groupby(level=0)]
     drawn = [

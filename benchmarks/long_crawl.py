@@ -1,12 +1,12 @@
-"""What a page costs as a crawl grows: up to a million pages of a made-up web, by the real crawl.
+"""Cost of a page as a crawl grows: the real crawl on up to a million pages of a generated web.
 
     taskset -c 1 python benchmarks/long_crawl.py --pages 1000000
 
-Crawl, frontier on disk with its journal, focused policy with classifier and apprentice, parser, copies,
-traps, mirrors, robots.txt, archive with WARC: all as a live crawl has them. Only the network is
-made up, and the clock: answers take 0.2 s on the mean, and the state is forced to the disk each
-so many pages, as a live crawl does each second. One process, one core. What it costs to make the
-web up is not counted.
+Crawl loop, frontier on disk with its journal, focused policy with classifier and apprentice,
+parser, duplicates, traps, mirrors, robots.txt, archive with WARC: all as in a live crawl. Only the
+network is simulated, and the clock: answers take 0.2 s on average, and the state is synced to disk
+every so many pages, as a live crawl does every second. One process, one core. Generating the web is
+not counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SEEDS = 20
 
 
 class LongCrawl:
-    """The driver: asks, lets time pass, settles; each step on its stage's account."""
+    """The driver: sends requests, advances the clock, settles; each step timed by stage."""
 
     def __init__(self, crawl: Crawl, web: LongWeb, concurrency: int, meter: Meter) -> None:
         self.now = 0.0
@@ -61,7 +61,7 @@ class LongCrawl:
         self._since_sync = 0
 
     def run(self, pages: int, watch: Callable[[Window], object]) -> str:
-        """Crawl until so many pages came; return why it ended."""
+        """Crawl until the number of pages is reached; return why it ended."""
         while self._crawl.counters.fetched < pages:
             step = self._ask()
             if isinstance(step, Done):
@@ -101,7 +101,7 @@ class LongCrawl:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Crawl; print a line a window, keep JSON of all so far, and tell what follows."""
+    """Crawl; print a line per window, store JSON of all so far, and print the conclusion."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
     output = replace(
@@ -143,7 +143,7 @@ def _crawl(
     options: argparse.Namespace,
     watch: Callable[[Window], object],
 ) -> str:
-    """Crawl to the end; return why it was reached."""
+    """Crawl to the end; return why it ended."""
     policy = find_policy(options.policy)(PolicyInputs(guide.classifier, guide.scorer))
     identity = {"topic": topic.name, "policy": options.policy}
     store = StateStore.open(options.folder / "state", identity)

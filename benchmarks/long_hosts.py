@@ -1,4 +1,4 @@
-"""The hosts of a made-up web: names, sizes, sections, subjects, addresses, troubles."""
+"""The hosts of a generated web: names, sizes, sections, subjects, addresses, failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROBOTS = "User-agent: *\nDisallow: /search\nDisallow: /cgi-bin/\nDisallow: /{sec
 class Host:
     """One host; ``subject`` is a number, ``sections`` are the names of its folders.
 
-    Of the sections the first ``pure`` are on its subject. ``style`` tells what its URLs look like.
+    The first ``pure`` sections are on its subject. ``style`` selects the form of its URLs.
     """
 
     number: int
@@ -39,7 +39,7 @@ class Host:
 
 
 def made_up_hosts(hosts: int, pages: int, subjects: int, seed: int) -> Sequence[Host]:
-    """``hosts`` hosts with some ``pages`` pages together, the largest first, sizes as Zipf's."""
+    """``hosts`` hosts with about ``pages`` pages in total, largest first, sizes by Zipf's law."""
     weights = (np.arange(hosts) + 10.0) ** -_SIZE_EXPONENT
     sizes = (weights / weights.sum() * pages).astype(int) + _LEAST_PAGES
     return [_host(number, int(sizes[number]), hosts, subjects, seed) for number in range(hosts)]
@@ -56,7 +56,7 @@ def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host
     folders = 2 + min(30, pages // 200)
     sections = tuple(made_up(5_000 + one_of(20_000)) for _ in range(min(folders, 6)))
     sections += tuple(f"{sections[n % 6]}-{made_up(n)}" for n in range(6, folders))
-    # One host in eight is one of several of its domain.
+    # One host in eight shares its domain with others.
     domain = f"{made_up(100 + number)}{('.com', '.org', '.net', '.io')[one_of(4)]}"
     if one_of(8) == 0:
         domain = f"{made_up(number // _HOSTS_A_DOMAIN)}hosting.net"
@@ -73,7 +73,7 @@ def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host
         max(1, folders * one_of(4) // 4),
         one_of(3),
         f"8.{address >> 16}.{(address >> 8) & 255}.{address & 255}",
-        # The largest are what others link to most: they are well.
+        # The largest hosts have most in-links: they don't fail.
         number > 500 and one_of(_ONE_IN_DEAD) == 0,
         number > 500 and one_of(_ONE_IN_FAILING) == 0,
         None if without_robots else ROBOTS.format(section=sections[0]) + crawl_delay,

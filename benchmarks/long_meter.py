@@ -1,4 +1,4 @@
-"""What a long crawl costs as it goes on: CPU by stage, memory, disk; window by window."""
+"""Measure a long crawl by windows of pages: CPU by stage, memory, disk."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from focused.web.page import Fetched
 _T = TypeVar("_T")
 _SYNCING, _REST = "syncing", "rest"
 STAGES = (*map(str, Stage), _SYNCING, _REST)
-"""Of the crawl; what the made-up web and the driver cost is left out."""
+"""The crawl's stages, without those of the generated web and the driver."""
 _PAGES_PER_LOOK = 25
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some pages of the crawl: ``pages`` had come by its end, ``fetched`` of them in it.
+    """A window of the crawl: ``pages`` had come by its end, ``fetched`` of them in it.
 
-    ``stages_us`` is CPU a page fetched, by stage, microseconds; ``gc_us`` is what of it went into
-    looking for garbage. ``yardstick_us`` is one parse of always the same page, the mean of many
-    among the window's pages: how fast the machine was. Sizes are megabytes (10**6 bytes):
-    ``anonymous_mb`` is the most there was, ``peak_mb`` with pages of mapped files since the crawl
-    began: of those the system takes back what others need.
-    ``on_topic`` is a share; ``written_kb`` was written to files for a page fetched, kilobytes.
+    ``stages_us`` is CPU per fetched page, by stage, in microseconds; ``gc_us`` is the part spent on
+    garbage collection. ``yardstick_us`` is the mean time to parse a fixed page during the window:
+    the machine's speed. Sizes are megabytes (10**6 bytes): ``anonymous_mb`` is the maximum,
+    ``peak_mb`` includes mapped files, which the system can reclaim, since the crawl began.
+    ``on_topic`` is a share; ``written_kb`` is kilobytes written per fetched page.
     """
 
     pages: int
@@ -60,7 +59,7 @@ class Window:
 
 @dataclass
 class Meter:
-    """Adds up what the stages of one crawl cost, and closes a window each ``every`` pages."""
+    """Adds up the cost of a crawl's stages, and closes a window every ``every`` pages."""
 
     crawl: Crawl
     stages: StageTimes
@@ -87,14 +86,14 @@ class Meter:
         gc.callbacks.remove(self._collecting)
 
     def spent(self, call: Callable[[], _T]) -> _T:
-        """Make a call of the crawl, on its account."""
+        """Make a call of the crawl, timed by stage."""
         began = time.process_time()
         result = call()
         self._spent_s += time.process_time() - began
         return result
 
     def synced(self, call: Callable[[], object]) -> None:
-        """Let the crawl force its state to the disk."""
+        """Let the crawl sync its state to disk."""
         before_s = self._spent_s
         self.spent(call)
         self._synced_s += self._spent_s - before_s
@@ -160,7 +159,7 @@ class Meter:
 
 
 def mean_us(windows: Sequence[Window], stage: str | None = None) -> float:
-    """CPU a page over several windows, microseconds; of one stage, or of all."""
+    """CPU per page over several windows in microseconds, of one stage or of all."""
     pages = sum(window.fetched for window in windows)
     costs = (each.cpu_us if stage is None else each.stages_us[stage] for each in windows)
     total = sum(cost * each.fetched for cost, each in zip(costs, windows, strict=True))
@@ -173,7 +172,7 @@ def yardstick_us(windows: Sequence[Window]) -> float:
 
 
 def _written_bytes() -> int:
-    """What this process wrote to files so far; 0 where the system does not tell."""
+    """Bytes that this process has written to files; 0 if the system does not say."""
     try:
         told = Path("/proc/self/io").read_text(encoding="ascii")
     except OSError:

@@ -1,4 +1,4 @@
-"""What is told of a long crawl: a line a window, and the last pages held against the first."""
+"""The report of a long crawl: a line per window, and the last pages compared with the first."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ HEAD = (
 
 
 def flatness(windows: Sequence[Window], warm_up: int) -> dict[str, Any]:
-    """The last pages' cost over that of the first after ``warm_up`` pages, by stage, and in all.
+    """The last pages' cost relative to the first after ``warm_up`` pages, by stage and in total.
 
-    A hundred thousand pages each, or a third of what there is; ``by_yardstick`` with the machine's
-    speed at that time taken out.
+    A hundred thousand pages each, or a third of all; ``by_yardstick`` is corrected for the
+    machine's speed.
     """
     warm = [each for each in windows if each.pages - each.fetched >= warm_up]
     pages = min(_COMPARED_PAGES, sum(each.fetched for each in warm) // 3)
@@ -54,7 +54,7 @@ def line(window: Window) -> str:
 
 
 def sentence(found: dict[str, Any], windows: Sequence[Window], before_mb: float) -> str:
-    """What the issue asks: are costs flat, is memory bounded. ``before_mb`` was there before."""
+    """Whether costs are constant and memory bounded; ``before_mb`` was used before."""
     if not found:
         return "too few pages to compare first and last"
     grown = max(window.anonymous_mb for window in windows) - before_mb

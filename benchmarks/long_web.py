@@ -1,10 +1,10 @@
-"""A web that is made up as it is asked for: millions of pages, of which none is kept.
+"""A web that is generated on request: millions of pages, none of which is stored.
 
-All of a page follows from its host, its number there and a seed, by hashing: its subject, its
-words, whom it links to. Twenty thousand hosts, sizes as Zipf's; pages of 300 to 400 words, drawn
-from the model's categories; 18 links a page, most within the host and its section, those that
-leave it mostly to hosts of the page's subject. A few URLs in a hundred are gone, redirect, are no
-page, or repeat another page, word for word or nearly; a few hosts are dead.
+Everything about a page follows from its host, its number and a seed, by hashing: its subject, words
+and links. Twenty thousand hosts with sizes by Zipf's law; pages of 300 to 400 words, sampled from
+the model's categories; 18 links per page, most within the host and its section, the others mostly
+to hosts of the page's subject. A few URLs in a hundred are missing, redirect, are no page, or
+repeat another page exactly or nearly; a few hosts are dead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 class LongWeb:
-    """Answers requests for pages and robots.txt; see the module's text."""
+    """Answers requests for pages and robots.txt; see the module's docstring."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class LongWeb:
             self._on_subject[host.subject].append(host)
 
     def seeds(self, subject: int, count: int) -> list[str]:
-        """The roots of ``count`` hosts of that subject, none of the very largest."""
+        """The roots of ``count`` hosts of that subject, without the very largest."""
         well = [host for host in self._on_subject[subject] if not (host.dead or host.failing)]
         return [f"{host.scheme}://{host.name}/" for host in well[10 : 10 + count]]
 
     def answer(self, url: str, now: float, elapsed_s: float) -> Outcome:
-        """What a request for a normalised URL brings."""
+        """The outcome of a request for a normalised URL."""
         name, _, path = url.partition("://")[2].partition("/")
         host = self._by_name.get(name)
         if host is None or host.dead:
@@ -85,7 +85,7 @@ class LongWeb:
         return self._page(url, host, number, elapsed_s)
 
     def subject_of(self, url: str) -> int | None:
-        """The number of a page's subject; None where there is no page."""
+        """The number of a page's subject; None without a page."""
         name, _, path = url.partition("://")[2].partition("/")
         host = self._by_name.get(name)
         number = None if host is None else _number_in(path, host.style)
@@ -138,7 +138,7 @@ class LongWeb:
         )
 
     def _about(self, host: Host, number: int) -> tuple[int, int]:
-        """128 random bits of a page, and its subject: its section's, mostly."""
+        """128 random bits of a page, and its subject, usually its section's."""
         lots = xxhash.xxh3_128_intdigest(f"{self._seed} {host.number} {number}".encode())
         section = number % len(host.sections)
         if (lots >> 100) % 8 == 0:
@@ -154,7 +154,7 @@ class LongWeb:
         return words[(lots >> 16) % DRAWS], words[(lots >> 32) % DRAWS]
 
     def _link(self, host: Host, number: int, subject: int, choice: int) -> str:
-        """One link of a page, drawn by 64 random bits."""
+        """One link of a page, selected by 64 random bits."""
         kind, choice = choice & 0xFF, choice >> 8
         nearness = (choice & 0xFFFF) / 65_536
         among = ((choice >> 16) & 0xFFFF) / 65_536
@@ -196,7 +196,7 @@ class LongWeb:
 
 
 def _paragraphs(words: Sequence[str], links: Sequence[str]) -> list[str]:
-    """The words as paragraphs under some headings, links among them."""
+    """The words as paragraphs with headings and links."""
     parts = []
     size = len(words) // _PARAGRAPHS
     links_each = -(-len(links) // _PARAGRAPHS)
@@ -223,7 +223,7 @@ def _in_letters(number: int) -> str:
 
 
 def _number_in(path: str, style: int) -> int | None:
-    """The page's number behind a path without its first slash."""
+    """The page's number from a path without its first slash."""
     if not path:
         return 0
     last = path.rpartition("/")[2].removesuffix(".html")

@@ -1,4 +1,4 @@
-"""Words for a made-up web: a model's own, by category, among words that no model knows."""
+"""Words for a generated web: the model's own, by category, and unknown ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from focused.classifier.topic_classifier import LinearTopicClassifier
 
 DRAWS = 1 << 16
-"""Words drawn beforehand of each subject: two bytes of a hash choose one."""
+"""Words sampled in advance for each subject: two bytes of a hash select one."""
 
 _UNKNOWN_WORDS = 50_000
 _OF_SUBJECT, _OF_ALL = 0.5, 0.2
@@ -22,8 +22,8 @@ Words = NDArray[np.object_]
 def drawn_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
     """For each category of the model, :data:`DRAWS` words of a page on it, shape (DRAWS,).
 
-    Half are of the category, as the model believes they are; a fifth of all categories; the rest
-    are made up, and as frequent as words are (Zipf).
+    Half are sampled from the category's word frequencies, a fifth from those of all categories; the
+    rest are generated, with Zipf-distributed frequencies.
     """
     drawing = np.random.default_rng(seed)
     known = np.array(model.vocabulary.words, dtype=object)
@@ -48,7 +48,7 @@ def drawn_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
 
 
 def made_up(number: int) -> str:
-    """The word of that number, a syllable or more; as short as it can be told from the others."""
+    """The generated word of that number, a syllable or more."""
     parts = []
     left = number + len(_SYLLABLES)
     while left:

@@ -1,10 +1,10 @@
-"""How much does a crawl of the default topic vary from run to run?
+"""Variation of a crawl of the default topic from run to run.
 
-``python benchmarks/repeatability.py`` runs ``focused crawl`` ten times with each of two policies,
-over the recorded web that ``make crawl`` builds, and prints the harvest rate by the web's labels
-for each run, and how many pages all runs have in common. ``--concurrency 1 --delay-s 0`` are the
-settings of ``make crawl``; ``--concurrency 16 --delay-s 0.02`` are those of a crawl with many
-requests in flight. The report is written to the file that ``--json`` names.
+``python benchmarks/repeatability.py`` runs ``focused crawl`` ten times with each of two policies on
+the recorded web of ``make crawl``, and prints the harvest rate by labels of each run, and how many
+pages all runs share. ``--concurrency 1 --delay-s 0`` are the settings of ``make crawl``;
+``--concurrency 16 --delay-s 0.02`` has many requests in flight. ``--json`` names a file for the
+report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One crawl: ``harvest_rate`` is by the labels, in [0, 1]; ``urls`` in order of fetching."""
+    """One crawl: ``harvest_rate`` by labels, in [0, 1]; ``urls`` in order of fetching."""
 
     policy: str
     harvest_rate: float
@@ -68,7 +68,7 @@ def spread_of(runs: list[Run]) -> Spread:
 
 
 def crawl(options: argparse.Namespace, policy: str, folder: Path) -> Run:
-    """Crawl once into ``folder``; CalledProcessError when the crawl doesn't end in order."""
+    """Crawl once into ``folder``; CalledProcessError when the crawl fails."""
     command = [sys.executable, "-m", "focused.cli", "crawl", str(options.topic)]
     given = {
         "--web": options.web,

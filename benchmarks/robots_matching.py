@@ -1,4 +1,4 @@
-"""What a robots.txt of 500 KiB costs: to read, and for each URL that is asked of it.
+"""Cost of a robots.txt of 500 KiB: reading it, and matching each URL.
 
 python benchmarks/robots_matching.py
 """
@@ -24,12 +24,12 @@ ROBOTS = "http://example.org/robots.txt"
 
 
 def filled(shape: str, rng: random.Random) -> str:
-    """The shape with a random letter for each question mark."""
+    """Replace each question mark of the shape by a random letter."""
     return "".join(rng.choice(string.ascii_lowercase) if char == "?" else char for char in shape)
 
 
 def full_file(shape: str) -> bytes:
-    """As many rules of the shape as count."""
+    """A file with as many rules of the shape as are read."""
     rng, lines, size = random.Random(1), ["User-agent: *"], 0
     while size < MAX_ROBOTS_BYTES - 100:
         lines.append(f"Disallow: {filled(shape, rng)}")

@@ -1,11 +1,10 @@
-"""What the apprentice costs a crawl: CPU time of scoring links, and memory.
+"""Cost of the apprentice in a crawl: CPU time of scoring links, and memory.
 
     python benchmarks/scoring.py WEB --topic TOPIC.toml [--pages N]
 
-Crawls a recorded web as a lone crawl does and times the apprentice at work:
-scoring of the links of pages that have 40 to 60 to be scored, scoring again
-when a link's turn comes, and learning. Then what it knows, in bytes of its
-state and in memory. One process, one core.
+Crawls a recorded web and times the apprentice: scoring the links of pages with 40 to 60 links to
+score, rescoring a link when its turn comes, and learning. Prints the size of its state and its
+memory. One process, one core.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LINKS = range(40, 61)
 
 
 class Timed:
-    """An apprentice whose every answer is timed, in seconds of CPU."""
+    """An apprentice that records the CPU seconds of each call."""
 
     def __init__(self, apprentice: Apprentice) -> None:
         self._apprentice = apprentice
@@ -50,13 +49,13 @@ class Timed:
         self.learn_s: list[float] = []
 
     def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Not asked by a crawl whose scorer learns."""
+        """Not called in a crawl whose scorer learns."""
         return self._apprentice.score(visit, links)
 
     def score_merged(
         self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
     ) -> MergedScores:
-        """Timed where the page has some fifty links."""
+        """Timed for pages with about fifty links."""
         began = time.process_time()
         answer = self._apprentice.score_merged(visit, links, waiting)
         if len(links) in LINKS:
@@ -64,7 +63,7 @@ class Timed:
         return answer
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
-        """Timed, a link."""
+        """Timed per link."""
         began = time.process_time()
         answer = self._apprentice.rescore(links)
         self.rescore_s.append((time.process_time() - began) / max(len(links), 1))
@@ -73,24 +72,24 @@ class Timed:
     def make_example(
         self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
     ) -> TrainingExample:
-        """Told with the learning."""
+        """Timed with learning."""
         began = time.process_time()
         lesson = self._apprentice.make_example(link, page, relevance, words)
         self.learn_s.append(time.process_time() - began)
         return lesson
 
     def learn(self, lesson: TrainingExample) -> None:
-        """Timed together with the making of the lesson."""
+        """Timed with the making of the example."""
         began = time.process_time()
         self._apprentice.learn(lesson)
         self.learn_s[-1] += time.process_time() - began
 
     def state(self) -> bytes:
-        """The apprentice's."""
+        """Delegate to the apprentice."""
         return self._apprentice.state()
 
     def restore(self, state: bytes) -> None:
-        """The apprentice's."""
+        """Delegate to the apprentice."""
         self._apprentice.restore(state)
 
 
@@ -107,7 +106,7 @@ def main(words: Sequence[str]) -> None:
         raise SystemExit(f"{options.topic}: its link scorer is not the apprentice")
     timed = Timed(guide.scorer)
     with ParsedWeb(RecordedWeb.open(options.web)) as network:
-        for scorer in (guide.scorer.variant(), timed):  # the first fills the caches of pages
+        for scorer in (guide.scorer.variant(), timed):  # the first run fills the caches of pages
             simulate(
                 topic,
                 guide.classifier,

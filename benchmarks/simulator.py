@@ -1,11 +1,9 @@
-"""How fast the simulator turns: pages a second on a recorded web, per policy.
+"""Speed of the simulator: pages per second on a recorded web, per policy.
 
     python benchmarks/simulator.py WEB --topic TOPIC.toml [--pages N] [--json FILE]
 
-Each policy runs twice: the first run fills the cache of parsed pages where it
-is cold, the second finds it warm. Both are made as a lone crawl is, every page
-judged; then twice more with a classifier that remembers its classifications, as runs do
-that share their pages. One process, one core.
+Each policy runs twice, with a cold and a warm cache of parsed pages, classifying every page; then
+twice more with cached classifications, as experiments do. One process, one core.
 """
 
 from __future__ import annotations
@@ -35,13 +33,11 @@ _LATENCY_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Lap:
-    """One simulated crawl, its frame of rows included.
+    """One simulated crawl.
 
-    Rates are per second of the clock; ``fetched_per_cpu_s`` is per second that
-    the process had a core, which a busy machine disturbs less. ``fetched``
-    are pages that came; ``settled`` are all URLs that were asked for or given
-    up, those of hosts and pages that the web lacks included. ``peak_mb`` is
-    the process's so far, in MiB.
+    Rates are per second of the clock; ``fetched_per_cpu_s`` is per CPU second, which a busy machine
+    disturbs less. ``settled`` counts all URLs that were requested or given up, including those that
+    the web lacks. ``peak_mb`` is the process's peak so far, in MiB.
     """
 
     policy: str
@@ -58,7 +54,7 @@ class Lap:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run, print a line a lap, write JSON when asked to."""
+    """Run, print a line per lap, write JSON if requested."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
     off: dict[str, Any] = dict.fromkeys(options.without, False)

@@ -1,10 +1,10 @@
-"""How feed parsers and detectors of encodings compare: right answers, seconds and memory.
+r"""Compare feed parsers and encoding detectors: correct answers, seconds and memory.
 
-    uv run --with feedparser --with fastfeedparser --with atoma --with chardet \\
-        python benchmarks/text_libraries.py
+    uv run --with feedparser --with fastfeedparser --with atoma --with chardet \         python
+benchmarks/text_libraries.py
 
-Libraries that are not installed are left out. Each large feed is read in a process of
-its own that is given a minute. Prints two Markdown tables.
+Libraries that are not installed are skipped. Each large feed is read in its own process with a
+limit of one minute. Prints two Markdown tables.
 """
 
 from __future__ import annotations
@@ -108,16 +108,16 @@ PARSERS = {
 
 
 def is_right(parser: str, case: str) -> bool:
-    """Whether the only entry has its own URL, and its own title where it has any."""
+    """Whether the only entry has its own URL, and its own title if any."""
     try:
         found = PARSERS[parser](CASES[case].encode())
-    except Exception:  # each library has errors of its own, of no common kind
+    except Exception:  # each library has its own errors, without a common base
         return False
     return found in ([("http://b.test/z", "own")], [("http://b.test/z", "")])
 
 
 def measure(parser: str, large: str) -> str:
-    """Read a large feed in this process; tell its seconds of CPU and its memory."""
+    """Read a large feed in this process; return CPU seconds and memory."""
     body = LARGE[large]()
     is_right(parser, "guid")  # what is loaded once
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -175,7 +175,7 @@ DETECTORS = {"focused": detect, "resiliparse": _resiliparse, "chardet": _chardet
 
 
 def score(detector: str) -> str:
-    """How many pages a detector reads right, and how long one takes it."""
+    """How many pages a detector reads correctly, and how long one takes."""
     right, pages = 0, 0
     began = time.process_time()
     for encodings, texts in _TEXTS.items():
@@ -187,7 +187,7 @@ def score(detector: str) -> str:
                 try:
                     found = DETECTORS[detector](body)
                     right += endec.decode(body, found, errors="replace") == html
-                except LookupError:  # no encoding of the Web
+                except LookupError:  # not an encoding of the Web
                     continue
     return f"{right} of {pages}, {(time.process_time() - began) / pages * 1000:.2f} ms"
 

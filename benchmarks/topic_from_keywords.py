@@ -1,13 +1,13 @@
-"""How good a classifier do a few keywords, two seeds and up to a hundred labels make?
+"""Quality of a classifier from a few keywords, two seeds and up to a hundred labels.
 
-``python benchmarks/topic_from_keywords.py`` takes twelve topics of four recorded webs the way
-a user does: ``focused topic new``, labels, ``focused retrain``, a crawl of 300 pages, more
-labels. Crawls are simulated; the recorded web's labels (the ground truth) answer for the
-person, through the session that a person uses. Each model is measured on pages of the web
-that were neither samples nor labelled. Tables go into ``benchmarks/results/topic-from-keywords/``.
+``python benchmarks/topic_from_keywords.py`` takes twelve topics of four recorded webs the way a
+user does: ``focused topic new``, labels, ``focused retrain``, a crawl of 300 pages, more labels.
+Crawls are simulated; the ground truth answers for the person, through the labelling session. Each
+model is measured on pages that were neither samples nor labelled. Tables go into
+``benchmarks/results/topic-from-keywords/``.
 
-The ground truth also picks the two seeds, for a person knows which pages are on topic.
-Neither the classifier nor the link scores see any other label.
+The ground truth also picks the two seeds, because a person knows which pages are on topic. Neither
+the classifier nor the link scorer sees any other label.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from focused.web.urls import normalise
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A topic: the recorded web, the categories that are on topic, what a person would type."""
+    """A topic: the recorded web, its on-topic categories, and the keywords a person would type."""
 
     web: str
     categories: tuple[str, ...]
@@ -136,14 +136,14 @@ TOPICS: Mapping[str, Wanted] = {
 
 SEEDS = 2
 FIRST_PAGES = 100
-"""Pages of the crawl around the seeds: the default of ``focused topic new``."""
+"""Pages of the crawl around the seeds, as of ``focused topic new``."""
 
 NEXT_PAGES = 300
-"""Pages of the crawl that the labels beyond the first 20 come from."""
+"""Pages of the crawl that provides the labels beyond the first 20."""
 
 LABELS = (0, 20, 50, 100)
 MEASURED = (120, 480)
-"""On-topic and other pages that models are measured on, at most."""
+"""Maximum number of on-topic and of other pages to measure models on."""
 
 _AGENT = "Benchmark/1.0 (+https://example.org/bot)"
 _CHARS = 20_000
@@ -151,10 +151,10 @@ _CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One model measured; NaN where there was none.
+    """A measured model; NaN without one.
 
-    ``listed_good`` counts the pages proposed as on topic, ``listed_right`` those that are so by
-    the ground truth. ``harvest`` is the share of on-topic pages of the crawl of 300 pages.
+    ``listed_good`` counts the pages proposed as on topic, ``listed_right`` those that are by ground
+    truth. ``harvest`` is the share of on-topic pages of the crawl of 300 pages.
     """
 
     web: str
@@ -173,7 +173,7 @@ class Point:
 
 @dataclass
 class Open:
-    """A recorded web that is open, with its ground truth."""
+    """An open recorded web with its ground truth."""
 
     name: str
     web: RecordedWeb
@@ -181,7 +181,7 @@ class Open:
     _pages: dict[str, Page | None] = field(default_factory=dict)
 
     def page(self, url: str) -> Page | None:
-        """The parsed page of a URL, redirects followed; None when the web has none."""
+        """The parsed page of a URL, redirects followed; None without one."""
         for _ in range(5):
             outcome = self.parsed.answer(url, 0.0, 0.0)
             if isinstance(outcome, Fetched):
@@ -194,7 +194,7 @@ class Open:
         return None
 
     def on_topic(self, wanted: Wanted) -> frozenset[str]:
-        """The URLs whose ground truth is one of the topic's categories."""
+        """The URLs with one of the topic's categories."""
         return frozenset(
             url
             for url, kinds in self.web.labels.items()
@@ -208,12 +208,12 @@ class Open:
 
 @dataclass(frozen=True)
 class Simulated(FetchedPages):
-    """A simulated crawl's pages, for a session: what the server sent is the recorded web's."""
+    """A simulated crawl's pages for a session, with the recorded web's responses."""
 
     web: RecordedWeb | None = None
 
     def response(self, page: CrawledPage) -> Fetched | None:
-        """What the server sent."""
+        """The server's response."""
         assert self.web is not None
         found = self.web.get(page.url)
         if found is None:
@@ -270,7 +270,7 @@ def points_of(name: str, draws: Sequence[int]) -> list[Point]:
 
 
 def _measured_pages(opened: Open, good: frozenset[str]) -> dict[str, HashedPage]:
-    """Pages to measure on, on topic and not, those of the first draw's first."""
+    """Pages to measure on, on and off topic."""
     rng = default_rng(7)
     found: dict[str, HashedPage] = {}
     others = opened.web.labels.keys() - good
@@ -300,7 +300,7 @@ class Route:
     harvest: float = float("nan")
 
     def points(self) -> list[Point]:
-        """Go the way; measure all models in the end, on pages that none of them has met."""
+        """Train all models, then measure them on pages that none has seen."""
         seeds = self._seeds()
         (self.folder / "seeds.txt").write_text("\n".join(seeds) + "\n", encoding="utf-8")
         idea = NewTopicOptions(
@@ -326,7 +326,7 @@ class Route:
         return self._measure()
 
     def _seeds(self) -> list[str]:
-        """Two pages on topic that have one of the keywords: what a search brings."""
+        """Two on-topic pages with one of the keywords, as a search would find."""
         rng = default_rng([zlib.crc32(self.name.encode()), self.draw])
         stems = [word.rstrip("*").strip().lower() for word in self.wanted.keywords]
         pattern = re.compile("|".join(rf"\b{re.escape(stem)}" for stem in stems))
@@ -374,7 +374,7 @@ class Route:
         told = StringIO()
         try:
             with redirect_stdout(told):
-                # A person who is told that too few pages are held out replaces the model.
+                # With too few held-out pages a person replaces the model.
                 replaced = len(evaluation_labels(labels)) < MIN_COMPARED_PAGES
                 status = retrain_from(self.topic, labels, self.opened.page, replace=replaced)
         except FocusedError as error:
@@ -399,7 +399,7 @@ class Route:
         rows = crawl.pages[(crawl.pages["outcome"] == "fetched") & ~crawl.pages["training"]]
         pages: dict[str, CrawledPage] = {}
         for row in rows.to_dict("records"):
-            # Only pages whose ground truth is known can be answered for.
+            # Only pages with ground truth can be answered for.
             known = row["url"] in self.opened.web.labels
             if known and pd.isna(row["duplicate_of"]) and not pd.isna(row["relevance"]):
                 pages[row["url"]] = CrawledPage(
@@ -480,7 +480,7 @@ def _how() -> str:
 
 
 def summary(points: pd.DataFrame) -> str:
-    """Tables in Markdown: means over topics and draws, with the spread; then topic by topic."""
+    """Markdown tables: means over topics and draws with their spread, then by topic."""
     points = points.assign(model=points["average_precision"].notna())
     measures = ["precision", "recall", "average_precision"]
     filled = points.fillna(dict.fromkeys(measures, 0.0))

@@ -1,9 +1,9 @@
-"""What does training on very many pages cost, in time and memory?
+"""Time and memory of training on very many pages.
 
-``python benchmarks/training_size.py`` makes up pages by the doc web's words (as frequent as they
-are there, new words as often as there), trains on 10,000 and on 100,000 of them in a process of
-its own each, and prints pages per second, that as a share of what tokenising alone reaches, and
-the process's peak memory. The table goes into ``benchmarks/results/classifier/``.
+``python benchmarks/training_size.py`` generates pages with the doc web's word frequencies and rate
+of new words, trains on 10,000 and on 100,000 of them, each in its own process, and prints pages per
+second, that as a share of tokenising alone, and peak memory. The table goes into
+``benchmarks/results/classifier/``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
+from estimator_harvest import markdown
 from harvest import ROOT
-from judges import markdown
 from numpy.typing import NDArray
 
 from focused.classifier.corpus import Corpus
@@ -40,11 +40,13 @@ _PAGE_WORDS = 800
 _TOPICS = 40
 _TOPIC_WORDS = 300
 _NEW_WORDS = 0.004
-"""Of a page's words: met nowhere else, as names and misspellings are."""
+"""Share of a page's words that occur nowhere else, as names and misspellings do."""
 
 
 class MadeUpPages:
-    """Pages of Zipf's law, each of one of forty topics; the same number gives the same page."""
+    """Generated pages with Zipf-distributed words, each of one of forty topics; deterministic by
+    number.
+    """
 
     def __init__(self) -> None:
         rng = random.Random(1)
@@ -69,7 +71,7 @@ def _letters(rng: np.random.Generator) -> str:
 
 
 def url_of(number: int) -> str:
-    """Five pages a host."""
+    """Five pages per host."""
     return f"https://host{number // 5}.example/{number}"
 
 
@@ -111,7 +113,7 @@ def _of_process(pages: int) -> dict[str, float]:
 
 
 def _measured(pages: int) -> Sequence[float]:
-    """CPU seconds of tokenising and of training, peak memory after and before, AUC of the trial."""
+    """CPU seconds of tokenising and of training, peak memory after and before, validation AUC."""
     web = MadeUpPages()
     listed = SampleSet(
         tuple(DirectoryEntry(f"Top/{n % _TOPICS}", url_of(n)) for n in range(pages)),
@@ -131,7 +133,7 @@ def _measured(pages: int) -> Sequence[float]:
 
 
 def _per_page(web: MadeUpPages, numbers: Sequence[int]) -> NDArray[np.float64]:
-    """CPU seconds a page that making one up takes, and tokenising it."""
+    """CPU seconds per page of generating one, and of tokenising it."""
     spent_s = np.zeros(2)
     for number in numbers:
         spent_s[0] -= time.process_time()

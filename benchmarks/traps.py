@@ -1,11 +1,11 @@
-"""What the defences against traps cost a good web: links refused of recorded webs.
+"""Cost of the trap defences on good webs: links refused of recorded webs.
 
-``python benchmarks/traps.py WEB...`` looks at all pages of recorded webs and at all links on them,
-none of which is a trap's. First, which links do the rules for URLs refuse? Then, which pages would
-be refused by what is learned, if the pages came in any order (a crawl takes the promising ones
-first) and one category of the labels were the topic? The category is the first with ``--share``
-of the pages or less, or each of ``--category``. Of what is refused as an alias, a page that
-came under another URL, it tells how much had come word for word.
+``python benchmarks/traps.py WEB...`` checks all pages of recorded webs and their links, none of
+which is a trap. First: which links do the URL rules refuse? Then: which pages would the learned
+rules refuse, if the pages came in random order (a crawl takes the promising ones first) and one
+category of the labels were the topic? The category is the first with ``--share`` of the pages or
+less, or each of ``--category``. Of the refused aliases, pages that came under another URL, it
+counts those that had come word for word.
 """
 
 from __future__ import annotations
@@ -122,7 +122,10 @@ def _print_learned(
             link = QueuedLink(link_key(page.url), page.url, host_of(page.url), 0.0, 0.0)
             traps.settled(
                 link, fetched,
-                SettledFetch(link, "fetched", page=page, classification=classification, duplicate_of=copy_of),
+                SettledFetch(
+                    link, "fetched", page=page, classification=classification,
+                    duplicate_of=copy_of,
+                ),
             )  # fmt: skip
         lines = traps.tally.lines()
         store.close()

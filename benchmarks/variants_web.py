@@ -1,11 +1,11 @@
-"""A recorded web of true variants: manuals in the versions of three Debian releases, and mirrors.
+"""A recorded web of real variants: manuals in the versions of three Debian releases, and mirrors.
 
 ``python benchmarks/variants_web.py webs/variants`` takes each manual of :data:`MANUALS` from the
-documentation packages of three releases. Its versions stand where their publisher puts them,
-such as ``docs.python.org/3.9/`` and ``/3.11/``; the middle release's pages stand a second time
-on a host that mirrors manuals, under another path, and each third manual a third time at a
-host's old name, under the same path. A portal links to all. Page bodies are the packages' own;
-nothing is edited. Packages are downloaded into a folder beside the web, and kept.
+documentation packages of three releases. Its versions get their publisher's URLs, such as
+``docs.python.org/3.9/`` and ``/3.11/``; the middle release's pages also stand on a host that
+mirrors manuals, under another path, and each third manual at a host's old name, under the same
+path. A portal links to all. Page bodies are unedited. Packages are downloaded into a folder beside
+the web, and kept.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OLD_NAMES_EVERY = 3
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where one version of a manual stands, and of which manual; ``role`` says as what.
+    """The URL of one version of a manual.
 
     ``role`` is a release, ``mirror`` or ``old name``; the latter two hold the middle release's
     pages.
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def build(web: Path, cache: Path) -> None:
-    """Make the web at ``web``. Raises RecordedWebError without apt or its packages."""
+    """Build the web at ``web``. Raises RecordedWebError without apt or its packages."""
     mapped = {each.package: each for each in load_doc_packages("full")}
     standings: list[Standing] = []
     with RecordedWebWriter(web, web.name, "focused variants 1") as writer:
@@ -104,7 +104,7 @@ def standings(labels: Mapping[str, frozenset[str]]) -> list[Standing]:
 
 
 def fetch(names: Sequence[str], release: str, cache: Path) -> dict[str, Path]:
-    """The packages of a release, downloaded by apt from the archive that this machine uses."""
+    """Download the packages of a release by apt from this machine's archive."""
     folder = cache / release
     folder.mkdir(parents=True, exist_ok=True)
     found = _downloaded(names, folder)
@@ -123,7 +123,7 @@ def _downloaded(names: Sequence[str], folder: Path) -> dict[str, Path]:
 
 
 def _apt_of(release: str, cache: Path) -> list[str]:
-    """Options that make apt see one release alone, and leave the machine's own state be."""
+    """Options that make apt see one release only, without changing the machine's state."""
     state = (cache / f"apt-{release}").resolve()
     (state / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     listed = run_tool(
@@ -172,7 +172,7 @@ def _standings(
 
 
 def _versioned(base: str, version: str) -> str:
-    """The base with the version for the last folder that looks like one, or at its end."""
+    """The base with the version in place of the last folder that looks like one, or at its end."""
     origin, path = base[: base.index("/", 8)], base[base.index("/", 8) :]
     folders = path.strip("/").split("/")
     for place in reversed(range(len(folders))):
@@ -185,7 +185,7 @@ def _versioned(base: str, version: str) -> str:
 
 
 def _portal(standings: Sequence[Standing]) -> Iterator[tuple[str, str]]:
-    """A page that links to all manuals, and what stands at each host's root: its versions."""
+    """A page that links to all manuals; the root of each host, with its versions."""
     yield PORTAL, _listing("Manuals", [each.base for each in standings])
 
 

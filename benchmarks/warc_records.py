@@ -1,12 +1,11 @@
-"""What a page's WARC records cost: CPU time and bytes, by library and by what is recorded.
+"""Cost of a page's WARC records: CPU time and bytes, by library and by record types.
 
 ::
 
     python benchmarks/warc_records.py --web webs/docweb-small --pages 500
 
-Each page of the web is recorded by warcio and by the crawl's own writer
-(FastWARC): its response alone, then with request and metadata. The least of
-several rounds counts.
+Each page is recorded by warcio and by the crawl's own writer (FastWARC): its response alone, then
+with request and metadata. The minimum of several rounds counts.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def _everything(fetched: Fetched) -> int:
 
 
 def _measure(pages: Sequence[Fetched], record: Callable[[Fetched], int]) -> tuple[float, float]:
-    """Microseconds of CPU time and bytes a page."""
+    """Microseconds of CPU time and bytes per page."""
     least, written = float("inf"), 0
     for _ in range(_ROUNDS):
         began = time.process_time()
@@ -97,7 +96,7 @@ def _pages(folder: Path, count: int) -> list[Fetched]:
 
 
 def main() -> None:
-    """Print a line for each way to record a page."""
+    """Print a line per way of recording a page."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--web", type=Path, required=True)
     options.add_argument("--pages", type=int, default=500)

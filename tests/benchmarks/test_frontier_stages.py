@@ -7,8 +7,8 @@ from pathlib import Path
 
 import frontier_report as report
 import pytest
+from frontier_growth import grow_and_measure, reopen
 from frontier_machine import allocated_bytes, killed_at_last, spent
-from frontier_ours import grow_and_measure, reopen
 from frontier_stages import Job, sizes_up_to
 
 from tests.support.frontier_recordings import recording

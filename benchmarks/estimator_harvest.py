@@ -1,9 +1,9 @@
-"""Which estimator makes the classifier that harvests most? The same policy, from the same starts.
+"""Compare the harvest with each estimator of the topic classifier, same policy and same starts.
 
-``python benchmarks/judges.py`` builds the doc web's medium tier and FOLDOC where they are
-missing, trains each topic of the standing benchmark with every estimator there is, lets
-``focused`` crawl with each, and writes tables into ``benchmarks/results/judges/``. Labels tell the
-harvest, never the classifier. Stopped, it goes on where it was.
+``python benchmarks/estimator_harvest.py`` builds the doc web's medium tier and FOLDOC if missing,
+trains each topic of the main benchmark with every estimator, crawls with ``focused``, and writes
+tables into ``benchmarks/results/estimators/``. Labels measure the harvest. An interrupted benchmark
+resumes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from focused.topic.topic_file import load_topic
 
 SEEDS = ("on-topic:5", "off-topic:5")
 _TIMED_TOPICS = 3
-"""Of each web: enough to tell seconds from tenths, and each is trained once more for it."""
+"""Topics per web whose training is timed; each is trained once more for that."""
 
 
 def main() -> int:
@@ -76,13 +76,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--budget", default="300", help="pages per run (default: 300)")
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/judges"))
-    parser.add_argument("--work", type=Path, default=Path("crawls/benchmark-judges"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/estimators"))
+    parser.add_argument("--work", type=Path, default=Path("crawls/benchmark-estimators"))
     return parser.parse_args()
 
 
 def _topic_file(name: str, estimator: str, folder: Path) -> Path:
-    """The topic with this estimator, its model a file of its own; the same name otherwise."""
+    """Write a topic file with this estimator and its own model file; the name stays the same."""
     shipped = Path(f"topics/{name}.toml")
     document = tomllib.loads(shipped.read_text(encoding="utf-8"))
     training = document["training"]
@@ -94,7 +94,7 @@ def _topic_file(name: str, estimator: str, folder: Path) -> Path:
 
 
 def _toml(document: dict[str, Any]) -> Iterator[str]:
-    """A topic file's document as lines; JSON's texts, lists, numbers and flags are TOML's, too."""
+    """Serialise a topic file; JSON's strings, lists, numbers and booleans are valid TOML."""
     for key, value in document.items():
         if not isinstance(value, dict):
             yield f"{key} = {json.dumps(value)}"
@@ -111,7 +111,7 @@ def _crawl(part: Part, topics: Sequence[Path], folder: Path, options: argparse.N
     for seeds in SEEDS:
         words += ["--seeds", seeds]
     words += ["--host-cap", "none", "--repeat", str(options.repeat), "--jobs", str(options.jobs)]
-    # Its tables are of one classifier alone; ours come after.
+    # Its tables are of one classifier only; ours come later.
     with (folder / "output.txt").open("w") as said, contextlib.redirect_stdout(said):
         return run_focused("compare", *words, "--out", str(folder))
 
@@ -122,7 +122,7 @@ def _runs(folder: Path, estimator: str) -> list[Run]:
 
 
 def _trainings(part: Part, work: Path) -> Iterator[dict[str, Any]]:
-    """What each training leaves, and, of the first topics, costs once the pages are parsed."""
+    """The size of each model, and for the first topics the training time with parsed pages."""
     with RecordedWeb.open(part.web) as web:
         read = cache(page_reader(web))
         for place, name in enumerate(part.topics):
@@ -150,10 +150,10 @@ def _cpu_s(topic: Topic, read: FetchPage) -> float:
 
 
 def harvest_table(findings: ComparisonAnalysis) -> pd.DataFrame:
-    """A row an estimator and kind of seeds, and its difference to the default classifier.
+    """A row per estimator and kind of seeds, with its difference to the default.
 
-    Shares in per cent, differences in percentage points, 95% intervals from the
-    bootstrap over topics and starts; None in the default's own row.
+    Shares in per cent, differences in percentage points, 95% bootstrap intervals over topics and
+    starts; None in the default's own row.
     """
     rows = []
     for each in findings.summary:
@@ -215,13 +215,13 @@ def _write(folder: Path, tables: dict[str, pd.DataFrame], runs: Sequence[Run]) -
         ]
     )
     write_atomically(folder / "runs.csv", by_run.to_csv(index=False).encode())
-    whole = "# Judges\n\nBy `benchmarks/judges.py`.\n\n" + "\n\n".join(texts) + "\n"
+    whole = "# Estimators\n\nBy `benchmarks/estimator_harvest.py`.\n\n" + "\n\n".join(texts) + "\n"
     write_atomically(folder / "README.md", whole.encode())
     print(whole)
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A table in Markdown, figures short, what is missing empty."""
+    """Render a table as Markdown, with short figures and empty cells for missing ones."""
     lines = [list(table.columns), ["---"] * len(table.columns)]
     for row in table.itertuples(index=False):
         lines.append(["" if pd.isna(cell) else _cell(cell) for cell in row])

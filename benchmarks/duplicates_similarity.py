@@ -1,4 +1,4 @@
-"""How alike two recorded pages are, told by their words alone: nothing of the crawl's sketches."""
+"""Similarity of recorded pages by their words alone, without the crawl's sketches."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ Shingles = frozenset[tuple[str, ...]]
 
 @dataclass
 class Truth:
-    """Which pages are alike; ``bases`` holds for each place of a manual all its places."""
+    """Which pages are similar; ``bases`` maps each base URL of a manual to all its base URLs."""
 
     web: RecordedWeb
     bases: Mapping[str, Sequence[str]]
     _kept: dict[str, Shingles] = field(default_factory=dict)
 
     def likeness(self, url: str, among: frozenset[str]) -> float:
-        """The largest share with any of ``among`` at the URL's path in a place of its manual."""
+        """The largest share with any of ``among`` at the URL's path below a base URL of its
+        manual.
+        """
         return max((self.share(url, other) for other in self._places(url) & among), default=0.0)
 
     def share(self, one: str, other: str) -> float:
-        """The share of five words in a row, of title and text, that both pages have, in [0, 1]."""
+        """The share of runs of five words, of title and text, that both pages have, in [0, 1]."""
         mine, theirs = self._shingles(one), self._shingles(other)
         return len(mine & theirs) / max(1, len(mine | theirs))
 
     def forget(self) -> None:
-        """Drop the texts that were kept."""
+        """Drop the cached texts."""
         self._kept.clear()
 
     def _places(self, url: str) -> frozenset[str]:

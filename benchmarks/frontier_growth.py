@@ -1,4 +1,4 @@
-"""Our frontier, measured: it grows to a size, is popped from, and is killed with work under way."""
+"""Measure our frontier: grow it to a size, pop from it, and leave work in flight to be killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from focused.frontier.interface import NotYet, Offer
 DELAY_S = 1.0
 PATIENCE_S = 2.0
 UNDER_WAY = 16
-TURN_S = 1 / 300  # of the crawl's clock: 300 pages a second
+TURN_S = 1 / 300  # of the crawl's clock: 300 pages per second
 ANSWER_S = UNDER_WAY * TURN_S
 WINDOW_PAGES = 1_000
 POPS = 10_000
@@ -42,7 +42,9 @@ WARM_UP_PAGES = 10
 
 
 def grow_and_measure(connection: Connection, job: Job) -> None:
-    """Send a :class:`Stage`; then leave work under way, tell how many links are committed, wait."""
+    """Send a :class:`Stage`; then leave work in flight, report the number of committed links,
+    wait.
+    """
     run = _Run(job)
     connection.send(run.stage())
     committed = run.leave_under_way()
@@ -70,7 +72,7 @@ class _Run:
     def __init__(self, job: Job) -> None:
         self._source = job.source()
         self._exploration = job.exploration()
-        # What Python needs to draw links is no memory of the frontier's.
+        # Memory that Python needs to sample links is not the frontier's.
         for _ in range(WARM_UP_PAGES):
             self._source.queued(self._source.page(), {}, 0.0)
         gc.collect()
@@ -109,7 +111,7 @@ class _Run:
         )
 
     def _as_grown(self) -> Mapping[str, Any]:
-        """What is told by the growth itself."""
+        """The figures of the growth itself."""
         self._sync()
         return {
             "links": len(self._frontier),
@@ -122,7 +124,7 @@ class _Run:
         }
 
     def _operations(self, links: int) -> Mapping[str, Any]:
-        """What is done to a frontier of so many links, which it hardly changes."""
+        """Measure single operations, which hardly change a large frontier."""
         pops = min(POPS, links // 10)
         pop = spent([self._pop(0.0) for _ in range(pops)])
         order = self._order()
@@ -139,7 +141,7 @@ class _Run:
         }
 
     def leave_under_way(self) -> int:
-        """Commit; then hand out links and push a page without a commit."""
+        """Commit; then offer links and push a page without a commit."""
         while self._leased:
             self._settle(self._leased.popleft())
         self._frontier.save()
@@ -163,7 +165,7 @@ class _Run:
             for link in self._source.queued(page, known.waiting, self._now)
             if link.key not in known.settled
         ]
-        if not links:  # the turn of all of them was before
+        if not links:  # all their turns are over
             return
         before = len(self._frontier)
         since = began()
@@ -180,7 +182,7 @@ class _Run:
         self._sync_when_due()
 
     def _push_by_link(self, pages: int) -> tuple[Spent, Spent]:
-        """Times of calls that found the link new, and of calls that found it waiting."""
+        """Times of pushes of new links, and of links that wait already."""
         times: dict[bool, list[Seconds]] = {True: [], False: []}
         for _ in range(pages):
             page = self._source.page()
@@ -194,7 +196,7 @@ class _Run:
         return spent(times[True]), spent(times[False])
 
     def _pop(self, patience_s: float) -> Seconds:
-        """Offer a link, settle the one that was offered longest ago, commit; return the time."""
+        """Offer a link, settle the oldest offer, commit; return the time."""
         since = began()
         self._offer(patience_s)
         if len(self._leased) > UNDER_WAY:
@@ -207,7 +209,7 @@ class _Run:
         return passed
 
     def _turn(self) -> Seconds:
-        """What a crawl does for a page, fetching, parsing and scoring left out."""
+        """A crawl's work for a page, without fetching, parsing and scoring."""
         page = self._source.page()
         names = page.names()
         since = began()
@@ -239,7 +241,7 @@ class _Run:
             self._wait(offer)
 
     def _wait(self, offer: NotYet) -> None:
-        """Let time pass until something may be asked, or the oldest fetch is answered."""
+        """Advance the clock until something is due, or the oldest fetch is answered."""
         until = math.inf if offer.until is None else offer.until
         answered_at = self._leased[0].host.leased_at + ANSWER_S if self._leased else math.inf
         if min(until, answered_at) == math.inf:
@@ -254,7 +256,7 @@ class _Run:
         self._frontier.settle(offer, after_success(offer.host.pace, self._now, DELAY_S), self._now)
 
     def _order(self) -> Order:
-        """Look for something better than what is offered, in all hosts and in the host."""
+        """Search for a better link than the offered one, on all hosts and on the same host."""
         among_hosts = in_host = 0.0
         hosts = self._frontier.hosts
         for _ in range(ORDER_SAMPLES):
@@ -273,7 +275,7 @@ class _Run:
         return Order(ORDER_SAMPLES, among_hosts, in_host)
 
     def _sync_when_due(self) -> None:
-        if time.monotonic() - self._synced_at >= 1.0:  # as the driver of a crawl does
+        if time.monotonic() - self._synced_at >= 1.0:  # as the crawl's driver does
             self._sync()
 
     def _sync(self) -> None:
