@@ -1,20 +1,28 @@
-"""Views of pages for the label page, made in a parser process that is ended at its deadline.
+"""Views of a crawled page, its main text and its sanitised HTML, made in a parser process.
 
-After ``deadline_s`` the beginning of the page is tried, which is too short to take long.
+``nh3`` keeps an allowlist of text elements. It drops all attributes that can hold a URL, style or
+script, and all elements whose content is not ordinary HTML (SVG, MathML, raw text), so that every
+HTML parser understands the result alike. HTML parsers take quadratic time for some input: after
+``deadline_s`` the process is ended and the beginning of the page is tried.
 """
 
 from __future__ import annotations
 
+import html
+import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
+import nh3
+from resiliparse.extract.html2text import extract_plain_text
 
 from focused.archive.warc_files import WarcPosition
 from focused.labelling.crawled_pages import CrawledPage, FetchedPages
 from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
+from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup
 from focused.web.page import Fetched
 
 MAX_TEXT_CHARS = 20_000
@@ -161,7 +169,7 @@ class PageRenderer:
         )
 
     def _ask(self, view: ViewKind, fetched: Fetched) -> str | None:
-        """Return what the process answers; None when it took too long, failed or died."""
+        """Send a request to the process; None when it took too long, failed or died."""
         try:
             return self._parser.ask(_packed((view, fetched))).decode()
         except (HandlerError, ParsingStoppedError, UnicodeDecodeError):
@@ -175,5 +183,5 @@ _unpacked = msgspec.msgpack.Decoder(tuple[ViewKind, Fetched]).decode
 def _prepare(message: bytes) -> bytes:
     """Make the view of a page that ``message`` asks for; runs in the parser process."""
     view, fetched = _unpacked(message)
-    make = page_views.readable_text if view == "readable_text" else page_views.sanitised_html
+    make = readable_text if view == "readable_text" else sanitised_html
     return make(fetched).encode("utf-8", "replace")

@@ -248,7 +248,7 @@ class LabellingSession:
         place = self._places.get(page.url)
         if place is not None:
             return float(self._pool.relevance[place])
-        classifier = self.subject.classifier
+        classifier = self.task.classifier
         if classifier is None:
             return page.relevance
         with BoundedParser() as parser:

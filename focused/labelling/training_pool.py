@@ -76,8 +76,8 @@ def build_training_pool(
 ) -> TrainingPool:
     """Parse, classify and compare the candidates; unreadable ones are left out.
 
-    So are those that exceed ``parsing_limits``, as in a crawl. Without a ``classifier`` the crawl's own
-    verdicts stand. ``progress(done, total)`` is called after each page.
+    So are those that exceed ``parsing_limits``, as in a crawl. Without a ``classifier`` the
+    crawl's own relevance is used. ``progress(done, total)`` is called after each page.
     """
     chosen = select_candidates(crawled, limit)
     kept: list[CrawledPage] = []

@@ -28,7 +28,7 @@ from focused.labels.labelled_pages import (
 )
 from focused.parser_process import ParsingLimits
 from focused.web.html.parse import MAX_QUICK_BYTES
-from tests.support.labelled_crawls import session, subject, url_of, write_crawl
+from tests.support.labelled_crawls import session, task, url_of, write_crawl
 
 
 @pytest.fixture(scope="module")
