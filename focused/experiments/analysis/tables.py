@@ -15,6 +15,7 @@ from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis
 from focused.experiments.analysis.comparison_runs import RunGrid, StartGroup, format_start_group
 from focused.experiments.analysis.paired_comparison import TIE_MARGIN, PairedDifference
 from focused.experiments.analysis.policy_summary import PolicySummary
+from focused.orderings.policy_names import ABLATION_PREFIX, BASELINE, FOCUSED
 from focused.reports.formatting import single_line
 
 TABLES_WIDTH = 100
@@ -50,7 +51,7 @@ def table_of(
     columns: Sequence[tuple[str, Callable[[Row], Cell]]],
     caption: str | None = None,
 ) -> Table:
-    """Return a table of ``rows``; each column is a heading and what it shows of a row."""
+    """Create a table of ``rows``; each column is a heading and a function from row to cell."""
     table = new_table(title, *(heading for heading, _ in columns))
     for row in rows:
         table.add_row(*(cell(row) for _, cell in columns))
@@ -64,7 +65,7 @@ def count(attribute: str) -> Callable[[Any], str]:
 
 
 def policy_cell(row: Any) -> Text:
-    """Return a cell that names the policy of its row."""
+    """Return a cell with the policy of its row."""
     return policy_text(row.policy)
 
 
@@ -121,7 +122,7 @@ def pages_to_baseline_tables(findings: ComparisonAnalysis) -> list[Table]:
                 ),
             ],
             f"Medians over the starts from which {BASELINE} found anything; a run that never got "
-            "there counts as later than any. 95%: bootstrap over topics and starts",
+            "there counts as infinite. 95%: bootstrap over topics and starts",
         )
     ]
 
@@ -132,7 +133,7 @@ def ablation_tables(findings: ComparisonAnalysis) -> list[Table]:
         return []
     return [
         table_of(
-            f"What each part of {FOCUSED} is worth: without it, less the whole, from the same starts",
+            f"Ablations of {FOCUSED}: without the part minus the full policy, from the same starts",
             findings.ablations,
             [
                 (
@@ -149,8 +150,8 @@ def ablation_tables(findings: ComparisonAnalysis) -> list[Table]:
                 ("ties", count("ties")),
                 ("losses", count("losses")),
             ],
-            "Points: of harvest, in per cent; below zero the part pays. ?: the interval holds zero "
-            "or there is none. 95%: bootstrap over topics and starts",
+            "Points: of harvest, in per cent; below zero the part helps. ?: the interval contains "
+            "zero or is missing. 95%: bootstrap over topics and starts",
         )
     ]
 
@@ -160,7 +161,7 @@ def calibration_tables(findings: ComparisonAnalysis) -> list[Table]:
     if not findings.calibration:
         return []
     table = table_of(
-        "Were the scores right? By labels, over all runs",
+        "Calibration of scores by labels, over all runs",
         findings.calibration,
         [
             ("policy", policy_cell),
@@ -173,8 +174,8 @@ def calibration_tables(findings: ComparisonAnalysis) -> list[Table]:
             ("Brier score", lambda each: number_format.format_number(each.brier, 3)),
             ("of the mean", lambda each: number_format.format_number(each.brier_reference, 3)),
         ],
-        "Scores before the fetch; 0 is best. Of the mean: the Brier score of one number for all "
-        "pages, the share on topic. Seeds, training pages and copies have no part",
+        "Scores before the fetch; 0 is best. Of the mean: the Brier score of a constant "
+        "prediction, the share on topic. Without seeds, training pages and duplicates",
     )
     return [table, _bins_table(findings)]
 
@@ -182,7 +183,7 @@ def calibration_tables(findings: ComparisonAnalysis) -> list[Table]:
 def _bins_table(findings: ComparisonAnalysis) -> Table:
     first = next((c for c in findings.calibration if c.policy == FOCUSED), findings.calibration[0])
     return table_of(
-        f"What the scores of {first.policy} meant",
+        f"Scores of {first.policy} by bin",
         first.bins,
         [
             ("score", lambda each: f"{each.low:.1f}–{each.high:.1f}"),
@@ -240,7 +241,7 @@ def harvest_tables(findings: ComparisonAnalysis) -> list[Table]:
 
 
 def summary_table(findings: ComparisonAnalysis) -> Table:
-    """Means by the labels, the best policy first."""
+    """Means by labels, the best policy first."""
     return table_of(
         "Summary, by labels",
         findings.best_first,
@@ -258,15 +259,15 @@ def summary_table(findings: ComparisonAnalysis) -> Table:
             ("early", count("ended_early")),
         ],
         "95%: bootstrap over topics and starts. × bfs, of oracle, of bound (path-oracle): ratio of "
-        "mean harvests over paired starts. Early: runs that left budget over; harvest flatters "
-        "them",
+        "mean harvests over paired starts. Early: runs that ended before their budget was "
+        "spent; harvest flatters them",
     )
 
 
 def costs_table(findings: ComparisonAnalysis) -> Table:
-    """How far each policy got, and what it cost."""
+    """Progress and costs of each policy."""
     return table_of(
-        "How far, and at what cost",
+        "Progress and costs",
         findings.best_first,
         [
             ("policy", policy_cell),
@@ -285,9 +286,10 @@ def costs_table(findings: ComparisonAnalysis) -> Table:
 
 
 def paired_table(findings: ComparisonAnalysis, reference: str) -> Table:
-    """Every policy less ``reference``, over all starts that both have."""
+    """Every policy minus ``reference``, over shared starts."""
     return table_of(
-        f"Harvest less that of {single_line(reference)}, in percentage points, from the same starts",
+        f"Harvest minus that of {single_line(reference)}, in percentage points, from the same "
+        "starts",
         findings.paired_with(reference),
         [
             ("policy", policy_cell),
@@ -299,8 +301,9 @@ def paired_table(findings: ComparisonAnalysis, reference: str) -> Table:
             ("losses", count("losses")),
             ("topics", lambda each: f"{each.topics_won:,}:{each.topics_lost:,}"),
         ],
-        f"A tie: harvests within {100 * TIE_MARGIN:.1f} points. ?: the interval holds zero or there is "
-        "none. Topics: better on, worse on",
+        f"A tie: harvests within {100 * TIE_MARGIN:.1f} points. ?: the interval contains zero or "
+        "is "
+        "missing. Topics: better on, worse on",
     )
 
 
@@ -328,7 +331,7 @@ def classifier_tables(findings: ComparisonAnalysis) -> list[Table]:
         return []
     return [
         table_of(
-            "The same pages, judged by the classifier that guided the crawl",
+            "The same pages by the crawl's own classifier",
             known,
             [
                 ("policy", policy_cell),
@@ -338,8 +341,8 @@ def classifier_tables(findings: ComparisonAnalysis) -> list[Table]:
                 ("precision", lambda each: number_format.share(each.classifier_precision)),
                 ("recall", lambda each: number_format.share(each.classifier_recall)),
             ],
-            "Precision: what it calls on topic and the labels do, too. Recall: what the labels "
-            "call on topic and it does, too. Flattery: percentage points",
+            "Precision: share of its on-topic pages that labels confirm. Recall: share of on-topic "
+            "pages, by labels, that it finds. Flattery: percentage points",
         )
     ]
 
