@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from focused.atomic_file import write_atomically
+from focused.crawl.crawl_stats import Stage
 from focused.errors import StateError
 from focused.labels.label import Label
 from focused.labels.label_file import read_labels
@@ -325,7 +326,7 @@ def trap_lines(stats: Mapping[str, Any]) -> list[TrapLosses]:
 
 OTHER_STAGES = "Scrapy, HTTP, the rest"
 _BUSY_SHARE = 0.7
-_PARSING_STAGES = ("parsing", "judging", "likeness")
+_PARSING_STAGES = (Stage.PARSING, Stage.JUDGING, Stage.LIKENESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,9 +399,9 @@ def _time_spent(profile: Mapping[str, Any]) -> TimeProfile:
 def _bottleneck(busy: float, seconds: Mapping[str, float]) -> str:
     if busy < _BUSY_SHARE:
         return "the network and the hosts' delays"
-    reading = sum(seconds.get(stage, 0.0) for stage in _PARSING_STAGES)
+    parsing = sum(seconds.get(stage, 0.0) for stage in _PARSING_STAGES)
     work = {
-        "reading pages": reading,
+        "parsing pages": parsing,
         **{stage: took for stage, took in seconds.items() if stage not in _PARSING_STAGES},
     }
     most = max(work, key=lambda stage: work[stage])
