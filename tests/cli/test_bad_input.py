@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +10,7 @@ from click.testing import CliRunner
 
 from focused.cli import main
 from tests.support.crawling import ROOT, write_topic
+from tests.support.forked import run_forked
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 WEB = MemoryWeb(page("http://a.test/", html("Start", "/more")), page("http://a.test/more", html()))
@@ -36,14 +34,11 @@ class Ran:
 
 
 def run(module: str, *arguments: object, cwd: Path = ROOT) -> Ran:
-    done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = run_forked(
+        [module, *map(str, arguments)],
+        folder=cwd,
+        environment={"PYTHONPATH": str(ROOT)},
+        timeout_s=60,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from focused.cli import main
-from tests.support.crawling import ROOT
+from tests.support.forked import ROOT, run_forked
 from tests.support.made_up_topic import CHEESE, COMMON, GARDEN
 from tests.support.recorded_web import html
 
@@ -37,14 +35,10 @@ folder = "out"
 
 
 def focused(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "focused.cli", *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
+    return run_forked(
+        ["focused", *arguments],
+        folder=folder,
+        environment={"PYTHONPATH": str(ROOT), "COLUMNS": "120"},
     )
 
 

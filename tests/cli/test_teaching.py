@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,7 +15,7 @@ from focused.labels.label import Label, role_of
 from focused.labels.label_file import LabelFile
 from focused.topic.topic_file import load_topic
 from tests.cli.test_commands import BASE, focused, write_site
-from tests.support.crawling import ROOT
+from tests.support.forked import ROOT, ForkedCommand
 
 BOT = "CheeseBot/1.0 (+https://example.org/bot)"
 
@@ -96,19 +93,17 @@ def test_after_ctrl_c_the_same_command_goes_on(idea):
     asked = ["topic", "new", "rinds", "--keywords", "rennet, gouda, brie, rind"]
     told = ["--seeds", "seeds.txt", "--user-agent", BOT, "--web", "web", "--delay-s", "0.5"]
     rows = idea / "crawls" / "rinds-start" / "state"
-    with subprocess.Popen(
-        [sys.executable, "-m", "focused.cli", *asked, *told],
-        cwd=idea,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as stopped:
-        while not rows.is_dir() and stopped.poll() is None:
-            time.sleep(0.1)
-        time.sleep(1.0)  # the reactor has its signal handlers by then
-        stopped.send_signal(signal.SIGINT)
-        _, said = stopped.communicate(timeout=60)
+    stopped = ForkedCommand(
+        ["focused", *asked, *told],
+        folder=idea,
+        environment={"PYTHONPATH": str(ROOT)},
+        errors_apart=True,
+    )
+    while not rows.is_dir() and stopped.poll() is None:
+        time.sleep(0.02)
+    time.sleep(1.0)  # the reactor has its signal handlers by then
+    stopped.send_signal(signal.SIGINT)
+    _, said = stopped.communicate(timeout=60)
     assert stopped.returncode == 2
     assert "the same command goes on" in said
     done = begin(idea, "rinds")

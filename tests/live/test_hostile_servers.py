@@ -17,7 +17,7 @@ import pytest
 
 from focused.experiments.run_measures import peak_mb
 from tests.live.hostile_server import Play, answer, endless, hostile, raw_bytes
-from tests.support.crawling import Finished, finish, start, write_topic
+from tests.support.crawling import ROOT, Finished, command, finish, write_topic
 from tests.support.warm import crawl_warm
 
 if sys.version_info >= (3, 14):
@@ -120,7 +120,13 @@ def survived(tmp_path_factory: pytest.TempPathFactory) -> Survived:
 
 def _crawl_weighed(topic: Path, address: str) -> tuple[Finished, int]:
     """Crawl, and tell the most memory that the process had, in bytes."""
-    process = start(topic, address)
+    process = subprocess.Popen(
+        command(topic, address),
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     # Not what wait4 tells of it: to a new process Linux counts that of its parent, the whole suite.
     with ThreadPoolExecutor(1) as watching:
         peak_mb = watching.submit(_peak_mb, process)

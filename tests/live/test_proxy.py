@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.access_rules import Access
-from tests.support.crawling import ROOT, Finished, command, write_topic
+from tests.support.crawling import Finished, command, finish, write_topic
+from tests.support.forked import ForkedCommand
 from tests.support.hostile_hosts import Asked, Behaviour, serve_hosts
 from tests.support.recorded_web import html
 
@@ -40,17 +38,8 @@ def behaving(port: int) -> Mapping[str, Behaviour]:
 
 
 def crawl(topic: Path, environment: Mapping[str, str], **settings: Any) -> Finished:
-    done = subprocess.run(
-        [sys.executable, "-m", *command(topic, "", **settings)[2:]],
-        cwd=ROOT,
-        env=os.environ | dict(environment),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=100,
-        check=False,
-    )
-    return Finished(done.returncode, done.stdout, topic.parent / "out")
+    process = ForkedCommand(command(topic, "", **settings)[2:], environment=environment)
+    return finish(process, topic, timeout_s=100)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,7 +81,7 @@ def test_a_file_that_is_no_model_changes_nothing_but_a_line_in_the_log(tmp_path:
     lines = ("\t".join((category, url, "A page")) for category, url in SAMPLES)
     (tmp_path / "directory.tsv").write_text("\n".join(lines) + "\n")
     with served(web()) as site:
-        crawl: subprocess.Popen[str] = start(topic, site)
+        crawl = start(topic, site)
         wait_for_answers(site, len(SAMPLES) + 8 + 24, crawl)
         write_atomically(tmp_path / "models" / "cheese.joblib", b"no model at all")
         done = finish(crawl, topic)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
+from click.testing import CliRunner
 
+from focused.cli import main
 from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
-from tests.support.crawling import ROOT, crawl, finish, start, write_topic
+from tests.support.crawling import crawl, finish, start, write_topic
 from tests.support.recorded_web import html, page, served
 
 ADDED = "http://h3.test/nobody-links-here"
 
 
 def frontier(*arguments: object) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "focused.cli", "frontier", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(main, ["frontier", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
     return done.stdout
 
 

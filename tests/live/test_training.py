@@ -16,6 +16,7 @@ import pytest
 from focused.recorded_web.replay_server import AccessLogEntry
 from tests.live.webs import answered, wait_for_answers
 from tests.support.crawling import ROOT, finish
+from tests.support.forked import ForkedCommand
 from tests.support.made_up_topic import CHEESE, COMMON, GARDEN
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect, served
 
@@ -65,13 +66,24 @@ def web() -> MemoryWeb:
     return MemoryWeb(*pages, page("http://cheese1.test/robots.txt", robots))
 
 
-def start(topic: Path, site: Served, **settings: object) -> subprocess.Popen[str]:
+def start(topic: Path, site: Served, **settings: object) -> ForkedCommand:
     """Run ``scrapy crawl topic`` with no guide given, so that it needs a model."""
+    return ForkedCommand(
+        arguments(topic, site, **settings), environment={"PYTHONWARNINGS": "default"}
+    )
+
+
+def arguments(topic: Path, site: Served, **settings: object) -> list[str]:
     told = ["-a", f"topic={topic}"]
     for name, value in {"FOCUSED_REPLAY": site.address, **settings}.items():
         told += ["-s", f"{name}={value}"]
+    return ["scrapy", "crawl", "topic", *told]
+
+
+def start_interpreter(topic: Path, site: Served, **settings: object) -> subprocess.Popen[str]:
+    """The same in a process that has imported nothing yet."""
     return subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "crawl", "topic", *told],
+        [sys.executable, "-m", *arguments(topic, site, **settings)],
         cwd=ROOT,
         env=os.environ | {"PYTHONWARNINGS": "default"},
         text=True,
@@ -98,7 +110,7 @@ class Lesson:
             asked = len(site.accesses)
             file = folder / "modules"
             extension = '{"tests.support.modules_at_start.ModulesAtStart": 0}'
-            again = start(self.topic, site, EXTENSIONS=extension, MODULES_FILE=file)
+            again = start_interpreter(self.topic, site, EXTENSIONS=extension, MODULES_FILE=file)
             self.second = finish(again, self.topic)
             self.modules_at_start = set(file.read_text().split())
         self.accesses: list[AccessLogEntry] = site.accesses[:asked]

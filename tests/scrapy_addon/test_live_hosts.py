@@ -38,7 +38,7 @@ class Pages(BaseHTTPRequestHandler):
 @pytest.fixture
 def seed() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield f"http://here.test:{server.server_port}/"
     server.shutdown()

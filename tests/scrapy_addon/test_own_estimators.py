@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pandas as pd
 
 from tests.support.crawling import ROOT, command, write_topic
+from tests.support.forked import run_forked
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 
 EXAMPLE = ROOT / "docs/examples/library"
@@ -39,18 +38,17 @@ def topic_file(folder: Path) -> Path:
 
 
 def crawl(topic: Path, site: Served, **settings: str) -> pd.DataFrame:
-    done = subprocess.run(
-        command(topic, site.address, FOCUSED_MODELS="own_estimators.guide", **settings),
-        cwd=topic.parent,
-        env=os.environ
-        | {"PYTHONPATH": f"{ROOT}:{EXAMPLE}", "SCRAPY_SETTINGS_MODULE": "spiders.settings"},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=120,
-        check=False,
+    arguments = command(topic, site.address, FOCUSED_MODELS="own_estimators.guide", **settings)[2:]
+    done = run_forked(
+        arguments,
+        folder=topic.parent,
+        environment={
+            "PYTHONPATH": f"{ROOT}:{EXAMPLE}",
+            "SCRAPY_SETTINGS_MODULE": "spiders.settings",
+        },
+        timeout_s=120,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
     policy = settings.get("FOCUSED_POLICY")
     return pd.read_parquet(topic.parent / (f"out-{policy}" if policy else "out") / "pages.parquet")
 

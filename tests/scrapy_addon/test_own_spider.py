@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.support.crawling import ROOT, write_topic
+from tests.support.forked import ForkedCommand
 from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect, served
 
 EXAMPLE = ROOT / "docs/examples/library"
@@ -39,29 +37,15 @@ def run(spider: Path, topic: Path, site: Served, *options: str) -> tuple[list[di
         "FOCUSED_REPLAY": site.address,
     }
     told = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "scrapy",
-            "runspider",
-            str(spider),
-            "-o",
-            str(items),
-            *told,
-            *options,
-        ],
-        cwd=topic.parent,
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{spider.parent}"},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=60,
-        check=False,
+    command = ForkedCommand(
+        ["scrapy", "runspider", str(spider), "-o", str(items), *told, *options],
+        folder=topic.parent,
+        environment={"PYTHONPATH": f"{ROOT}:{spider.parent}"},
     )
-    assert done.returncode == 0, done.stdout
+    said, _ = command.communicate(timeout=60)
+    assert command.returncode == 0, said
     lines = items.read_text().splitlines() if items.exists() else []
-    return [json.loads(line) for line in lines], done.stdout
+    return [json.loads(line) for line in lines], said
 
 
 def test_the_example_of_the_docs_gets_items_with_relevance(tmp_path: Path) -> None:

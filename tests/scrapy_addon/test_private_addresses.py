@@ -8,8 +8,6 @@ tells at which of the two each request came in.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import ROOT, Finished, command, finish, write_topic
+from tests.support.crawling import Finished, command, finish, write_topic
+from tests.support.forked import ForkedCommand
 from tests.support.name_server import NameServer, Says, Zone, at, serve_names
 from tests.support.recorded_web import html
 
@@ -93,14 +92,7 @@ def site() -> Iterator[Site]:
 def crawl_live(topic: Path, names: NameServer, **settings: object) -> Finished:
     told = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.3, **settings}
     _, _, _, *arguments = command(topic, "", **told)
-    process = subprocess.Popen(
-        [sys.executable, "-c", LOOPBACK_IS_PUBLIC, *arguments],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    return finish(process, topic)
+    return finish(ForkedCommand(["-c", LOOPBACK_IS_PUBLIC, *arguments]), topic)
 
 
 def crawl_from(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +11,7 @@ from scrapy.settings import Settings
 from focused.errors import ConfigurationError
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.scrapy_addon.download_handlers import install_replay, replay_settings
+from tests.support.forked import run_forked
 from tests.support.recorded_web import MemoryWeb, Served, answer, html, page, redirect, served
 
 # Writes a line for each thing that the spider or a signal handler sees.
@@ -77,14 +75,7 @@ def crawl(
         "meta": meta or {},
         "settings": {**replay_settings(site.address), **settings},
     }
-    done = subprocess.run(
-        [sys.executable, "-c", SPIDER, json.dumps(told)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
+    done = run_forked(["-c", SPIDER, json.dumps(told)], timeout_s=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]

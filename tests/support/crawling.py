@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pandas as pd
+
+from tests.support.forked import ForkedCommand
 
 ROOT = Path(__file__).parents[2]
 USER_AGENT = "FocusedTest/0.1 (+http://example.org/bot)"
@@ -87,18 +88,12 @@ def command(topic: Path, address: str, **settings: Any) -> list[str]:
     return [sys.executable, "-m", "scrapy", "crawl", "topic", "-a", f"topic={topic}", *options]
 
 
-def start(topic: Path, address: str, **settings: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command(topic, address, **settings),
-        cwd=ROOT,
-        env=os.environ | {"PYTHONWARNINGS": "default"},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+def start(topic: Path, address: str, **settings: Any) -> ForkedCommand:
+    arguments = command(topic, address, **settings)[2:]
+    return ForkedCommand(arguments, environment={"PYTHONWARNINGS": "default"})
 
 
-def finish(process: subprocess.Popen[str], topic: Path, timeout_s: float = 45.0) -> Finished:
+def finish(process: ForkedCommand | Popen[str], topic: Path, timeout_s: float = 45.0) -> Finished:
     said, _ = process.communicate(timeout=timeout_s)
     return Finished(process.returncode, said, topic.parent / "out")
 

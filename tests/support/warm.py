@@ -6,19 +6,14 @@ seconds in which Python reads Scrapy and scientific libraries are paid once.
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import os
 import resource
-import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
-from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from tests.support.crawling import ROOT, Finished, command
+from tests.support.forked import fork
 
 
 def start_warm(
@@ -45,9 +40,7 @@ def start_scrapy(
     limits: Mapping[int, int | None] | None = None,
 ) -> BaseProcess:
     """Start ``scrapy`` (``arguments`` from its name on) in a folder; ``said`` gets what it says."""
-    process = _server().Process(target=_scrapy, args=(arguments, said, limits or {}, folder))
-    process.start()
-    return process
+    return fork(arguments, out=said, folder=folder, limits=limits)
 
 
 def crawl_warm(topic: Path, address: str, timeout_s: float = 45.0, **given: Any) -> Finished:
@@ -60,32 +53,3 @@ def crawl_warm(topic: Path, address: str, timeout_s: float = 45.0, **given: Any)
         raise AssertionError("the crawl hangs")
     said = (topic.parent / "said").read_text(errors="replace")
     return Finished(process.exitcode, said, topic.parent / "out")
-
-
-@cache
-def _server() -> ForkServerContext:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["focused.scrapy_addon.spiders.topic_spider", "scrapy.cmdline", "tests.support.warm"]
-    )
-    with contextlib.chdir(ROOT):  # where it finds what it shall import
-        from multiprocessing.forkserver import ensure_running
-
-        ensure_running()
-    return context
-
-
-def _scrapy(
-    arguments: list[str], said: Path, limits: Mapping[int, int | None], folder: Path
-) -> None:
-    from scrapy.cmdline import execute
-
-    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for descriptor in (1, 2):
-        os.dup2(file, descriptor)
-    for kind, limit in limits.items():
-        if limit is not None:
-            resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
-    os.chdir(folder)
-    sys.argv = arguments
-    execute()

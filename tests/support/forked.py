@@ -1,0 +1,179 @@
+"""Runs commands in processes that are forked from one that has already imported them.
+
+Each command is a process of its own: it has its own reactor, signals and exit status. The two
+seconds in which Python imports Scrapy and the scientific libraries are paid once per test worker.
+A test of what a command imports starts an interpreter instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PRELOADED = [
+    "focused.scrapy_addon.spiders.topic_spider",
+    "scrapy.cmdline",
+    "focused.cli",
+    "focused.cli.crawl_actions",
+    "tests.support.forked",
+    "joblib",
+    "pandas",
+    "pyarrow.parquet",
+    "sklearn.linear_model",
+]
+
+
+def fork(
+    arguments: Sequence[str],
+    *,
+    out: Path,
+    err: Path | None = None,
+    folder: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+    limits: Mapping[int, int | None] | None = None,
+) -> BaseProcess:
+    """Start ``scrapy ...``, ``focused ...`` or ``-c PROGRAM ...`` in a folder.
+
+    ``out`` gets its standard output; ``err`` the errors, which go to ``out``, too, without it.
+    """
+    variables = {**os.environ, **(environment or {})}
+    process = _server().Process(
+        target=_run, args=(list(arguments), out, err, folder, variables, dict(limits or {}))
+    )
+    process.start()
+    return process
+
+
+class ForkedCommand:
+    """A forked command with the methods of ``subprocess.Popen`` that tests use."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        folder: Path = ROOT,
+        environment: Mapping[str, str] | None = None,
+        errors_apart: bool = False,
+    ) -> None:
+        self.args = list(arguments)
+        self._out = tempfile.NamedTemporaryFile()  # noqa: SIM115  # communicate() closes it
+        self._err = tempfile.NamedTemporaryFile() if errors_apart else None  # noqa: SIM115
+        self._process = fork(
+            arguments,
+            out=Path(self._out.name),
+            err=Path(self._err.name) if self._err is not None else None,
+            folder=folder,
+            environment=environment,
+        )
+        self.pid = self._process.pid
+        self._read: tuple[str, str | None] | None = None
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return self._process.exitcode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str | None]:
+        """Wait for the end; return the output and the errors."""
+        self.wait(timeout)
+        if self._read is None:
+            self._read = (_text(self._out), None if self._err is None else _text(self._err))
+        return self._read
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def send_signal(self, number: int) -> None:
+        if self._process.exitcode is None:
+            os.kill(self._process.pid or 0, number)
+
+
+def run_forked(
+    arguments: Sequence[str],
+    *,
+    folder: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = 90.0,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, as ``subprocess.run`` would."""
+    command = ForkedCommand(arguments, folder=folder, environment=environment, errors_apart=True)
+    try:
+        out, err = command.communicate(timeout_s)
+    except subprocess.TimeoutExpired:
+        command.kill()
+        command.wait()
+        raise
+    return subprocess.CompletedProcess(command.args, command.wait(), out, err)
+
+
+def _text(file: tempfile._TemporaryFileWrapper[bytes]) -> str:
+    with file:
+        return Path(file.name).read_text(errors="replace")
+
+
+@cache
+def _server() -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    with contextlib.chdir(ROOT):  # where it finds what it shall import
+        from multiprocessing.forkserver import ensure_running
+
+        ensure_running()
+    return context
+
+
+def _run(
+    arguments: list[str],
+    out: Path,
+    err: Path | None,
+    folder: Path,
+    variables: Mapping[str, str],
+    limits: Mapping[int, int | None],
+) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+    if "PYTHONWARNINGS" in variables:
+        warnings.simplefilter(variables["PYTHONWARNINGS"])  # type: ignore[arg-type]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    os.dup2(os.open(out, flags), 1)
+    os.dup2(1 if err is None else os.open(err, flags), 2)
+    for kind, limit in limits.items():
+        if limit is not None:
+            resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
+    os.chdir(folder)
+    sys.path[:0] = [str(folder), *filter(None, variables.get("PYTHONPATH", "").split(":"))]
+    sys.argv = arguments
+    if arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
+    elif arguments[0] == "scrapy":
+        from scrapy.cmdline import execute
+
+        execute()
+    else:
+        from focused.cli import main
+
+        main(prog_name="focused")
