@@ -3,7 +3,8 @@
 # make crawl   runs a focused crawl to its end, after setup and web
 # make compare crawls twice, focused and breadth-first, and compares the harvest
 # make test    runs the tests that protect a change
-# make test-all  also runs the tests that take minutes
+# make test-all  runs all tests, also those marked long, with more examples of each property
+# make test-long  runs what make test-all adds to make test
 # make lint    runs linters, type checker and import contracts
 # make docs    builds the documentation site into build/site
 # make check   runs make lint and make test
@@ -30,7 +31,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: crawl test test-all check docs lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
+.PHONY: crawl test test-all test-long check docs lint compare web setup lock clean benchmark-harvest benchmark-frontier benchmark-crawl fuzz
 
 setup: $(READY)
 
@@ -68,11 +69,17 @@ benchmark-crawl: $(READY) web
 fuzz: $(READY) web
 	$(BIN)/python benchmarks/fuzz.py --minutes 10
 
+# Bytecode that is not kept would be compiled by each process that a test starts.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST)
 
 test-all: $(READY)
-	$(BIN)/python -m pytest -m ""
+	$(PYTEST) -m "" --hypothesis-profile=thorough
+
+test-long: $(READY)
+	$(PYTEST) -m "long or hypothesis" --hypothesis-profile=thorough
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

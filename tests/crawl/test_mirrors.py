@@ -20,6 +20,7 @@ from focused.storage.tables import Tables
 from focused.web.page import FailureKind
 from focused.web.url_patterns import prefixes_and_suffixes
 from focused.web.urls import host_of
+from tests.support.examples import examples
 from tests.support.simulated import failed, page, politely, site, topic
 
 A, B, C = "http://a.test", "http://b.test", "http://c.test"
@@ -348,7 +349,7 @@ def test_pairs_candidates_and_refused_links_are_known_after_a_restart(tables: Ta
     assert [link.url for link in again.take_released()] == [B + "/gone"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     alike=st.sampled_from([0.0, 0.5, 0.9, 1.0]),

@@ -20,6 +20,7 @@ from focused.directory.dmoz import (
     split_records,
     symbolic_links,
 )
+from tests.support.examples import examples
 
 HEAD = b"""<?xml version="1.0" encoding="UTF-8"?>
 <RDF xmlns:r="http://www.w3.org/TR/RDF/" xmlns:d="http://purl.org/dc/elements/1.0/"
@@ -182,7 +183,7 @@ def test_records_are_the_same_however_the_stream_is_cut(sizes):
     assert list(split_records(chunks)) == list(split_records([stream]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
 def test_harm_done_to_one_page_costs_no_page_after_the_next(tmp_path_factory, data):
     before, after = [page(n) for n in range(3)], [page(n) for n in range(4, 8)]
@@ -200,7 +201,7 @@ def test_harm_done_to_one_page_costs_no_page_after_the_next(tmp_path_factory, da
     assert titles[-3:] == ["Page 5", "Page 6", "Page 7"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=400), st.integers(0, 400))
 def test_no_bytes_break_the_reader(tmp_path_factory, noise, place):
     stream = HEAD + TOPIC + PAGE + PAGE

@@ -21,6 +21,7 @@ from focused.link_scoring.protocols import PageContext
 from focused.orderings import POLICIES, PolicyInputs
 from focused.web.page import Classification, Link, Page
 from tests.support.crawling import ROOT
+from tests.support.forked import ForkedCommand
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.two_sides import (
     build_web,
@@ -209,26 +210,31 @@ def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:
 LONG = ("--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15")
 
 
-def start_comparison(sides: Path, jobs: str) -> subprocess.Popen[str]:
-    """A comparison of 45 runs in a process of its own, with three of them done."""
-    arguments = [
-        sys.executable, "-m", "focused.cli", "compare", "--web", sides / "web",
-        "--topic", sides / "whales.toml", "--out", sides / "comparison", "--jobs", jobs, *LONG,
-    ]  # fmt: skip
-    process = subprocess.Popen(
-        arguments, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(sides)},
-    )  # fmt: skip
+def long_comparison(sides: Path, jobs: str) -> list[str]:
+    """A comparison of 45 runs."""
+    folders = [sides / "web", "--topic", sides / "whales.toml", "--out", sides / "comparison"]
+    return ["compare", "--web", *map(str, folders), "--jobs", jobs, *LONG]
+
+
+def environment(sides: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(sides)}
+
+
+def wait_for_three_runs(sides: Path, process: ForkedCommand | subprocess.Popen[str]) -> None:
     journal = sides / "comparison" / RUN_LOG_FILE
     while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
-    return process
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, jobs: str) -> None:
-    process = start_comparison(sides, jobs)
+    process = ForkedCommand(
+        ["focused", *long_comparison(sides, jobs)],
+        environment=environment(sides),
+        errors_apart=True,
+    )
+    wait_for_three_runs(sides, process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -241,7 +247,12 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
 
 
 def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
-    process = start_comparison(sides, "2")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "focused.cli", *long_comparison(sides, "2")],
+        cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=environment(sides),
+    )  # fmt: skip
+    wait_for_three_runs(sides, process)
     process.kill()
     process.communicate(timeout=60)  # the pipes are closed when the last worker has ended
     assert not list(sides.glob("focused-simulation-*"))

@@ -22,6 +22,7 @@ from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.frontier.priorities import Exploration, unproductive_after
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage import state_store as store_module
+from tests.support.examples import examples
 from tests.support.frontier_lives import DiskLife, PlainLife
 
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -312,4 +313,6 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 TestFrontierMachine = FrontierMachine.TestCase
-TestFrontierMachine.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
+TestFrontierMachine.settings = settings(
+    max_examples=examples(250), stateful_step_count=40, deadline=None
+)

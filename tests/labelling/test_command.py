@@ -6,8 +6,6 @@ import http.client
 import json
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from focused.labelling.label_server import TOKEN_HEADER
 from focused.labelling.labelling_task import find_labelling_task
 from focused.labels.label_file import LabelFile, read_labels
 from focused.labels.labelled_pages import labelled_page_reader
+from tests.support.forked import ForkedCommand
 from tests.support.labelled_crawls import write_crawl
 
 TOPIC = """
@@ -51,17 +50,16 @@ def topic(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def label(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def label(*words: str) -> Iterator[tuple[ForkedCommand, str]]:
     """The command at work, and the address that it told."""
-    command = [sys.executable, "-m", "focused.cli", "label", *words, "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line.startswith("Label here: http://127.0.0.1:"), line
-            yield process, line.removeprefix("Label here: ").strip()
-        finally:
-            process.kill()
+    process = ForkedCommand(["focused", "label", *words, "--no-browser"], errors_apart=True)
+    try:
+        line = process.first_line()
+        assert line.startswith("Label here: http://127.0.0.1:"), line
+        yield process, line.removeprefix("Label here: ").strip()
+    finally:
+        process.kill()
+        process.communicate(60)
 
 
 def ask(address: str, path: str, body: object = None) -> dict[str, object]:

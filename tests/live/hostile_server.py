@@ -31,11 +31,35 @@ class HostileSite:
 
 def answer(body: bytes, *headers: str, status: str = "200 OK") -> Play:
     """A whole answer, with its length told."""
+    return raw_bytes(whole(body, *headers, status=status))
+
+
+def whole(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    """The bytes of a whole answer."""
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     if not any(header.lower().startswith("content-type") for header in headers):
         head.append("Content-Type: text/html")
-    raw = "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + body
-    return raw_bytes(raw)
+    return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + body
+
+
+@dataclass(slots=True)
+class Packed:
+    """A whole answer whose body is packed when the server starts, not when tests are collected."""
+
+    pack: Callable[[], bytes]
+    headers: tuple[str, ...]
+    raw: bytes = b""
+
+    def prepare(self) -> None:
+        self.raw = self.raw or whole(self.pack(), *self.headers)
+
+    async def __call__(self, writer: asyncio.StreamWriter) -> None:
+        await raw_bytes(self.raw)(writer)
+
+
+def packed(pack: Callable[[], bytes], *headers: str) -> Play:
+    """A whole answer; ``pack`` makes its body."""
+    return Packed(pack, headers)
 
 
 def raw_bytes(raw: bytes) -> Play:
@@ -64,6 +88,9 @@ def endless(head: bytes, piece: bytes, pause_s: float = 0.0) -> Play:
 @contextlib.contextmanager
 def hostile(plays: Mapping[str, Play]) -> Iterator[HostileSite]:
     """Serve: a play by ``host/path``; hosts without a robots.txt of their own have none."""
+    for play in plays.values():
+        if isinstance(play, Packed):
+            play.prepare()
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

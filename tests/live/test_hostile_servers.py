@@ -10,13 +10,14 @@ import zlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import brotli
 import pytest
 
 from focused.experiments.run_measures import peak_mb
-from tests.live.hostile_server import Play, answer, endless, hostile, raw_bytes
+from tests.live.hostile_server import Play, answer, endless, hostile, packed, raw_bytes
 from tests.support.crawling import ROOT, Finished, command, finish, write_topic
 from tests.support.warm import crawl_warm
 
@@ -42,20 +43,26 @@ def page(text: str, *hosts: str) -> Play:
     return answer(f"<title>{text}</title><p>{text}{links}".encode())
 
 
-GZIP_BOMB = bomb(31)
-ZSTD_BOMB = zstd.compress(MEGABYTE * 100)
+@cache
+def gzip_bomb() -> bytes:
+    return bomb(31)
+
+
 FAULTS: dict[str, tuple[Play, str]] = {
-    "gzip-bomb": (answer(GZIP_BOMB, "Content-Encoding: gzip"), "too-large"),
+    "gzip-bomb": (packed(gzip_bomb, "Content-Encoding: gzip"), "too-large"),
     "bomb-in-bomb": (
-        answer(gzip.compress(GZIP_BOMB), "Content-Encoding: gzip, gzip"),
+        packed(lambda: gzip.compress(gzip_bomb()), "Content-Encoding: gzip, gzip"),
         "too-large",
     ),
-    "deflate-bomb": (answer(bomb(15), "Content-Encoding: deflate"), "too-large"),
+    "deflate-bomb": (packed(lambda: bomb(15), "Content-Encoding: deflate"), "too-large"),
     "brotli-bomb": (
-        answer(brotli.compress(MEGABYTE * 100, quality=5), "Content-Encoding: br"),
+        packed(lambda: brotli.compress(MEGABYTE * 100, quality=5), "Content-Encoding: br"),
         "too-large",
     ),
-    "zstd-bomb": (answer(ZSTD_BOMB, "Content-Encoding: zstd"), "too-large"),
+    "zstd-bomb": (
+        packed(lambda: zstd.compress(MEGABYTE * 100), "Content-Encoding: zstd"),
+        "too-large",
+    ),
     "thrice-packed-is-the-most": (
         answer(b"whales", "Content-Encoding: gzip, gzip, gzip, gzip"),
         "bad-encoding",

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from tests.live import hostile_server
-from tests.live.hostile_server import Play, endless, hostile
+from tests.live.hostile_server import Play, endless, hostile, packed
 from tests.support.crawling import write_topic
 from tests.support.warm import crawl_warm
 
@@ -16,7 +16,7 @@ RULES = b"User-agent: *\nDisallow: /denied\n"
 TEXT = "Content-Type: text/plain"
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 LINE = b"#" * 999 + b"\n"
-BOMB = RULES + LINE * 200_000
+BOMB_LINES = 200_000
 OBEYED, OPEN, SHUT = {"/open"}, {"/open", "/denied"}, set[str]()
 
 
@@ -29,7 +29,14 @@ FILES: dict[str, tuple[Play, set[str]]] = {
     "plain": (answer(RULES, TEXT), OBEYED),
     "gzip": (answer(gzip.compress(RULES), "Content-Encoding: gzip"), OBEYED),
     "deflate": (answer(zlib.compress(RULES), "Content-Encoding: deflate"), OBEYED),
-    "gzip-bomb": (answer(gzip.compress(BOMB), "Content-Encoding: gzip"), OBEYED),
+    "gzip-bomb": (
+        packed(
+            lambda: gzip.compress(RULES + LINE * BOMB_LINES),
+            "Connection: close",
+            "Content-Encoding: gzip",
+        ),
+        OBEYED,
+    ),
     "no-gzip": (answer(RULES, "Content-Encoding: gzip"), SHUT),
     "half-a-gzip": (answer(gzip.compress(RULES)[:-10], "Content-Encoding: gzip"), SHUT),
     "not-asked-for": (answer(RULES, "Content-Encoding: br"), SHUT),

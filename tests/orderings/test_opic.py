@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from focused.orderings.opic import OpicCash
 from tests.orderings.policy_walk import Walk, made
+from tests.support.examples import examples
 
 A = "http://a.test/"
 
@@ -71,7 +72,7 @@ def test_the_virtual_page_pays_all_waiting_links_alike_when_a_step_is_due() -> N
     assert cash_of(walk, f"{A}y") == pytest.approx(1 / 3 + 1 / 2 + each)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.integers(0, 10_000), st.integers(1, 4))
 def test_there_is_as_much_cash_as_seeds_were_fetched(seed: int, seeds: int) -> None:
     rng = random.Random(seed)

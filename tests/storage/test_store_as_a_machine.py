@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from focused.storage import journal as journal_module
 from focused.storage import state_store as store_module
 from focused.storage.state_store import StateStore
+from tests.support.examples import examples
 
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 keys = st.binary(min_size=1, max_size=2) | st.just(b"k" * 511)
@@ -126,4 +127,6 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestStoreMachine.settings = settings(
+    max_examples=examples(100), stateful_step_count=30, deadline=None
+)

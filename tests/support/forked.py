@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -102,6 +103,14 @@ class ForkedCommand:
             self._read = (_text(self._out), None if self._err is None else _text(self._err))
         return self._read
 
+    def first_line(self, timeout_s: float = 60.0) -> str:
+        """Wait for the first line of the output."""
+        until = time.monotonic() + timeout_s
+        while b"\n" not in (written := Path(self._out.name).read_bytes()):
+            assert self.poll() is None and time.monotonic() < until, written
+            time.sleep(0.01)
+        return written.decode().splitlines()[0]
+
     def kill(self) -> None:
         self._process.kill()
 
@@ -154,6 +163,7 @@ def _run(
 ) -> None:
     os.environ.clear()
     os.environ.update(variables)
+    tempfile.tempdir = None  # TMPDIR may be another now
     if "PYTHONWARNINGS" in variables:
         warnings.simplefilter(variables["PYTHONWARNINGS"])  # type: ignore[arg-type]
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
 from focused.web.urls import normalise
+from tests.support.examples import examples
 
 URL = "https://example.org/docs/page.html"
 
@@ -466,7 +467,7 @@ soup = st.lists(
 
 
 @given(st.one_of(st.binary(max_size=300), soup.map(lambda s: s.encode("utf-8", "replace"))))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_parsing_never_raises_and_keeps_what_pages_promise(body: bytes) -> None:
     page = parse_page(Fetched(URL, 200, {}, body))
     if isinstance(page, Page):

@@ -13,6 +13,7 @@ from focused.web.page import Fetched
 from focused.web.robots.robots_file import PathMatcher, PathRule
 from focused.web.robots.robots_rules import MAX_ROBOTS_BYTES, RobotsRules, rules_from_fetch
 from tests.support import plain_robots
+from tests.support.examples import examples
 
 HOST = "http://a.test"
 
@@ -43,7 +44,7 @@ files = st.lists(lines, max_size=12).map("\n".join)
 paths = pieces.map(lambda rest: f"/{rest}")
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(files, names.filter("*".__ne__), st.lists(paths, min_size=1, max_size=4))
 @example("User-agent: *\nDisallow: /*a%2Fb", "WhaleBot", ["/x?a/b"])
 @example("User-agent: *\nDisallow: /a**b\nAllow: /a*b", "WhaleBot", ["/ab"])
@@ -53,7 +54,7 @@ def test_a_file_decides_as_it_does_read_plainly(text: str, name: str, asked: lis
         assert known.allows(HOST + path, name) is plain_robots.allowed(text, name, path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(
         st.tuples(st.booleans(), st.from_regex(r"/[ab*]{0,12}\$?", fullmatch=True)), max_size=30
