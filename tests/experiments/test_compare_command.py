@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,14 +58,33 @@ def goes_on_but_tells(done: Result, *words: str) -> None:
 
 
 @pytest.fixture
-def sides(tmp_path: Path) -> Path:
+def untrained(tmp_path: Path) -> Path:
     """A folder with the two-sided web in it, and a topic."""
     build_web(tmp_path / "web")
     write_compared(tmp_path)
     return tmp_path
 
 
-def test_it_trains_compares_and_writes(sides: Path) -> None:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with the topic's model."""
+    folder = tmp_path_factory.mktemp("trained")
+    build_web(folder / "web")
+    write_compared(folder)
+    done = compare(folder, "--policies", "bfs", "--budget", "1")
+    assert done.exit_code == 0, done.output
+    shutil.rmtree(folder / "comparison")
+    return folder
+
+
+@pytest.fixture
+def sides(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the folder with web, topic and model."""
+    return shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+
+
+def test_it_trains_compares_and_writes(untrained: Path) -> None:
+    sides = untrained
     wanted = sides / "new" / "out.json"
     done = compare(
         sides, "--policies", "focused,bfs", "--budget", "15", "--seeds", "topic",
@@ -207,11 +227,11 @@ def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:
     complains(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
 
 
-LONG = ("--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "15")
+LONG = ("--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "8")
 
 
 def long_comparison(sides: Path, jobs: str) -> list[str]:
-    """A comparison of 45 runs."""
+    """A comparison of 24 runs."""
     folders = [sides / "web", "--topic", sides / "whales.toml", "--out", sides / "comparison"]
     return ["compare", "--web", *map(str, folders), "--jobs", jobs, *LONG]
 
@@ -240,10 +260,10 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     assert process.returncode == 130, said
     assert "Traceback" not in said
     kept = len(journal_lines(sides))
-    assert f"stopped: {kept} of 45 runs are done" in said and "the same command goes on" in said
+    assert f"stopped: {kept} of 24 runs are done" in said and "the same command goes on" in said
     assert not list(sides.glob("focused-simulation-*"))
-    goes_on_but_tells(compare(sides, *LONG), f"{kept} of 45 runs were done before")
-    assert len(journal_lines(sides)) == 45
+    goes_on_but_tells(compare(sides, *LONG), f"{kept} of 24 runs were done before")
+    assert len(journal_lines(sides)) == 24
 
 
 def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
@@ -256,7 +276,7 @@ def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
     process.kill()
     process.communicate(timeout=60)  # the pipes are closed when the last worker has ended
     assert not list(sides.glob("focused-simulation-*"))
-    goes_on_but_tells(compare(sides, *LONG), "of 45 runs were done before")
+    goes_on_but_tells(compare(sides, *LONG), "of 24 runs were done before")
 
 
 def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:

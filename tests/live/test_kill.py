@@ -1,16 +1,18 @@
-"""Fifty times ``kill -9``: nothing harvested is lost, nothing settled is asked for again.
+"""``kill -9`` again and again: nothing harvested is lost, nothing settled is asked for again.
 
-Four crawls of a web where pages are moved, gone and forbidden and one host
-wants long delays are killed at random moments of all kinds; then each runs to
-its end, and is held against a crawl that was left in peace.
+Crawls of a web where pages are moved, gone and forbidden and one host wants long delays are
+killed at random moments of all kinds; then each runs to its end, and is held against a crawl that
+was left in peace. With the marker ``long`` there are four crawls and fifty kills.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -29,8 +31,6 @@ from tests.live.webs import (
     motley_web,
 )
 
-CRAWLS = 4
-KILLS = 50
 IN_PEACE = -1
 AT_ONCE = 3
 CLOCKS_DIFFER_S = 0.02
@@ -38,9 +38,21 @@ ON_ITS_WAY_S = 0.1  # a request's, at most, from its lease to the server
 LAST_PAGE = f"http://{UNHURRIED}/{UNHURRIED_PAGES - 1}"
 
 
-def moments_of(crawl: int, rng: random.Random) -> list[Moment]:
+@dataclass(frozen=True)
+class Storm:
+    """So many crawls, killed so many times in all."""
+
+    crawls: int
+    kills: int
+
+
+FEW = Storm(crawls=1, kills=12)
+MANY = Storm(crawls=4, kills=50)
+
+
+def moments_of(storm: Storm, crawl: int, rng: random.Random) -> list[Moment]:
     """The moments at which the crawl is killed: all kinds, each crawl in an order of its own."""
-    kills = KILLS // CRAWLS + (crawl < KILLS % CRAWLS)
+    kills = storm.kills // storm.crawls + (crawl < storm.kills % storm.crawls)
     first, last = [Moment.MAKING_ITS_FOLDER, Moment.BEGINNING], [Moment.ENDING] * 3
     between = [Moment.STARTING] * 2 + [Moment.BEGINNING]
     between += [Moment.CRAWLING] * (kills - len(first) - len(between) - len(last))
@@ -50,25 +62,50 @@ def moments_of(crawl: int, rng: random.Random) -> list[Moment]:
 
 @dataclass(frozen=True)
 class Crawls:
+    storm: Storm
     killed: list[Survivor]
     in_peace: Survivor
 
 
 @pytest.fixture(scope="module")
-def crawls(tmp_path_factory: pytest.TempPathFactory) -> Crawls:
-    def crawl(number: int) -> Survivor:
-        rng = random.Random(50 + number)
-        moments = [] if number == IN_PEACE else moments_of(number, rng)
-        return Survivor(tmp_path_factory.mktemp("crawl"), moments, rng)
+def crawls_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Storm], Crawls]:
+    """The crawls of a storm, which is made once."""
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        in_peace, *killed = pool.map(crawl, [IN_PEACE, *range(CRAWLS)])
-    return Crawls(killed, in_peace)
+    @cache
+    def crawls_of(storm: Storm) -> Crawls:
+        def crawl(number: int) -> Survivor:
+            rng = random.Random(50 + number)
+            moments = [] if number == IN_PEACE else moments_of(storm, number, rng)
+            return Survivor(tmp_path_factory.mktemp("crawl"), moments, rng)
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            in_peace, *killed = pool.map(crawl, [IN_PEACE, *range(storm.crawls)])
+        return Crawls(storm, killed, in_peace)
+
+    return crawls_of
 
 
-@pytest.fixture(params=range(CRAWLS))
-def survivor(request: pytest.FixtureRequest, crawls: Crawls) -> Survivor:
-    return crawls.killed[request.param]
+def survivors(storm: Storm, *marks: pytest.MarkDecorator) -> list[Any]:
+    return [
+        pytest.param((storm, number), id=f"{storm.kills}-{number}", marks=marks)
+        for number in range(storm.crawls)
+    ]
+
+
+@pytest.fixture(params=[*survivors(FEW), *survivors(MANY, pytest.mark.long)])
+def which(request: pytest.FixtureRequest) -> tuple[Storm, int]:
+    """A storm, and the number of one of its crawls."""
+    return request.param
+
+
+@pytest.fixture
+def crawls(which: tuple[Storm, int], crawls_of: Callable[[Storm], Crawls]) -> Crawls:
+    return crawls_of(which[0])
+
+
+@pytest.fixture
+def survivor(which: tuple[Storm, int], crawls: Crawls) -> Survivor:
+    return crawls.killed[which[1]]
 
 
 def pages_of(survivor: Survivor) -> dict[str, tuple[Any, ...]]:
@@ -88,15 +125,23 @@ def pages_asked(session: Session) -> list[str]:
     return [url_of(access) for access in session.asked if access.path != "/robots.txt"]
 
 
-def test_the_process_was_killed_fifty_times_at_moments_of_all_kinds(crawls: Crawls) -> None:
+def test_the_process_was_killed_at_moments_of_all_kinds(crawls: Crawls) -> None:
     kills = [kill for survivor in crawls.killed for kill in survivor.kills]
-    assert len(kills) == KILLS
+    assert len(kills) == crawls.storm.kills
     assert {kill.moment for kill in kills} == set(Moment)
+
+
+@pytest.mark.long
+def test_fifty_kills_leave_states_of_all_kinds(crawls_of: Callable[[Storm], Crawls]) -> None:
+    crawls = crawls_of(MANY)
+    kills = [kill for survivor in crawls.killed for kill in survivor.kills]
     everything = len(crawls.in_peace.end.pages)
     reached = [len(kill.left.rows) for kill in kills]
     assert any(0 < rows < everything for rows in reached)
     logs = [(each.end.folder / "crawl.log").read_text() for each in crawls.killed]
-    assert sum(log.count("Closing spider") - log.count("Spider closed") for log in logs) >= CRAWLS
+    assert (
+        sum(log.count("Closing spider") - log.count("Spider closed") for log in logs) >= MANY.crawls
+    )
     assert any(not kill.left.rows for kill in kills)
     # Between the answers of the first robots.txt and of the first page.
     assert any(kill.asked and not pages_asked(kill) for kill in kills)

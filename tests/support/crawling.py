@@ -93,7 +93,7 @@ def start(topic: Path, address: str, **settings: Any) -> ForkedCommand:
     return ForkedCommand(arguments, environment={"PYTHONWARNINGS": "default"})
 
 
-def finish(process: ForkedCommand | Popen[str], topic: Path, timeout_s: float = 45.0) -> Finished:
+def finish(process: ForkedCommand | Popen[str], topic: Path, timeout_s: float = 120.0) -> Finished:
     said, _ = process.communicate(timeout=timeout_s)
     return Finished(process.returncode, said, topic.parent / "out")
 

@@ -61,7 +61,7 @@ def write_project(
     return folder
 
 
-def scrapy(project: Path, *arguments: str, timeout_s: float = 45.0) -> Ran:
+def scrapy(project: Path, *arguments: str, timeout_s: float = 120.0) -> Ran:
     """Run a ``scrapy`` command in the project to its end."""
     said = project / "said"
     process = start_scrapy(["scrapy", *arguments], said, folder=project)

@@ -43,7 +43,7 @@ def start_scrapy(
     return fork(arguments, out=said, folder=folder, limits=limits)
 
 
-def crawl_warm(topic: Path, address: str, timeout_s: float = 45.0, **given: Any) -> Finished:
+def crawl_warm(topic: Path, address: str, timeout_s: float = 120.0, **given: Any) -> Finished:
     """Run ``scrapy crawl topic`` to its end."""
     process = start_warm(topic, address, **given)
     process.join(timeout_s)
