@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +101,29 @@ def run_of(policy: Policy, folder: Path, settled: list[SettledFetch] | None = No
     )
 
 
+@dataclass(frozen=True)
+class Crawled:
+    """One run of a policy, and what it settled."""
+
+    policy: Policy
+    run: SimulatedRun
+    settled: list[SettledFetch]
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Crawled]:
+    """The crawl of a policy, which is made once."""
+
+    @cache
+    def crawled(name: str) -> Crawled:
+        folder = tmp_path_factory.mktemp(name)
+        settled: list[SettledFetch] = []
+        policy = made(name, folder)
+        return Crawled(policy, run_of(policy, folder, settled), settled)
+
+    return crawled
+
+
 def links(count: int) -> list[Link]:
     return [Link(f"http://h{n % 3}.test/{n}", anchor=f"whale {n}") for n in range(count)]
 
@@ -150,14 +175,14 @@ def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> Non
 
 @each_policy
 def test_every_page_in_reach_is_fetched_and_nothing_asked_for_twice(
-    name: str, tmp_path: Path
+    name: str, crawled: Callable[[str], Crawled]
 ) -> None:
-    run = run_of(made(name, tmp_path), tmp_path)
+    run = crawled(name).run
     assert run.end_reason == "frontier is empty"
     again = {url for url, count in Counter(run.asked).items() if count > 1}
     assert again <= {"http://d.test/busy", "http://gone.test/", "http://gone.test/outward"}
     fetched = set(run.pages.loc[run.pages["outcome"] == "fetched", "url"])
-    breadth_first = run_of(made("bfs", tmp_path), tmp_path / "bfs").pages
+    breadth_first = crawled("bfs").run.pages
     assert fetched == set(breadth_first.loc[breadth_first["outcome"] == "fetched", "url"])
     assert len(fetched) > 190
     assert not any("/secret/" in url for url in run.asked)
@@ -165,22 +190,22 @@ def test_every_page_in_reach_is_fetched_and_nothing_asked_for_twice(
 
 @each_policy
 def test_the_same_seed_gives_the_same_crawl_and_two_crawls_share_no_state(
-    name: str, tmp_path: Path
+    name: str, crawled: Callable[[str], Crawled], tmp_path: Path
 ) -> None:
-    runs = [run_of(made(name, tmp_path / n, seed=3), tmp_path / n) for n in ("1", "2")]
+    runs = [crawled(name).run, run_of(made(name, tmp_path), tmp_path)]
     assert runs[0].asked == runs[1].asked
     assert runs[0].pages.equals(runs[1].pages)
 
 
 @each_policy
-def test_scores_stay_probabilities_all_through_a_crawl(name: str, tmp_path: Path) -> None:
-    settled: list[SettledFetch] = []
-    policy = made(name, tmp_path)
-    run_of(policy, tmp_path, settled)
-    found = [each for one in settled for each in one.scored.values()]
+def test_scores_stay_probabilities_all_through_a_crawl(
+    name: str, crawled: Callable[[str], Crawled]
+) -> None:
+    ours = crawled(name)
+    found = [each for one in ours.settled for each in one.scored.values()]
     assert found
     assert all(0.0 <= each.score <= 1.0 for each in found)
-    assert {len(each.features) for each in found} == {len(policy.scorer.feature_names)}
+    assert {len(each.features) for each in found} == {len(ours.policy.scorer.feature_names)}
 
 
 def no_policy(inputs: PolicyInputs) -> int:
