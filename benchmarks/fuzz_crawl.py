@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from focused.classifier.topic_classifier import ConstantClassifier
-from focused.crawl import Crawl, Fetch, Wait
+from focused.crawl import Fetch, Wait, build_crawl
 from focused.link_scoring.protocols import ConstantLinkScorer
 from focused.orderings import PolicyInputs, find_policy
 from focused.storage.state_store import StateStore
@@ -100,7 +100,7 @@ class FuzzedCrawl:
         folder = self._topic.output.folder
         store = StateStore.open(folder / "state", {"topic": "fuzz"}, commit_every=10)
         policy = find_policy("bfs")(PolicyInputs(_Judge(), ConstantLinkScorer()))
-        self._crawl = Crawl(self._topic, _Judge(), policy, store)
+        self._crawl = build_crawl(self._topic, _Judge(), policy, store)
 
     def end(self) -> None:
         """Write the Parquet files, and discard the crawl."""

@@ -29,7 +29,7 @@ from long_web import LongWeb
 
 from focused.atomic_file import write_json_atomically
 from focused.classifier.topic_classifier import LinearTopicClassifier
-from focused.crawl import Crawl, Done, Fetch, Wait
+from focused.crawl import Crawl, Done, Fetch, Wait, build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.experiments.run_measures import reset_peak
 from focused.experiments.simulation.simulator import hashed_latency
@@ -148,7 +148,7 @@ def _crawl(
     identity = {"topic": topic.name, "policy": options.policy}
     store = StateStore.open(options.folder / "state", identity)
     stages = StageTimes(time.process_time)
-    crawl = Crawl(
+    crawl = build_crawl(
         topic, guide.classifier, policy, store, training_urls=guide.training_urls, stages=stages
     )
     model = _model_of(guide)

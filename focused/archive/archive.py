@@ -1,8 +1,8 @@
-"""What was harvested: pages, classifications and the link graph, durable page by page.
+"""The archive of a crawl: rows of pages and links.
 
-Rows live in the crawl's own store and become true in the same transaction
-that settles their link; WARC records (:mod:`focused.archive.warc_files`) are appended
-before it. :mod:`focused.archive.parquet` makes Parquet files from the rows.
+Rows are stored in the crawl's state and committed with the transaction that settles their link;
+WARC records (:mod:`focused.archive.warc_files`) are written before. :mod:`focused.archive.parquet`
+exports the rows.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 PAGE_COLUMNS = PageRow.__struct_fields__
-"""Columns of :data:`focused.archive.parquet.PAGES_SCHEMA`, in the order they are kept in."""
+"""The columns in storage order."""
 _FETCHED_AT = PAGE_COLUMNS.index("fetched_at")
 
 
 class LinkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One row of ``links.parquet``; its source is the page it is stored with."""
+    """One row of ``links.parquet``; its source is the page that it is stored with."""
 
     target: str
     anchor: str
@@ -77,7 +77,7 @@ class LinkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 LINK_COLUMNS = ("source", *LinkRow.__struct_fields__)
-"""Columns of :data:`focused.archive.parquet.LINKS_SCHEMA`."""
+"""The columns of ``links.parquet``."""
 
 
 class Archive:
@@ -86,7 +86,7 @@ class Archive:
     def __init__(
         self, store: StateStore, *, warc: WarcFiles | None = None, links: bool = True
     ) -> None:
-        """``links`` False keeps no link rows: they are most of what a crawl writes."""
+        """``links`` False stores no link rows, which are most of what a crawl writes."""
         self.stores_links = links
         self._tables = store.tables
         self._warc = warc
@@ -98,7 +98,7 @@ class Archive:
 
     @property
     def last_activity_at(self) -> float:
-        """When the last row was settled; 0.0 without one."""
+        """When the last row was settled; 0.0 without rows."""
         key = self._tables.last_key("pages")
         if key is None:
             return 0.0
@@ -106,13 +106,13 @@ class Archive:
 
     @property
     def record_builder(self) -> WarcRecordBuilder | None:
-        """Makes the WARC records of fetched pages; None when there is no WARC."""
+        """Builds the WARC records of fetched pages; None without a WARC."""
         return None if self._warc is None else self._warc.writer
 
     def capture(self, outcome: Outcome, now: float) -> WarcCapture | None:
-        """Make the WARC records of what came of a request that brought no page.
+        """Build the WARC records of an outcome without a page.
 
-        None when nothing came, or the WARC holds the responses of pages alone.
+        None when no response came, or the WARC holds pages alone.
         """
         exchange = outcome.exchange
         if self._warc is None or not self._warc.is_full or exchange is None:
@@ -121,7 +121,7 @@ class Archive:
         return self._warc.writer.capture_exchange(outcome.url, exchange, body, now, outcome.address)
 
     def record(self, outcome: Outcome, now: float) -> None:
-        """Write to the WARC what came of a request that has no row of its own."""
+        """Write the WARC records of an outcome without a row."""
         capture = self.capture(outcome, now)
         if self._warc is not None and capture is not None:
             self._warc.append(capture, {})
@@ -129,7 +129,7 @@ class Archive:
     def append(
         self, row: PageRow, links: Sequence[LinkRow] = (), capture: WarcCapture | None = None
     ) -> None:
-        """Record what became of one URL: its row, the links found there, its WARC records."""
+        """Write the row of one URL, its links and its WARC records."""
         if self._warc is not None and capture is not None:
             place = self._warc.append(capture, _warc_metadata(row))
             row = msgspec.structs.replace(row, warc_file=place.file, warc_offset=place.offset)
@@ -139,13 +139,13 @@ class Archive:
             self._tables.put("page_links", key, _compress_links(row.url, links))
 
     def close(self) -> None:
-        """Force the WARC to the disk, and close it."""
+        """Sync and close the WARC."""
         if self._warc is not None:
             self._warc.close()
 
 
 def _warc_metadata(row: PageRow) -> Mapping[str, str]:
-    """What a ``metadata`` record says of the response: how it was found, and judged."""
+    """Fields of the WARC ``metadata`` record: how the page was found and classified."""
     about = {
         "via": row.parent or "",
         "fetchTimeMs": str(round(row.elapsed_s * 1000)) if row.elapsed_s else "",
@@ -182,7 +182,7 @@ def link_rows(tables: Tables) -> Iterator[dict[str, Any]]:
 
 
 def link_values(tables: Tables) -> Iterator[list[Any]]:
-    """Yield all link rows as values of :data:`LINK_COLUMNS`, page by page in that order."""
+    """Yield all link rows as values of :data:`LINK_COLUMNS`."""
     for _, raw in tables.scan("page_links"):
         source, links = _decompress_links(raw)
         for link in links:
@@ -190,7 +190,7 @@ def link_values(tables: Tables) -> Iterator[list[Any]]:
 
 
 def _compress_links(url: str, links: Sequence[LinkRow]) -> bytes:
-    # A page's links repeat each other: a third is left, for a tenth of what zlib takes.
+    # Links of a page are repetitive: LZ4 leaves a third, in a tenth of zlib's time.
     raw = pack([url, links])
     packed: bytes = _lz4_codec().compress(raw, asbytes=True)
     return _LENGTH_PREFIX.pack(len(raw)) + packed
@@ -209,7 +209,7 @@ def _lz4_codec() -> Any:
 
 
 def load_crawled_pages(tables: Tables, folder: Path) -> dict[str, Page]:
-    """Parse the crawl's WARC: pages by URL, and by the URLs that redirected to them."""
+    """Parse the crawl's WARC; return pages by URL and by the URLs that redirect to them."""
     pages: dict[str, Page] = {}
     for path in warc_files(folder):
         for record in read_responses(path):

@@ -1,8 +1,8 @@
-"""The columns of a crawl's ``pages.parquet`` and ``links.parquet``.
+"""``pages.parquet`` and ``links.parquet``: schemas and export.
 
-One row of pages for every URL that was asked for and settled, whatever came
-of it, for what robots.txt forbids, and for some links of hosts that were given
-up; one row of links for every link found on a fetched page.
+``pages`` has a row for every settled URL that was requested, for URLs disallowed by robots.txt, and
+for some links of dead hosts; ``links`` has one for every link found on a fetched page. pyarrow is
+slow to import, so a crawl imports this module at its end.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _ROWS_PER_GROUP = 10_000
 
 
 def write_parquet_files(tables: Tables, folder: Path) -> None:
-    """Write ``pages.parquet`` and ``links.parquet`` anew, each replaced at once."""
+    """Write both files, each replaced atomically."""
     _write_parquet(folder / "pages.parquet", PAGES_SCHEMA, PAGE_COLUMNS, page_values(tables))
     _write_parquet(folder / "links.parquet", LINKS_SCHEMA, LINK_COLUMNS, link_values(tables))
 
@@ -76,7 +76,7 @@ def write_parquet_files(tables: Tables, folder: Path) -> None:
 def _write_parquet(
     path: Path, schema: pa.Schema, names: Sequence[str], rows: Iterator[list[Any]]
 ) -> None:
-    """Write rows whose values stand in the order of ``names``, a group of them at a time."""
+    """Write rows with values in the order of ``names``, in row groups."""
     with (
         atomic_write_path(path) as part,
         pq.ParquetWriter(part, schema, write_page_checksum=True) as writer,

@@ -1,7 +1,7 @@
-"""A crawl's WARC files: one after the other, each record in full or not there at all.
+"""The WARC files of a crawl.
 
-How far the last file is valid stands in the crawl's store and becomes true with
-its rows: what a crash left behind that is cut off when the files are opened.
+The store holds the valid length of the last file, committed with the rows; data behind it, left by
+a crash, is truncated when the files are opened.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from focused.web.warc_writer import (
 )
 
 WARC_FILE = "pages.warc.gz"
-"""The first file; ``pages-00002.warc.gz`` is the second."""
+"""The first file; the second is ``pages-00002.warc.gz``."""
 
 _NUMBERED_NAME = re.compile(r"pages-(\d{5,})\.warc\.gz")
 _KEY_BYTES = 8  # of a payload's digest; the whole digest is compared with the record's
@@ -37,14 +37,14 @@ _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-fo
 
 
 class WarcPosition(NamedTuple):
-    """Where a record begins: the file's name, and an offset in bytes."""
+    """The position of a record: file name and offset in bytes."""
 
     file: str
     offset: int
 
 
 def warc_files(folder: Path) -> list[Path]:
-    """The WARC files of the crawl in ``folder``, in the order they were written."""
+    """Return the WARC files of a crawl in the order they were written."""
     first = folder / WARC_FILE
     later = {path: _file_number(path.name) for path in folder.glob("pages-*.warc.gz")}
     numbered = sorted(
@@ -54,7 +54,7 @@ def warc_files(folder: Path) -> list[Path]:
 
 
 def warcinfo_fields(topic: Topic, policy: str) -> Mapping[str, str]:
-    """What the ``warcinfo`` record says of a crawl; the machine's name is left out."""
+    """Return the fields of the ``warcinfo`` record; the machine's name is left out."""
     user_agent = topic.politeness.user_agent
     contact = _CONTACT.search(user_agent)
     return {
@@ -82,9 +82,9 @@ class WarcFiles:
         max_bytes: int = 1_000_000_000,
         new_id: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
-        """``about`` is what ``warcinfo`` says; ``new_id`` names each such record.
+        """``about`` holds the ``warcinfo`` fields; ``new_id`` creates record ids.
 
-        A file that has ``max_bytes`` is followed by another.
+        A new file starts after ``max_bytes``.
         """
         self._folder = folder
         self._tables = tables
@@ -92,7 +92,7 @@ class WarcFiles:
         self._max_bytes = max_bytes
         self._new_id = new_id
         self.is_full = records == "full"
-        """Whether more than the responses of fetched pages is recorded."""
+        """Whether responses other than fetched pages are recorded too."""
         number, length = tables.get_meta("warc") or (1, 0)
         self._number, self._bytes = int(number), int(length)
         for path in folder.glob("pages-*.warc.gz"):
@@ -101,12 +101,12 @@ class WarcFiles:
                 path.unlink()
         self._file = self._opened() if self._number == 1 or self._bytes else None
         self._needs_warcinfo = True
-        """Whether the present file lacks this session's ``warcinfo`` record."""
+        """Whether the current file lacks this session's ``warcinfo`` record."""
         self.writer = self._new_writer()
-        """Makes the records that go into the present file."""
+        """Builds the records for the current file."""
 
     def append(self, capture: WarcCapture, about: Mapping[str, str]) -> WarcPosition:
-        """Write a response's records, with ``about`` as metadata; return its own record's place."""
+        """Write a response's records with ``about`` as metadata; return the response's position."""
         members = []
         if self._needs_warcinfo:
             self._needs_warcinfo = False
@@ -129,12 +129,12 @@ class WarcFiles:
         return place
 
     def force(self) -> None:
-        """Force what was written to the disk."""
+        """Flush to the disk."""
         if self._file is not None:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Force what was written to the disk, and close."""
+        """Flush to the disk and close."""
         if self._file is not None:
             self.force()
             self._file.close()
@@ -173,7 +173,7 @@ class WarcFiles:
         return WarcRecordBuilder(self._new_id().urn, requests=self.is_full)
 
     def _original(self, capture: WarcCapture) -> OriginalRecord | None:
-        """The record of an earlier response with the same payload."""
+        """The record of an earlier response with the same payload, or None."""
         if not capture.payload_bytes:
             return None
         row = self._tables.get("payloads", capture.digest[:_KEY_BYTES])
@@ -191,11 +191,11 @@ class WarcFiles:
 
 
 def warc_file_name(number: int) -> str:
-    """Return the name of a crawl's WARC file by its number, from 1."""
+    """Return the name of a WARC file by its number, from 1."""
     return WARC_FILE if number == 1 else f"pages-{number:05}.warc.gz"
 
 
 def _file_number(name: str) -> int:
-    """The number in a later file's name; 0 for another name."""
+    """The number in a file name; 0 for other names."""
     numbered = _NUMBERED_NAME.fullmatch(name)
     return int(numbered[1]) if numbered else 0

@@ -1,21 +1,21 @@
-"""The crawl: the only place that sees web, learning and frontier together.
+"""The crawl: the only package that combines web, classifier, link scoring and frontier.
 
-A driver (the Scrapy scheduler, a simulator) turns one crank::
+A driver (the Scrapy scheduler or the simulator) runs the loop::
 
-    crawl.seed(now)
+    crawl = build_crawl(topic, classifier, policy, store)
+    crawl.seed(urls, now)
     while True:
         match crawl.next(now):
-            case Fetch() as fetch:  # ask for fetch.url, then
+            case Fetch() as fetch:  # request fetch.url, then
                 crawl.settle(fetch.lease, outcome, now)
-            case Wait(until):  ...  # nothing may be asked before then
+            case Wait(until): ...
             case Done(reason): break
 
-``settle`` is the journey of one answer: parse, classify, archive, discover. What
-always holds: robots.txt comes before a host's first page; every offered
-lease is settled or put back; what a settle changed is committed when it
-returns; a link's score was predicted before its page was seen.
+Invariants: robots.txt is fetched before a host's first page; each lease is settled or put back;
+``settle`` commits what it changed; a link is scored before its page is seen.
 """
 
+from focused.crawl.build import build_crawl
 from focused.crawl.loop import Crawl
 from focused.crawl.steps import Done, Fetch, FetchPurpose, RefusedRequest, SettledFetch, Step, Wait
 
@@ -28,4 +28,5 @@ __all__ = [
     "SettledFetch",
     "Step",
     "Wait",
+    "build_crawl",
 ]

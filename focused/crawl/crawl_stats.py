@@ -1,4 +1,4 @@
-"""The running totals of a crawl: kept with its state, shown while it runs."""
+"""Counters and stage times of a crawl."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ RECENT_PAGES = 100
 
 @dataclass(slots=True)
 class Counters:
-    """Totals since the crawl began, all sessions together.
+    """Totals since the crawl began, over all sessions.
 
-    ``classified`` counts fetched pages that may be harvest (no training sample);
-    ``on_topic`` those of them that the classifier found on topic, each
-    content once. ``near_duplicates`` are among the ``duplicates``. ``noindex``
-    counts fetched pages that were left out because they ask for it,
-    ``nofollow`` links that were not followed for the same reason, ``links_over_limit``
-    those past the most that are taken of a page.
+    ``classified`` counts fetched pages that may be harvest, without training samples; ``on_topic``
+    those that the classifier called on topic, each content once. ``duplicates`` include
+    ``near_duplicates``. ``noindex`` counts pages left out at their own request, ``nofollow`` links
+    not followed, ``links_over_limit`` links past the limit of a page.
     """
 
     settled: int = 0
@@ -46,11 +44,11 @@ class Counters:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any] | None) -> Counters:
-        """Read back what :meth:`to_state` gave; None starts at zero."""
+        """Restore the result of :meth:`to_state`; None starts at zero."""
         return cls(**(state or {}))
 
     def to_state(self) -> dict[str, Any]:
-        """Return the totals as JSON-able data."""
+        """Return the totals as JSON data."""
         return {each.name: copy(getattr(self, each.name)) for each in fields(self)}
 
     @property
@@ -60,21 +58,21 @@ class Counters:
 
     @property
     def recent_harvest_rate(self) -> float:
-        """The same over the last :data:`RECENT_PAGES` classified pages."""
+        """The harvest rate of the last :data:`RECENT_PAGES` classified pages."""
         return sum(self.recent) / len(self.recent) if self.recent else 0.0
 
     def count_classified(self, harvested: bool) -> None:
-        """Add one page that may be harvest."""
+        """Count a page that may be harvest."""
         self.classified += 1
         self.on_topic += harvested
         self.recent = [*self.recent[-(RECENT_PAGES - 1) :], harvested]
 
     def count_failure(self, kind: str) -> None:
-        """Add one URL that gave no page."""
+        """Count a URL without a page."""
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
     def count_out_of_scope(self, reason: str, links: int = 1) -> None:
-        """Add links that were refused for ``reason``."""
+        """Count links refused for ``reason``."""
         self.out_of_scope[reason] = self.out_of_scope.get(reason, 0) + links
 
 
@@ -82,12 +80,12 @@ Clock = Callable[[], float]
 
 
 def zero_clock() -> float:
-    """A clock for who does not measure: a crawl then costs the same and tells nothing."""
+    """A clock that always reads 0, for crawls that don't measure."""
     return 0.0
 
 
 class Stage(StrEnum):
-    """What is done for a page, in this order. The value is what reports print."""
+    """The stages of processing a page, in order; reports print the values."""
 
     CHOOSING = "choosing"
     PARSING = "parsing"
@@ -101,7 +99,7 @@ class Stage(StrEnum):
 
 
 class StageTimer:
-    """A context manager that adds what its block took; a stage is in no other, nor in itself."""
+    """Context manager that adds up the time spent in its block; stages don't nest."""
 
     __slots__ = ("_began", "_clock", "seconds")
 
@@ -123,7 +121,7 @@ class StageTimer:
 
 
 class StageTimes:
-    """The seconds of one session of a crawl, by stage."""
+    """Seconds by stage in one session."""
 
     def __init__(self, clock: Clock = zero_clock) -> None:
         self.clock = clock
@@ -134,10 +132,10 @@ class StageTimes:
         return self._laps[stage]
 
     def add(self, stage: Stage, seconds: float) -> None:
-        """Add what was measured elsewhere, in a worker's process for instance."""
+        """Add time measured elsewhere, such as in a parser process."""
         self._laps[stage].seconds += seconds
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """The seconds so far of all stages."""
+        """The seconds by stage so far."""
         return {str(stage): lap.seconds for stage, lap in self._laps.items()}

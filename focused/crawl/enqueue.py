@@ -1,9 +1,7 @@
-"""The one door by which links enter the frontier.
+"""Enqueue links: filter, score in one batch, push.
 
-Scope and nofollow (:mod:`focused.crawl.enqueue`) and the URL-seen test come
-first; what is left of a page's links is scored in one batch and queued. No
-link is scored that cannot be fetched, or was settled already; one that waits
-is, for it may move up.
+The scope, nofollow, host and trap filters come first, then the URL-seen test. Settled links are not
+scored. A queued link is scored again, because its priority may rise.
 """
 
 from __future__ import annotations
@@ -16,11 +14,13 @@ from msgspec.structs import replace
 
 from focused.archive.archive import LinkRow
 from focused.crawl.crawl_stats import Counters
+from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, priority_from_score
 from focused.crawl.steps import ScoredLink, SettledFetch
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.directory.sample_set import is_in_category
+from focused.frontier.host import Host
 from focused.frontier.interface import Frontier
 from focused.frontier.priorities import Ordering
 from focused.frontier.queued_link import QueuedLink, link_key
@@ -32,7 +32,7 @@ from focused.link_scoring.link_features import (
 )
 from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer, PageContext
 from focused.topic import Scope, Training
-from focused.web.page import Classification, Link, Page
+from focused.web.page import Classification, FailureKind, Link, Page
 from focused.web.scope_filter import ScopeFilter
 from focused.web.urls import host_of
 
@@ -40,14 +40,14 @@ _MAX_ANCHOR_CHARS = 200
 
 
 class LinkEnqueuer:
-    """Scores and queues what pages link to."""
+    """Scores and queues the links of pages."""
 
     def __init__(
-        self, admission: LinkFilter, scorer: LinkScorer, ordering: Ordering, frontier: Frontier
+        self, link_filter: LinkFilter, scorer: LinkScorer, ordering: Ordering, frontier: Frontier
     ) -> None:
-        self._link_filter = admission
+        self.link_filter = link_filter
         self._scorer = scorer
-        # Asked once: whether an object has all methods of a protocol takes tens of microseconds.
+        # Once: isinstance() with a protocol takes tens of microseconds.
         self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
         self._learns = self._learner is not None
         self._joins = self._learns and scorer.feature_names == FEATURE_NAMES
@@ -55,12 +55,12 @@ class LinkEnqueuer:
         self._frontier = frontier
 
     def score(self, visit: PageContext, depth: int) -> dict[str, ScoredLink]:
-        """Predict the links of a page that may be followed, by URL, in document order.
+        """Score the links of a page that may be followed, by URL, in document order.
 
-        ``depth`` is theirs.
+        ``depth`` is that of the links.
         """
         page = visit.page
-        allowed = self._link_filter.allowed(page, depth)
+        allowed = self.link_filter.allowed(page, depth)
         keys = [link_key(link.url) for link in allowed]
         hosts = [host_of(link.url) for link in allowed]
         known = self._frontier.lookup_links(list(zip(hosts, keys, strict=True)))
@@ -85,7 +85,7 @@ class LinkEnqueuer:
         links: Sequence[Link],
         waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
-        """Score links, but for those of which the page tells nothing: they stay as they wait."""
+        """Score the links; queued ones to which the page adds no information keep their score."""
         pairs = list(zip(links, waiting, strict=True))
         found = {
             link.url: _as_queued(link, other)
@@ -95,7 +95,6 @@ class LinkEnqueuer:
         told = [pair for pair in pairs if pair[0].url not in found]
         if told:
             found |= self._score_with_queued(scorer, visit, *zip(*told, strict=True))
-        # In document order.
         return {link.url: found[link.url] for link in links}
 
     def _score_with_queued(
@@ -105,7 +104,7 @@ class LinkEnqueuer:
         links: Sequence[Link],
         waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
-        """Scores of all in-links together: of this page's and of those that were found earlier."""
+        """Score links by the features of all their in-links, on this page and earlier ones."""
         answer = scorer.score_merged(visit, links, waiting)
         columns = zip(
             links,
@@ -132,7 +131,7 @@ class LinkEnqueuer:
         now: float,
         hops: int = 0,
     ) -> None:
-        """Push a page's scored links, in document order; ``hops`` is how far a feed's lead on."""
+        """Push a page's scored links in document order."""
         links = (
             self._queued(parent, url, found, depth, now, hops)
             for url, found in scored.items()
@@ -160,9 +159,9 @@ class LinkEnqueuer:
         )
 
     def _is_redundant(self, found: ScoredLink, depth: int) -> bool:
-        """Whether one more link to a target that waits tells what was known, and moves it nowhere.
+        """Whether one more in-link neither adds information nor moves the queued link.
 
-        What the crawl has learned since is asked for when its turn comes.
+        What the scorer learned since takes effect when the link is offered.
         """
         before = found.before
         if (
@@ -177,9 +176,13 @@ class LinkEnqueuer:
             <= MIN_PRIORITY_CHANGE
         )
 
+    def offer_sitemap(self, url: str, now: float) -> None:
+        """Queue a sitemap that a robots.txt names, as a seed."""
+        self.offer(url, 1.0, now, None, None, None, None)
+
     def refuses(self, url: str, parent: SettledFetch | None) -> str | None:
-        """Why a URL that was found on ``parent``'s page may not be queued; None when it may be."""
-        return self._link_filter.refuses(url, _child_depth(parent))
+        """Return why a URL found on ``parent``'s page may not be queued, or None."""
+        return self.link_filter.refuses(url, _child_depth(parent))
 
     def offer(
         self,
@@ -191,9 +194,9 @@ class LinkEnqueuer:
         found: ScoredLink | None,
         payload: str | None,
     ) -> bool:
-        """Queue what a driver offers; see :meth:`focused.crawl.Crawl.enqueue_url`."""
+        """Queue a URL of the driver; see :meth:`focused.crawl.Crawl.enqueue_url`."""
         depth = _child_depth(parent)
-        if self._link_filter.refuses(url, depth) is not None:
+        if self.link_filter.refuses(url, depth) is not None:
             return False
         link = QueuedLink(
             key=key or link_key(url),
@@ -212,18 +215,18 @@ class LinkEnqueuer:
         return self.push(link, now, rank_score=None if found is None else found.rank_score)
 
     def push(self, link: QueuedLink, now: float, rank_score: float | None = None) -> bool:
-        """Queue one link by its ``rank_score``, or where its score puts it; True when it is new."""
+        """Queue one link by its ``rank_score``, or else its score; True when it is new."""
         if rank_score is None:
             rank_score = priority_from_score(link.score, learns=self._learns)
         priority = self._ordering(rank_score, self._frontier.found)
         return self._frontier.push(replace(link, priority=priority), now)
 
     def follow(self, link: QueuedLink, now: float) -> str | None:
-        """Queue what a redirect led to; one that waits gains what the redirecting link told.
+        """Queue the target of a redirect; a queued one gets the redirecting link's features too.
 
-        Return why it may not be queued, else None.
+        Return why it may not be queued, or None.
         """
-        refusal = self._link_filter.refuses(link.url, link.depth)
+        refusal = self.link_filter.refuses(link.url, link.depth)
         if refusal is not None:
             return refusal
         joined = self._joined(link)
@@ -236,7 +239,7 @@ class LinkEnqueuer:
         return None
 
     def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
-        """The link with its own features and that of the one that waits, and its rank_score."""
+        """The link with its features merged with the queued link's, and its rank score."""
         scorer = self._learner
         if scorer is None or not self._joins:
             return None
@@ -271,7 +274,7 @@ def _as_queued(link: Link, before: QueuedLink) -> ScoredLink:
 
 
 def archive_links(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[LinkRow]:
-    """All links of a page as archive rows, with a score where one was made."""
+    """Return the archive rows of a page's links."""
     return [
         LinkRow(
             link.url,
@@ -285,37 +288,47 @@ def archive_links(page: Page, scored: Mapping[str, ScoredLink]) -> Sequence[Link
 
 
 class LinkFilter:
-    """Refuses links, and counts whom it refused and why."""
+    """Decides which links may enter the frontier, and counts refusals by reason."""
 
     def __init__(
         self,
         scope: Scope,
         counters: Counters,
         host_policy: HostPolicy,
+        mirrors: MirrorFilter,
         traps: TrapFilter,
         *,
         nofollow: bool,
     ) -> None:
-        """``nofollow`` False lets in also what pages ask not to follow."""
+        """With ``nofollow`` False links marked nofollow are followed too."""
         self._filter = ScopeFilter(scope)
         self._counters = counters
         self._host_policy = host_policy
-        self._traps = traps
+        self.mirrors = mirrors
+        self.traps = traps
         self._obeys_nofollow = nofollow
 
     def refuses(self, url: str, depth: int) -> str | None:
-        """Why ``url`` is not to be queued, None when it is; refusals are counted."""
-        reason = self._traps.counted(
+        """Return why ``url`` is not queued, or None; count the refusal."""
+        reason = self.traps.counted(
             self._filter.refuses(url, depth), url
         ) or self._host_policy.closed(url)
         if reason is None and depth > 0:
-            reason = self._traps.refuses(url)
+            reason = self.traps.refuses(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason
 
+    def refusal_when_due(self, host: Host, link: QueuedLink) -> FailureKind | None:
+        """Return why a queued link is not fetched when it is offered, or None."""
+        return (
+            self._host_policy.refusal(host, link)
+            or self.mirrors.refusal_when_due(link)
+            or self.traps.refusal_when_due(link)
+        )
+
     def allowed(self, page: Page, depth: int) -> list[Link]:
-        """The links of a page that may be followed, by its leave and by ours."""
+        """Return the links of a page that may be followed."""
         links: Sequence[Link] = page.links
         if self._obeys_nofollow:
             links = [] if page.nofollow else [link for link in links if not link.nofollow]
@@ -327,7 +340,7 @@ class LinkFilter:
             is_open = hosts.get(host)
             if is_open is None:
                 is_open = hosts[host] = self._is_open(host, depth)
-            # Of an open host only a URL's own shape can refuse a link.
+            # Links of an open host are refused for their own URL alone.
             if (is_open and self._filter.is_plain(link.url)) or self.refuses(
                 link.url, depth
             ) is None:
@@ -335,23 +348,25 @@ class LinkFilter:
         return allowed
 
     def _is_open(self, host: str, depth: int) -> bool:
-        """Whether nothing is known that would refuse a single link to the host."""
+        """Whether no rule can refuse a link by its host."""
         return (
             self._filter.is_open(host, depth)
             and self._host_policy.is_open(host)
-            and self._traps.is_open(host)
+            and self.traps.is_open(host)
         )
 
 
 HARD_FOCUS = "hard focus"
-"""The reason under which links are counted that the hard rule leaves unfollowed."""
+"""The reason counted for links that hard focus doesn't follow."""
 
 
 def follows_links(training: Training, classification: Classification, depth: int) -> bool:
     """Whether the links of a page, ``depth`` links from a seed, are followed.
 
-    Seeds' are in any case, and those of pages with too little text to be judged. A classifier
-    that names no categories answers by whether the page is on topic.
+    After Chakrabarti, van den Berg and Dom (1999), "Focused crawling", section 3.1: soft focus
+    follows all links and orders them by relevance; hard focus follows only those of pages whose
+    most likely category is good. Links of seeds and of pages too short to classify are always
+    followed. A classifier without categories decides by whether the page is on topic.
     """
     if training.focus != "hard" or depth == 0 or not classification.known:
         return True

@@ -1,7 +1,7 @@
-"""Reads all of a crawl's folder and reports what is damaged; nothing is written.
+"""Check a crawl's folder for damage without writing to it.
 
-The state first (:mod:`focused.frontier.state_check`), then what its archive rows speak of: the
-records of the WARC and the Parquet files.
+Checks the state (:mod:`focused.frontier.state_check`), then the WARC records and Parquet files that
+its archive rows refer to.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from focused.storage.rows import unpack
 
 Progress = Callable[[int, int], None]
 ShowProgress = Callable[[str], AbstractContextManager[Progress]]
-"""Takes what is read; gives what takes how much of it is done, and how much there is."""
+"""Takes a title; returns a context with a callback for the amounts done and in total."""
 
 _CHUNK_BYTES = 1 << 16
 _TARGET_URI = re.compile(rb"^WARC-Target-URI: *<?(.*?)>?\r\n", re.MULTILINE | re.IGNORECASE)
@@ -34,7 +34,7 @@ _JSON_FILES = ("settings.json", "stats.json", "report.json")
 
 @dataclass(slots=True)
 class FolderReport:
-    """How much was read, and what is ``damaged``, a line for each."""
+    """The amounts checked, and the damage found, one line each."""
 
     rows: int = 0
     tables: int = 0
@@ -44,7 +44,7 @@ class FolderReport:
 
 
 def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
-    """Check the crawl's folder. Raises StateError when it holds no state, or a crawl runs on it."""
+    """Check the crawl's folder. Raises StateError without a state, or while a crawl runs on it."""
     report = FolderReport()
     archive = _ArchiveIndex()
     with show("the state") as progress:
@@ -60,20 +60,20 @@ def check_folder(folder: Path, show: ShowProgress) -> FolderReport:
 
 
 class _ArchiveIndex:
-    """What the archive's rows say of each other and of the WARC."""
+    """What the archive rows say of each other and of the WARC."""
 
     def __init__(self) -> None:
         self.places: dict[WarcPosition, str] = {}
-        """URL by where its record is."""
+        """URLs by the position of their WARC record."""
         self.warc_end = WarcPosition(WARC_FILE, 0)
-        """Up to where the last file was written."""
+        """The end of the last WARC file."""
         self._pages: set[int] = set()
         self._with_links: set[int] = set()
         self._settled = 0
         self._unreadable = 0
 
     def take(self, table: str, key: bytes, value: bytes) -> None:
-        """Note a row of the state."""
+        """Index a row of the state."""
         if table == "pages":
             self._pages.add(int.from_bytes(key, "big"))
             try:
@@ -94,7 +94,7 @@ class _ArchiveIndex:
             self._settled = int(counters.get("settled", 0))
 
     def disagreements(self) -> list[str]:
-        """Tell what does not fit together."""
+        """Return the inconsistencies between rows."""
         last = max(self._pages, default=-1)
         told = {
             f"{self._unreadable:,} rows of pages cannot be read": self._unreadable,
@@ -111,7 +111,7 @@ class _ArchiveIndex:
 
 
 def _warc_files(folder: Path, archive: _ArchiveIndex) -> list[Path]:
-    """The files that rows speak of, and those that are there, up to the one written last."""
+    """The WARC files named by rows, and those found, up to the last one written."""
     named = {place.file for place in archive.places}
     if archive.warc_end.offset:
         named.add(archive.warc_end.file)
@@ -124,9 +124,9 @@ def _warc_files(folder: Path, archive: _ArchiveIndex) -> list[Path]:
 def _check_warc(
     path: Path, archive: _ArchiveIndex, report: FolderReport, show: ShowProgress
 ) -> None:
-    """Each record can be unpacked, and where a row says so there is one of its URL.
+    """Check that each record can be unpacked and that rows refer to records of their URL.
 
-    What a kill left behind the recorded length is cut off when the crawl goes on: no damage.
+    Data behind the recorded end is what a kill left behind: no damage.
     """
     wanted = {place.offset: url for place, url in archive.places.items() if place.file == path.name}
     try:
@@ -156,7 +156,7 @@ def _check_warc(
 
 
 def _read_member(file: BinaryIO, at: int) -> tuple[bytes, int | None]:
-    """Unpack a gzip member, whose checksum zlib verifies: how it begins, and where it ends.
+    """Unpack a gzip member and verify its checksum; return its beginning and its end offset.
 
     The end is None when it is damaged.
     """

@@ -1,8 +1,7 @@
-"""A stopped crawl tended by its operator: links added, dropped, moved, taken in.
+"""Edit the frontier of a stopped crawl: add, drop, move and import links.
 
-Nothing is asked of any host. What was done is made true every so many links, for
-a frontier may hold more of them than memory: a tending that is broken off has
-done a part, and may be done again.
+No host is requested. Changes are committed every 10,000 links, because a frontier may not fit into
+memory; an interrupted edit has done a part, and can be repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _T = TypeVar("_T")
 
 
 class AddResult(StrEnum):
-    """What became of a URL that was to be added."""
+    """The result of adding a URL."""
 
     ADDED = "added"
     ALREADY_QUEUED = "waits already"
@@ -42,7 +41,7 @@ class AddResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AddedUrl:
-    """One URL, normalised where it could be, and its fate, with particulars of it."""
+    """A URL, normalised if possible, and the result of adding it."""
 
     url: str
     fate: AddResult
@@ -51,7 +50,7 @@ class AddedUrl:
 
 @dataclass(slots=True)
 class ImportResult:
-    """What became of a file's rows."""
+    """The results of importing a file's rows."""
 
     added: int = 0
     known: int = 0
@@ -60,7 +59,7 @@ class ImportResult:
 
 
 class FrontierEditor:
-    """The verbs of an operator, over one stopped crawl's frontier."""
+    """Edits the frontier of one stopped crawl."""
 
     def __init__(
         self,
@@ -71,7 +70,7 @@ class FrontierEditor:
         keep: Callable[[], object],
         now: float,
     ) -> None:
-        """``scope`` None refuses nothing; ``now`` in seconds since the epoch.
+        """``scope`` None accepts all URLs; ``now`` is in seconds since the epoch.
 
         ``keep`` saves the frontier and commits its store.
         """
@@ -85,12 +84,11 @@ class FrontierEditor:
     def add(
         self, urls: Iterable[str], *, score: float | None = None, again: bool = False
     ) -> Iterator[AddedUrl]:
-        """Queue URLs as seeds are, where ``score`` in [0, 1] puts them; tell what became of each.
+        """Queue URLs like seeds and yield the result for each.
 
-        Without a score they come before all that wait. With ``again``, what
-        left the queue comes in once more, and hosts that were given up are
-        forgiven. Raises ConfigurationError for a score
-        where scores do not order.
+        ``score`` in [0, 1] determines the priority; without it they come first. ``again`` accepts
+        settled URLs again and revives dead hosts. Raises ConfigurationError for a score if scores
+        don't determine the crawl's order.
         """
         priority = self._top_priority() if score is None else self.priority(score)
         for text in self._kept(urls):
@@ -107,15 +105,14 @@ class FrontierEditor:
                 yield AddedUrl(url, self._push(self._link(url, priority, score), again=again))
 
     def drop(self, links: Iterable[QueuedLink]) -> int:
-        """Take links out without a fetch; they stay seen. Return how many."""
+        """Remove links without a fetch; they stay seen. Return how many."""
         return sum(self._frontier.drop(link, self._now) for link in self._kept(links))
 
     def move(self, links: Iterable[QueuedLink], to: Callable[[float], float]) -> int:
-        """Give links the priority that ``to`` makes of theirs; return how many were moved.
+        """Change the priorities of links by ``to``; return how many changed.
 
-        A scorer that learns makes a link's priority anew from its features,
-        whenever the link's turn comes: a moved link gives its features up and
-        stays where it was put, as a seed does. Its score stays what was
+        An online scorer computes priorities from features whenever a link is offered, so a moved
+        link loses its features and keeps the new priority, like a seed. Its score stays as
         predicted.
         """
         moved = 0
@@ -124,7 +121,7 @@ class FrontierEditor:
             features = () if self._order.learns else link.features
             if priority == link.priority and features == link.features:
                 continue
-            # Taken out and queued anew: its number in the order of discovery is a later one.
+            # Queued as a new link, so it comes later in the order of discovery.
             if self._frontier.drop(link, self._now):
                 self._frontier.forget(link.host, link.key)
                 self._frontier.push(replace(link, priority=priority, features=features), self._now)
@@ -134,10 +131,10 @@ class FrontierEditor:
     def take_in(
         self, rows: Iterable[QueuedLink | InvalidRow], told: Callable[[InvalidRow], object]
     ) -> ImportResult:
-        """Queue links of another frontier; return what became of all.
+        """Import the links of another frontier and return the results.
 
-        Each goes by the scope and the URL-seen test. One that waits already
-        keeps the higher priority of both. ``told`` hears of rows that are no links.
+        Scope and URL-seen test apply. An already queued link keeps the higher priority. ``told`` is
+        called for invalid rows.
         """
         done = ImportResult()
         for row in self._kept(rows):
@@ -153,7 +150,7 @@ class FrontierEditor:
         return done
 
     def priority(self, score: float) -> float:
-        """Where a score in [0, 1] puts a link; ConfigurationError where scores do not order."""
+        """Return the priority of a score; ConfigurationError if scores don't order."""
         priority = self._order.priority(score)
         if priority is None:
             raise ConfigurationError(
@@ -163,7 +160,7 @@ class FrontierEditor:
         return priority
 
     def _refusal(self, url: str, depth: int) -> tuple[AddResult, str] | None:
-        """Why a URL is not queued, with particulars; None when it may be."""
+        """Return why a URL is not queued, with details, or None."""
         reason = self._filter.refuses(url, depth)
         if reason is not None:
             return AddResult.REFUSED, f"({reason})"
@@ -175,7 +172,7 @@ class FrontierEditor:
         return QueuedLink(link_key(url), url, host_of(url), priority, told, found_at=self._now)
 
     def _top_priority(self) -> float:
-        """A priority before all that wait; where scores order, a seed's."""
+        """A priority above all queued links; where scores determine the order, a seed's."""
         seed = self._order.priority(1.0)
         best = max((host.best for host in self._frontier.hosts if host.best is not None), default=0)
         return best + 1.0 if seed is None else seed
@@ -192,7 +189,7 @@ class FrontierEditor:
         return AddResult.ADDED
 
     def _kept(self, each: Iterable[_T]) -> Iterator[_T]:
-        """The same, with what was done so far made true now and then, and at the end."""
+        """Yield the same, committing every so often and at the end."""
         for number, one in enumerate(each, start=1):
             yield one
             if number % _CHANGES_PER_COMMIT == 0:

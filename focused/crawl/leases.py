@@ -1,4 +1,9 @@
-"""What is under way: leased fetches."""
+"""Fetches in flight: leases of queued links, and direct requests outside the frontier.
+
+A direct request goes to a host without a queued link: a robots.txt on another host, a pipeline's
+image. Its host is offered to nobody else from the moment it is added, so it waits only for what is
+in flight. Direct requests to one host are sent in the order they were added.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +21,9 @@ from focused.web.urls import host_of
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One fetch: of the offered link's page, or of its site's robots.txt.
+    """One fetch in flight: the offered link's page or its site's robots.txt.
 
-    ``direct_request`` is there for a robots.txt that was redirected ``hops`` times.
+    ``direct_request`` is set for a robots.txt that was redirected ``hops`` times.
     """
 
     offer: Offer
@@ -29,13 +34,13 @@ class Lease:
 
 
 class Leases:
-    """Numbers the fetches under way; each is closed once."""
+    """The fetches in flight by number; each is closed once."""
 
     def __init__(self) -> None:
         self._open: dict[int, Lease] = {}
         self._last = 0
         self.pages = 0
-        """How many of them are for pages."""
+        """The number of leases for pages."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -47,28 +52,28 @@ class Leases:
         return number in self._open
 
     def has_url(self, url: str) -> bool:
-        """Whether the page of a URL is under way, or the robots.txt that comes before it."""
+        """Whether the page of a URL, or the robots.txt before it, is in flight."""
         return any(lease.offer.link.url == url for lease in self._open.values())
 
     def open(self, lease: Lease) -> Fetch:
-        """Hand out a fetch."""
+        """Open a lease."""
         self._last += 1
         self._open[self._last] = lease
         self.pages += lease.purpose is FetchPurpose.PAGE
         return Fetch(self._last, lease.url, lease.purpose, lease.offer.link)
 
     def close(self, number: int) -> Lease:
-        """Take a fetch back; raises KeyError when it is not under way."""
+        """Close a lease; KeyError when it is not open."""
         lease = self._open.pop(number)
         self.pages -= lease.purpose is FetchPurpose.PAGE
         return lease
 
     def of(self, number: int) -> Lease | None:
-        """The fetch of that number; None when it is not under way."""
+        """Return the lease of that number, or None."""
         return self._open.get(number)
 
     def numbers(self) -> list[int]:
-        """The numbers of all fetches under way."""
+        """Return the numbers of all open leases."""
         return list(self._open)
 
 
@@ -77,7 +82,7 @@ POLL_INTERVAL_S = 0.05
 
 @dataclass(eq=False, slots=True)
 class DirectRequest:
-    """One such request, until it is over."""
+    """A request outside the frontier."""
 
     url: str
     host: Host
@@ -86,7 +91,7 @@ class DirectRequest:
 
 
 class DirectRequests:
-    """The requests that wait for their host, or are under way."""
+    """Direct requests that wait for their host or are in flight."""
 
     def __init__(self, hosts: Hosts, host_policy: HostPolicy, leases: Leases) -> None:
         self._hosts = hosts
@@ -95,14 +100,14 @@ class DirectRequests:
         self._queues: dict[Host, deque[DirectRequest]] = {}
 
     def add(self, url: str, now: float) -> DirectRequest:
-        """A request for the normalised ``url`` is to be sent."""
+        """Add a request for a normalised URL and reserve its host."""
         direct_request = DirectRequest(url, self._hosts.get(host_of(url)))
         self._queues.setdefault(direct_request.host, deque()).append(direct_request)
         self._hosts.reserve(direct_request.host, now)
         return direct_request
 
     def wait_s(self, direct_request: DirectRequest, now: float) -> float:
-        """Seconds until it is to be looked at again; 0 when it may be sent now."""
+        """Return the seconds until to ask again; 0 when the request may be sent."""
         host, server = direct_request.host, direct_request.host.server
         if self._queues[host][0] is not direct_request:
             return POLL_INTERVAL_S
@@ -112,7 +117,9 @@ class DirectRequests:
         return POLL_INTERVAL_S if self.is_busy(host) else 0.0
 
     def is_busy(self, host: Host, but: Lease | None = None) -> bool:
-        """Whether a request to the host or its address is under way, ``but`` not counted."""
+        """Whether a request to the host or its address is in flight; the lease ``but`` doesn't
+        count.
+        """
         asked = [self._hosts.get(host_of(lease.url)) for lease in self._leases if lease is not but]
         own = None if but is None else but.direct_request
         first_members = [direct_requests[0] for direct_requests in self._queues.values()]
@@ -127,10 +134,9 @@ class DirectRequests:
         )
 
     def may_connect(self, lease: Lease | None, url: str, address: str, now: float) -> bool:
-        """The host of a request that is about to leave stands at ``address``: may it leave?
+        """Whether a request may be sent to the address that its host resolved to.
 
-        False while the address is not to be asked. ``lease`` is the request's own; one of a
-        direct_request must be on hold.
+        ``lease`` is the request's own. A direct request must be held back while it asks.
         """
         host = self._hosts.get(host_of(url))
         if host.address != address:
@@ -139,19 +145,19 @@ class DirectRequests:
         return server is None or (server.due_at <= now and not self.is_busy(host, lease))
 
     def hold_back(self, direct_request: DirectRequest) -> None:
-        """It was about to be sent, and waits after all."""
+        """Delay a request that was marked as sent."""
         direct_request.sent = False
 
     def mark_sent(self, direct_request: DirectRequest, now: float) -> None:
-        """It is sent now: its host's delay begins anew."""
+        """Record that the request is sent, which restarts the host's delay."""
         direct_request.sent = True
         self._host_policy.touch(direct_request.host, now)
         self._hosts.refresh(direct_request.host, now)
 
     def finish(self, direct_request: DirectRequest, outcome: Outcome | None, now: float) -> None:
-        """It is over: if it was sent the host's delay counts from now.
+        """Remove the request; if it was sent, the host's delay counts from now.
 
-        ``outcome`` is None where what came says nothing of the host, or is told elsewhere.
+        ``outcome`` None says nothing of the host.
         """
         host, queue = direct_request.host, self._queues[direct_request.host]
         queue.remove(direct_request)

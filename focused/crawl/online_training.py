@@ -1,16 +1,14 @@
-"""How a crawl's learner is taught, and asked again.
+"""Online training of the link scorer, and scoring queued links again.
 
-Each page is learned from once, after its link's score was made. The lesson is
-written with the page; what the learner knows is kept every two thousand
-lessons, and the lessons until then are dropped. A restarted crawl restores
-that and teaches the lessons since: the learner knows what it knew.
+The scorer learns from each page once, after the page's link was scored. The training example is
+stored with the page. The scorer's state is stored every 2,000 examples, and the examples before it
+are deleted. After a restart the crawl restores the state and trains on the examples since, so the
+scorer is the same as before.
 
-A link that was scored earlier is scored again when its turn comes, and goes
-back into its queue when it is rank_score less by then; one that a page links to
-once more is scored again at once. A link that is rank_score more by then would
-never come up by that: so a host's best links are scored again, some each time so
-many more of its pages were fetched, and all when its turn comes first after another classifier
-took office. No scan of the frontier, ever.
+A queued link is scored again when it is offered, and goes back into its queue if its priority fell;
+a link that another page links to is scored again at once. Links whose priority rose would never be
+offered, so the best links of a host are scored again in batches as its pages are fetched, and all
+of them once after the classifier was replaced. The frontier is never scanned.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ import msgspec
 from msgspec import structs
 
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
+from focused.crawl.listeners import SettledEvent
 from focused.crawl.policy import MIN_PRIORITY_CHANGE, Policy
 from focused.crawl.steps import SettledFetch
 from focused.frontier.host import Host
@@ -36,15 +35,14 @@ from focused.link_scoring.protocols import decode_example as from_bytes
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 
-# A bound on the time of one turn; the last link is then taken as it is.
+# Bounds the time of one offer; the last link is then taken with its old score.
 _MAX_RESCORED_PER_OFFER = 50
-# Measured on recorded webs: all links of all hosts are hardly rank_score more
-# (docs/explanation/apprentice.md).
+# Scoring all links gains hardly anything (docs/explanation/apprentice.md).
 _RESCORED_BEST_LINKS = 500
 _RESCORE_INTERVAL_PAGES = 25
-# Some at a time, lest the reactor be blocked.
+# In batches, so that the reactor isn't blocked for long.
 _RESCORE_BATCHES = 5
-# What a learner knows is megabytes in a long crawl; so many lessons are taught again in 0.1 s.
+# The state takes megabytes in a long crawl; training on this many examples takes 0.1 s.
 _EXAMPLES_PER_SNAPSHOT = 2_000
 logger = logging.getLogger(__name__)
 
@@ -53,10 +51,16 @@ _SNAPSHOT_KEY = b"state"
 
 
 class OnlineTraining:
-    """Stands between a frontier and a policy's scorer, when that one learns."""
+    """Trains an online link scorer and offers links with up-to-date scores."""
 
-    def __init__(self, policy: Policy, frontier: Frontier, tables: Tables) -> None:
-        """What earlier sessions taught is taught again, from ``tables``."""
+    def __init__(
+        self, policy: Policy, frontier: Frontier, tables: Tables, *, patience_s: float = 0.0
+    ) -> None:
+        """Restore the learner from ``tables``.
+
+        A link waits up to ``patience_s`` for a clearly better one.
+        """
+        self._patience_s = patience_s
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
         self._follower = scorer if isinstance(scorer, ClassifierSwapListener) else None
@@ -65,26 +69,34 @@ class OnlineTraining:
         self._frontier = frontier
         self._tables = tables
         self._lessons = 0
-        # Hosts whose links were scored anew since another classifier took office; None: none did.
+        # Hosts whose links were scored again since the classifier was replaced; None: it was not.
         self._rescored_hosts: set[str] | None = None
         if self._learner is not None:
             self._remember(self._learner)
 
+    def on_settled(self, event: SettledEvent) -> None:
+        """Train on a fetched page, and score some of its host's links again."""
+        if event.outcome is None:
+            return
+        self.learn(event.settled)
+        if event.offer is not None and event.settled.outcome == "fetched":
+            self.refresh(event.offer.host, event.now)
+
     def learn(self, settled: SettledFetch) -> None:
-        """Learn from a judged page; copies teach once, pages too short to be judged never."""
+        """Train on a classified page, unless it is a duplicate or too short to classify."""
         judged, page = settled.classification, settled.page
         if self._learner is None or judged is None or page is None or not judged.known:
             return
         if settled.outcome != "fetched" or settled.duplicate_of is not None:
             return
-        # Through the row it is kept as: what is taught again must be what was taught.
+        # Through its row, so that training after a restart sees the same example.
         try:
             row = pack(
                 self._learner.make_example(settled.link, page, judged.relevance, settled.words)
             )
             self._learner.learn(from_bytes(row))
         except Exception:
-            # A scorer of the user's own may break over a page; that is no end of the crawl.
+            # A user's own scorer may raise; that must not stop the crawl.
             logger.exception("%s could not be learned from", settled.link.url)
             return
         self._tables.put("lessons", _EXAMPLE_KEY.pack(self._lessons), row)
@@ -93,13 +105,15 @@ class OnlineTraining:
             self._keep(self._learner)
 
     def classifier_swapped(self, at: float) -> None:
-        """Another classifier has its office since ``at``: each host's links are scored anew in turn."""
+        """Score each host's links again when they are offered next: the classifier changed at
+        ``at``.
+        """
         if self._follower is not None:
             self._follower.classifier_swapped(at)
             self._rescored_hosts = set()
 
     def refresh(self, host: Host, now: float) -> None:
-        """Score the next of a host's best links again, when so many more pages were fetched."""
+        """Score the next batch of the host's best links again, if one is due."""
         if self._learner is None or host.fetched < _RESCORE_INTERVAL_PAGES:
             return
         pages = host.fetched % _RESCORE_INTERVAL_PAGES
@@ -109,9 +123,9 @@ class OnlineTraining:
             first = portion * count
             self._rescore_host(self._learner, host, range(first, first + count), now)
 
-    def offer(self, now: float, patience_s: float) -> Offer | NotYet | None:
-        """The frontier's offer, its link scored by what is known now."""
-        offer = self._frontier.offer(now, patience_s)
+    def offer(self, now: float) -> Offer | NotYet | None:
+        """Return the frontier's offer with its link scored by the current model."""
+        offer = self._frontier.offer(now, self._patience_s)
         if self._learner is None:
             return offer
         one_was_scored_anew = False
@@ -122,17 +136,17 @@ class OnlineTraining:
                 one_was_scored_anew = True
                 self._frontier.put_back(offer, offer.host.pace, now)
                 self._rescore_host(self._learner, offer.host, range(_RESCORED_BEST_LINKS), now)
-                offer = self._frontier.offer(now, patience_s)
+                offer = self._frontier.offer(now, self._patience_s)
                 continue
             link = self._rescore_link(self._learner, offer.link, offer.found)
             if link.priority >= offer.link.priority - MIN_PRIORITY_CHANGE:
                 return replace(offer, link=link)
             self._frontier.requeue(offer, link, now)
-            offer = self._frontier.offer(now, patience_s)
+            offer = self._frontier.offer(now, self._patience_s)
         return offer
 
     def _needs_rescoring(self, host: Host) -> bool:
-        """Whether another classifier took office since the host's links were; told once."""
+        """Whether the host's links have scores of the previous classifier; True once per host."""
         if self._rescored_hosts is None or host.name in self._rescored_hosts:
             return False
         self._rescored_hosts.add(host.name)
@@ -144,7 +158,7 @@ class OnlineTraining:
         self._frontier.rescore_best(host, partial(self._moved, learner), ranks, now)
 
     def _rescore_link(self, learner: OnlineLinkScorer, link: QueuedLink, found: int) -> QueuedLink:
-        # Seeds, and a driver's own requests, were not scored on a page.
+        # Seeds and a driver's own requests have no features.
         if len(link.features) != self._features:
             return link
         (again,) = _rescore_or_none(learner, [link])
@@ -190,7 +204,7 @@ class OnlineTraining:
 def _rescore_or_none(
     learner: OnlineLinkScorer, links: Sequence[QueuedLink]
 ) -> Sequence[UpdatedScore | None]:
-    """What the learner says of each link; None where it breaks."""
+    """Score links again; None for each link that the scorer raises an error at."""
     try:
         return learner.rescore(links)
     except Exception:
@@ -208,7 +222,7 @@ _MODEL_HISTORY_META = "judges"
 
 
 class ModelPeriod(msgspec.Struct, frozen=True):
-    """``classifier`` names who judged from the page with number ``seq`` on; ``since`` is a time."""
+    """A period of one classifier: from page number ``seq`` and the time ``since`` on."""
 
     classifier: str
     since: float
@@ -216,7 +230,7 @@ class ModelPeriod(msgspec.Struct, frozen=True):
 
 
 class ModelHistory:
-    """The terms of a crawl's judges; the caller commits."""
+    """Records which classifier a crawl used when; the caller commits."""
 
     def __init__(
         self, office: SwappableClassifier, follower: ClassifierSwapListener, tables: Tables
@@ -227,13 +241,13 @@ class ModelHistory:
 
     @property
     def terms(self) -> Sequence[ModelPeriod]:
-        """All terms, the first classifier's first."""
+        """All periods, oldest first."""
         return msgspec.convert(
             self._tables.get_meta(_MODEL_HISTORY_META) or [], tuple[ModelPeriod, ...]
         )
 
     def begin(self, seq: int, now: float) -> None:
-        """The classifier in office judges on; it may be another than when the crawl was stopped."""
+        """Start a session; the classifier may have changed since the last one."""
         terms = self.terms
         if not terms or terms[-1].classifier != self._office.name:
             self._note(seq, now)
@@ -241,7 +255,7 @@ class ModelHistory:
             self._follower.classifier_swapped(terms[-1].since)
 
     def appoint(self, classifier: TopicClassifier, name: str, seq: int, now: float) -> None:
-        """``classifier`` judges from the page with number ``seq`` on."""
+        """Use ``classifier`` from page number ``seq`` on."""
         self._office.swap(classifier, name)
         self._note(seq, now)
 

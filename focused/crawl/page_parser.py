@@ -1,7 +1,7 @@
-"""A page read: all that follows from an answer's bytes, the topic and the classifier alone.
+"""Parse and classify pages: everything that follows from response, topic and classifier alone.
 
-Nothing here knows the crawl or changes anything, so that a page may be read anywhere and
-ahead of its turn: in the crawl's own process, or in a worker's.
+Nothing here depends on the crawl's state, so a page may be parsed ahead of time and in another
+process.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from focused.web.scope_filter import QueryParameterFilter
 from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
 
 MAX_SHINGLES = 1_152
-"""A sketch's, and as many as a host's boilerplate may take out of it."""
+"""The size of a sketch, plus as many shingles as a host's boilerplate may remove from it."""
 
 UNCLASSIFIED = "\0unjudged"
-"""Stands for the classifier's name in a reading that nobody has judged yet."""
+"""The classifier name of a parsed page that is not classified yet."""
 
 ParseFunction = Callable[[Fetched], Page | Failed]
 
 
 class _NullClassifier:
-    """Replaces a classifier that cannot be sent to another process."""
+    """Replaces a classifier that cannot be pickled."""
 
     threshold = 1.0
 
@@ -57,13 +57,13 @@ class _NullClassifier:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """A page, its verdict, and what tells it from others.
+    """A parsed and classified page.
 
-    ``classifier`` names who judged. ``content`` is its fingerprint; ``shingles`` has shape (n,), the
-    smallest :data:`MAX_SHINGLES` of its text, ascending, or None where near-duplicates are not
-    looked for. ``words`` are the page's, hashed, where the classifier takes them so; ``static_features`` is what
-    its links say by themselves, where the scorer makes use of it. ``record`` has the WARC records
-    of the response, where there is a WARC. ``seconds`` tells by stage what reading took.
+    ``content`` is the page's fingerprint. ``shingles`` holds the smallest :data:`MAX_SHINGLES`
+    shingle hashes, ascending, or None without near-duplicate detection. ``words`` are hashed words,
+    for classifiers that take them. ``static_features`` are link features, for scorers that use
+    them. ``record`` holds the WARC records, if there is a WARC. ``seconds`` is the time spent by
+    stage.
     """
 
     page: Page
@@ -78,7 +78,7 @@ class ParsedPage:
 
 
 class PageParser:
-    """Reads pages for one topic; may be sent to another process when parser and classify may."""
+    """Parses pages for one topic; picklable when its parse function and classifier are."""
 
     def __init__(
         self,
@@ -91,10 +91,9 @@ class PageParser:
         uses_static_features: bool = False,
         record_builder: WarcRecordBuilder | None = None,
     ) -> None:
-        """``classifier_name`` tells the classifier from others of the same crawl.
+        """Create a parser; ``classifier_name`` identifies the classifier within the crawl.
 
-        ``uses_static_features``: the links' texts are to be read, too. ``record_builder`` makes the WARC
-        records; None: there is no WARC.
+        ``record_builder`` None writes no WARC records.
         """
         self._clock = clock
         self._scope = scope
@@ -116,7 +115,7 @@ class PageParser:
         )
 
     def without_classifier(self) -> PageParser:
-        """A reader that leaves judging to whoever takes its readings, marked :data:`UNJUDGED`."""
+        """Return a parser that leaves pages :data:`UNCLASSIFIED`."""
         return PageParser(
             self._scope,
             _NullClassifier(),
@@ -127,7 +126,7 @@ class PageParser:
         )
 
     def read(self, fetched: Fetched) -> ParsedPage | Failed:
-        """Parse and classify an answer; Failed where it holds no page."""
+        """Parse and classify a response; return Failed when it holds no page."""
         unread = _PartialPage(fetched)
         for stage, step in self._steps:
             began = self._clock()
@@ -138,9 +137,9 @@ class PageParser:
         return self._reading(unread)
 
     def read_all(self, answers: Sequence[Fetched]) -> Sequence[ParsedPage | Failed | None]:
-        """Read several, each stage for all: it is twice as fast while its code and data are near.
+        """Parse several responses stage by stage, twice as fast as one by one.
 
-        None where our own code breaks over a page; :meth:`read` tells why.
+        None stands for a page at which our own code raised; :meth:`read` raises the error again.
         """
         every = [_PartialPage(fetched) for fetched in answers]
         for stage, step in self._steps:
@@ -195,7 +194,7 @@ class PageParser:
 
 
 class _PartialPage:
-    """An answer on its way to be a :class:`ParsedPage`, or ``failed``."""
+    """A response on its way to a :class:`ParsedPage`, or ``failed``."""
 
     page: Page
     classification: Classification
@@ -212,7 +211,7 @@ class _PartialPage:
         self.seconds: dict[Stage, float] = {}
 
     def take(self, step: Callable[[_PartialPage], object]) -> None:
-        """Go one step on, if it went well so far."""
+        """Run one step, unless an earlier one failed."""
         if self.failed is None and not self.has_crashed:
             try:
                 step(self)
@@ -223,13 +222,13 @@ class _PartialPage:
 _PARSER_FAILURES = frozenset(
     {FailureKind.INTERNAL_ERROR, FailureKind.PARSE_TIMEOUT, FailureKind.PARSE_MEMORY}
 )
-"""Failures of pages that may ask not to be archived: nobody could read whether they do."""
+"""The parser could not tell whether such a page asks not to be archived."""
 
 MAX_NESTED_FEEDS = 5  # an index, its sitemaps, and the redirects to them
 
 
 class ResponseParser:
-    """Makes readings of answers, for one topic; changes nothing of the crawl's."""
+    """Parses the crawl's responses with its current classifier; has no side effects."""
 
     def __init__(
         self,
@@ -241,9 +240,8 @@ class ResponseParser:
         *,
         record_builder: Callable[[], WarcRecordBuilder | None],
     ) -> None:
-        """``parse`` stands in for the parser, unless None.
-
-        ``record_builder`` gives what makes the WARC records now; None: there is no WARC.
+        """``parse`` replaces the HTML parser; ``record_builder`` returns the current WARC record
+        builder.
         """
         self._scope = topic.scope
         self._archives_noindex = topic.politeness.noindex == "keep"
@@ -259,7 +257,7 @@ class ResponseParser:
         self._reader: PageParser | None = None
 
     def reader(self) -> PageParser:
-        """Read pages as this crawl does, by the classifier that is in office now."""
+        """Return the page parser with the current classifier."""
         office, reader, writer = self._office, self._reader, self._record_builder()
         if (
             reader is None
@@ -278,15 +276,15 @@ class ResponseParser:
         return reader
 
     def refusal(self, link: QueuedLink | None, fetched: Fetched) -> Failed | None:
-        """Why what ``link`` brought is not read at all; None: it is.
+        """Return why a response is not parsed, or None.
 
-        Without a ``link`` it is not of the frontier, and no seed's feed.
+        Without a ``link`` it answers a request outside the frontier.
         """
         scope = self._scope
         if len(fetched.body) > scope.max_page_bytes:
             return fetched.as_failure(FailureKind.TOO_LARGE)
         media_type = media_type_of(fetched.headers)
-        # Feeds and sitemaps are welcome as seeds, and as what those point to.
+        # Feeds and sitemaps are accepted as seeds and where those lead.
         if (
             media_type
             and media_type not in scope.content_types
@@ -298,9 +296,9 @@ class ResponseParser:
     def read(
         self, link: QueuedLink, fetched: Fetched, ahead: ParsedPage | Failed | None
     ) -> ParsedPage | Failed:
-        """The page that ``link`` brought; Failed where there is none, or none that is wanted.
+        """Return the page of a response; Failed when there is none or the scope excludes it.
 
-        ``ahead`` is what was read before, None: it is read here.
+        ``ahead`` is the result of parsing ahead of time; None parses here.
         """
         refused = self.refusal(link, fetched)
         if refused is not None:
@@ -322,7 +320,7 @@ class ResponseParser:
         return read
 
     def _in_office(self, reading: ParsedPage) -> ParsedPage:
-        """The reading, judged by the classifier in office: another may have judged ahead of the turn."""
+        """Classify again if the classifier was replaced since the page was parsed."""
         if reading.classifier == self._office.name:
             return reading
         classification = self._office.classify(reading.page)
@@ -335,5 +333,5 @@ class ResponseParser:
 
 
 def is_seed_feed(link: QueuedLink, fetched: Fetched) -> bool:
-    """Whether this is a seed's feed: sitemaps that lead to ever more sitemaps end."""
+    """Whether this is a seed's feed or sitemap; the nesting of sitemaps is limited."""
     return link.depth == 0 and link.hops < MAX_NESTED_FEEDS and is_feed(fetched)

@@ -1,8 +1,8 @@
-"""A policy: what decides the order of a crawl's fetches, in one value.
+"""The ordering policy of a crawl.
 
-A scorer predicts each link when its page is judged; an ordering turns that
-into a place in the queue; a reprioritiser, where there is one, moves queued links
-when later pages tell more.
+A scorer predicts each link's relevance when its page is classified. An ordering turns the score
+into a priority. An optional reprioritiser moves queued links later. :class:`LinkOrder` is what the
+state stores of it, for tools that edit the frontier of a stopped crawl.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from focused.storage.tables import Tables
 
 
 class LinkReprioritiser(Protocol):
-    """Watches a crawl and moves its queued links."""
+    """Moves queued links as pages are settled."""
 
     def after(self, settled: SettledFetch) -> Mapping[str, float]:
-        """Take in what became of one link; return new priorities by normalised URL.
+        """Return new priorities by normalised URL after a link was settled.
 
-        Called for every link that leaves the queue for good, after its page's
-        own links were queued. URLs that are not queued are passed over.
+        Called for every settled link, after its page's own links were queued. URLs that are not
+        queued are ignored.
         """
 
 
@@ -36,15 +36,12 @@ class LinkReprioritiser(Protocol):
 class Policy:
     """How a crawl orders its fetches.
 
-    ``scorer`` predicts in [0, 1], ``ordering`` makes priorities of that, any
-    real numbers. ``patient`` policies may wait for a clearly better link
-    whose host is not due yet, as long as the topic's politeness.patience
-    says; better by ``worth_waiting_for`` in priority: waiting for what is hardly
-    better costs time and brings nothing. ``exploration``, in priority, is what is hoped
-    of little known hosts, and of dry ones not. A scorer that learns
-    (``LearningScorer`` in :mod:`focused.link_scoring.protocols`) is taught each
-    judged page, and asked again for a link's score when the link's turn comes;
-    what it calls the link's worth takes the place of the score in ``ordering``.
+    ``scorer`` predicts in [0, 1]; ``ordering`` turns that into a priority, any real number. A
+    ``patient`` policy waits up to politeness.patience for a link whose priority is higher by at
+    least ``worth_waiting_for``. ``exploration`` adds a bonus for little known hosts, in units of
+    priority. An online scorer (:class:`focused.link_scoring.protocols.OnlineLinkScorer`) is trained
+    on each classified page and scores links again when they are offered; ``ordering`` then takes
+    its rank score.
     """
 
     name: str
@@ -57,17 +54,17 @@ class Policy:
 
 
 MIN_PRIORITY_CHANGE = 0.02
-"""A link that fell or rose by less, in priority, stays where it is: a move costs three writes."""
+"""A link whose priority changed by less stays in place: moving it takes three writes."""
 _LINK_ORDER_META = "order"
 _MAX_LOG_ODDS = 14.0
 
 
 @dataclass(frozen=True, slots=True)
 class LinkOrder:
-    """``learns``: links are scored again at their turn, and priorities are in nats.
+    """How priorities follow from scores.
 
-    ``by_score``: priorities follow from scores; otherwise they are the policy's
-    own reckoning. ``exploration`` is what is hoped of hosts.
+    ``learns``: links are scored again when offered, and priorities are in nats. ``by_score``:
+    priorities follow from scores alone.
     """
 
     learns: bool = False
@@ -75,17 +72,17 @@ class LinkOrder:
     exploration: Exploration = NO_EXPLORATION
 
     def priority(self, score: float) -> float | None:
-        """Where a score in [0, 1] puts a link; None where scores do not order."""
+        """Return the priority of a score in [0, 1]; None where scores don't determine it."""
         return priority_from_score(score, learns=self.learns) if self.by_score else None
 
 
 def priority_from_score(score: float, *, learns: bool) -> float:
-    """A score in [0, 1] in the unit in which links are compared; a seed's 1 comes before all."""
+    """Convert a score in [0, 1] to the scale of priorities; a seed's 1 comes first."""
     return clipped_log_odds(score, _MAX_LOG_ODDS) if learns else score
 
 
 def link_order_of(policy: Policy) -> LinkOrder:
-    """The policy's order."""
+    """Return the policy's link order."""
     return LinkOrder(
         learns=isinstance(policy.scorer, OnlineLinkScorer),
         by_score=policy.ordering is highest_score_first and policy.reprioritiser is None,
@@ -94,12 +91,12 @@ def link_order_of(policy: Policy) -> LinkOrder:
 
 
 def save_link_order(tables: Tables, order: LinkOrder) -> None:
-    """Write the crawl's order into the open transaction."""
+    """Write the link order into the open transaction."""
     tables.put_meta(_LINK_ORDER_META, order)
 
 
 def load_link_order(tables: Tables) -> LinkOrder:
-    """The order of the crawl whose state this is; StateError when none was kept."""
+    """Read the link order of a crawl's state; StateError when there is none."""
     try:
         return msgspec.convert(tables.get_meta(_LINK_ORDER_META), LinkOrder)
     except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
-"""What becomes of one answer: parse, classify, archive, discover.
+"""Process the outcome of a fetch: parse, classify, archive, enqueue.
 
-The order is the invariant: the link's score was made before; the page is
-judged, its row is written, and only then do its links enter the frontier.
+The order matters: the link was scored before its page is classified; the page's row is written
+before its links enter the frontier.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ logger = logging.getLogger(__name__)
 
 
 class ResponseProcessor:
-    """Turns outcomes into rows, counts and new links; the caller commits."""
+    """Turns outcomes into archive rows, counts and queued links; the caller commits."""
 
     def __init__(
         self,
         topic: Topic,
-        response_parser: ResponseParser,
+        parser: ResponseParser,
         tables: Tables,
         rows: ArchiveWriter,
         counters: Counters,
@@ -63,7 +63,7 @@ class ResponseProcessor:
         stages: StageTimes,
     ) -> None:
         self._topic = topic
-        self._response_parser = response_parser
+        self.parser = parser
         self._duplicates = DuplicateDetector(tables, near=topic.scope.near_duplicates)
         self._rows = rows
         self._counters = counters
@@ -78,7 +78,9 @@ class ResponseProcessor:
     def settle(
         self, link: QueuedLink, outcome: Outcome, now: float, reading: ParsedPage | Failed | None
     ) -> SettledFetch:
-        """Take in what the fetch of ``link`` brought; ``reading`` is its page, if it was read."""
+        """Process the outcome of fetching ``link``; ``reading`` is its page if it was parsed
+        already.
+        """
         if isinstance(outcome, Redirected):
             return self._redirected(link, outcome, now)
         if isinstance(outcome, Failed):
@@ -87,7 +89,7 @@ class ResponseProcessor:
         try:
             harvest = self._harvest(link, outcome, now, reading)
         except Exception as error:
-            # A page that our own code cannot digest is a failed page, never the crawl's end.
+            # An internal error makes a failed page; it never stops the crawl.
             logger.exception("%s could not be judged", link.url)
             harvest = Failed(
                 link.url, FailureKind.INTERNAL_ERROR, outcome.status, repr(error)[:200]
@@ -114,10 +116,7 @@ class ResponseProcessor:
     def exclude(
         self, link: QueuedLink, kind: FailureKind, now: float, *, has_row: bool
     ) -> SettledFetch:
-        """Settle a link that may not be asked for; no request was made.
-
-        It is counted, and with ``has_row`` archived.
-        """
+        """Settle a link without a request: count it, and with ``has_row`` archive it."""
         if kind is FailureKind.ROBOTS:
             self._counters.robots_excluded += 1
         if has_row:
@@ -128,15 +127,15 @@ class ResponseProcessor:
     def _harvest(
         self, link: QueuedLink, fetched: Fetched, now: float, reading: ParsedPage | Failed | None
     ) -> ClassifiedPage | Failed:
-        """Read, look up and score; changes nothing that a crash would have to undo."""
-        read = self._response_parser.read(link, fetched, reading)
+        """Parse, deduplicate and score the links; writes nothing."""
+        read = self.parser.read(link, fetched, reading)
         if isinstance(read, Failed):
             return read
         page, classification = read.page, read.classification
         feed = is_seed_feed(link, fetched)
         with self._stages(Stage.LIKENESS):
             content = None if feed else self._duplicates.find_duplicate(read)
-        # What a feed lists is where the crawl starts: as near as the feed itself.
+        # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = PageContext(
             page, classification, link.depth, link.score, link.features, read.static_features
@@ -170,8 +169,8 @@ class ResponseProcessor:
         if harvest.duplicate_of is None:
             hops = link.hops + 1 if harvest.feed else 0
             self._enqueuer.queue(link, harvest.scored, harvest.depth, now, hops)
-        # Stubs of the same few words point to different pages. As bounded as redirects are:
-        # pages that refresh to ever new pages are a trap.
+        # Also for duplicates: stubs with the same few words refresh to different pages. Bounded
+        # like redirects, because pages that refresh to ever new pages are a trap.
         stays = page.nofollow and self._topic.politeness.nofollow
         if page.refresh is not None and not stays and link.hops < MAX_PAGE_REDIRECTS:
             self._follow(link, self._dropped.apply_to_target(page.refresh, link.url), now)
@@ -206,13 +205,13 @@ class ResponseProcessor:
         return SettledFetch(link, "redirected", redirect_refusal=refusal or "")
 
     def _follow(self, link: QueuedLink, target: str, now: float) -> str | None:
-        """Queue where a redirect points, with what was known of the link that led to it.
+        """Queue the target of a redirect with the link's features.
 
-        Return why it is not queued, None when it is, or was.
+        Return why it is not queued, or None.
         """
         key = link_key(target)
         if link.payload is not None:
-            # A spider's own request keeps its callback along the way.
+            # A spider's own request keeps its callback across redirects.
             key = link_key(f"{target} {link.key.hex()}")
         moved = QueuedLink(
             key=key,
@@ -247,7 +246,7 @@ class ResponseProcessor:
         return SettledFetch(link, "failed", failure=failed.kind)
 
     def _may_be_archived(self, outcome: Redirected | Failed, now: float) -> bool:
-        """Whether the WARC may hold the response; False where its X-Robots-Tag asks otherwise."""
+        """Whether the WARC may hold the response: X-Robots-Tag may forbid it."""
         exchange = outcome.exchange
         if exchange is None or self._topic.politeness.noindex == "keep":
             return exchange is not None
@@ -259,10 +258,10 @@ class ResponseProcessor:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedPage:
-    """A page parsed, judged and looked up; ``left_out`` tells that it asks not to be indexed.
+    """A page after parsing, classification and deduplication.
 
-    ``content`` is None for a ``feed``; ``depth`` is that of the page's links. ``record`` has the
-    WARC records of the response, where there is a WARC.
+    ``content`` is None for a ``feed``. ``depth`` is that of the page's links. ``left_out``: the
+    page asks not to be indexed. ``record`` holds the WARC records, if there is a WARC.
     """
 
     page: Page
@@ -277,28 +276,28 @@ class ClassifiedPage:
 
     @property
     def duplicate_of(self) -> str | None:
-        """The URL of the earlier page that this one repeats."""
+        """The URL of the original that this page duplicates."""
         return self.content.of if self.content is not None else None
 
     @property
     def exact_duplicate_of(self) -> str | None:
-        """The URL of the first page, a copy or not, that this one repeats word for word."""
+        """The URL of the first page with exactly the same text."""
         return self.content.exact_duplicate_of if self.content is not None else None
 
     @property
     def counts(self) -> bool:
-        """Whether the page is on topic, and is harvest."""
+        """Whether the page is on topic and counts as harvest."""
         apart = self.feed or self.left_out or self.duplicate_of is not None
         return self.classification.on_topic and not apart
 
     @property
     def kept_record(self) -> WarcCapture | None:
-        """What goes into the WARC."""
+        """The record to write into the WARC, or None."""
         return None if self.left_out else self.record
 
     @property
     def outcome(self) -> str:
-        """What the archive calls it."""
+        """The value of the archive's ``outcome`` column."""
         if self.feed:
             return "feed"
         return "noindex" if self.left_out else "fetched"
@@ -308,7 +307,7 @@ _MAX_TITLE_CHARS = 300
 
 
 class ArchiveWriter:
-    """Writes the rows; the caller commits."""
+    """Writes one archive row per settled link, numbered in that order; the caller commits."""
 
     def __init__(
         self, archive: Archive, counters: Counters, office: SwappableClassifier, policy: Policy
@@ -328,7 +327,7 @@ class ArchiveWriter:
         *,
         training: bool,
     ) -> None:
-        """A page or a feed came: its row, its links, and the answer where there is a WARC."""
+        """Write a page's or feed's row, its links and its WARC records."""
         page, classification = harvest.page, harvest.classification
         row = self._row(
             link,
@@ -353,12 +352,12 @@ class ArchiveWriter:
     def redirected(
         self, link: QueuedLink, outcome: Redirected, target: str, now: float, *, in_warc: bool
     ) -> None:
-        """The link leads on to ``target``."""
+        """Write the row of a redirect to ``target``."""
         row = self._row(link, now, outcome="redirected", status=outcome.status, points_to=target)
         self._archive.append(row, (), self._archive.capture(outcome, now) if in_warc else None)
 
     def failed(self, link: QueuedLink, failed: Failed, now: float, *, in_warc: bool) -> None:
-        """The link gave no page, and is not tried again."""
+        """Write the row of a link that failed for good."""
         row = self._row(
             link,
             now,
@@ -370,7 +369,7 @@ class ArchiveWriter:
         self._archive.append(row, (), self._archive.capture(failed, now) if in_warc else None)
 
     def retried(self, failed: Failed, now: float) -> None:
-        """Keep the response to a request that is tried again; it has no row."""
+        """Write the WARC record of a failed try; it has no row."""
         self._archive.record(failed, now)
 
     def _row(self, link: QueuedLink, now: float, *, outcome: str, **fields: Any) -> PageRow:

@@ -1,4 +1,4 @@
-"""What the crawl asks of its driver, and what it answers."""
+"""The crawl's messages to its driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FetchPurpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Ask for ``url`` now; settle ``lease`` with what came."""
+    """Request ``url`` now, then settle ``lease`` with the outcome."""
 
     lease: int
     url: str
@@ -32,9 +32,9 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRequest:
-    """A driver's own request is settled without a fetch: the driver tells whoever made it.
+    """A request of the driver's own that was settled without a fetch.
 
-    ``failure`` is why: of the host, where that was given up or is suspended.
+    The driver tells the sender. ``failure`` may be that of a dead or suspended host.
     """
 
     link: QueuedLink
@@ -43,10 +43,10 @@ class RefusedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing may be asked before ``until``; None: only when a fetch under way ends.
+    """Send no request before ``until``; None: until a fetch in flight ends.
 
-    ``hosts_backing_off`` hosts fail, or ask for a crawl-delay above an hour, where none but those have links
-    left; 0 where others have.
+    ``hosts_backing_off`` counts hosts that fail or have a crawl-delay above an hour, if no other
+    host has links; otherwise it is 0.
     """
 
     until: float | None
@@ -55,7 +55,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The crawl is over."""
+    """The crawl is finished."""
 
     reason: str
 
@@ -64,10 +64,10 @@ Step = Fetch | RefusedRequest | Wait | Done
 
 
 class ScoredLink(msgspec.Struct, frozen=True, gc=False):
-    """A link of a judged page with the apprentice's prediction for it.
+    """A link of a classified page with its predicted score.
 
-    ``rank_score`` is what orders: the score, or what a scorer that learns says.
-    ``before`` is the link as it waits, where it does and told more than this one.
+    ``rank_score`` determines the priority: the score, or an online scorer's own value. ``before``
+    is the queued link, where that has more information than this one.
     """
 
     link: Link
@@ -80,12 +80,11 @@ class ScoredLink(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class SettledFetch:
-    """What became of a fetch. ``page`` and ``classification`` are there when a page came.
+    """The result of a fetch; ``page`` and ``classification`` are None when no page came.
 
-    A page that is ``left_out`` asked not to be indexed: it guides the crawl and is no harvest.
-    ``duplicate_of`` is the page that it repeats, itself no copy; ``exact_duplicate_of`` the first one, copy or
-    not, that it repeats word for word. ``words`` are the page's, where they were hashed.
-    ``redirect_refusal`` is why the target of a redirect was not queued.
+    ``left_out``: the page asks not to be indexed; it guides the crawl and isn't harvest.
+    ``duplicate_of`` is the original that the page duplicates, ``exact_duplicate_of`` the first page
+    with the same text. ``redirect_refusal`` is why the target of a redirect was not queued.
     """
 
     link: QueuedLink
@@ -103,7 +102,7 @@ class SettledFetch:
 
     @property
     def brought(self) -> float:
-        """The relevance that came, in [0, 1]; failures, copies, what none could classifier bring 0."""
+        """The new relevance in [0, 1]; 0 for failures, duplicates and unclassified pages."""
         judged = self.classification
         if judged is None or not judged.known or self.duplicate_of is not None:
             return 0.0

@@ -1,4 +1,4 @@
-"""When a crawl is over: its budget is spent, or nothing is left that may be asked for in time."""
+"""Decide when a crawl ends, and what it waits for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from focused.topic import Budget
 
 
 class StopConditions:
-    """Tells whether the crawl goes on, waits or ends; changes nothing."""
+    """Decides whether the crawl goes on, waits or ends; has no side effects."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class StopConditions:
         self._running = running
 
     def limit(self, now: float) -> str | None:
-        """Name the limit of the budget that is reached, or None."""
+        """Return which budget is spent, or None."""
         return reached_limit(
             self._budget,
             pages=self._counters.fetched + self._leases.pages,
@@ -41,15 +41,15 @@ class StopConditions:
         )
 
     def end(self, reason: str) -> Wait | Done:
-        """The crawl ends for that reason, once what is under way has come."""
+        """End the crawl, once the fetches in flight have ended."""
         return Wait(None) if self._leases else Done(reason)
 
     def when_no_link_left(self) -> Wait | Done:
-        """The frontier has nothing to offer, now or later."""
+        """The step to take when the frontier is empty."""
         return self.end(_no_link_left_reason(self._frontier))
 
     def wait(self, until: float | None, now: float) -> Wait | Done:
-        """The frontier has nothing to offer before ``until``: wait, or end where that is late."""
+        """The step to take when no link is available before ``until``."""
         until = earlier_time(until, self._robots.earliest(now))
         idle = not self._leases and not self._robots.has_waiting
         if idle and self._none_in_time(now):
@@ -57,7 +57,7 @@ class StopConditions:
         return Wait(until, count_if_all_back_off(self._frontier.hosts, until, now) if idle else 0)
 
     def is_finished(self, now: float) -> bool:
-        """Whether nothing is left to do: no fetch under way, and no link or no budget left."""
+        """Whether no fetch is in flight and no link or no budget is left."""
         if self._leases or self._robots.has_waiting:
             return False
         if not self._frontier.hosts.with_links or self.limit(now) is not None:
@@ -78,7 +78,7 @@ def _no_host_in_time_reason(frontier: Frontier) -> str:
 
 
 def _no_link_left_reason(frontier: Frontier) -> str:
-    """No link is left, or links of full hosts alone."""
+    """Why nothing is left: no links, or only links of hosts with a spent budget."""
     links = len(frontier)
     if not links:
         return "frontier is empty"
@@ -92,31 +92,31 @@ def _format_count(number: int, noun: str) -> str:
 
 
 LONG_DELAY_S = 3600.0
-"""A crawl-delay above it holds a crawl open for days: such hosts are told by name."""
+"""Hosts with a longer crawl-delay can keep a crawl open for days, so the crawl names them."""
 
-# All hosts are looked at: that is for the idle, and a shorter wait is told by nobody.
+# Scanning all hosts is for idle crawls; shorter waits are not reported.
 _MIN_REPORTED_WAIT_S = 5.0
 
 
 def earlier_time(one: float | None, other: float | None) -> float | None:
-    """The earlier of two times, either of which may not be known."""
+    """Return the earlier of two times, either of which may be None."""
     return min((time for time in (one, other) if time is not None), default=None)
 
 
 def count_hosts_backing_off(hosts: Hosts) -> int:
-    """How many hosts with links are in back-off or set aside. Linear in hosts."""
+    """Count the hosts with links that back off or are suspended. Linear in hosts."""
     return sum(1 for host in hosts if host.in_turn and host.pace.failures)
 
 
 def long_crawl_delays_s(hosts: Hosts) -> dict[str, float]:
-    """The hosts with links whose crawl-delay is above :data:`LONG_DELAY_S`. Linear in hosts."""
+    """Return the crawl-delays above :data:`LONG_DELAY_S` of hosts with links, by host."""
     return {host.name: host.pace.crawl_delay_s for host in hosts if _has_long_delay(host)}
 
 
 def count_if_all_back_off(hosts: Hosts, until: float | None, now: float) -> int:
-    """How many hosts with links are in back-off, set aside or have a long crawl-delay.
+    """Count the hosts that back off or have a long crawl-delay, if no other host has links.
 
-    When no other host has links and ``until`` is worth telling; else 0. Linear in hosts.
+    0 otherwise, and when ``until`` is only seconds away. Linear in hosts.
     """
     if until is None or until - now < _MIN_REPORTED_WAIT_S:
         return 0
@@ -127,7 +127,7 @@ def count_if_all_back_off(hosts: Hosts, until: float | None, now: float) -> int:
 
 
 def no_host_due_within(hosts: Hosts, left_s: float, now: float) -> bool:
-    """Whether hosts that rest alone (:func:`count_if_all_back_off`) are left, due in ``left_s`` or later."""
+    """Whether all hosts with links back off for ``left_s`` or longer."""
     due_at = hosts.next_due_at()
     if due_at is None or due_at - now < left_s or hosts.busy:
         return False
@@ -141,25 +141,25 @@ def _has_long_delay(host: Host) -> bool:
 
 
 class RunTimer:
-    """Seconds between a session's first step and now, added to those of earlier sessions."""
+    """Measures the running time of a crawl over all its sessions."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._since: float | None = None
 
     def begin(self, now: float) -> bool:
-        """The session takes a step; the first counts. Return whether it is that."""
+        """Start the session at its first step; return whether this was it."""
         first = self._since is None
         if first:
             self._since = now
         return first
 
     def so_far_s(self, now: float) -> float:
-        """The seconds until now."""
+        """Return the running time until now, in seconds."""
         return self._counters.active_s + (0.0 if self._since is None else now - self._since)
 
     def keep(self, now: float) -> None:
-        """Write them into the counters."""
+        """Write the running time into the counters."""
         self._counters.active_s = self.so_far_s(now)
         if self._since is not None:
             self._since = now

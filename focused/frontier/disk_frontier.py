@@ -1,7 +1,7 @@
-"""The frontier of one machine: most of it on disk, its hosts in memory.
+"""The frontier of one machine: hosts in memory, links on disk.
 
-See :mod:`focused.frontier.interface` for what it promises, and
-:mod:`focused.frontier.link_table` for what lies on disk.
+See :mod:`focused.frontier.interface` for the protocol and :mod:`focused.frontier.link_table` for
+the layout on disk.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from focused.web.urls import host_of
 
 
 class DiskFrontier:
-    """Two-level queue over :class:`Tables`; one owner, no threads.
+    """Two-level queue over :class:`Tables`; single owner, no threads.
 
-    The caller commits; every method leaves the tables in a state that may
-    be committed, once :meth:`save` was called.
+    The caller commits. The tables may be committed after any method, once :meth:`save` was called.
     """
 
     def __init__(
@@ -45,18 +44,19 @@ class DiskFrontier:
         address_delay_s: float = 0.0,
         address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
-        """With patience a link waits for one better by ``worth_waiting_for``, in priority.
+        """Open the frontier in ``tables``.
 
-        ``exploration`` is what is hoped of hosts, in priority; ``limits`` bound the pages
-        of a host or an address; ``address_delay_s`` is the pause between fetches at one,
-        ``address_delay_of`` the same by the name of the host asked last.
+        With patience a link waits for one better by ``worth_waiting_for``, in priority.
+        ``exploration`` adds to the priority of hosts; ``limits`` bound the pages per host and
+        address. ``address_delay_s`` is the delay between fetches at one address,
+        ``address_delay_of`` the same by the host fetched last.
         """
         self._worth_waiting_for = worth_waiting_for
         self.hosts = HostTable(tables, exploration, limits, address_delay_s, address_delay_of)
         self._links = LinkTable(tables)
         self._lease_rows = LeaseRows(tables)
         self._leased: set[bytes] = set()
-        """The numbers of the links that are under way."""
+        """The numbers of the links in flight."""
         self._interrupted = self._lease_rows.take_over(self.hosts)
 
     def __len__(self) -> int:
@@ -64,12 +64,12 @@ class DiskFrontier:
 
     @property
     def found(self) -> int:
-        """How many links ever came in."""
+        """The number of links ever added."""
         return self._links.found
 
     @property
     def interrupted(self) -> Sequence[tuple[Host, float]]:
-        """Hosts that were being asked when an earlier process died."""
+        """Hosts with a fetch in flight when an earlier process died."""
         return self._interrupted
 
     def push(self, link: QueuedLink, now: float, *, joined: bool = False) -> bool:
@@ -77,7 +77,7 @@ class DiskFrontier:
         return self.push_all((link,), now, joined=joined) == 1
 
     def push_all(self, links: Iterable[QueuedLink], now: float, *, joined: bool = False) -> int:
-        """Queue links; return how many were new."""
+        """Queue links; return how many are new."""
         table, leased, get_host = self._links, self._leased, self.hosts.get
         before = table.found
         came: dict[Host, bytes] = {}
@@ -88,8 +88,7 @@ class DiskFrontier:
                 seen = table.seen(host, link.key)
                 if (was := seen.at) is None:
                     at = table.add(host, link)
-                # A link under way keeps its row: settling it must find the queue_key that it was
-                # offered with.
+                # A link in flight keeps its row: settle() needs its queue key.
                 elif seen.link is None or was[-NUMBER_BYTES:] in leased:
                     continue
                 else:
@@ -111,7 +110,7 @@ class DiskFrontier:
         return table.found - before
 
     def lookup_links(self, links: Sequence[tuple[str, bytes]]) -> Known:
-        """What is known of links, by host and key."""
+        """Look up links by host and key."""
         hosts = self.hosts.known
         asked = ((host, key) for name, key in links if (host := hosts(name)) is not None)
         settled, waiting = set(), {}
@@ -124,7 +123,7 @@ class DiskFrontier:
         return Known(settled, waiting)
 
     def offer(self, now: float, patience_s: float = 0.0) -> Offer | NotYet | None:
-        """Return the best link of a host that may be asked now; None when no link is left."""
+        """Return the best link of a host that is due; None when no link is left."""
         host = self.hosts.best_due(now)
         if host is not None and patience_s > 0:
             enough = self.hosts.worth(host) + self._worth_waiting_for
@@ -145,30 +144,30 @@ class DiskFrontier:
         return Offer(link, host, at)
 
     def settle(self, offer: Offer, pace: HostPace, now: float) -> None:
-        """The link is done with; its host goes on at ``pace``."""
+        """Remove the link; its host continues at ``pace``."""
         self._links.take_out(offer.host, offer.queue_key, offer.link.key)
         self._release(offer, pace, now, still_queued=False)
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
-        """The fetch failed for now: the link stays queued, one try older."""
-        # A link that was scored again at its turn has another priority than its queue_key.
+        """Keep the link queued after a failed try."""
+        # The queue key holds the priority from before the link was scored again.
         priority = priority_in_key(offer.queue_key)
         older = replace(offer.link, tries=offer.link.tries + 1, priority=priority)
         self._links.rewrite(offer.host, offer.queue_key, older)
         self._release(offer, pace, now, still_queued=True)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
-        """The link was not asked for; it stays as it is."""
+        """Keep the link queued; it was not requested."""
         self._release(offer, pace, now, still_queued=True)
 
     def save_tries(self, offer: Offer, tries: int) -> None:
-        """The offered link has had so many tries, should the process die before it is settled."""
+        """Store the link's number of tries, in case the process dies before it is settled."""
         priority = priority_in_key(offer.queue_key)
         tried = replace(offer.link, tries=tries, priority=priority)
         self._links.rewrite(offer.host, offer.queue_key, tried)
 
     def requeue(self, offer: Offer, link: QueuedLink, now: float) -> None:
-        """The offered link goes back as ``link``."""
+        """Replace the offered link by ``link`` and queue it again."""
         at = self._links.rewrite(offer.host, offer.queue_key, link)
         self._leased.discard(offer.queue_key[-NUMBER_BYTES:])
         self._lease_rows.changed(offer.host)
@@ -176,7 +175,7 @@ class DiskFrontier:
         self.hosts.link_came(offer.host, at, now)
 
     def drop(self, link: QueuedLink, now: float) -> bool:
-        """Take a queued link out without a fetch."""
+        """Remove a queued link without a fetch."""
         waiting = self._waiting_row(link.host, link.key)
         if waiting is None:
             return False
@@ -186,7 +185,7 @@ class DiskFrontier:
         return True
 
     def drop_host(self, name: str, now: float) -> int:
-        """Take all queued links of a host out."""
+        """Remove all queued links of a host."""
         host = self.hosts.known(name)
         if host is None:
             return 0
@@ -197,12 +196,12 @@ class DiskFrontier:
         return len(places)
 
     def forget(self, host_name: str, key: bytes) -> bool:
-        """A link that left the queue may come in again."""
+        """Allow a settled link to be added again."""
         host = self.hosts.known(host_name)
         return host is not None and self._links.forget(host, key)
 
     def count(self, host: Host) -> int:
-        """How many links of the host are queued."""
+        """Count the host's queued links."""
         return self._links.size(host)
 
     def waiting(self, host: Host) -> Iterator[QueuedLink]:
@@ -212,8 +211,8 @@ class DiskFrontier:
                 yield self._links.read(host, at)
 
     def reprioritise(self, priorities: Mapping[str, float], now: float) -> int:
-        """Move queued links, by URL."""
-        # In the order given: hosts of equal worth are asked in the order they were placed in.
+        """Change the priorities of queued links by URL."""
+        # In the order given: among equals, the host that was scheduled first comes first.
         touched: dict[Host, None] = {}
         moved = 0
         for url, priority in priorities.items():
@@ -232,7 +231,7 @@ class DiskFrontier:
         return moved
 
     def rescore_best(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
-        """Move links of the host to where ``again`` puts them: those of ``ranks``, 0 the best."""
+        """Replace the host's best links, those of ``ranks``, by the result of ``again``."""
         places, links = self._links.ranked(host, ranks)
         if not links:
             return
@@ -244,7 +243,7 @@ class DiskFrontier:
         self.hosts.rank(host, now)
 
     def save(self) -> None:
-        """Write what is kept in memory into the open transaction: counters, leases."""
+        """Write the state held in memory into the open transaction."""
         self._lease_rows.save()
         self.hosts.save()
         self._links.save()
@@ -257,7 +256,7 @@ class DiskFrontier:
         self.hosts.end_lease(offer.host, now, still_queued=still_queued)
 
     def _waiting_row(self, host_name: str, key: bytes) -> tuple[Host, QueuedLink, bytes] | None:
-        """The link with that key, its host and its queue_key; None unless it waits."""
+        """The queued link with that key, its host and its queue key, or None."""
         host = self.hosts.known(host_name)
         if host is None:
             return None
@@ -268,8 +267,8 @@ class DiskFrontier:
 
 
 def _found_again(old: QueuedLink, link: QueuedLink, joined: bool) -> QueuedLink | None:
-    """What a link that waits becomes by ``link``; None when it stays as it is."""
-    # A seed told nothing that could be joined: a page that links to it takes nothing from it.
+    """The queued link after ``link`` was found again; None when it doesn't change."""
+    # A seed has no features to merge.
     told_more = joined and old.features and old.features != link.features
     if link.priority <= old.priority and not told_more:
         return None
@@ -285,7 +284,12 @@ _ROW = struct.Struct(">d")
 
 
 class LeaseRows:
-    """Under each host's number: since when it is asked, and the number of the link."""
+    """The hosts with a fetch in flight, on disk, for recovery after a crash.
+
+    Rows are written once a commit, so a link that is offered, scored again and put back in one
+    commit costs nothing. A row holds, by host number, when the fetch began and the number of the
+    link.
+    """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -293,11 +297,11 @@ class LeaseRows:
         self._written = {prefix for prefix, _ in tables.scan("leased")}
 
     def changed(self, host: Host) -> None:
-        """A fetch of the host began or ended: its row is due."""
+        """Note that a fetch of the host began or ended."""
         self._changed[host] = None
 
     def save(self) -> None:
-        """Write the rows that are due."""
+        """Write the changed rows."""
         for host in self._changed:
             if host.leased is not None:
                 row = _ROW.pack(host.leased_at) + host.leased[-NUMBER_BYTES:]
@@ -309,7 +313,7 @@ class LeaseRows:
         self._changed.clear()
 
     def take_over(self, hosts: Iterable[Host]) -> Sequence[tuple[Host, float]]:
-        """The hosts that an earlier process was asking, and since when; their rows are due now."""
+        """Return the hosts with a fetch in flight in an earlier process, and when it began."""
         since = {prefix: _ROW.unpack_from(row)[0] for prefix, row in self._tables.scan("leased")}
         if not since:
             return ()

@@ -1,11 +1,9 @@
-"""When a host may be asked again.
+"""Hosts of a frontier, and when a host may be requested again.
 
-Pure arithmetic on what the host did last: no clock, no network. The next
-request waits for the longest of the configured delay, the host's own
-crawl-delay, what it asked for with Retry-After (RFC 9110 section 10.2.3),
-a multiple of the time that its last answer took (Heydon and Najork 1999:
-Mercator waited ten times as long), and a doubling back-off while it fails. A
-host that only fails is set aside for hours, longer each time.
+Pure arithmetic, no clock. The next request waits for the longest of the configured delay, the
+host's crawl-delay, Retry-After (RFC 9110 section 10.2.3), a multiple of the last response time
+(Mercator waited ten times as long: Heydon and Najork 1999), and an exponential back-off while the
+host fails. A host that only fails is suspended for hours.
 """
 
 from __future__ import annotations
@@ -20,10 +18,9 @@ _FIRST_BACKOFF_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HostPace:
-    """One host's clock.
+    """When a host is due.
 
-    ``failures`` counts consecutive troubles of the host, ``suspensions`` how
-    often it was set aside since a page of it came in order.
+    ``failures`` counts failures in a row, ``suspensions`` those since the last successful page.
     """
 
     due_at: float = 0.0
@@ -33,20 +30,21 @@ class HostPace:
 
     @property
     def is_suspended(self) -> bool:
-        """Whether the host was set aside and has not answered since."""
+        """Whether the host was suspended and has not answered since."""
         return self.suspensions > 0 and self.failures > 0
 
 
 def pause_after(fetch_s: float, factor: float, asked_s: float | None = None) -> float:
-    """How long to spare a host whose answer took ``fetch_s``: ``factor`` times that.
+    """The pause after a response that took ``fetch_s``: ``factor`` times that, or Retry-After if
+    longer.
 
-    Or as long as it ``asked_s`` for, if that is longer. From 0 to :data:`MAX_BACKOFF_S`.
+    From 0 to :data:`MAX_BACKOFF_S`.
     """
     return min(max(fetch_s * factor, asked_s or 0.0, 0.0), MAX_BACKOFF_S)
 
 
 def after_success(pace: HostPace, now: float, delay_s: float, rest_s: float = 0.0) -> HostPace:
-    """The host answered in order: ask again after the longest of the delays."""
+    """The pace after a response: the longest of the delays."""
     return HostPace(now + max(delay_s, pace.crawl_delay_s, rest_s), 0, pace.crawl_delay_s)
 
 
@@ -57,9 +55,9 @@ def after_failure(
     retry_after_s: float | None,
     rest_s: float = 0.0,
 ) -> HostPace:
-    """The host throttled, failed or could not be reached: back off, doubling.
+    """The pace after a failure: back off, doubling each time.
 
-    Back-off, rest and Retry-After count up to :data:`MAX_BACKOFF_S`, delays in full.
+    Back-off, pause and Retry-After are limited to :data:`MAX_BACKOFF_S`, delays are not.
     """
     failures = pace.failures + 1
     backoff_s = max(_FIRST_BACKOFF_S, delay_s) * 2.0 ** min(failures - 1, 12)
@@ -69,34 +67,33 @@ def after_failure(
 
 
 def suspend(pace: HostPace, now: float, first_s: float) -> HostPace:
-    """The host only fails: leave it for ``first_s``, twice as long each time, a day at most.
+    """Suspend the host for ``first_s``, twice as long each time, a day at most.
 
-    Its troubles stay counted: one more after that sets it aside again. Never
-    sooner than its ``pace`` allowed.
+    Failures stay counted, so one more suspends it again. The host is never due sooner than before.
     """
     aside_s = min(first_s * 2.0 ** min(pace.suspensions, 32), MAX_SUSPENSION_S)
     return replace(pace, due_at=max(pace.due_at, now + aside_s), suspensions=pace.suspensions + 1)
 
 
 def after_interruption(pace: HostPace, asked_at: float, delay_s: float) -> HostPace:
-    """The host was asked at ``asked_at`` by a process that died: what it answered is not known."""
+    """The pace after a process died with a request in flight."""
     return replace(pace, due_at=max(pace.due_at, asked_at + max(delay_s, pace.crawl_delay_s)))
 
 
 _ROW = struct.Struct(">QQddIdI")
-"""Pages asked for, fetched, unproductive; due at, failures in a row, crawl delay in seconds, times waiting_hosts.
+"""Pages requested, fetched, unproductive; due at, failures, crawl-delay, suspensions.
 
-The address follows."""
+The address follows.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """The hosts at one address: one connection, one delay for all.
+    """The hosts at one address, which share a connection and a delay.
 
-    ``waiting_hosts`` are hosts that wait for the server alone, a heap by worth:
-    (-worth, due at, stamp, host). ``representative_stamp`` is the stamp of the one that was
-    called from there and waits among the hosts that are due. ``busy`` counts fetches under way,
-    ``fetched`` the pages of all ``hosts`` that stand here.
+    ``waiting_hosts`` wait for the server alone: a heap of (-priority, due at, stamp, host).
+    ``representative_stamp`` is the stamp of the one that was moved from there to the due hosts.
+    ``busy`` counts fetches in flight, ``fetched`` the pages of all ``hosts``.
     """
 
     address: str
@@ -111,15 +108,13 @@ class Server:
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """One host's state.
+    """The state of one host.
 
-    ``best`` is the priority of its best link that is not under way, None when
-    there is none; ``bonus`` is what is added to that. Of ``asked`` pages, those
-    that failed included, ``fetched`` came; ``unproductive`` of late brought nothing
-    (:func:`focused.frontier.priorities.unproductive_after`). ``leased`` is the place of
-    the link under way in the host's queue, since ``leased_at``. ``in_turn``
-    tells whether it has links that may be asked for, now or later; while it is
-    ``reserved`` for a request past the frontier it is offered to nobody.
+    ``best`` is the priority of its best link not in flight, or None; ``bonus`` is added to it.
+    ``asked`` pages were settled, failures included; ``fetched`` came; ``unproductive`` is a running
+    count, see :func:`focused.frontier.priorities.unproductive_after`. ``leased`` is the queue key
+    of the link in flight since ``leased_at``. ``in_turn``: it has links and budget left. While
+    ``reserved`` for a direct request it is not offered.
     """
 
     name: str
@@ -137,19 +132,19 @@ class Host:
     in_turn: bool = False
     server: Server | None = None
     prefix: bytes = field(init=False)
-    """Its number as the key of its rows."""
+    """The host's number, as the key of its rows."""
 
     def __post_init__(self) -> None:
         self.prefix = struct.pack(">I", self.number)
 
     @property
     def address(self) -> str:
-        """Where the host stands, as far as is known; else empty."""
+        """The address, or empty if unknown."""
         return "" if self.server is None else self.server.address
 
 
 def host_to_row(host: Host) -> bytes:
-    """What is kept of a host, but for its name, number and links."""
+    """Encode the host's state without name, number and links."""
     pace = host.pace
     row = _ROW.pack(
         host.asked,
@@ -164,7 +159,7 @@ def host_to_row(host: Host) -> bytes:
 
 
 def restore_host(host: Host, row: bytes) -> str:
-    """Give a host what was kept of it; return its address."""
+    """Restore the host's state from its row; return its address."""
     host.asked, host.fetched, host.unproductive, *pace = _ROW.unpack_from(row)
     host.pace = HostPace(*pace)
     return row[_ROW.size :].decode()

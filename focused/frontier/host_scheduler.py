@@ -1,10 +1,9 @@
-"""Whose turn it is: hosts by the time at which they may be asked, and those that may by worth.
+"""Schedules hosts: a heap of hosts by due time, and one of due hosts by priority.
 
-Two heaps with lazy deletion: an entry counts only while its stamp is the
-newest of its host. A host whose server is busy, or was asked just now, is put
-waiting_hosts with the server when it comes to the top, and the best of those waiting_hosts is
-called back when the server may be asked again; so a thousand hosts at one
-address cost no more than one.
+Both heaps use lazy deletion: an entry counts only while its stamp is its host's latest. A host
+whose server is busy or not due is moved to the server when it reaches the top, and the server's
+best such host returns when the server is free. So a thousand hosts at one address cost no more than
+one.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ from focused.frontier.host import Host, Server
 from focused.frontier.priorities import NO_EXPLORATION, Exploration
 
 _DueEntry = tuple[float, float, int, Host]
-"""-worth, due at, stamp, host."""
+"""-priority, due at, stamp, host."""
 _WaitingEntry = tuple[float, int, Host | Server]
-"""Due at, stamp, who waits."""
+"""Due at, stamp, host or server."""
 _MAX_STALE_ENTRIES = 1_024
 _MAX_INSPECTED = 256
 _TIME_UNKNOWN = float("-inf")
-"""For ``now``, where it is not known: the host has its place from its time on, or the next look."""
+"""A ``now`` that schedules the host for its due time, or for the next call."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """Pages that may come from one host, and from all hosts at one address; None: no limit."""
+    """The limits of pages per host and per address; None: no limit."""
 
     pages_per_host: int | None = None
     pages_per_address: int | None = None
 
     def reached(self, host: Host) -> bool:
-        """Whether no further page may come from the host."""
+        """Whether the host may bring no further page."""
         if self.pages_per_host is not None and host.fetched >= self.pages_per_host:
             return True
         most, server = self.pages_per_address, host.server
@@ -42,7 +41,7 @@ class HostLimits:
 
 
 class HostScheduler:
-    """The order in which hosts may be asked."""
+    """Decides which host is requested next."""
 
     def __init__(
         self, exploration: Exploration = NO_EXPLORATION, limits: HostLimits | None = None
@@ -53,20 +52,20 @@ class HostScheduler:
         self._due: list[_DueEntry] = []
         self._stamps = 0
         self.in_turn = 0
-        """How many hosts have links that may be asked for, now or later."""
+        """The number of hosts with links and budget left."""
         self._busy: set[Host] = set()
 
     @property
     def busy(self) -> int:
-        """How many hosts are being asked."""
+        """The number of hosts with a request in flight."""
         return len(self._busy)
 
     def worth(self, host: Host) -> float:
-        """The priority of the host's best link, and what is hoped of the host."""
+        """The priority of the host: that of its best link plus its exploration bonus."""
         return float("-inf") if host.best is None else host.best + host.bonus
 
     def schedule(self, host: Host, now: float) -> None:
-        """Give the host its place after its time, its best link or its counts changed."""
+        """Schedule the host again after its pace, best link or counts changed."""
         in_turn = host.best is not None and not self._limits.reached(host)
         self.in_turn += in_turn - host.in_turn
         host.in_turn = in_turn
@@ -82,7 +81,7 @@ class HostScheduler:
                 self._compact_due()
 
     def move(self, host: Host, server: Server) -> None:
-        """The host stands at that server from now on, be it under way or not."""
+        """Move the host to a server."""
         in_flight, old = host in self._busy, host.server
         if old is not None:
             del old.hosts[host]
@@ -96,7 +95,7 @@ class HostScheduler:
         self.schedule(host, _TIME_UNKNOWN)
 
     def count_fetched(self, host: Host) -> None:
-        """A page came from the host."""
+        """Count a page of the host."""
         host.fetched += 1
         if host.server is not None:
             self._add_fetched(host.server, 1)
@@ -104,27 +103,27 @@ class HostScheduler:
             self.schedule(host, _TIME_UNKNOWN)
 
     def take(self, host: Host) -> None:
-        """The host is asked now: neither it nor its server is offered to anybody else."""
+        """Mark the host and its server as busy."""
         self._busy.add(host)
         if host.server is not None:
             host.server.busy += 1
 
     def release(self, host: Host, server_due_at: float) -> None:
-        """The host's fetch is over; its server may be asked again at ``server_due_at``."""
+        """End the host's request; its server is due at ``server_due_at``."""
         self._busy.discard(host)
         if host.server is not None:
             host.server.busy -= 1
             self.rest(host, server_due_at)
 
     def rest(self, host: Host, server_due_at: float) -> None:
-        """The host's server may not be asked again before ``server_due_at``."""
+        """Delay the host's server until ``server_due_at``."""
         server = host.server
         if server is not None:
             server.due_at = max(server.due_at, server_due_at)
             self._schedule_server(server)
 
     def best_due(self, now: float) -> Host | None:
-        """Return the free host that may be asked now and has the best link, or None."""
+        """Return the due, free host with the highest priority, or None."""
         while self._waiting and self._waiting[0][0] <= now:
             _, stamp, waits = heapq.heappop(self._waiting)
             if waits.stamp != stamp:
@@ -143,7 +142,7 @@ class HostScheduler:
         return None
 
     def next_due_at(self) -> float | None:
-        """Return when the first waiting host falls due; None when none waits."""
+        """Return when the first waiting host is due, or None."""
         while self._waiting:
             due_at, stamp, waits = self._waiting[0]
             if waits.stamp == stamp:
@@ -152,12 +151,11 @@ class HostScheduler:
         return None
 
     def better_host_at(self, priority: float, now: float, patience_s: float) -> float | None:
-        """Return when to look again for a host worth more than ``priority``; None: do not wait.
+        """Return when to look again for a host with a higher ``priority``; None: don't wait.
 
-        Counts hosts that fall due within ``patience_s``, and busy ones that
-        were asked less than that ago: a slow host holds up nobody for longer.
-        Linear in these, of which those first due are enough. A host in trouble is
-        nothing to wait for.
+        Considers hosts due within ``patience_s``, and busy ones requested less than that ago, so
+        that a slow host delays nobody for longer. Hosts that fail are ignored. Linear in these
+        hosts.
         """
         soon = [
             due_at for due_at, host in self._within(now + patience_s) if self._beats(host, priority)
@@ -201,7 +199,7 @@ class HostScheduler:
                 self.schedule(host, _TIME_UNKNOWN)
 
     def _drop_entry(self, entry: _DueEntry) -> None:
-        """An entry left the top of those due without being asked."""
+        """Process an entry that left the top of the due hosts without a request."""
         _, _, stamp, host = entry
         server = host.server
         if server is None:
@@ -214,13 +212,13 @@ class HostScheduler:
             self._call(server)
 
     def _schedule_server(self, server: Server) -> None:
-        """Who is waiting_hosts is called when the server may be asked: a busy one awaits its release."""
+        """Schedule a free server that hosts wait for; a busy one is scheduled on release."""
         if server.waiting_hosts and not server.busy and not server.stamp:
             server.stamp = self._stamp()
             self._wait(server.due_at, server)
 
     def _call(self, server: Server) -> None:
-        """The best of the hosts waiting_hosts comes back among those that are due."""
+        """Move the server's best waiting host to the due hosts."""
         server.stamp = server.representative_stamp = 0
         entry = self._best_waiting(server)
         if entry is not None:
@@ -243,10 +241,10 @@ class HostScheduler:
             heapq.heapify(server.waiting_hosts)
 
     def _within(self, until: float) -> Iterator[tuple[float, Host]]:
-        """Hosts that fall due by ``until``: the heap from its top, level by level.
+        """Yield hosts due by ``until``, walking the heap from its top.
 
-        No further than :data:`_MAX_INSPECTED` entries: more fall due in a few seconds only
-        where far more is fetched than a crawl can.
+        At most :data:`_MAX_INSPECTED` entries: only crawls far beyond capacity have more due in
+        seconds.
         """
         waiting, places = self._waiting, [0]
         for place in places:

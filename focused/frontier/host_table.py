@@ -1,7 +1,6 @@
-"""The hosts of a frontier: what is known of each, and the turn of each.
+"""All hosts of a frontier, in memory (some hundred bytes each) and written through to the tables.
 
-Held in memory, some hundred bytes each, and written through to the tables; what may be long,
-the rules of their robots.txt, is on disk alone.
+Robots.txt rules, which may be long, are only on disk.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from focused.storage.tables import Tables
 
 
 class HostTable:
-    """All hosts of a crawl, and the order in which they may be asked."""
+    """The hosts of a crawl and their scheduler."""
 
     def __init__(
         self,
@@ -28,9 +27,8 @@ class HostTable:
         address_delay_s: float = 0.0,
         address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
-        """``address_delay_s``: the pause between fetches from hosts at one address.
-
-        ``address_delay_of``: the same by the name of the host asked last, where hosts differ.
+        """``address_delay_s`` is the delay between fetches from one address, ``address_delay_of``
+        by host.
         """
         self._tables = tables
         self._address_delay_of = address_delay_of or (lambda _: address_delay_s)
@@ -48,24 +46,24 @@ class HostTable:
 
     @property
     def with_links(self) -> int:
-        """How many hosts have links that may be asked for, now or later."""
+        """The number of hosts with links and budget left."""
         return self.turns.in_turn
 
     @property
     def busy(self) -> int:
-        """How many hosts are being asked."""
+        """The number of hosts with a request in flight."""
         return self.turns.busy
 
     def worth(self, host: Host) -> float:
-        """The priority of the host's best link, and what is hoped of the host."""
+        """The priority of the host: that of its best link plus its exploration bonus."""
         return self.turns.worth(host)
 
     def get(self, name: str) -> Host:
-        """Return the host, a new one when it was unknown."""
+        """Return the host; an unknown one is created."""
         host = self._by_name.get(name)
         if host is None:
             host = Host(name, len(self._by_name))
-            # First: a name that cannot be written must not take a number.
+            # First, because a name that cannot be written must not take a number.
             self._tables.put("host_ids", name.encode(), host.prefix)
             self._by_name[name] = host
         return host
@@ -75,11 +73,11 @@ class HostTable:
         return self._by_name.get(name)
 
     def full(self) -> Iterator[Host]:
-        """Yield the hosts that have links, but whose budget of pages is spent."""
+        """Yield the hosts that have links but no budget left."""
         return (host for host in self if host.best is not None and not host.in_turn)
 
     def assign_address(self, host: Host, address: str) -> None:
-        """The host was found at that address: it shares its server's turn from now on."""
+        """Move the host to the server at ``address``."""
         if not address or host.address == address:
             return
         server = self._servers.get(address)
@@ -89,51 +87,45 @@ class HostTable:
         self.changed(host)
 
     def restore_address_delays(self, now: float) -> None:
-        """A new process begins: who rests may have been asked just now, at its address.
-
-        Linear in hosts.
-        """
+        """Delay the servers of hosts that are not due, as a new process begins. Linear in hosts."""
         for host in self:
-            # No rest of an address is longer than its host's, which alone is kept.
+            # Only the host's pause is stored, and the server's is never longer.
             self.turns.rest(host, min(host.pace.due_at, self._address_due_at(host, now)))
 
     def count_fetched(self, host: Host) -> None:
-        """A page came from the host."""
+        """Count a page of the host."""
         self.turns.count_fetched(host)
         self.changed(host)
 
     def robots(self, host: Host) -> Mapping[str, Any]:
-        """The state of the host's robots.txt rules by scheme, as :meth:`keep_robots` was given."""
+        """Return the host's robots.txt rules by scheme."""
         raw = self._tables.get("robots", host.prefix)
         found: Mapping[str, Any] = {} if raw is None else unpack(raw)
         return found
 
     def keep_robots(self, host: Host, scheme: str, rules: Any) -> None:
-        """Keep the state of the host's rules for a scheme."""
+        """Store the host's robots.txt rules for a scheme."""
         self._tables.put("robots", host.prefix, pack({**self.robots(host), scheme: rules}))
 
     def refresh(self, host: Host, now: float) -> None:
-        """Give the host its queue_key again after its pace or its counts were changed."""
+        """Store and schedule the host after its pace or counts changed."""
         self.changed(host)
         self.rank(host, now)
 
     def rank(self, host: Host, now: float) -> None:
-        """Give the host its queue_key again after links of its queue left or moved."""
+        """Schedule the host after links of its queue left or moved."""
         first, second = self._tables.first_two("queue", host.prefix)
         self._set_best(host, second if first == host.leased else first)
         self.turns.schedule(host, now)
 
     def link_came(self, host: Host, queue_key: bytes, now: float) -> None:
-        """A link came into the host's queue, or moved up in it."""
+        """Schedule the host if a link that came or moved is its best."""
         if _ranks_before(queue_key, host):
             self._set_best(host, queue_key)
             self.turns.schedule(host, now)
 
     def take(self, host: Host, queue_key: bytes, following: bytes | None, now: float) -> None:
-        """The best link is under way: its host is offered to nobody else.
-
-        ``following`` is the queue_key of the host's next best, if there is one.
-        """
+        """Mark the best link as in flight; ``following`` is the queue key of the next best."""
         host.leased = queue_key
         host.leased_at = now
         self.turns.take(host)
@@ -141,7 +133,7 @@ class HostTable:
         self.turns.schedule(host, now)
 
     def end_lease(self, host: Host, now: float, *, still_queued: bool) -> None:
-        """The fetch is over; its link left the queue, or not."""
+        """End the fetch in flight."""
         leased, host.leased = host.leased, None
         if host.reserved:
             self.turns.rest(host, self._address_due_at(host, now))
@@ -152,14 +144,14 @@ class HostTable:
         self.turns.schedule(host, now)
 
     def reserve(self, host: Host, now: float) -> None:
-        """The host is offered to nobody until :meth:`release_reservation`: a request past the frontier waits."""
+        """Reserve the host for a direct request: it is offered to nobody."""
         if not host.reserved and host.leased is None:
             self.turns.take(host)
         host.reserved = True
         self.turns.schedule(host, now)
 
     def release_reservation(self, host: Host, now: float) -> None:
-        """The request past the frontier is over; the host goes on at its pace."""
+        """End the direct request; the host continues at its pace."""
         host.reserved = False
         if host.leased is None:
             self.turns.release(host, self._address_due_at(host, now))
@@ -168,25 +160,25 @@ class HostTable:
         self.refresh(host, now)
 
     def changed(self, host: Host) -> None:
-        """What is kept of the host is another now: its row is due."""
+        """Note that the host's row has to be written."""
         self._changed[host] = None
 
     def save(self) -> None:
-        """Write the rows that are due into the open transaction."""
+        """Write the changed rows into the open transaction."""
         for host in self._changed:
             self._tables.put("hosts", host.prefix, host_to_row(host))
         self._changed.clear()
 
     def best_due(self, now: float) -> Host | None:
-        """Return the free host that may be asked now and has the best link, or None."""
+        """Return the due, free host with the highest priority, or None."""
         return self.turns.best_due(now)
 
     def next_due_at(self) -> float | None:
-        """Return when the first waiting host falls due; None when none waits."""
+        """Return when the first waiting host is due, or None."""
         return self.turns.next_due_at()
 
     def _address_due_at(self, host: Host, now: float) -> float:
-        # A host that is due already was not asked: its neighbours need not wait either.
+        # A host that is due was not requested, so its server needs no delay.
         asked = host.pace.due_at > now
         return now + self._address_delay_of(host.name) if asked else now
 

@@ -1,9 +1,7 @@
-"""Queued links to files and back: CSV for people and spreadsheets, Parquet for data frames.
+"""Export queued links to CSV or Parquet, and import them.
 
-Rows are written and read a batch at a time, however many there are. Both ways
-keep every field of a link, so what is exported and imported is what was queued.
-Text in CSV cells is written so that no spreadsheet program runs it as a formula
-(:mod:`focused.text.csv_cells`).
+Works in batches. Export and import keep every field. CSV text is escaped so that no spreadsheet
+runs it as a formula.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ _Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 
 
 class _LinkCells(msgspec.Struct, frozen=True):
-    """A row as it is read; all but ``url`` may be missing."""
+    """A row of an imported file; only ``url`` is required."""
 
     url: str
     host: str | None = None
@@ -79,16 +77,16 @@ class _LinkCells(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class InvalidRow:
-    """A row that is no link: ``where`` it stands, and what is wrong."""
+    """A row that is no link: ``where`` it is, and what is wrong."""
 
     where: str
     problem: str
 
 
 def export_links(links: Iterable[QueuedLink], path: Path) -> int:
-    """Write the links to ``path``, ``.csv`` or ``.parquet``; return how many.
+    """Write the links to a ``.csv`` or ``.parquet`` file; return how many.
 
-    Raises ConfigurationError when the file has another name or cannot be written.
+    Raises ConfigurationError for another suffix, or when the file cannot be written.
     """
     write = _by_suffix(path, _WRITERS)
     try:
@@ -101,12 +99,11 @@ def export_links(links: Iterable[QueuedLink], path: Path) -> int:
 def read_links(
     path: Path, place: Callable[[float], float | None], now: float
 ) -> Iterator[QueuedLink | InvalidRow]:
-    """Yield the links of ``path``, ``.csv`` or ``.parquet``, and what is none, row by row.
+    """Yield the links of a ``.csv`` or ``.parquet`` file, and invalid rows.
 
-    ``place`` tells the priority of a score, None where it follows from none:
-    for rows without a priority. A column that is missing has a link's own
-    default; ``url`` must be there.
-    Raises ConfigurationError when the file cannot be read or has unknown columns.
+    ``place`` returns the priority of a score, or None, for rows without a priority. Missing columns
+    have defaults, except ``url``. Raises ConfigurationError when the file cannot be read or has
+    unknown columns.
     """
     read = _by_suffix(path, _READERS)
     for where, cells in read(path):
@@ -188,7 +185,7 @@ def _write_parquet(links: Iterable[QueuedLink], path: Path) -> int:
 
 
 def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | InvalidRow]]:
-    # What is not UTF-8 spoils its row, not the file.
+    # Invalid UTF-8 spoils its row, not the file.
     with (
         _read_errors(path),
         path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file,
@@ -248,7 +245,8 @@ def _check_columns(path: Path, names: list[str]) -> None:
     unknown = sorted(set(names) - set(FRONTIER_SCHEMA.names))
     if unknown:
         raise ConfigurationError(
-            f"{path}: unknown columns {', '.join(unknown)}; known are {', '.join(FRONTIER_SCHEMA.names)}"
+            f"{path}: unknown columns {', '.join(unknown)}; "
+            f"known are {', '.join(FRONTIER_SCHEMA.names)}"
         )
     if "url" not in names:
         raise ConfigurationError(f"{path}: there is no column url")

@@ -1,7 +1,6 @@
-"""What a frontier holds, told to its operator: totals, hosts, links.
+"""Inspect a frontier: totals, hosts, links; select links by URL, host or pattern.
 
-Nothing is changed. Hosts are passed over once; links are read where they are
-shown, never all of them.
+Hosts are scanned once; links are read only where they are shown.
 """
 
 from __future__ import annotations
@@ -20,12 +19,10 @@ from focused.web.urls import host_of, normalise
 
 @dataclass(frozen=True, slots=True)
 class FrontierTotals:
-    """What waits in all.
+    """Totals of a frontier.
 
-    Of ``hosts`` ever met ``with_links`` have links queued. Of these ``full`` have
-    spent their budget of pages, ``due`` may be asked now, ``backing_off`` are in
-    trouble and rest. ``next_due_in_s`` counts seconds until the first of those
-    that rest is due; None when none does. ``in_flight`` fetches had begun.
+    Of ``hosts``, ``with_links`` have links queued; of these, ``full`` have no budget left, ``due``
+    may be requested now, ``backing_off`` have failed. ``next_due_in_s`` is None when no host waits.
     """
 
     links: int
@@ -40,7 +37,7 @@ class FrontierTotals:
 
 @dataclass(frozen=True, slots=True)
 class HostInFlight:
-    """A host that was being asked, ``for_s`` seconds by now."""
+    """A host with a fetch in flight for ``for_s`` seconds."""
 
     name: str
     for_s: float
@@ -48,13 +45,11 @@ class HostInFlight:
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """One host as it waits.
+    """The state of one host.
 
-    ``best`` is the priority of its best link, ``score`` that link's, None
-    without links; ``worth`` is ``best`` and what is hoped of the host, and
-    orders hosts. ``failures`` are its troubles in a row, for which it was set
-    aside ``suspensions``. ``due_in_s`` is 0 when it may be asked now; ``full``:
-    its budget of pages is spent. ``address`` is empty when it is not known.
+    ``best`` is the priority of its best link and ``score`` that link's, None without links.
+    ``worth`` is ``best`` plus the exploration bonus, and orders hosts. ``failures`` are those in a
+    row. ``full``: no budget left. ``address`` is empty if unknown.
     """
 
     name: str
@@ -86,7 +81,7 @@ class LinkSummary:
 
 
 def count_totals(frontier: Frontier, now: float) -> FrontierTotals:
-    """Count what waits, in one pass over the hosts; ``now`` in seconds of the crawl's clock."""
+    """Count links and hosts in one pass over the hosts."""
     due = resting = with_links = full = 0
     next_due_at = float("inf")
     for host in _with_links(frontier):
@@ -111,13 +106,13 @@ def count_totals(frontier: Frontier, now: float) -> FrontierTotals:
 
 
 def top_hosts(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
-    """The hosts with links that are worth most, best first."""
+    """Return the hosts with the highest priorities."""
     best = heapq.nlargest(at_most, _with_links(frontier), key=frontier.hosts.worth)
     return [summarise_host(frontier, host, now) for host in best]
 
 
 def backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
-    """The hosts with links that rest because they are in trouble, next due first."""
+    """Return the hosts that back off or are suspended, next due first."""
     resting = (
         host
         for host in _with_links(frontier)
@@ -128,7 +123,7 @@ def backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSummar
 
 
 def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
-    """One host as it waits."""
+    """Summarise one host."""
     best = next(frontier.waiting(host), None)
     return HostSummary(
         name=host.name,
@@ -148,19 +143,19 @@ def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
 
 
 def in_flight(frontier: Frontier, at_most: int, now: float) -> list[HostInFlight]:
-    """The hosts that were being asked when the frontier was written last, longest first."""
+    """Return the hosts with a fetch in flight when the frontier was last written, longest first."""
     longest = heapq.nsmallest(at_most, frontier.interrupted, key=_since)
     return [HostInFlight(host.name, max(0.0, now - since)) for host, since in longest]
 
 
 def top_links(frontier: Frontier, host: Host, at_most: int) -> list[LinkSummary]:
-    """The host's best links, best first."""
+    """Return the host's best links."""
     return [_summarise_link(link) for link in islice(frontier.waiting(host), at_most)]
 
 
 def top_links_overall(frontier: Frontier, at_most: int) -> list[LinkSummary]:
-    """The best links of all hosts by priority, best first, whether their hosts are due or not."""
-    # The n best links are on the n hosts whose best links are best.
+    """Return the best links of all hosts, due or not."""
+    # The n best links are on the n hosts with the best links.
     hosts = heapq.nlargest(at_most, _with_links(frontier), key=_best)
     streams = [frontier.waiting(host) for host in hosts]
     merged = heapq.merge(*streams, key=_first_by_priority)
@@ -201,7 +196,7 @@ _LINKS_A_BATCH = 1_000
 
 
 def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, QueuedLink | None]]:
-    """Yield each URL with its queued link; None when it does not wait."""
+    """Yield each URL with its queued link, or None."""
     for text in urls:
         url = normalise(text)
         if url is None:
@@ -214,7 +209,10 @@ def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, Q
 def links_matching(
     frontier: Frontier, hosts: Iterable[Host], pattern: re.Pattern[str] | None = None
 ) -> Iterator[QueuedLink]:
-    """Yield the hosts' queued links whose URL the pattern is found in, host by host, best first."""
+    """Yield the hosts' queued links whose URL matches the pattern, host by host, best first.
+
+    The caller may write and commit between links.
+    """
     for host in hosts:
         if host.best is None:
             continue

@@ -1,9 +1,8 @@
-"""A queued link as a row: some hundred bytes, since most of the frontier is on disk.
+"""Encode queued links as rows of about a hundred bytes.
 
-What many links share is stored once: the host's name is not repeated in the URL, and the page that
-links, with the time at which it was read, is a row of its own (:class:`LinkSources`). Rows are
-MessagePack; features are packed in half precision where that loses nothing, priority and score in
-single precision (the apprentice rounds its own so).
+What links share is stored once: the URL lacks the host's name, and the linking page, with the time
+it was parsed, has a row of its own (:class:`LinkSources`). Rows are MessagePack; features are
+packed in half precision where that loses nothing, priority and score in single precision.
 """
 
 from __future__ import annotations

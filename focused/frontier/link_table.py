@@ -1,9 +1,8 @@
-"""The links of a frontier as they lie on disk.
+"""The links of a frontier on disk.
 
-A link is three things there: a row under its number in the order of discovery,
-a place in its host's queue that ends in that number, and a member of its host's
-set of seen links that ends in it too. A link whose row is gone was settled.
-What is of one host lies together, for most links of a page stay on its host.
+A link is stored as a row under its number in the order of discovery, as a queue key in its host's
+queue, and as a member of its host's set of seen links. A settled link has no row. The data of a
+host lies together, because most links of a page stay on its host.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class LinkTable:
         self._sources = LinkSources(tables)
         self._recent = RecentLinkCache()
         self.found = int(tables.get_meta("found") or 0)
-        """How many links ever came in."""
+        """The number of links ever added."""
         self._found_saved = self.found
         self._new: Rows = []
         self._anew: Rows = []
@@ -50,12 +49,12 @@ class LinkTable:
         return self._tables.count("queue")
 
     def seen(self, host: Host, key: bytes) -> SeenLink:
-        """What is known of a link of that host."""
+        """Look up a link of that host."""
         known = self._recent.get(host.prefix + key)
         return self._look_up([(host, key)])[0][1] if known is None else known
 
     def seen_among(self, links: Iterable[tuple[Host, bytes]]) -> Sequence[tuple[bytes, SeenLink]]:
-        """What is known of links, by key, in any order."""
+        """Look up links by key, in any order."""
         recent = self._recent.get
         known, sought = [], []
         for host, key in links:
@@ -89,14 +88,14 @@ class LinkTable:
         return SeenLink(queue_key_of(link.priority, number), link)
 
     def read(self, host: Host, at: bytes) -> QueuedLink:
-        """The link at a place of the host's queue."""
+        """Return the link at a position of the host's queue."""
         row = self._tables.get("links", at[-NUMBER_BYTES:])
         if row is None:
             raise self._missing_row_error(host)
         return decode_link(row, host.name, self._sources)
 
     def ranked(self, host: Host, ranks: range) -> tuple[Sequence[bytes], Sequence[QueuedLink]]:
-        """Places of the host's queue, by rank, but for one under way, and the links there."""
+        """Return queue keys and links of the host by rank, without one in flight."""
         of_ranks = islice(self._tables.members("queue", host.prefix), ranks.start, ranks.stop)
         places = [at for at in of_ranks if at != host.leased]
         rows = dict(self._tables.get_many("links", [at[-NUMBER_BYTES:] for at in places]))
@@ -109,19 +108,19 @@ class LinkTable:
         return self._tables.damaged("links", f"a link in the queue of host {host.name} has no row")
 
     def places(self, host: Host) -> Iterator[bytes]:
-        """Yield the places of the host's queue, best first; do not write meanwhile."""
+        """Yield the queue keys of the host, best first; don't write meanwhile."""
         return self._tables.members("queue", host.prefix)
 
     def first_two(self, host: Host) -> tuple[bytes | None, bytes | None]:
-        """The first places of the host's queue, None where there are fewer."""
+        """Return the first two queue keys of the host, None where there are fewer."""
         return self._tables.first_two("queue", host.prefix)
 
     def size(self, host: Host) -> int:
-        """How many links are in the host's queue."""
+        """Count the links in the host's queue."""
         return self._tables.set_size("queue", host.prefix)
 
     def add(self, host: Host, link: QueuedLink) -> bytes:
-        """A link that was never seen; return its place."""
+        """Add a new link; return its queue key."""
         number = encode_number(self.found)
         at = queue_key_of(link.priority, number)
         self._new.append((number, encode_link(link, self._sources)))
@@ -133,11 +132,11 @@ class LinkTable:
         return at
 
     def move(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
-        """Write a queued link anew, where its priority belongs now; return its new place."""
+        """Replace a queued link and move it by its priority; return its new queue key."""
         number = at[-NUMBER_BYTES:]
         moved = queue_key_of(link.priority, number)
         if number in self._closed_sites:
-            # What is written next must not undo, or be undone by, what waits to be written.
+            # Otherwise two pending writes of one link would undo each other.
             self.flush()
         self._closed_sites.add(number)
         self._anew.append((number, encode_link(link, self._sources)))
@@ -148,7 +147,7 @@ class LinkTable:
         return moved
 
     def rewrite(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
-        """:meth:`move` at once."""
+        """:meth:`move` without waiting for :meth:`flush`."""
         number = at[-NUMBER_BYTES:]
         moved = queue_key_of(link.priority, number)
         tables, prefix = self._tables, host.prefix
@@ -177,7 +176,7 @@ class LinkTable:
         self._closed_sites.clear()
 
     def take_out(self, host: Host, at: bytes, key: bytes | None = None) -> None:
-        """A link leaves its queue, and stays seen; without its ``key`` all are looked up anew."""
+        """Remove a link from its queue; it stays seen. Without its ``key`` the cache is cleared."""
         if key is None:
             self._recent.clear()
         else:
@@ -186,7 +185,7 @@ class LinkTable:
         self._tables.delete("links", at[-NUMBER_BYTES:])
 
     def forget(self, host: Host, key: bytes) -> bool:
-        """A link that left its queue was never seen; False when it is queued, or was not."""
+        """Remove a settled link from the seen set; False when it is queued or was never seen."""
         seen = self.seen(host, key)
         number = seen.number
         if number is None or seen.link is not None:
@@ -195,7 +194,7 @@ class LinkTable:
         return self._tables.discard("seen", host.prefix, key[:SEEN_BYTES] + number)
 
     def save(self) -> None:
-        """Write what is kept in memory."""
+        """Write the counter."""
         if self.found != self._found_saved:
             self._tables.put_meta("found", self.found)
             self._found_saved = self.found
@@ -205,10 +204,9 @@ _CACHE_SIZE = 4_096
 
 
 class SeenLink(msgspec.Struct, frozen=True, gc=False):
-    """A link that was seen: its place while it is queued, its number alone after; and the link.
+    """A seen link: its queue key while it is queued, then its number alone.
 
-    ``at`` ends in the number; None when the link was never seen. ``link`` is None unless it
-    is queued.
+    ``at`` is None when the link was never seen; ``link`` is None unless it is queued.
     """
 
     at: bytes | None = None
@@ -216,7 +214,7 @@ class SeenLink(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def number(self) -> bytes | None:
-        """The link's number in the order of discovery, as its row's key."""
+        """The link's number in the order of discovery, as the key of its row."""
         return None if self.at is None else self.at[-NUMBER_BYTES:]
 
 
@@ -224,7 +222,7 @@ NEVER_SEEN = SeenLink()
 
 
 class RecentLinkCache:
-    """Links by host and key: ``most`` to twice as many, those asked for last."""
+    """A cache of looked-up links: the last ``most`` to twice as many."""
 
     def __init__(self, most: int = _CACHE_SIZE) -> None:
         self._most = most
@@ -232,7 +230,7 @@ class RecentLinkCache:
         self._old: dict[bytes, SeenLink] = {}
 
     def get(self, key: bytes) -> SeenLink | None:
-        """What is known of the link with that key, None when it was not met of late."""
+        """Return the cached link, or None."""
         seen = self._young.get(key)
         if seen is None:
             seen = self._old.pop(key, None)
@@ -241,17 +239,17 @@ class RecentLinkCache:
         return seen
 
     def put(self, key: bytes, seen: SeenLink) -> None:
-        """That is what is known now."""
+        """Store a link."""
         if len(self._young) >= self._most:
             self._young, self._old = {}, self._young
         self._young[key] = seen
 
     def forget(self, key: bytes) -> None:
-        """Nothing is known of it any more."""
+        """Remove a link."""
         self._young.pop(key, None)
         self._old.pop(key, None)
 
     def clear(self) -> None:
-        """Nothing is known of any."""
+        """Remove all links."""
         self._young.clear()
         self._old.clear()

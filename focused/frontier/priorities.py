@@ -1,7 +1,7 @@
-"""Orderings: from what is known of a link to its place in the queue.
+"""Priorities of links (orderings) and of hosts (exploration); larger comes first.
 
-An ordering turns a link's predicted score and its place in the order of
-discovery into a priority; larger comes first. Ties go to the earlier found.
+An ordering turns a link's score and its position in the order of discovery into a priority. Ties go
+to the link found earlier.
 """
 
 from __future__ import annotations
@@ -15,32 +15,31 @@ Ordering = Callable[[float, int], float]
 
 
 def highest_score_first(score: float, found_seq: int) -> float:
-    """Order by the score alone."""
+    """Order by score."""
     return score
 
 
 def breadth_first(score: float, found_seq: int) -> float:
-    """First found, first fetched (Najork and Wiener, WWW 2001)."""
+    """Order by discovery (Najork and Wiener, WWW 2001)."""
     return -float(found_seq)
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """``new_host_bonus`` and ``unproductive_penalty`` are in the unit of priorities, 0 or more; both 0: none."""
+    """Weights of the exploration bonus, in units of priority; both 0: no exploration."""
 
     new_host_bonus: float = 0.0
     unproductive_penalty: float = 0.0
 
     def bonus(self, asked: int, unproductive: float) -> float:
-        """What is added to the priority of a host's best link.
+        """Return what is added to the priority of a host's best link.
 
-        ``asked`` pages of the host were settled; ``unproductive`` of them brought nothing
-        (:func:`unproductive_after`). A host that was never asked gets ``new_host_bonus``, which
-        outweighs a difference of d for at most (``new_host_bonus`` / d)^2 pages a host.
-        One that brings nothing loses ``unproductive_penalty`` each time its unproductive pages are e
-        times as many: of two hosts that bring nothing the one with the better links,
-        by d, is asked for at most exp(d / ``unproductive_penalty``) times as many pages, and a
-        few for ``new_host_bonus``.
+        Like a confidence bound (UCB1: Auer, Cesa-Bianchi, Fischer 2002, "Finite-time analysis of
+        the multiarmed bandit problem"), the bonus falls with the root of the pages ``asked`` for,
+        from ``new_host_bonus`` on: it outweighs a difference of d for at most (``new_host_bonus`` /
+        d)^2 pages. A host loses ``unproductive_penalty`` each time its ``unproductive`` pages are e
+        times as many. The bound is per host; sites with unlimited host names are limited by the
+        scope.
         """
         return self.new_host_bonus / math.sqrt(
             1.0 + asked
@@ -51,8 +50,8 @@ NO_EXPLORATION = Exploration()
 
 
 def unproductive_after(unproductive: float, relevance: float) -> float:
-    """The unproductive pages of a host after one more of ``relevance`` in [0, 1]: as far as it was not.
+    """Return the unproductive count after a page of ``relevance`` in [0, 1].
 
-    A page surely on topic begins the count anew, a doubtful one halves it.
+    A page surely on topic resets it, a doubtful one halves it.
     """
     return (unproductive + 1.0) * (1.0 - relevance)

@@ -1,4 +1,8 @@
-"""A link as it waits: what is known of it before its fetch."""
+"""A queued link and its queue key: 13 bytes that sort the best link first.
+
+A queue key is the priority, descending, as a double, followed by the link's number in the order of
+discovery, which is also the key of its row.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,11 @@ import xxhash
 class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is known of a link before its fetch.
 
-    ``key``, 16 bytes, tells it from every other request (its URL, unless a spider's own
-    request says otherwise). ``score`` is the probability in [0, 1] that the
-    apprentice gave; ``priority`` is what orders. ``features`` are the
-    features behind the score. ``depth`` counts links from the nearest seed,
-    ``hops`` redirects since the link, or sitemaps that led to sitemaps, ``tries`` failed fetches.
-    ``payload`` is a driver's own, opaque here; ``tag_path_key`` the scorer's, at most
-    64 bits: where on its page the link stood.
+    ``key``, 16 bytes, identifies the request: by its URL, unless a spider's own request says
+    otherwise. ``score`` is the predicted relevance in [0, 1]; ``priority`` determines the order.
+    ``features`` are those behind the score. ``depth`` counts links from the nearest seed, ``hops``
+    redirects or nested sitemaps, ``tries`` failed fetches. ``payload`` belongs to the driver,
+    ``tag_path_key`` (64 bits) to the scorer.
     """
 
     key: bytes
@@ -37,7 +39,7 @@ class QueuedLink(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def link_key(text: str) -> bytes:
-    """16 bytes that stand for a URL (xxh3, 128 bits)."""
+    """Return 16 bytes that identify a URL (xxh3, 128 bits)."""
     return xxhash.xxh3_128_digest(text.encode())
 
 
@@ -48,22 +50,22 @@ NUMBER_BYTES = 5
 
 
 def queue_key(priority: float, number: int) -> bytes:
-    """The queue_key of the link of that number, from 0 to 2^40 - 1."""
+    """Return the queue key of a priority and a number from 0 to 2^40 - 1."""
     return _descending(priority) + encode_number(number)
 
 
 def queue_key_of(priority: float, number: bytes) -> bytes:
-    """The same by :func:`encode_number`."""
+    """Return the queue key of a priority and an encoded number."""
     return _descending(priority) + number
 
 
 def encode_number(number: int) -> bytes:
-    """The number as it stands in places, in the URL-seen test and as the key of rows."""
+    """Encode a link's number, for queue keys, the seen set and row keys."""
     return number.to_bytes(NUMBER_BYTES, "big")
 
 
 def priority_in_key(queue_key: bytes) -> float:
-    """The priority behind a queue_key."""
+    """Return the priority in a queue key."""
     (bits,) = _BITS.unpack_from(queue_key)
     (priority,) = _DOUBLE.unpack(
         queue_key[:8] if bits & _SIGN else _BITS.pack(bits ^ _ALL_BUT_SIGN)
@@ -72,12 +74,11 @@ def priority_in_key(queue_key: bytes) -> float:
 
 
 def number_in_key(queue_key: bytes) -> int:
-    """The link's number behind a queue_key."""
+    """Return the number in a queue key."""
     return int.from_bytes(queue_key[8:], "big")
 
 
 def _descending(priority: float) -> bytes:
-    # IEEE 754 bits sort by size but for the sign: those of negatives ascend with their size
-    # already, those of the others are inverted.
+    # IEEE 754 bits sort by magnitude. That is right for negatives here; the others are inverted.
     (bits,) = _BITS.unpack(_DOUBLE.pack(priority))
     return _BITS.pack(bits if bits & _SIGN else bits ^ _ALL_BUT_SIGN)

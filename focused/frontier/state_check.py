@@ -1,8 +1,7 @@
-"""Reads all of a state folder and reports what is damaged; nothing is written.
+"""Check a state folder for damage without writing to it.
 
-Three questions in turn: do LMDB's pages hold together (:mod:`focused.storage.lmdb_check`), has
-each row its checksum, and do the tables agree with each other. LMDB itself is not used, for a
-damaged page may end the process that reads it by LMDB.
+Checks LMDB's pages (:mod:`focused.storage.lmdb_check`), the checksum of each row, and whether the
+tables agree with each other. It doesn't use LMDB, which may crash the process on a damaged page.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from focused.storage.tables import put_entries
 Take = Callable[[str, bytes, bytes], None]
 Progress = Callable[[int, int], None]
 
-# What a link's row cannot be read without comes before it.
+# Tables that are needed to read link rows come first.
 _FRONTIER_TABLES = (
     "meta",
     "host_ids",
@@ -53,7 +52,7 @@ _HOST_TABLES = frozenset({"hosts", "queue", "seen", "leased", "robots"})
 
 @dataclass(slots=True)
 class StateReport:
-    """What was read: rows by table, batches of the journal, and what is ``damaged``."""
+    """The rows checked by table, the journal's batches, and the damage found."""
 
     rows: Counter[str] = field(default_factory=Counter)
     batches: int = 0
@@ -63,10 +62,10 @@ class StateReport:
 def check_state(
     folder: Path, take: Take, progress: Progress = lambda done, whole: None
 ) -> StateReport:
-    """Check the state in ``folder``; hand each sound row to ``take``: table, key and value.
+    """Check the state in ``folder``; call ``take`` with table, key and value of each sound row.
 
-    The rows of the journal come last. ``progress`` takes pages done and pages in all.
-    Raises StateError when there is none, when it has another format, or when a crawl runs on it.
+    Rows of the journal come last. ``progress`` takes pages done and in total. Raises StateError
+    when there is no state, when it has another format, or while a crawl runs on it.
     """
     environment.require_state(folder)
     try:
@@ -93,7 +92,7 @@ class _StateCheck:
         self._damaged_tables |= {each.table for each in found}
         if not report.rows and not report.damaged:
             environment.compare_identity(None, self._folder, {})
-        # Where rows are missing the tables cannot agree: that is told already.
+        # Tables with missing rows, which are reported already, cannot agree.
         if not any(not table or table in _FRONTIER_TABLE_SET for table in self._damaged_tables):
             for reason in self._frontier.disagreements(int(self._meta.get("found", 0))):
                 self._bad(reason)
@@ -151,7 +150,7 @@ class _StateCheck:
 
 
 class _FrontierIndex:
-    """Whether hosts, links, queue and seen links agree: by numbers and hashes, not by rows."""
+    """Compares hosts, links, queues and the seen set by numbers and hashes."""
 
     def __init__(self) -> None:
         self.readers: Mapping[str, Callable[[bytes, bytes], None]] = {
@@ -163,7 +162,7 @@ class _FrontierIndex:
             "leased": self._lease,
         }
         self.prefixes: set[bytes] = set()
-        """Of hosts, in whichever table."""
+        """The host numbers found in any table."""
         self._names: dict[int, str] = {}
         self._sources: set[int] = set()
         self._numbers, self._hosts = array("Q"), array("I")
@@ -177,7 +176,7 @@ class _FrontierIndex:
         self._largest = -1
 
     def get(self, number: int) -> tuple[str | None, float]:
-        """A link's source, for :func:`decode_link`: only whether there is one."""
+        """Check that a link's source exists, for :func:`decode_link`."""
         self._without_source += number not in self._sources
         return None, 0.0
 
@@ -199,7 +198,7 @@ class _FrontierIndex:
         self._leased.append(int.from_bytes(value[-NUMBER_BYTES:], "big"))
 
     def _link(self, key: bytes, value: bytes) -> None:
-        """A link's row: its place in a queue, its name in the seen set and its source exist."""
+        """Check that a link's row has a queue key, a seen entry and a source."""
         self._links += 1
         if self._by_number is None:
             order = np.argsort(np.asarray(self._numbers))
@@ -223,7 +222,7 @@ class _FrontierIndex:
         self._wanted.append(xxh3_64_intdigest(prefix + link.key[:SEEN_BYTES] + key))
 
     def disagreements(self, found: int) -> Sequence[str]:
-        """Tell what does not fit together; ``found`` links came in, as the crawl counted."""
+        """Return the inconsistencies; the crawl counted ``found`` links."""
         nameless = sum(int.from_bytes(prefix, "big") not in self._names for prefix in self.prefixes)
         unseen = np.isin(np.asarray(self._wanted), np.asarray(self._seen), invert=True)
         queued = np.unique(np.asarray(self._numbers))

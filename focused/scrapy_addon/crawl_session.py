@@ -15,7 +15,7 @@ from scrapy.statscollectors import StatsCollector
 
 from focused.atomic_file import write_json_atomically
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl import Crawl, SettledFetch, Step, Wait
+from focused.crawl import Crawl, SettledFetch, Step, Wait, build_crawl
 from focused.crawl.page_parser import ParsedPage
 from focused.errors import ConfigurationError, escape_control_characters
 from focused.link_scoring.protocols import LinkScorer
@@ -206,7 +206,7 @@ class CrawlSession:
     def _begin(self, run_settings: Mapping[str, Any]) -> Crawl:
         folder = self.topic.output.folder
         store = open_state(self.topic, self.policy, replayed=self.replayed)
-        self._crawl = Crawl(
+        self._crawl = build_crawl(
             self.topic,
             self._models.classifier,
             self._ordering,

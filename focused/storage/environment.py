@@ -1,4 +1,4 @@
-"""The files below a state folder's tables: one LMDB environment."""
+"""The LMDB environment of a state folder: open, identify, lock, guard against failed writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLES = (
 )  # fmt: skip
 """Tables of rows."""
 SETS = ("queue", "seen")
-"""Tables of sets, whose members are of one length: they lie side by side, without heads."""
+"""Tables of sets, with members of one length."""
 _META, IDENTITY = b"meta", b"identity"
 MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written
 
@@ -38,8 +38,8 @@ def open_environment(
 ) -> lmdb.Environment:
     """Open or create the environment.
 
-    ``durable`` waits for the disk at each commit. ``lock`` False goes without LMDB's table of
-    readers, which is a file that is written to: only where nobody else writes. Raises StateError.
+    ``durable`` waits for the disk at each commit. ``lock`` False doesn't use LMDB's reader table, a
+    file that is written to; use it only where nobody else writes. Raises StateError.
     """
     try:
         env = lmdb.open(
@@ -50,15 +50,15 @@ def open_environment(
             lock=lock,
             sync=durable,
             metasync=durable,
-            # Pages of the queue lie anywhere: what is read ahead is not what comes next.
+            # Queues are spread over the file, so read-ahead reads the wrong pages.
             readahead=False,
         )
         if lock:
             env.reader_check()
     except (lmdb.Error, OSError) as error:
         raise damaged_error(folder, error) from error
-    # Reading behind the file's end would end the process with a signal (SIGBUS). Pages that were
-    # free when they were committed are never written: the last page may be beyond a sound end.
+    # Reading past the end of the file raises SIGBUS. Pages that were free at the commit are never
+    # written, so the last page may lie beyond the end of an intact file.
     whole_bytes = journal.min_tables_bytes(folder / "journal")
     if whole_bytes is None:
         whole_bytes = (env.info()["last_pgno"] + 1) * env.stat()["psize"] if durable else 0
@@ -81,7 +81,7 @@ def open_databases(env: lmdb.Environment, *, create: bool) -> Mapping[str, Any]:
 def write_or_check_identity(
     env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]
 ) -> None:
-    """Write ``identity`` into a new environment; of one that is there, :func:`check_identity` it."""
+    """Write ``identity`` into a new environment, or check that of an existing one."""
     if _identity(env) is None and not env.stat()["entries"]:
         with env.begin(write=True, db=env.open_db(_META)) as txn:
             raw = msgspec.json.encode(identity)
@@ -90,14 +90,14 @@ def write_or_check_identity(
 
 
 def check_identity(env: lmdb.Environment, folder: Path, identity: Mapping[str, Any]) -> None:
-    """Raise StateError when the environment is not of ``identity``: nothing was changed then."""
+    """Raise StateError when the environment has another identity; writes nothing."""
     compare_identity(_identity(env), folder, identity)
 
 
 def compare_identity(
     found: Mapping[str, Any] | None, folder: Path, identity: Mapping[str, Any]
 ) -> None:
-    """Raise StateError when the identity ``found`` in ``folder`` is not ``identity``."""
+    """Raise StateError when ``found`` is not ``identity``."""
     if found is None:
         raise damaged_error(folder, ValueError("it holds another program's tables"))
     for key, value in identity.items():
@@ -119,25 +119,25 @@ def _identity(env: lmdb.Environment) -> Mapping[str, Any] | None:
 
 
 def read_identity(stored: bytes) -> Mapping[str, Any]:
-    """The identity in its row. Raises msgspec.MsgspecError."""
-    # Before format 10 rows had no checksum: such a state is refused by the format that it names.
+    """Decode the identity's row. Raises msgspec.MsgspecError."""
+    # Rows had no checksum before format 10; the identity names the format.
     raw = verify_checksum(checksum_seed("meta"), IDENTITY, stored) or stored
     return msgspec.json.decode(raw, type=dict[str, Any])
 
 
 def data_file(folder: Path) -> Path:
-    """The file that holds all tables."""
+    """Return the path of the LMDB file."""
     return folder / "data.mdb"
 
 
 def require_state(folder: Path) -> None:
-    """Raise StateError when there is no state in ``folder``."""
+    """Raise StateError when ``folder`` holds no state."""
     if not data_file(folder).is_file():
         raise StateError(f"{folder}: there is no crawl's state; was the crawl ever started?")
 
 
 def damaged_error(folder: Path, error: Exception) -> StateError:
-    """The error that tells that the files cannot be read."""
+    """Return the error for files that cannot be read."""
     return StateError(
         f"{folder} is damaged or not ours: {error}. `focused crawl --check {folder.parent}` lists "
         "what is damaged. Restore the folder from a copy, or move it away to start afresh; the "
@@ -147,7 +147,7 @@ def damaged_error(folder: Path, error: Exception) -> StateError:
 
 @contextmanager
 def shared_lock(folder: Path) -> Iterator[None]:
-    """No crawl begins on the folder in here; nothing is written. StateError: one runs."""
+    """Keep crawls from starting on the folder, without writing; StateError when one runs."""
     try:
         lock = (folder / "lock").open(encoding="utf-8")
     except FileNotFoundError:
@@ -159,7 +159,7 @@ def shared_lock(folder: Path) -> Iterator[None]:
 
 
 def exclusive_lock(folder: Path) -> TextIO:
-    """Take the folder's lock, which the death of the process gives back; StateError: it is held."""
+    """Lock the folder until the process ends; StateError when it is locked."""
     lock = (folder / "lock").open("a+", encoding="utf-8")
     _take_lock(lock, folder, fcntl.LOCK_EX)
     lock.truncate(0)
@@ -181,32 +181,32 @@ def _take_lock(lock: TextIO, folder: Path, kind: int) -> None:
         ) from error
 
 
-# A disk that took a part of what was written is an lmdb.Error without a name of its own.
+# A partial write raises a plain lmdb.Error.
 DISK_ERRORS = (lmdb.Error, OSError)
 
 
 def write_error_advice(error: Exception) -> str:
-    """What the user does about a write that failed."""
+    """Tell the user what to do about a failed write."""
     is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS
     return "make the disk writable" if is_read_only else "free some disk"
 
 
 class WriteGuard:
-    """Of the state in one folder: what writes its tables and its journal shares it."""
+    """Refuses further writes to a state after a failed write or a damaged row."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._error: StateError | None = None
-        """Why nothing may be written any more."""
+        """Why writes are refused."""
 
     @property
     def holds(self) -> bool:
-        """Whether all could be read and written so far."""
+        """Whether all reads and writes succeeded so far."""
         return self._error is None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Write to the disk in here. Raises StateError when that fails, or anything did before."""
+        """Context for writing to the disk. Raises StateError after any failure, now or earlier."""
         self.check()
         try:
             yield
@@ -214,20 +214,20 @@ class WriteGuard:
             raise self.lost(error) from error
 
     def check(self) -> None:
-        """Raise the first error again, which a caller may have taken for a single page's."""
+        """Raise the first error again; a caller may have attributed it to a single page."""
         if self._error is not None:
             raise StateError(str(self._error)) from self._error
 
     def damaged(self, reason: str) -> StateError:
-        """The error that tells that what was read is damaged; from here on nothing is written."""
+        """Return the error for damaged data, and refuse writes from now on."""
         self._error = self._error or damaged_error(self._folder, ValueError(reason))
         return self._error
 
     def lost(self, error: Exception) -> StateError:
-        """The error that tells that something could not be written; from here on nothing is."""
+        """Return the error for a failed write, and refuse writes from now on."""
         if isinstance(error, lmdb.BadValsizeError):
             raise error  # it is the caller's: no key is so long
-        # Tables and journal may differ now: only what is on the disk can be believed.
+        # Tables and journal may differ in memory now; the disk is consistent.
         self._error = self._error or StateError(
             f"cannot write to {self._folder}: {error}. What was fetched before is safe; "
             f"{write_error_advice(error)} and start the same command again."

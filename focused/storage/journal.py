@@ -1,16 +1,14 @@
-"""A replay journal: what was committed since the tables were last forced to the disk.
+"""A redo journal: the commits since the last checkpoint of the tables.
 
-The tables (LMDB) are crash-safe by themselves only when each commit waits for
-the disk, and a commit there rewrites a page of every tree it touched. So a
-commit of the crawl is one append here, and the tables follow every few
-megabytes (a checkpoint; Gray and Reuter 1993, "Transaction processing",
-chapter 9). What outlives what:
+LMDB is crash-safe only when each commit waits for the disk, and each commit rewrites a page of
+every tree that it touched. So a commit is one append to this file, and the tables follow every few
+megabytes: a checkpoint (Gray and Reuter 1993, "Transaction processing", chapter 9).
 
-- the process dies: every commit is in the file, for the system has its bytes;
-- the power fails: every commit before the last :meth:`Journal.sync` is. Later
-  ones are not believed, be they there: the files that they speak of may not be.
+- After the death of the process every commit is in the file, because the system has its bytes.
+- After a power failure every commit before the last :meth:`Journal.sync` is. Later ones are
+  ignored, because the files that they refer to may be incomplete.
 
-A batch counts if its checksum holds, and only for the checkpoint it follows.
+A batch is valid if its checksum is right, and only for the checkpoint that it follows.
 """
 
 from __future__ import annotations
@@ -27,27 +25,27 @@ import msgspec
 
 _MAGIC = b"focused journal 2\n"
 _HEAD = struct.Struct(">18s36sQQ")
-"""Magic, the machine's boot, the number of the checkpoint it follows, bytes of its tables."""
+"""Magic, boot id, number of the checkpoint, size of the tables' file."""
 _BATCH = struct.Struct(">II")
-"""Length in bytes, checksum; a length of 0 marks that all before is on the disk."""
+"""Length, checksum; length 0 marks that everything before is synced."""
 _HEAD_CHECKSUM = struct.Struct(">I")
-"""A head's own checksum, behind it: zeros, which a failure of power may leave, have another."""
+"""The header's own checksum, so that zeros after a power failure are invalid."""
 _HEAD_BYTES, _BATCH_BYTES = _HEAD.size + _HEAD_CHECKSUM.size, _BATCH.size + _HEAD_CHECKSUM.size
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 JournalEntry = tuple[int, int, bytes, bytes]
-"""An operation's number, a table's number, key and value."""
+"""Operation, number of the table, key, value."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[JournalEntry]).decode
 
 
 class Journal:
-    """The journal of one state folder; one owner."""
+    """The journal of one state folder; single owner."""
 
     def __init__(self, path: Path) -> None:
         """Open or create the file. Raises OSError."""
-        # Written at once: what is buffered here would die with the process.
+        # Unbuffered: buffered data would be lost with the process.
         self._path = path
         self._is_new = not path.exists()
         self._file: BinaryIO = path.open("w+b" if self._is_new else "r+b", buffering=0)
@@ -55,10 +53,10 @@ class Journal:
         self.bytes = 0
 
     def since(self, checkpoint: int) -> Sequence[Sequence[JournalEntry]]:
-        """The batches that were committed after ``checkpoint``, oldest first.
+        """Return the batches committed after ``checkpoint``, oldest first.
 
-        Raises ValueError when the file is damaged, of another state, or gone. A last batch
-        that is cut short is none of it: the process died while it wrote.
+        Raises ValueError when the file is damaged, missing or of another state. A truncated last
+        batch is dropped: the process died while it wrote it.
         """
         if self._is_new and checkpoint:
             self._path.unlink()  # an empty one would be believed the next time
@@ -67,10 +65,7 @@ class Journal:
         return decode_batches(self._file.read(), checkpoint)
 
     def begin(self, checkpoint: int, min_tables_bytes: int) -> None:
-        """Forget all batches: the tables, so long now, hold them as of ``checkpoint``.
-
-        Raises OSError.
-        """
+        """Start an empty journal after ``checkpoint``, with tables of that size. Raises OSError."""
         self._file.seek(0)
         self._file.truncate()
         self._write(
@@ -81,14 +76,14 @@ class Journal:
         self._marked = True
 
     def append(self, steps: Sequence[JournalEntry]) -> None:
-        """Commit a batch. Raises OSError; then it is as if it was never tried."""
+        """Commit a batch. Raises OSError, and then leaves the file as it was."""
         body = _encode(steps)
         self._write(_with_head_checksum(_BATCH.pack(len(body), zlib.crc32(body))) + body)
         self.bytes += len(body)
         self._marked = False
 
     def sync(self) -> None:
-        """Force all batches to the disk, against power failure. Raises OSError."""
+        """Flush all batches to the disk. Raises OSError."""
         if self._marked:
             return
         self._write(_with_head_checksum(_BATCH.pack(0, 0)))
@@ -96,13 +91,13 @@ class Journal:
         self._marked = True
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
     def _write(self, data: bytes) -> None:
         left = data
         try:
-            # A full disk takes what it can: a write may be short before one fails.
+            # On a full disk a write may be short before the next one fails.
             while left:
                 left = left[self._file.write(left) :]
         except OSError:
@@ -114,8 +109,8 @@ class Journal:
 
 
 def decode_batches(raw: bytes, checkpoint: int) -> Sequence[Sequence[JournalEntry]]:
-    """The batches of a journal's content, as :meth:`Journal.since` tells. Raises ValueError."""
-    # Begun anew as the process died, or the power: the tables have all there was.
+    """Decode a journal's batches; see :meth:`Journal.since`. Raises ValueError."""
+    # Interrupted in begin(): the tables have everything.
     if len(raw) < _HEAD_BYTES or not raw.strip(b"\0"):
         return ()
     magic, boot, follows, _ = _HEAD.unpack_from(raw)
@@ -133,7 +128,7 @@ def decode_batches(raw: bytes, checkpoint: int) -> Sequence[Sequence[JournalEntr
         body = raw[at : at + length]
         is_short = is_sealed and len(body) < length
         if is_short or not is_sealed or zlib.crc32(body) != checksum:
-            # Where the power failed any part of what was not synced may be missing.
+            # After a power failure any part of what was not synced may be missing.
             if not is_short and boot == _boot_id():
                 raise ValueError("its journal is damaged")
             break
@@ -146,7 +141,7 @@ def decode_batches(raw: bytes, checkpoint: int) -> Sequence[Sequence[JournalEntr
 
 
 def min_tables_bytes(path: Path) -> int | None:
-    """How long the tables beside a journal must be: they never shrink. None: nothing tells."""
+    """Return the size that the tables' file must have at least, or None."""
     try:
         with path.open("rb") as file:
             raw = file.read(_HEAD_BYTES)
@@ -159,7 +154,7 @@ def min_tables_bytes(path: Path) -> int | None:
 
 
 def has_batches(path: Path) -> bool:
-    """Whether a journal holds what its tables may lack: its process was killed, or runs."""
+    """Whether a journal holds commits that its tables lack."""
     try:
         return path.stat().st_size > _HEAD_BYTES
     except OSError:
@@ -175,7 +170,7 @@ def _has_head_checksum(head: bytes) -> bool:
 
 
 def _boot_id() -> bytes:
-    """36 bytes that change when the machine starts anew; zeros where nothing tells."""
+    """36 bytes that change at each boot; zeros where unknown."""
     try:
         return _BOOT_ID.read_bytes().strip()[:36].ljust(36, b"\0")
     except OSError:

@@ -1,9 +1,9 @@
-"""Reads an LMDB file page by page and reports what is damaged.
+"""Check an LMDB file page by page.
 
-LMDB verifies nothing that it reads: a damaged page gives wrong rows, hides rows, or ends the
-process with a signal. :class:`LmdbFileCheck` follows the same trees in plain Python. It verifies page
-headers, bounds, the order of keys, the totals of each tree, and that every page belongs to exactly
-one tree or to the list of free pages. The layout is that of LMDB 0.9 on 64 bits, little-endian.
+LMDB verifies nothing that it reads: a damaged page gives wrong rows, hides rows or crashes the
+process. :class:`LmdbFileCheck` walks the same trees in Python. It verifies page headers, bounds,
+the order of keys, the totals of each tree, and that every page belongs to exactly one tree or to
+the free list. The layout is that of LMDB 0.9 on 64 bits, little-endian.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 _PAGE = struct.Struct("<QHHHH")
-"""Number, bytes of a member, flags, lower and upper end of the free space."""
+"""Number, member size, flags, lower and upper end of the free space."""
 _NODE = struct.Struct("<HHHH")
-"""Low and high half of the value's size, flags, size of the key; a child's number in branches."""
+"""Low and high half of the value's size, flags, key size; a child's number in branches."""
 _TREE = struct.Struct("<IHHQQQQQ")
 _META = struct.Struct("<IIQQ")
 _META_END = struct.Struct("<QQ")
@@ -37,7 +37,7 @@ Rows = list[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class PageDamage:
-    """What is wrong on which page, in the tree of which table."""
+    """The damage of one page in the tree of a table."""
 
     page: int
     table: str
@@ -49,7 +49,7 @@ class PageDamage:
 
 @dataclass(frozen=True, slots=True)
 class _TreeRecord:
-    """LMDB's own record of a tree."""
+    """LMDB's record of a tree."""
 
     member_bytes: int
     flags: int
@@ -63,7 +63,7 @@ class _TreeRecord:
 
 @dataclass(slots=True)
 class _TreeWalk:
-    """A tree that is read, and what was found in it so far."""
+    """The walk through one tree and its totals so far."""
 
     table: str
     flags: int
@@ -77,7 +77,7 @@ class _TreeWalk:
     overflow_pages: int = 0
     entries: int = 0
     is_cut: bool = False
-    """A damaged page was left out, so the totals are too small."""
+    """A damaged page was skipped, so the totals are too small."""
 
 
 class _BadPageError(Exception):
@@ -85,10 +85,10 @@ class _BadPageError(Exception):
 
 
 class LmdbFileCheck:
-    """One reading of a data file."""
+    """One check of a data file."""
 
     def __init__(self, path: Path, map_bytes: int) -> None:
-        """``map_bytes``: the size of the map that the file was made with. Raises OSError."""
+        """``map_bytes``: the map size the file was created with. Raises OSError."""
         self._map_bytes = map_bytes
         self._file = path.open("rb")
         self._page_bytes = 0
@@ -105,11 +105,10 @@ class LmdbFileCheck:
         first: Sequence[str] = (),
         progress: Callable[[int, int], None] = lambda done, whole: None,
     ) -> Sequence[PageDamage]:
-        """Hand all rows of all tables to ``take``, leaf by leaf; return all damage.
+        """Call ``take`` with the rows of all tables, leaf by leaf; return the damage.
 
-        Of the tables in ``sets`` a row is a set's key with one member. Tables come in the order
-        of ``first``, the others after them. ``progress`` takes pages done and pages in all.
-        Raises OSError.
+        For tables in ``sets`` a row is a set's key and one member. Tables in ``first`` come first.
+        ``progress`` takes pages done and in total. Raises OSError.
         """
         self._take, self._progress = take, progress
         with self._file:
@@ -135,7 +134,7 @@ class LmdbFileCheck:
 
     @property
     def pages_in_use(self) -> Sequence[int]:
-        """The pages that hold something, by number, once the file was read."""
+        """The numbers of the pages in use, after :meth:`read`."""
         return [page for page, owner in enumerate(self._owners) if owner not in (None, "(free)")]
 
     def _bad(self, page: int, table: str, reason: str) -> None:
@@ -192,7 +191,7 @@ class LmdbFileCheck:
             return
         totals = ["depth", "overflow_pages", "entries"]
         if walk.flags != _SETS_FLAGS:
-            # Of sets with trees of their own LMDB counts pages that are gone.
+            # LMDB's totals of sets with own trees include deleted pages.
             totals += ["branch_pages", "leaf_pages"]
         for name in totals:
             found, recorded = getattr(walk, name), getattr(tree, name)
@@ -203,7 +202,7 @@ class LmdbFileCheck:
     def _read_page(
         self, walk: _TreeWalk, number: int, depth: int, low: Any, high: Any, into: Rows | None
     ) -> None:
-        """Read what is below a page, whose keys are from ``low`` to before ``high``."""
+        """Read the subtree of a page with keys from ``low`` to before ``high``."""
         try:
             self._claim(walk, number, 1)
             page = self._bytes_at(number * self._page_bytes, self._page_bytes)
@@ -243,7 +242,7 @@ class LmdbFileCheck:
             self._bad(number, walk.table, str(error))
 
     def _claim(self, walk: _TreeWalk, first: int, pages: int) -> None:
-        """Mark pages as the tree's: no other may have them."""
+        """Mark pages as the tree's; no other tree may have them."""
         for number in range(first, first + pages):
             if not _META_PAGES <= number < len(self._owners):
                 raise _BadPageError("there is no such page")
@@ -255,7 +254,7 @@ class LmdbFileCheck:
         self._progress(self._claimed, len(self._owners))
 
     def _starts(self, page: bytes, count: int) -> Sequence[int]:
-        """Where the nodes of a page begin."""
+        """The offsets of a page's nodes."""
         starts: Sequence[int] = struct.unpack_from(f"<{count}H", page, _PAGE.size)
         upper = _PAGE.unpack_from(page)[4]
         if min(starts) != upper or max(starts) > self._page_bytes - _NODE.size:
@@ -263,7 +262,7 @@ class LmdbFileCheck:
         return starts
 
     def _check_filled(self, page: bytes, used: int) -> None:
-        """The nodes lie side by side, behind the free space."""
+        """Check that the nodes lie side by side behind the free space."""
         if used != self._page_bytes - _PAGE.unpack_from(page)[4]:
             raise _BadPageError("its rows overlap, or there are gaps between them")
 
@@ -334,7 +333,7 @@ class LmdbFileCheck:
         return rows
 
     def _read_overflow(self, walk: _TreeWalk, record: bytes, value_bytes: int) -> bytes:
-        """A value that is too long for its leaf: it has pages of its own, side by side."""
+        """Read a value that is too long for its leaf, from consecutive pages."""
         (number,) = _NUMBER.unpack(record)
         pages = -(-(_PAGE.size + value_bytes) // self._page_bytes)
         self._claim(walk, number, pages)
@@ -347,7 +346,7 @@ class LmdbFileCheck:
         return raw[_PAGE.size :]
 
     def _read_subpage(self, value: bytes) -> Sequence[bytes]:
-        """The members of a small set, which lie in a page within the page."""
+        """Read the members of a small set, stored in a page within the page."""
         _, member_bytes, flags, lower, upper = _PAGE.unpack_from(value)
         count = (lower - _PAGE.size) // 2
         is_sound = (
@@ -364,7 +363,7 @@ class LmdbFileCheck:
         return members
 
     def _check_free_pages(self, free: _TreeRecord, free_lists: Rows) -> None:
-        """Each page is in use or free, and none is both."""
+        """Check that each page is either in use or free."""
         try:
             for _, row in free_lists:
                 (count,) = _NUMBER.unpack_from(row)

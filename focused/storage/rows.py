@@ -1,7 +1,7 @@
-"""How rows are written: MessagePack, arrays without field names.
+"""Row format: MessagePack arrays without field names, followed by a four-byte checksum.
 
-Text of the web may hold lone surrogates, which no UTF-8 can write: they
-become question marks, in that row alone.
+Lone surrogates, which UTF-8 cannot encode, become question marks. LMDB has no checksums; ours cover
+table, key and value, so a row that is damaged or under a wrong key is detected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _decoder = msgspec.msgpack.Decoder()
 
 
 def pack(value: Any) -> bytes:
-    """Write structs, lists, maps, numbers, texts and bytes."""
+    """Encode structs, lists, maps, numbers, texts and bytes."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
@@ -26,7 +26,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(row: bytes) -> Any:
-    """Read a row back; structs come as lists."""
+    """Decode a row; structs come as lists."""
     return _decoder.decode(row)
 
 
@@ -44,17 +44,17 @@ CHECKSUM_BYTES = 4
 
 
 def checksum_seed(table: str) -> int:
-    """The seed of the checksums of a table."""
+    """Return the checksum seed of a table."""
     return xxh32_intdigest(table.encode())
 
 
 def add_checksum(seed: int, key: bytes, value: bytes) -> bytes:
-    """The value as it is stored."""
+    """Append the checksum to a value."""
     return value + xxh3_64_digest(key + value, seed)[CHECKSUM_BYTES:]
 
 
 def verify_checksum(seed: int, key: bytes, stored: bytes) -> bytes | None:
-    """The value that was stored; None when its checksum is wrong."""
+    """Return the value without its checksum; None when that is wrong."""
     value = stored[:-CHECKSUM_BYTES]
     if stored[-CHECKSUM_BYTES:] != xxh3_64_digest(key + value, seed)[CHECKSUM_BYTES:]:
         return None

@@ -1,11 +1,9 @@
-"""The state of a crawl: its tables, and when what is written there is true.
+"""The state of a crawl: its tables and their transactions.
 
-Frontier and archive write into the same transaction, so that "this page is
-archived" and "this link is no longer queued" become true together. A commit
-survives the death of the process (``kill -9``), and the failure of power once
-:meth:`StateStore.sync` has come, which the driver calls about once a second:
-a commit is an append to a journal, from which the tables are brought up to
-date when they are opened next (:mod:`focused.storage.journal`).
+Frontier and archive write into the same transaction, so that "this page is archived" and "this link
+is no longer queued" are committed together. A commit survives the death of the process, and a power
+failure after :meth:`StateStore.sync`, which the driver calls about once a second. A commit is an
+append to the journal, which is replayed into the tables when they are opened next.
 """
 
 from __future__ import annotations
@@ -27,16 +25,13 @@ from focused.storage.journal import Journal
 from focused.storage.tables import Tables
 
 FORMAT_VERSION = 11
-# Of journal. More: fewer writes in all, longer pauses, more of memory until then.
+# Journal size. A larger one means fewer writes, longer pauses and more memory.
 _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10
 
 
 class StateStore:
-    """A state folder's :attr:`tables`, and when what is written there is true.
-
-    Use :meth:`open`. Not thread-safe: one owner, the crawl.
-    """
+    """A state folder with its :attr:`tables`; use :meth:`open`. Single owner, not thread-safe."""
 
     def __init__(
         self, env: lmdb.Environment, lock: TextIO | None, folder: Path, commit_every: int = 1
@@ -60,13 +55,12 @@ class StateStore:
     ) -> StateStore:
         """Open or create the state in ``folder``.
 
-        ``identity`` says whose state it is (topic, policy); it is written at
-        creation and must be equal ever after. ``commit_every`` above 1 makes
-        only each so manieth commit true, and those between with it, and
-        never waits for the disk: for state that nobody needs after a crash.
+        ``identity`` (topic, policy) is stored at creation and must be equal later. ``commit_every``
+        above 1 persists every n-th commit and never waits for the disk: for state that nobody needs
+        after a crash.
 
-        Raises StateError when another process holds the folder, when the
-        files are damaged or of another program, or belong to another crawl.
+        Raises StateError when another process holds the folder, when the files are damaged or of
+        another program, or when they belong to another crawl.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -94,9 +88,8 @@ class StateStore:
 
     @classmethod
     def reopen(cls, folder: Path) -> StateStore:
-        """Open the state in ``folder``, whose ever it is, for reports and tools.
-
-        Raises StateError when there is none, or as :meth:`open` does.
+        """Open an existing state of any identity. Raises StateError like :meth:`open`, or without a
+        state.
         """
         environment.require_state(folder)
         return cls.open(folder, {})
@@ -104,10 +97,10 @@ class StateStore:
     @classmethod
     @contextlib.contextmanager
     def reading(cls, folder: Path) -> Iterator[tuple[StateStore, bool]]:
-        """The state in ``folder`` to read; nothing is written there, it may be read-only.
+        """Open the state to read, without writing to the folder.
 
-        True with it when a crawl runs there: then it is a :meth:`view`. What a crawl that was
-        killed wrote last is brought into a temporary copy. Raises StateError as :meth:`view`.
+        Yields the store and whether a crawl runs on it; then it is a :meth:`view`. The last commits
+        of a killed crawl are replayed in a temporary copy. Raises StateError like :meth:`view`.
         """
         environment.require_state(folder)
         with contextlib.ExitStack() as stack:
@@ -132,12 +125,11 @@ class StateStore:
 
     @classmethod
     def view(cls, folder: Path, *, lock: bool = True) -> StateStore:
-        """A snapshot of the state, to read only, even while a crawl runs on it.
+        """Open a read-only snapshot, even while a crawl runs on it.
 
-        Of a running crawl it is at most some ten seconds old. Of one that was
-        killed it may lack the last seconds, which :meth:`open` brings back. ``lock`` False
-        writes nothing, and is for where no crawl runs.
-        Raises StateError when there is none, or it is damaged or of another format.
+        It is at most about ten seconds old. After a kill it may lack the last seconds, which
+        :meth:`open` restores. ``lock`` False writes nothing, and is for folders without a running
+        crawl. Raises StateError when there is no state, or it is damaged or of another format.
         """
         environment.require_state(folder)
         env = environment.open_environment(folder, durable=True, read_only=True, lock=lock)
@@ -152,11 +144,13 @@ class StateStore:
         return store
 
     def before_sync(self, force: Callable[[], object]) -> None:
-        """Call ``force`` before rows are forced to the disk: what they speak of must be there."""
+        """Call ``force`` before rows are flushed to the disk, to flush the files that they refer
+        to.
+        """
         self._before_sync.append(force)
 
     def commit(self) -> None:
-        """Make everything since the last commit true at once. Raises StateError: disk full."""
+        """Commit everything since the last commit. Raises StateError, as on a full disk."""
         self._commits += 1
         if self._journal is None:
             if self._commits % self._commit_every == 0:
@@ -172,9 +166,8 @@ class StateStore:
             self._checkpoint()
 
     def sync(self) -> None:
-        """Force what is committed to the disk, against power failure.
-
-        Now and then the tables, too, so that :meth:`view` does not lag behind for long.
+        """Flush commits to the disk; checkpoint from time to time, so that :meth:`view` doesn't lag
+        behind.
         """
         if self._journal is None:
             return
@@ -182,16 +175,15 @@ class StateStore:
         self._run_before_sync()
         with self._write_guard.writing():
             self._journal.sync()
-        # Between two commits the tables hold what is not true yet.
+        # Between two commits the tables hold uncommitted changes.
         due = self._syncs >= _SYNCS_PER_CHECKPOINT and not self.tables.steps
         if self._journal.bytes and due:
             self._write_tables()
 
     def close(self) -> None:
-        """Commit, sync and let the folder go; twice is harmless.
+        """Commit, sync and close; calling it twice is harmless.
 
-        After an error of writing nothing is written any more: what was committed
-        before is what counts.
+        After a write error nothing more is written.
         """
         if not self._closed and self._write_guard.holds and self._lock is not None:
             with contextlib.suppress(StateError):
@@ -203,7 +195,7 @@ class StateStore:
         self.abandon()
 
     def abandon(self) -> None:
-        """Let the folder go as the death of the process would: nothing is written any more."""
+        """Close without writing, as if the process had died."""
         if self._closed:
             return
         self._closed = True
@@ -224,7 +216,7 @@ class StateStore:
         self._write_tables()
 
     def _write_tables(self) -> None:
-        """Bring the tables on the disk up to date, and begin the journal anew."""
+        """Write a checkpoint and start the journal again."""
         assert self._journal is not None
         number = int(self.tables.get_meta("checkpoint") or 0) + 1
         self.tables.put_meta("checkpoint", number)
@@ -235,7 +227,7 @@ class StateStore:
             self._journal.begin(number, environment.data_file(self._folder).stat().st_size)
 
     def _replay_journal(self) -> None:
-        """Do again what was committed after the last checkpoint."""
+        """Replay the commits after the last checkpoint."""
         if self._journal is None:
             return
         number = int(self.tables.get_meta("checkpoint") or 0)
@@ -245,7 +237,7 @@ class StateStore:
 
 
 def _copy(folder: Path, stack: contextlib.ExitStack) -> Path:
-    """A temporary copy of a state's files, removed with ``stack``."""
+    """Copy a state's files into a temporary folder, removed with ``stack``."""
     copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="focused-")), folder.name)
     try:
         copy.mkdir()

@@ -1,7 +1,7 @@
-"""Tables and sets of the crawl's state, read and written in one open transaction.
+"""Tables and sets of a state, in one open transaction.
 
-What is written is noted as steps, by which :meth:`Tables.replay` can do it again.
-Each row is stored with a checksum, which is verified whenever the row is read.
+Writes are recorded as steps, which :meth:`Tables.replay` repeats. Each row has a checksum, verified
+whenever it is read.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ _SEED = {name: checksum_seed(name) for name in _NAMES}
 
 
 class Tables:
-    """Named tables of byte keys and values, and sets of byte members by key; all in order.
+    """Named tables of byte keys and values, and sets of byte members by key; both sorted.
 
-    Not thread-safe: one owner, the crawl. What becomes of the transaction is for the
-    :class:`focused.storage.state_store.StateStore` to say. Every method that reads raises
-    StateError when a row is damaged; from then on nothing is written any more.
+    Single owner, not thread-safe. :class:`focused.storage.state_store.StateStore` commits. Reading
+    a damaged row raises StateError; afterwards nothing is written.
     """
 
     def __init__(
         self, env: lmdb.Environment, soundness: WriteGuard, *, read_only: bool, record_steps: bool
     ) -> None:
-        """``record_steps`` keeps what is written in :attr:`steps`. Raises lmdb.Error."""
+        """``record_steps`` records writes in :attr:`steps`. Raises lmdb.Error."""
         self._dbs = environment.open_databases(env, create=not read_only)
         self._write_guard = soundness
         self._record_steps = record_steps
@@ -43,7 +42,7 @@ class Tables:
         self._txn = env.begin(write=not read_only)
         self._cursors: dict[str, Any] = {}
         self.steps: list[JournalEntry] = []
-        """What was written, in order, until somebody clears it."""
+        """The recorded writes; the caller clears them."""
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """Return the value, or None."""
@@ -54,7 +53,7 @@ class Tables:
         return None if stored is None else self._verified(table, key, stored)
 
     def get_many(self, table: str, keys: Sequence[bytes]) -> Sequence[tuple[bytes, bytes]]:
-        """Return the rows that are there, in one go: a quarter of the time of one by one."""
+        """Return the existing rows, four times as fast as one by one."""
         try:
             rows = self._cursor(table).getmulti(keys)
         except lmdb.Error as error:
@@ -62,10 +61,10 @@ class Tables:
         return [(key, self._verified(table, key, stored)) for key, stored in rows]
 
     def put(self, table: str, key: bytes, value: bytes, *, last: bool = False) -> None:
-        """Write or replace a row; ``last`` tells that no key of the table is as large or larger.
+        """Write or replace a row; ``last`` promises that no key of the table is as large or larger.
 
-        Rows that come in order fill their pages wholly, where others leave a third free.
-        Raises StateError when the disk is full.
+        Rows written in key order fill their pages; otherwise a third stays free. Raises StateError
+        when the disk is full.
         """
         try:
             stored = add_checksum(_SEED[table], key, value)
@@ -79,7 +78,7 @@ class Tables:
     def put_many(
         self, table: str, rows: Sequence[tuple[bytes, bytes]], *, last: bool = False
     ) -> None:
-        """:meth:`put` rows in one go."""
+        """:meth:`put` several rows."""
         if not rows:
             return
         try:
@@ -91,7 +90,7 @@ class Tables:
         self._record_all(_PUT, table, rows)
 
     def delete(self, table: str, key: bytes) -> bool:
-        """Remove a row, or a set with all its members; False when it was not there."""
+        """Remove a row, or a set with all its members; False when it doesn't exist."""
         try:
             gone = bool(self._txn.delete(key, db=self._dbs[table]))
         except DISK_ERRORS as error:
@@ -104,11 +103,11 @@ class Tables:
         return int(self._txn.stat(self._dbs[table])["entries"])
 
     def damaged(self, table: str, reason: str) -> StateError:
-        """The error that tells that a table cannot be believed: nothing is written from here on."""
+        """Return the error for a damaged table, and refuse writes from now on."""
         return self._write_guard.damaged(f"table {table!r}: {reason}")
 
     def scan(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield the rows under ``prefix`` in key order; do not write meanwhile."""
+        """Yield the rows under ``prefix`` in key order; don't write meanwhile."""
         try:
             with self._txn.cursor(db=self._dbs[table]) as cursor:
                 found = cursor.set_range(prefix) if prefix else cursor.first()
@@ -128,7 +127,7 @@ class Tables:
         return key
 
     def add(self, sets: str, key: bytes, member: bytes) -> None:
-        """Put a member into the set of that key. All of one table are of one length."""
+        """Add a member to a set; all members of a table have one length."""
         try:
             self._txn.put(key, add_checksum(_SEED[sets], key, member), db=self._dbs[sets])
         except DISK_ERRORS as error:
@@ -136,7 +135,7 @@ class Tables:
         self._note(_ADD, sets, key, member)
 
     def add_many(self, sets: str, members: Sequence[tuple[bytes, bytes]]) -> None:
-        """:meth:`add` members, each with its set's key before it, in one go."""
+        """:meth:`add` several members, each after its set's key."""
         if not members:
             return
         try:
@@ -146,7 +145,7 @@ class Tables:
         self._record_all(_ADD, sets, members)
 
     def discard(self, sets: str, key: bytes, member: bytes) -> bool:
-        """Take a member out of the set of that key; False when it was not in."""
+        """Remove a member from a set; False when it isn't in."""
         try:
             stored = add_checksum(_SEED[sets], key, member)
             gone = bool(self._txn.delete(key, stored, db=self._dbs[sets]))
@@ -156,7 +155,7 @@ class Tables:
         return gone
 
     def first_two(self, sets: str, key: bytes) -> tuple[bytes | None, bytes | None]:
-        """Return the smallest members of the set of that key, None where there are fewer."""
+        """Return the two smallest members of a set, None where there are fewer."""
         cursor = self._cursor(sets)
         if not cursor.set_key(key):
             return None, None
@@ -166,13 +165,13 @@ class Tables:
         return first, self._verified(sets, key, cursor.value())
 
     def member_with(self, sets: str, key: bytes, prefix: bytes) -> bytes | None:
-        """Return the first member that begins with ``prefix``, or None."""
+        """Return the first member that starts with ``prefix``, or None."""
         return self.members_with(sets, [(key, prefix)])[0]
 
     def members_with(
         self, sets: str, wanted: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[bytes | None]:
-        """:meth:`member_with` for each (key, prefix), in one go."""
+        """:meth:`member_with` for several (key, prefix) pairs."""
         cursor = self._cursor(sets)
         reach, value = cursor.set_range_dup, cursor.value
         found: list[bytes | None] = []
@@ -182,7 +181,7 @@ class Tables:
         return found
 
     def members(self, sets: str, key: bytes) -> Iterator[bytes]:
-        """Yield the members of the set of that key in order; do not write meanwhile."""
+        """Yield the members of a set in order; don't write meanwhile."""
         try:
             with self._txn.cursor(db=self._dbs[sets]) as cursor:
                 if cursor.set_key(key):
@@ -192,28 +191,28 @@ class Tables:
             raise self.damaged(sets, str(error)) from error
 
     def set_size(self, sets: str, key: bytes) -> int:
-        """Return the number of members of the set of that key."""
+        """Return the number of members of a set."""
         cursor = self._cursor(sets)
         return int(cursor.count()) if cursor.set_key(key) else 0
 
     def first_members(self, sets: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yield each set's key with its smallest member, in key order; do not write meanwhile."""
+        """Yield each set's key and smallest member; don't write meanwhile."""
         with self._txn.cursor(db=self._dbs[sets]) as cursor:
             if cursor.first():
                 for key, stored in cursor.iternext_nodup(keys=True, values=True):
                     yield key, self._verified(sets, key, stored)
 
     def get_meta(self, key: str) -> Any:
-        """Return a JSON value of the crawl's own bookkeeping, or None."""
+        """Return a JSON value of the crawl's bookkeeping, or None."""
         raw = self.get("meta", key.encode())
         return None if raw is None else msgspec.json.decode(raw)
 
     def put_meta(self, key: str, value: Any) -> None:
-        """Write a JSON value, or a dataclass of such, of the crawl's own bookkeeping."""
+        """Write a JSON value, or a dataclass of such."""
         self.put("meta", key.encode(), msgspec.json.encode(value))
 
     def replay(self, steps: Iterable[JournalEntry]) -> None:
-        """Write again what was noted; it is not noted anew. Raises lmdb.Error."""
+        """Repeat recorded writes without recording them. Raises lmdb.Error."""
         for operation, number, key, value in steps:
             table = _NAMES[number]
             stored = add_checksum(_SEED[table], key, value)
@@ -225,7 +224,7 @@ class Tables:
                 self._txn.delete(key, db=self._dbs[table])
 
     def commit_transaction(self) -> None:
-        """Make true what was written, and begin the next transaction. Raises StateError."""
+        """Commit, and begin the next transaction. Raises StateError."""
         self._cursors.clear()
         try:
             with self._write_guard.writing():
@@ -234,7 +233,7 @@ class Tables:
             self._txn = self._env.begin(write=True)
 
     def abort(self) -> None:
-        """Forget what was written since the transaction began, and end it."""
+        """Abort the transaction."""
         self._cursors.clear()
         self._txn.abort()
 
@@ -261,7 +260,7 @@ class Tables:
 
 
 def put_entries(steps: Iterable[JournalEntry]) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield the rows that noted steps wrote: table, key and value."""
+    """Yield table, key and value of each recorded put."""
     for operation, number, key, value in steps:
         if operation == _PUT:
             yield _NAMES[number], key, value

@@ -12,7 +12,7 @@ from long_report import flatness
 from long_web import LongWeb
 
 from focused.classifier.topic_classifier import LinearTopicClassifier
-from focused.crawl import Crawl
+from focused.crawl import build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy
@@ -72,7 +72,7 @@ def test_a_crawl_is_measured_window_by_window(web, model, tmp_path):
     store = StateStore.open(subject.output.folder / "state", {"topic": "whales"})
     stages = StageTimes()
     policy = find_policy("focused")(PolicyInputs(model, Apprentice(model)))
-    crawl = Crawl(subject, model, policy, store, stages=stages)
+    crawl = build_crawl(subject, model, policy, store, stages=stages)
     crawl.seed(subject.seeds.urls, 0.0)
     yardstick = web.answer(subject.seeds.urls[0], 0.0, 0.1)
     assert isinstance(yardstick, Fetched)

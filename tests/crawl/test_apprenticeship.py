@@ -171,12 +171,12 @@ def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
     assert begun.crawl.frontier.lookup_links([("a.test", key)]).waiting[key].priority == -9.0
 
 
-def waiting_with(begun: Simulation, key: bytes, **features: float) -> QueuedLink:
+def waiting_with(begun: Simulation, key: bytes, **changes: float) -> QueuedLink:
     """The link of that key, which waits, with other features."""
     frontier = begun.crawl.frontier
     waits = frontier.lookup_links([("a.test", key)]).waiting[key]
     features = list(waits.features)
-    for name, value in features.items():
+    for name, value in changes.items():
         features[FEATURE_INDEX[name]] = value
     waits = structs.replace(waits, features=tuple(features))
     frontier.push(waits, begun.now, joined=True)

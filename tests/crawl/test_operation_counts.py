@@ -94,7 +94,7 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
     return {
         "trees": count_calls(patch, LexborHTMLParser),
         "judged": count_method(patch, LinearTopicClassifier, "classify_hashed"),
-        "verdicts": count_method(patch, LinearTopicClassifier, "verdicts"),
+        "verdicts": count_method(patch, LinearTopicClassifier, "score_texts"),
         "hashed": count_calls(patch, word_hashes._hash_batch, _chars),
         "scored": count_method(patch, Apprentice, "score_merged", _links_scored),
         "rescored": count_method(patch, Apprentice, "rescore"),

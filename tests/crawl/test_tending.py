@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from focused.crawl import tending as tending_module
+from focused.crawl import frontier_editor as tending_module
 from focused.crawl.frontier_editor import AddedUrl, AddResult, FrontierEditor
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder, load_link_order

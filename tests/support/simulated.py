@@ -13,7 +13,7 @@ from typing import Any
 
 from focused.archive.archive import page_rows
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait
+from focused.crawl import Crawl, Done, Fetch, SettledFetch, Wait, build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.policy import LinkReprioritiser, Policy
@@ -115,7 +115,7 @@ class Simulation:
     def _open(self) -> Crawl:
         identity = {"topic": self.topic.name, "policy": self.policy}
         self.store = StateStore.open(self.topic.output.folder / "state", identity)
-        return Crawl(
+        return build_crawl(
             self.topic,
             self.classifier,
             self._ordered_by(),

@@ -1,13 +1,11 @@
-"""Canonical links (RFC 6596): which URL a page says is its own, and whose word is good.
+"""Canonical links (RFC 6596): skip URLs that a fetched page stands for.
 
-They lie: all pages of a list point to its first, all of a site to its front
-page. So a host's are believed only when they were borne out: a page, and the
-one that it names or another that names the same, said the same
-:data:`MIN_HITS` times, ten times as often as not. From then on a URL that is
-named is not asked for when the page that names it came: that one stands for
-it. One in :data:`RECHECK_ONE_IN` is asked for all the same, by which a host that begins
-to lie is found out. No page stands for one of another host: none can make us
-lose those.
+Canonical links are often wrong: all pages of a list name its first page, all pages of a site its
+front page. A host's canonical links are trusted after :data:`MIN_HITS` confirmations, ten times as
+many as contradictions; a confirmation is a page with the same content as the one it names, or as
+another page that names the same. Then a URL that a fetched page names is skipped. One in
+:data:`RECHECK_ONE_IN` is fetched anyway, to notice when a host goes wrong. Pages never stand for
+pages of another host.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ _TABLE, _HOSTS = "canonicals", "canonical_hosts"
 
 
 class _CanonicalTarget(msgspec.Struct, array_like=True):
-    """A URL that pages name: what the first of them said.
+    """A URL that pages name as canonical, with the signature of the first of them.
 
-    ``stands``: it may stand for the URL; ``open``: nothing spoke against it so far.
+    ``stands``: that page may stand for the URL. ``open``: no contradiction so far.
     """
 
     said: bytes
@@ -41,7 +39,7 @@ class _CanonicalTarget(msgspec.Struct, array_like=True):
 
 
 class _HostRecord(msgspec.Struct, array_like=True):
-    """How often a host's canonical links were borne out, and how often not."""
+    """A host's confirmed and contradicted canonical links."""
 
     hits: int = 0
     misses: int = 0
@@ -56,30 +54,30 @@ _decode_host_record = msgspec.msgpack.Decoder(_HostRecord).decode
 
 
 class CanonicalUrls:
-    """Durable over its tables; the caller commits.
+    """Persistent; the caller commits.
 
-    A page that names another URL of its host adds two rows of some 100 bytes at most.
+    A page that names another URL adds at most two rows of about 100 bytes.
     """
 
     def __init__(
         self, tables: Tables, load_signature: Callable[[str], ContentSignature | None]
     ) -> None:
-        """``load_signature`` tells what the page said that came from a URL, None if none came."""
+        """``load_signature`` returns the signature of the page fetched from a URL, or None."""
         self._tables = tables
         self._said_by = load_signature
         self._words = {host.decode(): _decode_host_record(raw) for host, raw in tables.scan(_HOSTS)}
 
     def are_trusted(self, host: str) -> bool:
-        """Whether the host's canonical links are believed."""
+        """Whether the host's canonical links are trusted."""
         word = self._words.get(host)
         return word is not None and word.is_good
 
     def was_named(self, url: str) -> bool:
-        """Whether a page named a normalised URL before it came."""
+        """Whether a fetched page names the URL as canonical."""
         return host_of(url) in self._words and self._named(url) is not None
 
     def why(self, url: str) -> str | None:
-        """Why a normalised URL is not worth a fetch: a page that came stands for it."""
+        """Return why a URL is skipped, or None."""
         if not self.are_trusted(host_of(url)):
             return None
         named = self._named(url)
@@ -96,9 +94,9 @@ class CanonicalUrls:
         *,
         stands: bool,
     ) -> None:
-        """A page came that says ``canonical`` is its URL, and repeats the page at ``copy_of``.
+        """Learn from a fetched page that names ``canonical`` and duplicates ``copy_of``.
 
-        ``stands``: the page may stand for that URL, since it is kept and its links are followed.
+        ``stands``: the page may stand for that URL, as it is kept and its links are followed.
         """
         host = host_of(url)
         earlier = self._named(url) if host in self._words else None
@@ -122,7 +120,7 @@ class CanonicalUrls:
     def _hold(
         self, url: str, named: _CanonicalTarget, said: ContentSignature, copy_of: str | None
     ) -> None:
-        """Hold a page against the one that named the same URL, or named it itself."""
+        """Compare a page with the first page that named the same URL."""
         same = copy_of == named.by or said.is_like(
             ContentSignature.read(named.said), in_any_order=True
         )
@@ -132,9 +130,9 @@ class CanonicalUrls:
             self._keep(url, named)
 
     def _count(self, host: str, same: ContentSignature | None) -> None:
-        """One more was borne out by pages that said the same; None: it was not.
+        """Count a confirmation by the content ``same``, or a contradiction for None.
 
-        Each text counts once: many a URL without a page is answered by one text.
+        Each content counts once, because many missing pages have the same text.
         """
         if same is not None:
             once = hash_key(f"{host} {same.text.hex()}")

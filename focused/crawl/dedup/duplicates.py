@@ -1,4 +1,14 @@
-"""Pages that were met before under another URL: word for word, nearly so, or as they say."""
+"""Detect duplicates: pages with exactly or nearly the content of an earlier one.
+
+Near-duplicates: each page's sketch of shingles is indexed by its smallest hashes. A new page is
+compared with the few earlier pages that share most of these. Shingles that occur on several pages
+of a host are its boilerplate (Bar-Yossef and Rajagopalan 2002, "Template detection via data mining
+and its applications") and don't count on either side.
+
+Pages of one host are near-duplicates only with the same title, except for numbers, and only once
+the host's boilerplate is known, because short pages of one template look alike. Pages that are too
+short are never near-duplicates.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +39,11 @@ from focused.web.page import Page
 from focused.web.urls import host_of
 
 MIN_CANONICAL_RESEMBLANCE = 0.5
-"""So alike are a page and the one that it says it is, to be taken for the same."""
+"""The resemblance from which a page duplicates the page that it names as canonical."""
 
 
 class DuplicateKind(StrEnum):
-    """How a page repeats an earlier one. The value is what archives hold."""
+    """How a page duplicates another; the archive stores the value."""
 
     EXACT = "exact"
     NEAR = "near"
@@ -42,10 +52,10 @@ class DuplicateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DuplicateMatch:
-    """What is known of a page's content: ``of`` is the page it repeats, None when it is new.
+    """The result of a lookup; ``of`` is the original, None for new content.
 
-    ``key`` stands for the content, ``page_sketch`` for what it is made of. ``exact_duplicate_of`` is the first
-    page that is the same word for word, which may be a near-duplicate of ``of``.
+    ``key`` identifies the content. ``exact_duplicate_of`` is the first page with the same text,
+    which may itself be a near-duplicate of ``of``.
     """
 
     key: bytes
@@ -56,15 +66,15 @@ class DuplicateMatch:
 
 
 class DuplicateDetector:
-    """The contents that a crawl has met, durable over its tables; the caller commits."""
+    """The contents of all fetched pages; persistent, the caller commits."""
 
     def __init__(self, tables: Tables, *, near: bool) -> None:
-        """``near`` False: pages must be the same word for word."""
+        """With ``near`` False only exact duplicates are detected."""
         self._tables = tables
         self._near = NearDuplicateIndex(tables) if near else None
 
     def find_duplicate(self, reading: ParsedPage) -> DuplicateMatch:
-        """Find the page that a page repeats, itself no copy; changes nothing."""
+        """Find the original that a page duplicates; writes nothing."""
         page, key = reading.page, reading.content
         same = self._tables.get("content", key)
         if same is not None:
@@ -90,7 +100,7 @@ class DuplicateDetector:
         return self._near.page_sketch(reading.page, reading.shingles)
 
     def _is_copy_of_canonical(self, page: Page) -> bool:
-        """Whether the page that it names came, with the same words in another order."""
+        """Whether the page it names was fetched and has the same words in any order."""
         if page.canonical is None or page.canonical == page.url:
             return False
         there = load_signature(self._tables, page.canonical)
@@ -99,7 +109,7 @@ class DuplicateDetector:
         )
 
     def keep(self, page: Page, looked: DuplicateMatch) -> None:
-        """Remember the content of a page that was looked up."""
+        """Store the content of a page that was looked up."""
         if looked.kind is DuplicateKind.EXACT:
             return
         first = page.url if looked.of is None else f"{looked.of} {page.url}"
@@ -129,7 +139,7 @@ _DIGITS_AND_SPACE = re.compile(r"[\W\d_]+")
 
 
 class _IndexedPage(msgspec.Struct, frozen=True, array_like=True):
-    """One earlier page: what it is held against."""
+    """An earlier page in the index."""
 
     url: str
     title: str
@@ -142,9 +152,9 @@ class _IndexedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _HostRow(msgspec.Struct, array_like=True):
-    """The numbers of a host's latest pages, and the shingles found on several of them.
+    """A host's latest pages and its boilerplate.
 
-    ``quiet`` counts the latest pages in a row that added next to none of these.
+    ``quiet`` counts the latest pages in a row that added almost nothing to the boilerplate.
     """
 
     recent: list[int]
@@ -153,16 +163,13 @@ class _HostRow(msgspec.Struct, array_like=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether what the host's pages have in common is known, mostly."""
+        """Whether most of the host's boilerplate is known."""
         return self.quiet > _MIN_BOILERPLATE_PAGES
 
 
 @dataclass(frozen=True, slots=True)
 class PageSketch:
-    """A page's different shingles, those of its host's boilerplate left out of ``own``.
-
-    ``boilerplate`` is the host's as it was known then, ``host_known`` whether that is all of it.
-    """
+    """A page's shingles without its host's boilerplate."""
 
     url: str
     title: str
@@ -176,15 +183,15 @@ _decode_host = msgspec.msgpack.Decoder(_HostRow).decode
 
 
 class NearDuplicateIndex:
-    """The sketches of a crawl's last :data:`MAX_PAGES` pages, durable; the caller commits.
+    """The sketches of the last :data:`MAX_PAGES` pages; persistent, the caller commits.
 
-    A page takes 1.5 kB at most, a host 8.3 kB once its boilerplate is known.
+    A page takes at most 1.5 kB, a host's boilerplate 8.3 kB.
     """
 
     def __init__(
         self, tables: Tables, *, threshold: float = MIN_RESEMBLANCE, most: int = MAX_PAGES
     ) -> None:
-        """``threshold`` in (0, 1] is the least resemblance of a near-duplicate."""
+        """``threshold`` in (0, 1] is the smallest resemblance of a near-duplicate."""
         self._tables = tables
         self._threshold = threshold
         self._min_common_hashes = min(threshold, _MIN_REPORTED_RESEMBLANCE) * MIN_SHINGLES
@@ -192,27 +199,24 @@ class NearDuplicateIndex:
         self._next = int(tables.get_meta(_NEXT_PAGE_META) or 0)
 
     def page_sketch(self, page: Page, hashes: ShingleHashes) -> PageSketch:
-        """What :meth:`like` and :meth:`add` take of a page; ``hashes`` are its shingles.
-
-        Of those the smallest do: a sketch's, and as many as may be boilerplate.
-        """
+        """Build the sketch of a page from its smallest shingle ``hashes``."""
         row = self._host_row(host_of(page.url).encode())
         boilerplate = np.frombuffer(row.boilerplate, np.uint64)
         own = make_sketch(hashes_not_in(hashes, boilerplate))
         if len(boilerplate) == _MAX_BOILERPLATE:
-            # Only up to there it is known which shingles are the host's.
+            # Boilerplate is known only up to its largest stored hash.
             own = own.until(int(boilerplate[-1]))
         return PageSketch(page.url, _normalise_title(page.title), own, boilerplate, row.is_known)
 
     def like(self, page: PageSketch) -> str | None:
-        """The URL of the earlier page that ``page`` repeats; None when it is new, or too short."""
+        """Return the URL of the page that ``page`` nearly duplicates, or None."""
         share, url = self.nearest(page)
         return url if share >= self._threshold else None
 
     def nearest(self, page: PageSketch) -> tuple[float, str]:
-        """The resemblance to the most alike earlier page, in [0, 1], and its URL; 0 without any.
+        """Return the largest resemblance to an earlier page, in [0, 1], and its URL.
 
-        One below a half, and below the threshold, may be told as 0.
+        A resemblance below 0.5 and the threshold may be returned as 0.
         """
         best = (0.0, "")
         if len(page.own.hashes) < MIN_SHINGLES:
@@ -226,7 +230,7 @@ class NearDuplicateIndex:
         return best
 
     def add(self, page: PageSketch) -> None:
-        """File a page that repeats none; the oldest is forgotten when there are too many."""
+        """Index a new page; beyond the limit the oldest page is removed."""
         own = page.own
         if len(own.hashes) < MIN_SHINGLES:
             return
@@ -248,11 +252,11 @@ class NearDuplicateIndex:
             self._forget(self._next - self._most - 1)
 
     def _may_reach_threshold(self, own: ShingleHashes, filed: ShingleHashes) -> bool:
-        """Whether so much is common that enough of it may be left without boilerplate."""
+        """Whether enough hashes are shared to reach the threshold without boilerplate."""
         return len(own) - len(hashes_not_in(own, filed)) >= self._min_common_hashes
 
     def _resemblance(self, page: PageSketch, filed: _IndexedPage) -> tuple[float, int]:
-        """The resemblance of what is left of two pages without either host's boilerplate."""
+        """The resemblance of two pages without the boilerplate of either host."""
         mine, host = page.boilerplate, host_of(filed.url)
         if host != host_of(page.url):
             theirs = self._boilerplate(host)
@@ -273,13 +277,13 @@ class NearDuplicateIndex:
                 yield _decode_page(raw)
 
     def _update_boilerplate(self, row: _HostRow, own: Sketch) -> None:
-        """Add what the host's latest pages and this one have in common."""
+        """Add the shingles that this page and the host's latest pages have in common."""
         found = [own.hashes]
         recent = self._tables.get_many("sketches", [_PAGE_KEY.pack(each) for each in row.recent])
         found += [np.frombuffer(_decode_page(raw).hashes, np.uint64) for _, raw in recent]
         hashes = np.concatenate(found)
         hashes.sort()
-        # Each page has a shingle once: so many in a row are of as many pages.
+        # Each page has a hash at most once, so a run of equal hashes comes from as many pages.
         others = _MIN_BOILERPLATE_PAGES - 1
         common = hashes[others:][hashes[others:] == hashes[:-others]]
         known = np.frombuffer(row.boilerplate, np.uint64)
@@ -319,7 +323,7 @@ class NearDuplicateIndex:
 
 
 def _normalise_title(title: str) -> str:
-    """A title in lower case, without numbers, punctuation and white space."""
+    """Lower-case a title and remove digits, punctuation and white space."""
     return _DIGITS_AND_SPACE.sub("", title.lower())[:100]
 
 

@@ -1,13 +1,11 @@
-"""Parts of URLs that change nothing: session ids, sort orders, spellings; learned by host.
+"""Learn by host which parts of URLs don't change the page: session ids, sort orders, spellings.
 
-Each fetched page is held against the first one whose URL differs in one slot
-alone. A slot that made no difference on :data:`MIN_DISTINCT_TEXTS` different pages, and
-hardly ever one, or never one and :data:`MIN_EQUAL_PAGES` times none, is idle on
-its host: a link that differs from a fetched URL in idle slots alone is not
-worth a fetch. Of a parameter :data:`MIN_PARAMETER_VALUES` values must have made none;
-until then each value is a slot of its own, for the first page of a list is the
-list, and its second is not. Servers tell of slots, too, by redirects from one
-spelling to another. No link is changed: a server that wants its session gets it.
+Each fetched page is compared with the first page whose URL differs in one part alone. A part that
+made no difference on :data:`MIN_DISTINCT_TEXTS` different pages, and hardly ever one, or none on
+:data:`MIN_EQUAL_PAGES` pages, is ignorable on its host. Links that differ from a fetched URL in
+ignorable parts alone are skipped. A whole parameter needs :data:`MIN_PARAMETER_VALUES` values;
+until then each value is a part of its own, because the first page of a list is the list itself and
+the second is not. Redirects between two spellings count too. Links are never rewritten.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from focused.web.urls import host_of
 MIN_DISTINCT_TEXTS, MIN_EQUAL_PAGES, MIN_PARAMETER_VALUES = 5, 15, 3
 _EQUAL_PER_DIFFERENT = 10
 MAX_IGNORABLE_PARTS = 20
-"""Of a host: more, and its parameters' names are made up, too."""
+"""Per host; beyond that the parameters' names are generated too."""
 SESSION_ID = "trap: session id"
 IGNORABLE_PARAMETER = "trap: ignorable parameter"
 SPELLING_VARIANT = "another spelling"
@@ -43,9 +41,9 @@ _COUNTS = struct.Struct(">IIII")
 
 @dataclass(slots=True)
 class _PartCounts:
-    """Pages that were ``alike`` without a slot, with so many ``texts``; and that were not.
+    """``alike`` pages without the part, with so many ``texts``, and ``unlike`` ones.
 
-    ``values`` of a parameter were among those alike.
+    ``values`` counts a parameter's values among those alike.
     """
 
     alike: int = 0
@@ -60,13 +58,13 @@ class _PartCounts:
 
 
 class IgnorableUrlParts:
-    """Durable, over :class:`Tables`; the caller commits.
+    """Persistent; the caller commits.
 
-    On disk a page adds a row of 50 bytes, and one for each of its slots, 8 at most.
+    A page adds a row of 50 bytes, and one for each of at most 8 parts of its URL.
     """
 
     def __init__(self, tables: Tables, keeps: Callable[[str], object] = lambda name: False) -> None:
-        """``keeps`` tells by their names which parameters are never idle."""
+        """``keeps`` tells by name which parameters are never ignorable."""
         self._tables = tables
         self._keeps = keeps
         self._idle: dict[str, list[str]] = {
@@ -74,11 +72,11 @@ class IgnorableUrlParts:
         }
 
     def of(self, host: str) -> tuple[str, ...]:
-        """The slots that were found idle on a host."""
+        """Return the ignorable parts of a host."""
         return tuple(self._idle.get(host, ()))
 
     def why(self, url: str) -> str | None:
-        """Why a normalised URL is not worth a fetch: its page was fetched under another one."""
+        """Return why a URL is skipped: its page was fetched under another URL. Otherwise None."""
         idle = self._idle.get(host_of(url))
         if idle is None:
             return None
@@ -86,7 +84,7 @@ class IgnorableUrlParts:
         if raw is None:
             return None
         first = ContentSignature.read(raw)
-        # What left out a slot that matters here is another page's row.
+        # A row without a part that matters here belongs to another page.
         stands = not first.slot or not {first.slot, part_name(first.slot)}.isdisjoint(idle)
         return (
             _refusal_reason(url, idle)
@@ -95,7 +93,7 @@ class IgnorableUrlParts:
         )
 
     def take(self, url: str, said: ContentSignature, copy_of: str | None) -> None:
-        """A page came from ``url`` that repeats the page at ``copy_of``: count what it tells."""
+        """Learn from the page at ``url``, which duplicates the page at ``copy_of``."""
         host = host_of(url)
         idle = self._idle.get(host, [])
         original = b"" if copy_of is None else ContentSignature.own_of(copy_of)
@@ -109,9 +107,10 @@ class IgnorableUrlParts:
                 self._arrive(host, bare, said.without(valued), original)
 
     def told(self, url: str, other: str) -> None:
-        """The server itself says that a normalised URL and ``other`` are one page.
+        """Learn from the server that ``url`` and ``other`` are one page, by redirect or canonical
+        link.
 
-        Each ``other`` counts once for a slot: items that are gone may all lead to one list.
+        Each ``other`` counts once per part, because missing items may all redirect to one list.
         """
         host = host_of(url)
         if host != host_of(other):
@@ -126,9 +125,9 @@ class IgnorableUrlParts:
                 self._count(host, shown or [slot], other)
 
     def _arrive(self, host: str, bare: str, said: ContentSignature, original: bytes) -> None:
-        """Hold a page against the first one of that bare URL, or let it be the first.
+        """Compare a page with the first page of the same bare URL, or store it as the first.
 
-        Both must have left out the same slot, or one of them none: else they differ in two.
+        Both must lack the same part, or one of them none; otherwise they differ in two parts.
         """
         key = hash_key(bare)
         raw = self._tables.get(SIGNATURES_TABLE, key)
@@ -136,7 +135,7 @@ class IgnorableUrlParts:
         if first is not None and first.own != said.own:
             slots = [each.slot for each in (first, said) if each.slot]
             names, equal = {part_name(slot) for slot in slots}, len(set(slots)) < len(slots)
-            # One value on both sides: they differ in something else, their order perhaps.
+            # Equal values: the URLs differ in something else, such as the order.
             if len(names) == 1 and not (equal and slots[0].startswith("?")):
                 self._compare(host, slots, said, first, original)
         if first is None or (first.slot and not said.slot):
@@ -150,7 +149,7 @@ class IgnorableUrlParts:
         first: ContentSignature,
         original: bytes,
     ) -> None:
-        # Sorted in another way a list is the same; spelled in another way it would be by chance.
+        # A list may be sorted differently; another spelling must bring the same order.
         in_any_order = slots[0].startswith("?") or slots[0] == PARAMETER_ORDER
         if first.own == original:
             self._count(host, slots, original.hex())
@@ -160,9 +159,9 @@ class IgnorableUrlParts:
             self._count(host, slots, (one.text if one.text == first.text else one.bag).hex())
 
     def _count(self, host: str, slots: Sequence[str], same: str | None) -> None:
-        """Count for the slot of one or two pages, with its values there.
+        """Count one comparison for the part of one or two pages.
 
-        ``same`` names what was the same, None: it made a difference.
+        ``same`` identifies what was equal; None: the part made a difference.
         """
         self._count_one(host, part_name(slots[0]), same, slots)
         if len(slots) == 1 and slots[0].startswith("?"):
@@ -176,7 +175,7 @@ class IgnorableUrlParts:
             account.unlike += 1
         else:
             account.alike += 1
-            # Many a URL without a page is answered by one text.
+            # Many missing pages share one text.
             account.texts += self._is_new(f"{host} {slot} {same}")
             account.values += sum(self._is_new(f"{host} {value} of {slot}") for value in values)
         self._tables.put(SIGNATURES_TABLE, key, _COUNTS.pack(*astuple(account)))
@@ -194,13 +193,13 @@ class IgnorableUrlParts:
             or len(idle) >= MAX_IGNORABLE_PARTS
         ):
             return
-        # A parameter's values are of no interest any more once it is idle as a whole.
+        # A parameter that is ignorable as a whole replaces its values.
         left = [each for each in idle if slot != name or part_name(each) != name]
         self._idle[host] = [*left, slot]
         self._tables.put("trap_slots", host.encode(), pack(self._idle[host]))
 
     def _is_new(self, mark: str) -> bool:
-        """Whether the mark was not set before; it is now."""
+        """Set a mark; True if it was not set before."""
         key = hash_key(mark)
         if self._tables.get(SIGNATURES_TABLE, key) is not None:
             return False
@@ -209,7 +208,7 @@ class IgnorableUrlParts:
 
 
 def _refusal_reason(url: str, idle: Sequence[str]) -> str:
-    """The reason by what of the URL is idle."""
+    """Name the reason by the ignorable parts of the URL."""
     shown = [
         (slot, part_with_value(url, slot))
         for slot in ignorable_parts(url)
@@ -218,6 +217,6 @@ def _refusal_reason(url: str, idle: Sequence[str]) -> str:
     parts = [valued for slot, valued in shown if slot in idle or valued in idle]
     if not parts:
         return SPELLING_VARIANT
-    # A folder is idle only where it looks like a token.
+    # A folder is ignorable only where it looks like a token.
     tokens = (looks_like_token(each.partition("=")[2]) or each[0] != "?" for each in parts)
     return SESSION_ID if any(tokens) else IGNORABLE_PARAMETER

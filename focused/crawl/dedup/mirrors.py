@@ -1,10 +1,15 @@
-"""Links that are not asked for: their page stands under another prefix, too.
+"""Detect mirrors, URL prefixes with the same pages, and skip their links.
 
-Which prefixes hold the same pages is told by :mod:`focused.crawl.dedup.mirrors`. A link at its
-turn is refused when its counterpart came as a page of its own, or, under the lesser prefix,
-waits or is under way. Nothing is lost by it: a refused link is kept, and queued again when
-its counterpart fails or its pair is dissolved. And some that could be refused are fetched
-all the same, to see whether the pair still holds.
+:class:`MirrorDetector` learns pairs bottom-up from single duplicates (Cho, Shivakumar and
+Garcia-Molina 2000, "Finding replicated web collections"): a duplicate whose URL ends like its
+original's is a hit for the two prefixes; whole sites are the case of Bharat and Broder ("Mirror,
+mirror on the Web", 1999). A page that differs from its counterpart is a miss. Versions of one
+manual share most pages, mirrors all of them, so one miss cancels all hits of a candidate.
+
+:class:`MirrorFilter` skips a link when it is offered if its counterpart was fetched as a page of
+its own, or, under the lesser prefix, is queued or in flight. A skipped link is kept, and queued
+again when its counterpart fails or the pair is dissolved. Some links are fetched anyway to check
+the pair; two misses among the latest checks dissolve it.
 """
 
 from __future__ import annotations
@@ -14,25 +19,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 import xxhash
 
+from focused.crawl.listeners import SettledEvent
 from focused.frontier.interface import Known
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
+from focused.web.page import FailureKind
 from focused.web.url_patterns import common_suffix, prefixes_and_suffixes
 from focused.web.urls import host_of
 
 MAX_SKIPPED_LINKS = 200_000
-"""So many refused links are kept; more are refused only when their counterpart came."""
+"""Beyond this many kept links, a link is skipped only if its counterpart was fetched."""
 _MAX_COUNTERPARTS = 4
 _RECHECK_ONE_IN, _CONFIRMED_RECHECK_ONE_IN = 8, 64
 _TABLE = "mirrors"
 _CONTENT_PREFIX, _SKIPPED_PREFIX = b"brought ", b"refused "
 
-KnownAmong = Callable[[Sequence[tuple[str, bytes]]], Known]
+LookupLinks = Callable[[Sequence[tuple[str, bytes]]], Known]
 
 
 class _SkippedLink(msgspec.Struct, array_like=True):
-    """A link, and the lesser prefix of the pair for which it was refused."""
+    """A skipped link and the lesser prefix of its pair."""
 
     lesser: str
     link: QueuedLink
@@ -42,18 +49,26 @@ _decode_skipped = msgspec.msgpack.Decoder(_SkippedLink).decode
 
 
 class MirrorFilter:
-    """The mirrors of a crawl, durable over its tables; the caller commits.
+    """Skips links of mirrors; persistent, the caller commits.
 
-    On disk: a row of some 40 bytes for each settled link that brought no new page, and
-    a refused link as it was queued.
+    Stores about 40 bytes per settled link without a page of its own, and each skipped link.
     """
 
     def __init__(
-        self, tables: Tables, lookup_links: KnownAmong, in_flight: Callable[[str], bool]
+        self,
+        tables: Tables,
+        lookup_links: LookupLinks,
+        in_flight: Callable[[str], bool],
+        *,
+        skip_links: bool = True,
     ) -> None:
-        """``in_flight`` tells whether a URL is being asked for."""
+        """``in_flight`` tells whether a URL is being fetched.
+
+        With ``skip_links`` False mirrors are detected, and their links are fetched all the same.
+        """
+        self._skips_links = skip_links
         self._tables = tables
-        self._known_among = lookup_links
+        self._lookup_links = lookup_links
         self._is_in_flight = in_flight
         self._pairs = MirrorDetector(tables)
         self._kept = sum(1 for _ in tables.scan(_TABLE, _SKIPPED_PREFIX))
@@ -62,13 +77,27 @@ class MirrorFilter:
 
     @property
     def pairs(self) -> Mapping[str, str]:
-        """The preferred prefix (a site, or a site and folders) of each lesser one."""
+        """The preferred prefix (a site, or a site and folders) by the lesser one."""
         return self._pairs.preferred
+
+    def on_settled(self, event: SettledEvent) -> None:
+        """Learn from a settled link whether its URL brought a page of its own."""
+        settled, url = event.settled, event.settled.link.url
+        if settled.outcome == "fetched":
+            duplicate_of, exact = settled.duplicate_of, settled.exact_duplicate_of
+            self.fetched(url, duplicate_of, exact_duplicate_of=exact)
+        elif settled.outcome != "feed" and settled.failure is not FailureKind.MIRROR:
+            self.failed(url)
+
+    def refusal_when_due(self, link: QueuedLink) -> FailureKind | None:
+        """Return MIRROR for a link that need not be fetched; never for a driver's own request."""
+        skip = self._skips_links and not link.payload and self.refuses(link)
+        return FailureKind.MIRROR if skip else None
 
     def fetched(
         self, url: str, duplicate_of: str | None, *, exact_duplicate_of: str | None = None
     ) -> None:
-        """Take in that a page came, and which earlier pages it repeats, nearly and exactly."""
+        """Learn from a fetched page and the pages that it duplicates, nearly and exactly."""
         twin, content = exact_duplicate_of or duplicate_of, link_key(duplicate_of or url)
         hit = None if twin is None else common_suffix(url, twin)
         if twin is None:
@@ -87,7 +116,7 @@ class MirrorFilter:
                     self._compare(prefix, other, content, self._content_of(other + ending))
 
     def _compare(self, prefix: str, other: str, content: bytes, there: bytes | None) -> None:
-        """A page under ``prefix`` came, and ``there`` is what its counterpart had brought."""
+        """Compare a page under ``prefix`` with the content of its counterpart."""
         if there == content:
             self._pairs.hit(prefix, other, 1)
         elif there is not None:
@@ -96,14 +125,14 @@ class MirrorFilter:
                 self._release_pair(ended)
 
     def failed(self, url: str) -> None:
-        """A link brought no page of its own: what was refused for its sake is free again."""
+        """Note that a URL brought no page of its own, and release the links skipped for it."""
         self._tables.put(_TABLE, _CONTENT_PREFIX + link_key(url), b"")
         self._free(_SKIPPED_PREFIX + link_key(url), lambda _: True)
 
     def refuses(self, link: QueuedLink) -> bool:
-        """Whether a link at its turn need not be fetched; then it is kept, and counts as refused.
+        """Whether to skip a link; then it is kept.
 
-        Now and then a link that is a mirror's is to be fetched to see whether it still is one.
+        Now and then a mirror's link is not skipped, to check the pair.
         """
         if not self._pairs.preferred:
             return False
@@ -120,12 +149,12 @@ class MirrorFilter:
         return False
 
     def take_released(self) -> Sequence[QueuedLink]:
-        """The links that were refused and are to be queued again, once."""
+        """Return the skipped links that are to be queued again, once."""
         freed, self._released = self._released, []
         return freed
 
     def _counterparts(self, url: str) -> Iterator[tuple[str, str, bool]]:
-        """The lesser prefix of the pair, the counterpart, and if it is the preferred one's."""
+        """Yield lesser prefix, counterpart, and whether that is the preferred one's."""
         asked = 0
         for prefix, ending in prefixes_and_suffixes(url):
             preferred = self._pairs.preferred.get(prefix)
@@ -139,7 +168,7 @@ class MirrorFilter:
                 return
 
     def _is_recheck_due(self, lesser: str) -> bool:
-        """Whether it is time to try the pair: more seldom when the last tries were all hits."""
+        """Whether to check the pair now; less often after a series of hits."""
         tries = self._pairs.tries(lesser)
         seldom = len(tries) >= RECENT_CHECKS and all(tries)
         spared = self._skipped_since_check.get(lesser, 0) + 1
@@ -148,21 +177,21 @@ class MirrorFilter:
         return due
 
     def _was_fetched(self, url: str) -> bool:
-        """Whether the URL was fetched, and brought more than a copy of what stands elsewhere."""
+        """Whether the URL brought a page of its own or a duplicate under the pair."""
         return self._content_of(url) is not None
 
     def _content_of(self, url: str) -> bytes | None:
-        """The key of the page that the URL brought, or of that page's original."""
+        """The key of the original of the URL's page; None when it brought none."""
         key = link_key(url)
-        if key not in self._known_among([(host_of(url), key)]).settled:
+        if key not in self._lookup_links([(host_of(url), key)]).settled:
             return None
         brought = self._tables.get(_TABLE, _CONTENT_PREFIX + key)
         return key if brought is None else brought or None
 
     def _will_be_fetched(self, url: str) -> bool:
-        """Whether the URL is under way or waits, and will not itself be refused for another."""
+        """Whether the URL is in flight or queued, and will not be skipped itself."""
         key = link_key(url)
-        waits = key in self._known_among([(host_of(url), key)]).waiting
+        waits = key in self._lookup_links([(host_of(url), key)]).waiting
         if not waits and not self._is_in_flight(url):
             return False
         return not any(prefix in self._pairs.preferred for prefix, _ in prefixes_and_suffixes(url))
@@ -189,21 +218,21 @@ class MirrorFilter:
 
 
 def _with_new_key(link: QueuedLink) -> QueuedLink:
-    """The link under another key: a frontier takes none that was settled."""
+    """The link with another key: the frontier accepts no settled key again."""
     return msgspec.structs.replace(link, key=link_key(f"{link.url} {link.key.hex()}"))
 
 
 MIN_HITS_PER_PAIR = 20
-"""Hits in a row that make a pair, where each weighs 1."""
+"""The weighted hits in a row that make a pair."""
 STRONG_HIT_WEIGHT = 4
-"""What an exact copy weighs, and one at the same path of another site."""
+"""The weight of an exact duplicate, and of one at the same path of another site."""
 MAX_PAIRS = 10_000
 _REPEATED_PAIR_FACTOR = 4
 RECENT_CHECKS = 16
-"""The tries of a pair that was found that count: two misses among them end it."""
+"""The latest checks of a pair that count; two misses among them dissolve it."""
 _MAX_MISSES = 2
 _MAX_CANDIDATES = 3
-# Rows of candidates; prefixes that share one forget each other.
+# Prefixes that share a row overwrite each other.
 _CANDIDATE_ROWS = 1 << 16
 _MAX_MIRRORS_CHECKED = 4
 _PAIR_PREFIX, _CANDIDATE_PREFIX = b"found ", b"candidate "
@@ -231,7 +260,7 @@ _decode_pair = msgspec.msgpack.Decoder(_MirrorPair).decode
 
 
 class MirrorDetector:
-    """Pairs of a lesser prefix and the preferred one; durable, the caller commits.
+    """Pairs of a lesser and a preferred prefix; persistent, the caller commits.
 
     Memory and disk are bounded: :data:`MAX_PAIRS` pairs and 65,536 rows of candidates.
     """
@@ -250,11 +279,11 @@ class MirrorDetector:
         return self._preferred
 
     def lesser(self, preferred: str) -> Sequence[str]:
-        """Some prefixes that hold the same pages as the preferred one."""
+        """Return some prefixes with the same pages as the preferred one."""
         return self._lesser.get(preferred, ())[:_MAX_MIRRORS_CHECKED]
 
     def others(self, prefix: str) -> Iterator[str]:
-        """All that ``prefix`` is or may be paired with."""
+        """Yield all prefixes that ``prefix`` is or may be paired with."""
         yield from self.lesser(prefix)
         if prefix in self._preferred:
             yield self._preferred[prefix]
@@ -263,11 +292,11 @@ class MirrorDetector:
         yield from [] if row is None else [each.other for each in row.candidates]
 
     def tries(self, lesser: str) -> Sequence[bool]:
-        """The latest tries of a pair that was found, True for hits."""
+        """Return the latest checks of a pair, True for hits."""
         return self._found[lesser].tries
 
     def hit(self, prefix: str, other: str, weight: int) -> None:
-        """A page under ``prefix`` repeats what stands at its counterpart under ``other``."""
+        """Count a page under ``prefix`` that duplicates its counterpart under ``other``."""
         for one, another in ((prefix, other), (other, prefix)):
             if self._preferred.get(one) == another:
                 self._try(one, True)
@@ -289,9 +318,9 @@ class MirrorDetector:
         self._tables.put(_TABLE, _candidate_key(row.prefix), pack(row))
 
     def miss(self, prefix: str, other: str) -> str | None:
-        """A page under ``prefix`` is another than its counterpart under ``other``.
+        """Count a page under ``prefix`` that differs from its counterpart under ``other``.
 
-        Returns the lesser prefix when that ends a pair.
+        Returns the lesser prefix when that dissolves a pair.
         """
         for one, another in ((prefix, other), (other, prefix)):
             if self._preferred.get(one) == another:
@@ -311,7 +340,9 @@ class MirrorDetector:
                 self._keep(below, _MirrorPair(preferred, [], candidate.needed))
 
     def _in_order(self, one: str, other: str) -> tuple[str, str]:
-        """The lesser and the preferred prefix: https, the shorter of two nested, the first."""
+        """Order two prefixes: the preferred one has https, or is the shorter of two nested, or came
+        first.
+        """
         if other == one.replace("https:", "http:", 1) or other.startswith(one + "/"):
             one, other = other, one
         return one, self._preferred.get(other, other)
@@ -329,7 +360,7 @@ class MirrorDetector:
         self._lesser.setdefault(found.other, []).append(lesser)
 
     def _try(self, lesser: str, hit: bool) -> bool:
-        """Note one try of a found pair; True when it ended the pair."""
+        """Record one check of a pair; True when it dissolved the pair."""
         found = self._found[lesser]
         found.tries = [*found.tries[1 - RECENT_CHECKS :], hit]
         if found.tries.count(False) < _MAX_MISSES:

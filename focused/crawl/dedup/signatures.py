@@ -1,4 +1,4 @@
-"""What fetched pages said, in 32 bytes each: whether two URLs brought the same page."""
+"""Content signatures of fetched pages: whether two URLs brought the same page."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from focused.text.content_signatures import NO_BAG_HASH
 
 SIGNATURES_TABLE = "trap_texts"
 NO_TEXT = bytes(16)
-"""Of a page that nothing is compared with, but as a copy of another."""
+"""The text digest of a page that is compared with no other."""
 _TEXT, _BAG, _OWN = slice(0, 16), slice(16, 24), slice(24, 32)
 
 
 @dataclass(frozen=True, slots=True)
 class ContentSignature:
-    """``text`` is 16 bytes that pages of the same words share, ``bag`` 8 for any order of them.
+    """Digests of a page's text (16 bytes), of its words in any order (8 bytes) and of its URL.
 
-    See :mod:`focused.web.content_hash` and :mod:`focused.text.content_signatures`. ``own`` are 8
-    bytes of the page's URL. ``slot`` is the part of that URL that was left out
-    where this is kept, ``""`` for none.
+    ``slot`` is the part that was removed from the URL under which the signature is stored.
     """
 
     text: bytes
@@ -31,40 +29,40 @@ class ContentSignature:
 
     @classmethod
     def of(cls, url: str, text: bytes = NO_TEXT, bag: bytes = NO_BAG_HASH) -> ContentSignature:
-        """What the page at ``url`` said, or only that it came."""
+        """Return the signature of the page at ``url``."""
         return cls(text, bag, cls.own_of(url))
 
     @classmethod
     def read(cls, row: bytes) -> ContentSignature:
-        """Read a row of :meth:`packed`."""
+        """Decode a row of :meth:`packed`."""
         return cls(row[_TEXT], row[_BAG], row[_OWN], row[32:].decode())
 
     @staticmethod
     def own_of(url: str) -> bytes:
-        """8 bytes of a URL."""
+        """Return 8 bytes of a URL's hash."""
         return xxhash.xxh3_64_digest(url.encode())
 
     def without(self, slot: str) -> ContentSignature:
-        """The same, to be kept where ``slot`` was left out of the URL."""
+        """Return the signature to store where ``slot`` was removed from the URL."""
         return replace(self, slot=slot)
 
     def is_like(self, other: ContentSignature, *, in_any_order: bool) -> bool:
-        """Whether both pages say the same, or ``in_any_order`` the same words."""
+        """Whether both pages have the same text, or ``in_any_order`` the same words."""
         same_text = self.text == other.text != NO_TEXT
         return same_text or (in_any_order and self.bag == other.bag != NO_BAG_HASH)
 
     @property
     def has_text(self) -> bool:
-        """Whether more is kept than that the page came."""
+        """Whether the signature has a text digest."""
         return self.text != NO_TEXT
 
     def packed(self) -> bytes:
-        """A row of 32 bytes and the slot's."""
+        """Encode as a row."""
         return self.text + self.bag + self.own + self.slot.encode()
 
 
 def load_signature(tables: Tables, url: str) -> ContentSignature | None:
-    """What the page said that came from a normalised URL; None when none came."""
+    """Return the signature of the page fetched from a normalised URL, or None."""
     row = tables.get(SIGNATURES_TABLE, hash_key(url if "?" in url else f"{url}?"))
     said = None if row is None else ContentSignature.read(row)
     return (
@@ -75,5 +73,5 @@ def load_signature(tables: Tables, url: str) -> ContentSignature | None:
 
 
 def hash_key(text: str) -> bytes:
-    """16 bytes of a URL, or of what URLs have in common."""
+    """Return 16 bytes of a text's hash, as a key."""
     return xxhash.xxh3_128_digest(text.encode())

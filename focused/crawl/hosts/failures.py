@@ -1,8 +1,6 @@
-"""What each kind of failure means: for its link, for its host, and to whoever reads the report.
+"""What each kind of failure means for its link and its host, and the hosts that are dead.
 
-The one place that tells. :class:`~focused.crawl.hosts.host_policy.HostPolicy` and
-:class:`~focused.crawl.responses.ResponseProcessor` act by it, and a test holds the table
-of docs/reference/crawl-folder.md against it.
+A test compares :data:`FAILURE_RULES` with the table in docs/reference/crawl-folder.md.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from focused.web.page import FailureKind
 
 
 class HostEffect(StrEnum):
-    """What a failure means to the host; the value is what the docs print."""
+    """What a failure means for the host; the docs print the values."""
 
     GOES_ON = "goes on"
     BACKS_OFF = "backs off"
@@ -28,9 +26,9 @@ class HostEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """``again``: the link is tried up to ``politeness.max_tries`` times, else once.
+    """The rule for one kind of failure; ``meaning`` is one line for users.
 
-    ``meaning`` is one line for people.
+    ``again``: the link is tried up to ``politeness.max_tries`` times, otherwise once.
     """
 
     again: bool
@@ -39,7 +37,7 @@ class FailureRule:
 
     @property
     def is_host_failure(self) -> bool:
-        """Whether the host itself is in trouble, not just this URL."""
+        """Whether the host has failed, not just this URL."""
         return self.host not in (HostEffect.GOES_ON, HostEffect.NOT_ASKED)
 
 
@@ -106,7 +104,7 @@ _MAX_ROWS_PER_HOST = 10
 
 
 class DeadHosts:
-    """Durable, over :class:`Tables`; the caller commits."""
+    """Hosts that this crawl doesn't request any more; persistent, the caller commits."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -119,19 +117,16 @@ class DeadHosts:
         return len(self._hosts)
 
     def add(self, host: str, kind: FailureKind) -> None:
-        """Give a host up for its last trouble."""
+        """Declare a host dead because of its last failure."""
         self._put(host, kind, 0)
 
     def why(self, host: str) -> FailureKind | None:
-        """The trouble that a host was given up for, or None."""
+        """Return the failure a host is dead for, or None."""
         found = self._hosts.get(host)
         return None if found is None else found[0]
 
     def tell(self, host: str) -> bool:
-        """Whether one more of the host's links gets a row of its own in the archive.
-
-        The first few do; a dead host's thousands of links say no more than those.
-        """
+        """Whether one more of the host's links gets an archive row: only the first few do."""
         kind, rows = self._hosts[host]
         if rows >= _MAX_ROWS_PER_HOST:
             return False
@@ -139,7 +134,7 @@ class DeadHosts:
         return True
 
     def revive(self, host: str) -> None:
-        """Let a host be asked again; harmless when it was not given up."""
+        """Allow requests to a host again."""
         if self._hosts.pop(host, None) is not None:
             self._tables.delete("given_up", host.encode())
 

@@ -1,18 +1,17 @@
-"""How hosts are treated after what they answered: pace, robots.txt rules, budgets, giving up."""
+"""When and whether a host is requested again: pace, robots.txt, budgets, suspension."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import xxhash
 
 from focused.crawl.crawl_stats import Counters
-from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.crawl.hosts.failures import FAILURE_RULES, DeadHosts, HostEffect
 from focused.crawl.hosts.robots_cache import RobotsCache, unreachable_reason
-from focused.crawl.steps import SettledFetch
+from focused.crawl.listeners import SettledEvent
 from focused.frontier.host import (
     Host,
     HostPace,
@@ -31,7 +30,7 @@ from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.urls import directory_of, host_of, normalise
 
 _FAILURES_BEFORE_SUSPENSION = 8
-# With an hour first, and twice as long each time, an outage of seven hours is outlived.
+# One hour, then twice as long each time: survives an outage of seven hours.
 _MAX_SUSPENSIONS = 3
 _NO_HOST_RETRY_S = 60.0
 _MAX_SITEMAPS = 20
@@ -41,7 +40,7 @@ _WITHOUT_ROW = (
 
 
 class HostPolicy:
-    """Decides when and whether a host is asked again."""
+    """Decides when and whether a host is requested again."""
 
     def __init__(
         self,
@@ -49,9 +48,7 @@ class HostPolicy:
         counters: Counters,
         tables: Tables,
         frontier: Frontier,
-        in_flight: Callable[[str], bool],
     ) -> None:
-        """``in_flight`` tells whether a URL is being asked for."""
         self._politeness = topic.politeness
         self._limits = host_limits(topic.scope)
         self._counters = counters
@@ -59,8 +56,6 @@ class HostPolicy:
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsCache(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
         self._given_up = DeadHosts(tables)
-        self._skips_mirrors = topic.scope.mirrors
-        self.mirrors = MirrorFilter(tables, frontier.lookup_links, in_flight)
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
         self._unresolved_once: set[str] = set()
         self._suspended: dict[str, FailureKind] = {}
@@ -71,22 +66,18 @@ class HostPolicy:
         return self._robots.needs_fetch(host, url, now)
 
     def robots_allows(self, host: Host, url: str) -> bool:
-        """Whether the rules known let us fetch ``url``."""
+        """Whether the known rules allow ``url``."""
         return self._robots.allows(host, url)
 
     def refusal(self, host: Host, link: QueuedLink) -> FailureKind | None:
-        """Why ``link`` is not to be asked for, nor its robots.txt; None when it may be."""
+        """Return why neither ``link`` nor its robots.txt is requested, or None."""
         given_up = self._given_up.why(host.name)
         if given_up is not None:
             return given_up
-        # A driver's own request is for that very URL.
-        if self._directories.spent(link.url):
-            return FailureKind.DIRECTORY_BUDGET
-        asks = self._skips_mirrors and not link.payload
-        return FailureKind.MIRROR if asks and self.mirrors.refuses(link) else None
+        return FailureKind.DIRECTORY_BUDGET if self._directories.spent(link.url) else None
 
     def closed(self, url: str) -> str | None:
-        """Why a link to ``url`` need not be queued: host or directory is done with."""
+        """Return why a link to ``url`` need not be queued, or None."""
         if not (self._given_up or self._limits != HostLimits() or self._directories.limited):
             return None
         host = self._hosts.known(host_of(url))
@@ -99,12 +90,12 @@ class HostPolicy:
         return "directory budget spent" if self._directories.spent(url) else None
 
     def take_newly_suspended(self) -> Mapping[str, FailureKind]:
-        """The hosts that were suspended or given up since the last call, and why."""
+        """Return the hosts suspended or declared dead since the last call, and why."""
         taken, self._newly_suspended = self._newly_suspended, {}
         return taken
 
     def link_came(self, name: str, now: float) -> None:
-        """A driver's own request was queued: its host may be suspended already."""
+        """Note that a driver's own request was queued, perhaps for a suspended host."""
         trouble = self._suspended.get(name)
         if trouble is None:
             return
@@ -114,7 +105,7 @@ class HostPolicy:
             del self._suspended[name]
 
     def is_open(self, name: str) -> bool:
-        """Whether :meth:`closed` says nothing of any link to that host."""
+        """Whether :meth:`closed` refuses no link to that host."""
         if self._directories.limited:
             return False
         if not self._given_up and self._limits == HostLimits():
@@ -125,31 +116,29 @@ class HostPolicy:
         )
 
     def has_row(self, host: Host, refusal: FailureKind) -> bool:
-        """Whether a link refused without a request is told one by one, or counted only."""
+        """Whether a link that was not requested gets an archive row, or is only counted."""
         if refusal is FailureKind.ROBOTS:
             return True
         return refusal not in _WITHOUT_ROW and self._given_up.tell(host.name)
 
-    def fetched(self, host: Host, url: str, settled: SettledFetch) -> None:
-        """A page of the host came, which may repeat an earlier one."""
-        self._hosts.count_fetched(host)
-        self._directories.fetched(url)
-        self.mirrors.fetched(
-            url, settled.duplicate_of, exact_duplicate_of=settled.exact_duplicate_of
-        )
+    def on_settled(self, event: SettledEvent) -> None:
+        """Count a fetched page for the budgets of its host, address and directory."""
+        if event.offer is not None and event.settled.outcome == "fetched":
+            self._hosts.count_fetched(event.offer.host)
+            self._directories.fetched(event.settled.link.url)
 
     def answered(self, url: str, outcome: Outcome) -> None:
-        """Take in the address that the answer to a request for ``url`` came from."""
+        """Assign the host of ``url`` to the address that the response came from."""
         if outcome.address:
             self.assign_address(self._hosts.get(host_of(url)), outcome.address)
 
     def assign_address(self, host: Host, address: str) -> None:
-        """The host was found at the address; hosts there are asked as one, if they are to be."""
+        """Assign the host to an address; hosts at one address share a connection and a delay."""
         if self._politeness.per_address:
             self._hosts.assign_address(host, address)
 
     def next_pace(self, host: Host, outcome: Outcome, now: float) -> HostPace:
-        """When the host may be asked again after ``outcome``; set aside when it only fails."""
+        """Return the host's pace after ``outcome``; a host that only fails is suspended."""
         if isinstance(outcome, Failed) and FAILURE_RULES[outcome.kind].is_host_failure:
             trouble = self._as_failure_of_host(host, outcome)
             return self._pace_after_failure(host, trouble, now, _FAILURES_BEFORE_SUSPENSION)
@@ -157,21 +146,18 @@ class HostPolicy:
         return after_success(host.pace, now, self._delay_s(host), self._rest_s(outcome))
 
     def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
-        """Hosts that were being asked, since when, as the last process died: their delay holds."""
+        """Restart the delay of the hosts that were being requested when the last process died."""
         for host, asked_at in interrupted:
             host.pace = after_interruption(host.pace, asked_at, self._delay_s(host))
             self._hosts.refresh(host, asked_at)
 
     def touch(self, host: Host, now: float, outcome: Outcome | None = None) -> None:
-        """A request that is not the host's own link is sent now, or was, and brought ``outcome``.
-
-        The host's delay begins anew.
-        """
+        """Restart the host's delay for a request that is not its own link."""
         rest = 0.0 if outcome is None else self._rest_s(outcome)
         host.pace = after_interruption(host.pace, now, max(self._delay_s(host), rest))
 
     def record_robots_fetch(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
-        """Take in what the request for the robots.txt of ``url``'s site brought."""
+        """Process the outcome of requesting the robots.txt of ``url``'s site."""
         self._counters.robots_fetched += 1
         if isinstance(outcome, Failed) and unreachable_reason(outcome):
             host.pace = self._pace_after_unreachable_robots(
@@ -183,16 +169,15 @@ class HostPolicy:
         rules = self._robots.learn(host, url, outcome, now)
         pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
         pace = after_success(pace, now, self._delay_s(host), self._rest_s(outcome))
-        # That robots.txt comes does not make a host well whose pages do not.
-        # Nor does one that was kept elsewhere end the pause that its own host asked for.
+        # A fetched robots.txt doesn't end the suspension of a host whose pages fail, nor the pause
+        # that the host asked for if robots.txt came from another one.
         due_at = max(pace.due_at, host.pace.due_at)
         host.pace = replace(pace, due_at=due_at, suspensions=host.pace.suspensions)
         self._robots.extend_until(host, url, host.pace.due_at, now)
 
     def sitemaps(self, host: Host, url: str) -> Sequence[str]:
-        """The sitemaps that are to be seeds: named by the robots.txt of ``url``'s site, 20 at most.
-
-        None where the host is no seed's, or the topic does not want them.
+        """Return up to 20 sitemaps named by the site's robots.txt, if the topic wants them and it's
+        a seed's.
         """
         if host.name not in self._with_sitemaps:
             return ()
@@ -201,7 +186,7 @@ class HostPolicy:
     def _pace_after_unreachable_robots(
         self, host: Host, url: str, failed: Failed, now: float
     ) -> HostPace:
-        """The pace after a robots.txt that could not be had: its host is left alone, for now."""
+        """The pace after robots.txt could not be fetched: the host backs off."""
         politeness = self._politeness
         if failed.kind is not FailureKind.NO_HOST:
             self._robots.record_unreachable(host, url, now)
@@ -213,7 +198,7 @@ class HostPolicy:
         return self._pace_after_failure(host, failed, now, politeness.max_tries)
 
     def _pace_after_failure(self, host: Host, failed: Failed, now: float, at_most: int) -> HostPace:
-        """The pace after one trouble more, of which the host is granted ``at_most`` in a row."""
+        """The pace after one more failure; ``at_most`` in a row are allowed."""
         politeness = self._politeness
         rest = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
         pace = after_failure(host.pace, now, self._delay_s(host), failed.retry_after_s, rest)
@@ -221,8 +206,7 @@ class HostPolicy:
         if effect is HostEffect.GIVEN_UP:
             return self._give_up(host, failed.kind, now)
         if effect is HostEffect.ONE_MORE_CHANCE and politeness.suspend_s:
-            # Name servers err: such a host is asked once more, and no hours are waited for it.
-            # Where no host is set aside no hours are waited anyway: a trouble like any other.
+            # DNS makes mistakes: retry once, soon. Without suspension treat it like any failure.
             if host.name in self._unresolved_once:
                 return self._give_up(host, failed.kind, now)
             self._unresolved_once.add(host.name)
@@ -246,11 +230,11 @@ class HostPolicy:
     def _give_up(self, host: Host, trouble: FailureKind, now: float) -> HostPace:
         self._given_up.add(host.name, trouble)
         self._unresolved_once.discard(host.name)
-        # Its links are settled without asking it, so nothing is to be waited for.
+        # Due at once: its links are settled without a request.
         return HostPace(now, 0, host.pace.crawl_delay_s)
 
     def _rest_s(self, outcome: Outcome) -> float:
-        """How long to spare a host that answered: by the answer's time, or as it asked."""
+        """The pause after a response, by its duration or by Retry-After."""
         asked_s = None if isinstance(outcome, Fetched) else outcome.retry_after_s
         return pause_after(outcome.elapsed_s, self._politeness.fetch_time_factor, asked_s)
 
@@ -258,11 +242,11 @@ class HostPolicy:
         return self._politeness.delay_of(host.name)
 
     def _as_failure_of_host(self, host: Host, failed: Failed) -> Failed:
-        """A host that answered before exists, whatever the name service says of it now.
+        """Return the failure that ``failed`` means for the host itself.
 
-        So does one whose robots.txt is kept on another host, which does not. One that is kept
-        where nobody outside can connect to is out of reach (RFC 9309 section 2.3.1.4): there are
-        rules, and they are not known.
+        A host that answered before exists, whatever DNS says now; so does one whose robots.txt was
+        redirected to a host that doesn't. A redirect to a private address makes robots.txt
+        unreachable (RFC 9309 section 2.3.1.4): there are rules, and they are unknown.
         """
         elsewhere = host_of(failed.url) != host.name
         if failed.kind is FailureKind.PRIVATE_ADDRESS and elsewhere:
@@ -275,12 +259,12 @@ class HostPolicy:
 
 
 def host_limits(scope: Scope) -> HostLimits:
-    """The limits of the scope that a frontier keeps."""
+    """Return the scope's page limits for the frontier."""
     return HostLimits(scope.max_pages_per_host, scope.max_pages_per_address)
 
 
 def seed_hosts(topic: Topic) -> frozenset[str]:
-    """The hosts of the topic's seeds."""
+    """Return the hosts of the topic's seeds."""
     return frozenset(host_of(url) for url in map(normalise, topic.seeds.urls) if url is not None)
 
 
@@ -288,7 +272,7 @@ _PAGE_COUNT = struct.Struct(">Q")
 
 
 def reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) -> str | None:
-    """Name the limit that is reached, or None. ``pages`` counts those under way, too."""
+    """Return which limit is reached, or None; ``pages`` includes those in flight."""
     if budget.pages is not None and pages >= budget.pages:
         return "page budget spent"
     if budget.bytes is not None and bytes_ >= budget.bytes:
@@ -299,14 +283,14 @@ def reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) -
 
 
 class DirectoryBudget:
-    """Pages fetched by directory, where the scope limits them.
+    """Counts fetched pages by directory where the scope limits them; persistent, the caller
+    commits.
 
-    Durable, over :class:`Tables`; the caller commits. Without a limit
-    nothing is counted: one that is set later starts from 0.
+    Without a limit nothing is counted; a limit set later starts from 0.
     """
 
     def __init__(self, most: int | None, tables: Tables) -> None:
-        """``most`` pages may come from a directory; None: no limit."""
+        """Allow ``most`` pages per directory; None: no limit."""
         self._most = most
         self._tables = tables
 
@@ -316,11 +300,11 @@ class DirectoryBudget:
         return self._most is not None
 
     def spent(self, url: str) -> bool:
-        """Whether no further page may come from the directory of a normalised URL."""
+        """Whether the directory of a normalised URL has reached its limit."""
         return self._most is not None and self._count(_directory_key(url)) >= self._most
 
     def fetched(self, url: str) -> None:
-        """A page came from ``url``."""
+        """Count a page."""
         if self._most is not None:
             key = _directory_key(url)
             self._tables.put("directories", key, _PAGE_COUNT.pack(self._count(key) + 1))
@@ -331,5 +315,5 @@ class DirectoryBudget:
 
 
 def _directory_key(url: str) -> bytes:
-    # Paths may be longer than a table's keys.
+    # Paths may be longer than LMDB's keys.
     return xxhash.xxh3_128_digest(directory_of(url).encode())

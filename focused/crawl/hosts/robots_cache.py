@@ -1,11 +1,8 @@
-"""What each site's robots.txt says: asked before its first page, kept with its host's state.
+"""The robots.txt rules of each site, stored with its host's state.
 
-http and https of a host are two sites with rules of their own (RFC 9309
-section 2.3), though one host to be polite to.
-
-Rules live in the host's durable row, so a restarted crawl keeps them until
-they expire (at most 24 h, RFC 9309 section 2.4), and remembers since when a
-robots.txt could not be had; parsed rules are cached for the hosts asked last.
+http and https of a host are two sites with rules of their own (RFC 9309 section 2.3). Rules are
+persistent until they expire, after at most 24 h (section 2.4); the rules of recently used hosts are
+kept parsed.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ MAX_REDIRECTS = 5
 
 
 class RobotsCache:
-    """Decides per host and URL; ``obey`` False lets everything through."""
+    """Decides per host and URL; ``obey`` False allows everything."""
 
     def __init__(self, hosts: Hosts, user_agent: str, *, obey: bool) -> None:
         self._hosts = hosts
@@ -42,53 +39,52 @@ class RobotsCache:
         self._parsed_chars = 0
 
     def needs_fetch(self, host: Host, url: str, now: float) -> bool:
-        """Tell whether robots.txt has to be fetched before ``url``."""
+        """Whether robots.txt has to be fetched before ``url``."""
         if not self._obey:
             return False
         rules = self._rules(host, _scheme(url))
         return rules is None or now >= rules.expires_at
 
     def allows(self, host: Host, url: str) -> bool:
-        """Tell whether the site's rules let us fetch ``url``; True when not asked yet."""
+        """Whether the site's rules allow ``url``; True without rules."""
         if not self._obey:
             return True
         rules = self._rules(host, _scheme(url))
         return rules is None or rules.allows(url, self._user_agent)
 
     def learn(self, host: Host, url: str, outcome: Outcome, now: float) -> RobotsRules:
-        """Take in what the request for the robots.txt of ``url``'s site brought."""
+        """Store the rules that the fetched robots.txt of ``url``'s site means."""
         rules = rules_from_fetch(outcome, now)
         self._keep(host, url, rules)
         return rules
 
     def sitemaps(self, host: Host, url: str) -> tuple[str, ...]:
-        """The sitemaps that the rules known of ``url``'s site name."""
+        """Return the sitemaps that the site's rules name."""
         rules = self._rules(host, _scheme(url))
         return () if rules is None else rules.sitemaps(robots_url(url))
 
     def record_unreachable(self, host: Host, url: str, now: float) -> None:
-        """The robots.txt of ``url``'s site could not be had: remember since when."""
+        """Remember since when the site's robots.txt has been unreachable."""
         known = self._rules(host, _scheme(url))
         if known is None or known.unreachable_since is None:
             silent = rules_while_unreachable(known, now)
-            # A copy is used when tries are spent, not before.
+            # The copy takes effect when all tries are spent, not before.
             expires_at = now if known is None else known.expires_at
             self._keep(host, url, replace(silent, expires_at=expires_at))
 
     def may_fetch_without_robots(self, host: Host, url: str, now: float) -> bool:
-        """Whether the site may be asked though its robots.txt cannot be had, when tries are spent.
+        """Whether the site may be requested although all tries for its robots.txt failed.
 
-        By a copy that is out of date, or after 30 days: see
-        :func:`focused.web.robots.robots_rules.rules_while_unreachable`.
+        Either by an expired copy or after 30 days of silence.
         """
         rules = rules_while_unreachable(self._rules(host, _scheme(url)), now)
         self._keep(host, url, rules)
         return rules.came_from_server
 
     def extend_until(self, host: Host, url: str, due_at: float, now: float) -> None:
-        """The rules hold beyond ``due_at``, for a day at most: what they allow has its turn.
+        """Extend the rules beyond ``due_at``, by a day at most.
 
-        Or a host that rests for longer than they last would be asked for them for ever.
+        Otherwise a host whose pause is longer than its rules last is asked for robots.txt forever.
         """
         rules = self._rules(host, _scheme(url))
         needed = min(due_at + MIN_AGE_S, now + MAX_AGE_S)
@@ -96,12 +92,12 @@ class RobotsCache:
             self._keep(host, url, replace(rules, expires_at=needed))
 
     def has_rules(self, host: Host) -> bool:
-        """Whether a robots.txt of the host was had, ever."""
+        """Whether a robots.txt of the host was ever fetched."""
         kept = self._hosts.robots(host).values()
         return any(RobotsRules.from_state(state).came_from_server for state in kept)
 
     def crawl_delay_s(self, rules: RobotsRules) -> float:
-        """Return the delay that the host asks of us, 0 when it asks none, 12 h at most."""
+        """Return the crawl-delay for our user agent, from 0 to 12 h."""
         return rules.crawl_delay_s(self._user_agent) or 0.0
 
     def _rules(self, host: Host, scheme: str) -> RobotsRules | None:
@@ -133,9 +129,9 @@ def _scheme(url: str) -> str:
 
 
 def unreachable_reason(outcome: Outcome) -> FailureKind | None:
-    """Why robots.txt could not be had (server error, network), or None when it could.
+    """Return why robots.txt was unreachable (server error, network), or None.
 
-    RFC 9309 section 2.3.1.4: then the host is off limits, for now.
+    RFC 9309 section 2.3.1.4 then disallows the whole site.
     """
     if isinstance(outcome, Failed):
         return None if outcome.kind in UNAVAILABLE else outcome.kind

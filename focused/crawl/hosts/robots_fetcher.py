@@ -1,7 +1,6 @@
-"""Requests for robots.txt: the crawl's own, with where they are redirected, and a driver's.
+"""Requests for robots.txt, by the crawl and by the driver, with their redirects.
 
-A redirect leads to another host, perhaps: that is asked when it may be, past
-the frontier (:mod:`focused.crawl.leases`).
+A redirect to another host is a direct request (:mod:`focused.crawl.leases`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from focused.web.urls import host_of, robots_url
 
 
 class RobotsFetcher:
-    """What is asked for robots.txt, and what becomes of the answers; the caller commits."""
+    """Tracks requests for robots.txt and processes their outcomes; the caller commits."""
 
     def __init__(
         self,
@@ -30,26 +29,23 @@ class RobotsFetcher:
         queue_sitemap: Callable[[str, float], None],
         record: Callable[[Outcome, float], None],
     ) -> None:
-        """``queue_sitemap`` takes the URL of a sitemap that a robots.txt names, and now.
-
-        ``record`` archives what came.
-        """
+        """``queue_sitemap`` takes a sitemap's URL and the time; ``record`` archives an outcome."""
         self._frontier = frontier
         self._host_policy = host_policy
         self._leases = leases
         self._direct_requests = direct_requests
         self._queue_sitemap = queue_sitemap
         self.record = record
-        """Archives what came of a request for robots.txt, or of one that leads to it."""
+        """Archives the outcome of a request for robots.txt."""
         self._redirected: list[Lease] = []
 
     @property
     def has_waiting(self) -> bool:
-        """Whether any was redirected to a host that may not be asked yet."""
+        """Whether a redirected request waits for its host."""
         return bool(self._redirected)
 
     def take_due(self, now: float) -> Lease | None:
-        """Return one that was redirected and is to be asked for now."""
+        """Return a redirected request that may be sent now, or None."""
         for lease in self._redirected:
             assert lease.direct_request is not None
             if self._direct_requests.wait_s(lease.direct_request, now) == 0:
@@ -59,7 +55,7 @@ class RobotsFetcher:
         return None
 
     def earliest(self, now: float) -> float | None:
-        """When to look again at those that were redirected; None when there are none."""
+        """Return when to check the redirected requests again, or None."""
         waits = (
             self._direct_requests.wait_s(lease.direct_request, now)
             for lease in self._redirected
@@ -68,12 +64,12 @@ class RobotsFetcher:
         return min((now + wait_s for wait_s in waits), default=None)
 
     def settle(self, lease: Lease, outcome: Outcome, now: float) -> None:
-        """Take in what the crawl's own request brought."""
+        """Process the outcome of the crawl's own request."""
         host = lease.offer.host
         self.record(outcome, now)
         self._host_policy.answered(lease.url, outcome)
         if lease.direct_request is not None:
-            # What robots.txt itself brought is noted below, for the host that it is of.
+            # The outcome is recorded below for the host that the robots.txt belongs to.
             self._direct_requests.finish(
                 lease.direct_request, None if lease.direct_request.host is host else outcome, now
             )
@@ -92,9 +88,9 @@ class RobotsFetcher:
         self._queue_sitemaps(host, lease.offer.link.url, now)
 
     def may_fetch(self, url: str, now: float, sent: str = "") -> bool | None:
-        """Whether robots.txt allows a URL that is not of the frontier; None: not asked yet.
+        """Whether robots.txt allows a URL outside the frontier; None: it has to be fetched first.
 
-        ``sent`` is the URL as the request has it, where that is not the normalised one.
+        ``sent`` is the URL as the request spells it, if it's not normalised.
         """
         host = self._frontier.hosts.get(host_of(url))
         if self._host_policy.needs_robots(host, url, now):
@@ -102,7 +98,7 @@ class RobotsFetcher:
         return self._host_policy.robots_allows(host, sent or url)
 
     def is_fetching(self, site: str) -> bool:
-        """Whether the robots.txt at the URL ``site`` is being asked for by the crawl itself."""
+        """Whether the crawl itself is fetching the robots.txt at ``site``."""
         asked = (*self._leases, *self._redirected)
         return any(
             lease.purpose is FetchPurpose.ROBOTS and robots_url(lease.offer.link.url) == site
@@ -110,7 +106,7 @@ class RobotsFetcher:
         )
 
     def learn(self, url: str, outcome: Outcome, now: float) -> None:
-        """Take in a robots.txt that a driver fetched for a URL not of the frontier."""
+        """Store a robots.txt that the driver fetched for a URL outside the frontier."""
         host = self._frontier.hosts.get(host_of(url))
         self.record(outcome, now)
         self._host_policy.record_robots_fetch(host, url, outcome, now)

@@ -1,13 +1,10 @@
-"""Places of a web that are asked no more: patterns of URLs, directories, hosts, domains.
+"""Detect crawl traps: URL patterns, directories, hosts and domains that bring nothing.
 
-Two things speak against a place. *Copies*: pages that an earlier one of the
-site had already, word for word or but for what a trap makes anew. And
-*unproductive* pages in a row: off topic, or none at all. Copies are rare where
-pages are written and the rule where they are made up, so few close a place;
-that pages are off topic is what a crawl lives with, so only many do. Each page
-that was worth it buys its place more of either.
-
-Narrow places are closed sooner than wide ones: a trap goes, its host stays.
+Two things count against a pattern: duplicates of earlier pages of the site, and unproductive pages
+in a row, off topic or none at all. Duplicates are rare among written pages and the rule among
+generated ones, so few close a pattern; off-topic pages are normal in a crawl, so only many do. Each
+good page earns its pattern more of both. Narrow patterns close sooner than wide ones: a trap is
+closed, its host stays open.
 """
 
 from __future__ import annotations
@@ -27,14 +24,16 @@ from focused.web.urls import host_of
 
 _SEED_BUDGET_FACTOR = 10
 PAGES_PER_GOOD_PAGE = 10
-"""So many more pages each good one buys its place; so many hosts a good one its domain."""
+"""How many more pages a good page earns its pattern, and how many more hosts a good host its
+domain.
+"""
 MAX_UNPRODUCTIVE_HOSTS = 100
-"""So many hosts of a domain may bring nothing, before one of it does."""
+"""How many hosts of a domain may bring nothing before one of them does."""
 _COUNTS_ROW = struct.Struct(">IIIIIII")
 
 
 class PageVerdict(Enum):
-    """What a page was to the place it stands in."""
+    """What a fetched page means for its URL patterns."""
 
     GOOD = "good"
     UNPRODUCTIVE = "unproductive"
@@ -43,9 +42,9 @@ class PageVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PatternBudget:
-    """How many pages a kind of place may cost before any of it was good.
+    """How many pages a kind of pattern may cost before any was good.
 
-    ``unproductive`` pages in a row; ``copies`` in all, where these are half of the pages.
+    ``unproductive`` pages in a row; ``copies`` in all, if they are half of the pages.
     """
 
     unproductive: int
@@ -61,12 +60,12 @@ PATTERN_BUDGETS: Mapping[UrlPatternKind, PatternBudget] = {
     UrlPatternKind.HOST: PatternBudget(1_000, 60),
     UrlPatternKind.DOMAIN: PatternBudget(2_000, 60),
 }
-"""A place where a seed stands has ten times as many unproductive pages: somebody chose it."""
+"""A seed's patterns are allowed ten times as many unproductive pages."""
 _SMALLEST_BUDGET = min(
     MAX_UNPRODUCTIVE_HOSTS,
     *(min(each.unproductive, each.copies) for each in PATTERN_BUDGETS.values()),
 )
-"""No place is closed for less."""
+"""No pattern is closed for less."""
 
 _REASONS: Mapping[UrlPatternKind, str] = {
     UrlPatternKind.CALENDAR: "trap: calendar",
@@ -82,9 +81,9 @@ REPEATED_PAGE = "trap: repeated page"
 
 @dataclass(frozen=True, slots=True)
 class ClosedPattern:
-    """A place that is closed: on which host, or ``*.`` and which domain, and why.
+    """A closed pattern: the host, or ``*.`` and the domain, and the reason.
 
-    ``pages`` is what it had cost by then, without what narrower places within had.
+    ``pages`` is what it cost, without the cost of narrower closed patterns.
     """
 
     site: str
@@ -94,9 +93,10 @@ class ClosedPattern:
 
 @dataclass(slots=True)
 class _PatternCounts:
-    """A place's pages. ``unproductive`` in a row; ``told``: those lost to places within that are closed.
+    """The pages of a pattern; ``unproductive`` ones in a row.
 
-    Of a domain, ``hosts`` were asked, and ``good_hosts`` of them brought something.
+    ``told``: pages that narrower closed patterns account for. Of a domain, ``hosts`` were requested
+    and ``good_hosts`` were productive.
     """
 
     pages: int = 0
@@ -124,10 +124,10 @@ class _PatternCounts:
 
 
 class TrapDetector:
-    """Durable, over :class:`Tables`; the caller commits.
+    """Persistent; the caller commits.
 
-    On disk a page adds some six rows of 28 bytes at most; in memory are the places
-    that are closed, each of which cost 15 pages or more.
+    A page adds at most six rows of 28 bytes. Closed patterns, which cost 15 pages or more each, are
+    held in memory.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -140,31 +140,31 @@ class TrapDetector:
             self._closed_sites.add(self._closed[key].site)
 
     def choose(self, seeds: Iterable[str]) -> None:
-        """Have more patience with the places where these normalised URLs stand."""
+        """Allow more pages to the patterns of these seeds."""
         self._chosen.update(place.name for url in seeds for place in patterns_of_url(url))
 
     def closed(self, url: str) -> ClosedPattern | None:
-        """The narrowest closed place that a normalised URL stands in, or None."""
+        """Return the narrowest closed pattern of a normalised URL, or None."""
         if not self._closed_sites or not self.has_closed_patterns(host_of(url)):
             return None
         for place in patterns_of_url(url):
             found = self._closed.get(_pattern_key(place.name))
             if found is None:
                 continue
-            # Hosts that brought something are no part of a domain's made-up ones.
+            # Productive hosts are not among a domain's generated ones.
             if place.kind is UrlPatternKind.DOMAIN and self._is_productive(host_of(url)):
                 continue
             return found
         return None
 
     def has_closed_patterns(self, host: str) -> bool:
-        """Whether a place on the host is closed, or of its domain."""
+        """Whether a pattern of the host or of its domain is closed."""
         return bool(self._closed_sites) and (
             host in self._closed_sites or f"*.{registered_domain(host)}" in self._closed_sites
         )
 
     def take(self, url: str, verdict: PageVerdict) -> list[ClosedPattern]:
-        """Take in what the page of a normalised URL was; return the places that this closes."""
+        """Count a page's verdict; return the patterns that this closes."""
         places = patterns_of_url(url)
         keys = [_pattern_key(place.name) for place in places]
         rows = dict(self._tables.get_many("trap_places", keys))
@@ -180,7 +180,7 @@ class TrapDetector:
         for account in accounts:
             account.take(verdict)
         closed = []
-        # Nothing is closed by a good page.
+        # A good page closes nothing.
         for number, key in enumerate(keys if verdict is not PageVerdict.GOOD else ()):
             found = self._close(places[number], key, accounts[number])
             if found is not None:
@@ -210,7 +210,7 @@ class TrapDetector:
     def _reason_to_close(
         self, place: UrlPattern, account: _PatternCounts
     ) -> tuple[str | None, int]:
-        """Why a place is to be closed, None when it is not; the pages that it cost."""
+        """Return why to close a pattern, or None, and the pages that it cost."""
         patience = PATTERN_BUDGETS[place.kind]
         copies = patience.copies + PAGES_PER_GOOD_PAGE * account.good
         if account.copies >= copies and 2 * account.copies >= account.pages:

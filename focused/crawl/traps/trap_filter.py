@@ -1,11 +1,10 @@
-"""What a crawl has learned of traps: which links are not worth asking for, and what they cost.
+"""Skip links that lead into traps or to pages that were fetched under another URL.
 
-Beside the rules for URLs (:mod:`focused.web.scope_filter`), which the scope holds,
-three things are learned: places that bring nothing
-(:mod:`focused.crawl.traps.trap_detector`), parts of URLs that change nothing
-(:mod:`focused.crawl.dedup.ignorable_url_parts`), and whose canonical links are true
-(:mod:`focused.crawl.dedup.canonical_urls`). Links are refused at the door and once more
-when their turn comes.
+Besides the rules for single URLs (:mod:`focused.web.url_traps`), it combines what the crawl learns:
+closed patterns (:mod:`focused.crawl.traps.trap_detector`), ignorable URL parts
+(:mod:`focused.crawl.dedup.ignorable_url_parts`) and canonical URLs
+(:mod:`focused.crawl.dedup.canonical_urls`). Links are checked before they are queued and again when
+they are offered.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import xxhash
 from focused.crawl.dedup.canonical_urls import CanonicalUrls
 from focused.crawl.dedup.ignorable_url_parts import IgnorableUrlParts
 from focused.crawl.dedup.signatures import ContentSignature, load_signature
+from focused.crawl.listeners import SettledEvent
 from focused.crawl.steps import SettledFetch
 from focused.crawl.traps.trap_detector import PageVerdict, TrapDetector
 from focused.frontier.queued_link import QueuedLink
@@ -35,7 +35,7 @@ from focused.web.url_patterns import ignorable_parts, patterns_of_url
 from focused.web.urls import host_of
 
 MIN_PAGES_PER_FRAME = 4
-"""So many pages of a site have one frame: from this one on they are copies."""
+"""From this many pages of a site with one template on, they count as duplicates."""
 MIN_FRAME_SHARE = 0.5
 REDIRECT_LOOP = "trap: redirect loop"
 _URL_FAILURES = frozenset(
@@ -49,12 +49,12 @@ _URL_FAILURES = frozenset(
         FailureKind.WRONG_LANGUAGE,
     }
 )
-"""Failures that tell of the URL; others tell of the server, or of us."""
+"""Failures caused by the URL; others are caused by the server or by us."""
 _COUNT = struct.Struct(">I")
 
 
 class TrapFilter:
-    """Durable, over :class:`Tables`; the caller commits."""
+    """Persistent; the caller commits."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class TrapFilter:
         on: bool = True,
         keeps: Callable[[str], object] = lambda name: False,
     ) -> None:
-        """With ``on`` False nothing is learned nor refused.
+        """With ``on`` False nothing is learned or refused.
 
-        ``keeps`` tells by their names which parameters always make a difference.
+        ``keeps`` tells by name which parameters always make a difference.
         """
         self._tables = tables
         self._on = on
@@ -75,11 +75,11 @@ class TrapFilter:
         self.tally = TrapStats(tables)
 
     def choose(self, seeds: Iterable[str]) -> None:
-        """Somebody chose these normalised URLs: there is more patience with where they stand."""
+        """Allow more pages to the patterns of these seeds."""
         self._trap_detector.choose(seeds)
 
     def refuses(self, url: str) -> str | None:
-        """Why a normalised URL is not to be asked for, and count it; None when it may be."""
+        """Return why a URL is not fetched, and count it; None when it is."""
         if not self._on:
             return None
         alias = self.counted(self._url_parts.why(url) or self._canonicals.why(url), url)
@@ -92,7 +92,7 @@ class TrapFilter:
         return closed.reason
 
     def is_open(self, host: str) -> bool:
-        """Whether :meth:`refuses` says nothing of any link to that host."""
+        """Whether :meth:`refuses` refuses no link to that host."""
         if not self._on:
             return True
         return not (
@@ -102,7 +102,7 @@ class TrapFilter:
         )
 
     def refusal_when_due(self, link: QueuedLink) -> FailureKind | None:
-        """TRAP or ALIAS for a link that was queued before it was known for one; never for seeds."""
+        """Return TRAP or ALIAS for a queued link that is refused by now; never for seeds."""
         if link.parent is None or link.payload:
             return None
         reason = self.refuses(link.url)
@@ -111,15 +111,18 @@ class TrapFilter:
         return FailureKind.TRAP if reason.startswith(TRAP_PREFIX) else FailureKind.ALIAS
 
     def counted(self, reason: str | None, url: str) -> str | None:
-        """The same reason for which a URL was refused; it is counted if it is a trap's."""
+        """Count a refusal if it is a trap's; return its reason."""
         if reason is not None and reason.startswith(TRAP_PREFIX):
             self.tally.refused(host_of(url), reason, url)
         return reason
 
+    def on_settled(self, event: SettledEvent) -> None:
+        """Learn from a fetch that is not retried."""
+        if self._on and event.outcome is not None:
+            self.settled(event.settled.link, event.outcome, event.settled)
+
     def settled(self, link: QueuedLink, outcome: Outcome, settled: SettledFetch) -> None:
-        """Take in what became of a fetch that is not tried again."""
-        if not self._on:
-            return
+        """Learn from ``outcome`` whether the link's URL patterns are productive."""
         verdict = self._verdict(link, outcome, settled)
         if verdict is None:
             return
@@ -132,7 +135,7 @@ class TrapFilter:
     def _verdict(
         self, link: QueuedLink, outcome: Outcome, settled: SettledFetch
     ) -> PageVerdict | None:
-        """What the fetch says of the place; None where it says nothing."""
+        """Return what the fetch means for its patterns, or None."""
         if isinstance(outcome, Redirected):
             return self._of_redirect(link, outcome, settled)
         if settled.page is None or settled.classification is None:
@@ -149,12 +152,14 @@ class TrapFilter:
             return PageVerdict.DUPLICATE
         share = self._frame_share(link.url, settled.page)
         if share is not None:
-            # Pages of a list differ in their links: they are worth more patience than copies.
+            # Pages of a list differ in their links, so they weigh less than duplicates.
             return PageVerdict.DUPLICATE if share >= MIN_FRAME_SHARE else PageVerdict.UNPRODUCTIVE
         return PageVerdict.GOOD if settled.classification.on_topic else PageVerdict.UNPRODUCTIVE
 
     def _take(self, settled: SettledFetch, page: Page) -> None:
-        """Learn from what came under which URL; most pages have no other, and are not hashed."""
+        """Learn which URL brought the page; texts are hashed only where another URL may bring it
+        too.
+        """
         url = settled.link.url
         said = ContentSignature.of(url)
         if may_have_sort_parameters(page):
@@ -162,7 +167,7 @@ class TrapFilter:
         elif ignorable_parts(url) or self._canonicals.was_named(url):
             said = ContentSignature.of(url, text_of(page))
         self._url_parts.take(url, said, settled.duplicate_of)
-        # A page that is no harvest, or leads nowhere, stands for no other.
+        # A page that isn't indexed, or whose links aren't followed, stands for no other.
         stands = not settled.left_out and not page.nofollow
         self._canonicals.take(url, said, page.canonical, settled.duplicate_of, stands=stands)
         if page.canonical is not None and self._canonicals.are_trusted(settled.link.host):
@@ -171,7 +176,7 @@ class TrapFilter:
     def _of_redirect(
         self, link: QueuedLink, outcome: Redirected, settled: SettledFetch
     ) -> PageVerdict | None:
-        """A redirect within its place is one more of a chain; one that leads on is none of it."""
+        """A redirect within its pattern is unproductive; one that leads out of it says nothing."""
         if outcome.target in (link.url, link.parent if link.hops else None):
             self.tally.lost(link.host, REDIRECT_LOOP, 1 + link.hops)
             return PageVerdict.UNPRODUCTIVE
@@ -185,10 +190,9 @@ class TrapFilter:
         )
 
     def _frame_share(self, url: str, page: Page) -> float | None:
-        """The share of the page's frame, where enough pages of the site had the same.
+        """Return the template's share of the page, if enough pages of the site have that template.
 
-        Of the first page with its beginning that is all that is looked at: most pages
-        have one of their own, and no frame that another page has.
+        The template is extracted only if an earlier page began the same way, which most don't.
         """
         site = registered_domain(host_of(url)).encode()
         began = self._count_same(site, b"begins", opening_digest(page))
@@ -201,7 +205,7 @@ class TrapFilter:
         return frame.share if alike >= MIN_PAGES_PER_FRAME else None
 
     def _count_same(self, site: bytes, what: bytes, digest: bytes) -> int:
-        """How many pages of the site had this, with the one that is counted now."""
+        """Count the pages of the site with this digest, including this one."""
         key = xxhash.xxh3_128_digest(b" ".join((site, what, digest)))
         raw = self._tables.get("trap_frames", key)
         alike = 1 + (0 if raw is None else int(_COUNT.unpack(raw)[0]))
@@ -215,9 +219,9 @@ OTHER_HOSTS = "(other hosts)"
 
 
 class TrapCount(msgspec.Struct):
-    """``pages`` were lost to traps of that kind, and ``links`` were refused, on ``site``.
+    """``pages`` lost to one kind of trap on ``site``, and ``links`` refused.
 
-    ``examples`` are the first URLs that were refused, each once, three at most.
+    ``examples`` are the first three refused URLs.
     """
 
     site: str
@@ -228,9 +232,9 @@ class TrapCount(msgspec.Struct):
 
 
 class TrapStats:
-    """Durable, over :class:`Tables`; the caller commits.
+    """Trap statistics by site and kind; persistent, the caller commits.
 
-    The first thousand sites have lines of their own, the others share one for each kind.
+    The first thousand sites have rows of their own, the others share one for each kind.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -241,15 +245,15 @@ class TrapStats:
             self._lines[line.site, line.kind] = line
 
     def lines(self) -> list[TrapCount]:
-        """All lines, those that cost most first."""
+        """Return all rows, most pages first."""
         return sorted(self._lines.values(), key=lambda line: (-line.pages, -line.links, line.site))
 
     def as_json(self) -> list[dict[str, Any]]:
-        """The lines as JSON-able data."""
+        """Return all rows as JSON data."""
         return [msgspec.to_builtins(line) for line in self.lines()]
 
     def lost(self, site: str, kind: str, pages: int) -> None:
-        """Pages were fetched for nothing."""
+        """Count pages that were fetched for nothing."""
         if not pages:
             return
         line = self._line(site, kind)
@@ -257,7 +261,7 @@ class TrapStats:
         self._keep(line)
 
     def refused(self, site: str, kind: str, url: str) -> None:
-        """A link was refused at the door, or dropped at its turn."""
+        """Count a refused link."""
         line = self._line(site, kind)
         line.links += 1
         if len(line.examples) < _MAX_EXAMPLES and url not in line.examples:

@@ -20,7 +20,7 @@ import pandas as pd
 from focused.archive.archive import PAGE_COLUMNS, page_values
 from focused.archive.parquet import PAGES_SCHEMA
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.crawl import Crawl, Done, Fetch, FetchPurpose, SettledFetch, Wait
+from focused.crawl import Crawl, Done, Fetch, FetchPurpose, SettledFetch, Wait, build_crawl
 from focused.crawl.policy import Policy
 from focused.errors import RecordedWebError
 from focused.recorded_web.recorded_web import WebSource
@@ -136,7 +136,7 @@ def simulate(
             commit_every=_SETTLES_PER_COMMIT,  # nothing needs to survive this process
         )
         try:
-            crawl = Crawl(
+            crawl = build_crawl(
                 topic,
                 classifier,
                 policy,

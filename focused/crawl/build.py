@@ -1,0 +1,141 @@
+"""Wire a crawl: the one place that connects its parts."""
+
+from __future__ import annotations
+
+from focused.archive.archive import Archive
+from focused.archive.warc_files import WarcFiles, warcinfo_fields
+from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
+from focused.crawl.crawl_stats import Counters, StageTimes
+from focused.crawl.dedup.mirrors import MirrorFilter
+from focused.crawl.enqueue import LinkEnqueuer, LinkFilter
+from focused.crawl.hosts.host_policy import HostPolicy, host_limits
+from focused.crawl.hosts.robots_fetcher import RobotsFetcher
+from focused.crawl.leases import DirectRequests, Leases
+from focused.crawl.listeners import FrontierUpdater, QueueReprioritiser, SettledPageListener
+from focused.crawl.loop import Crawl, CrawlState, HostAccess
+from focused.crawl.online_training import ModelHistory, OnlineTraining
+from focused.crawl.page_parser import ParseFunction, ResponseParser
+from focused.crawl.policy import Policy, link_order_of, save_link_order
+from focused.crawl.responses import ArchiveWriter, ResponseProcessor
+from focused.crawl.stop_conditions import RunTimer, StopConditions
+from focused.crawl.traps.trap_filter import TrapFilter
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.storage.state_store import StateStore
+from focused.topic import Topic
+from focused.web.scope_filter import compile_parameter_names
+
+
+def build_crawl(
+    topic: Topic,
+    classifier: TopicClassifier,
+    policy: Policy,
+    store: StateStore,
+    *,
+    training_urls: frozenset[str] = frozenset(),
+    follow_links: bool = True,
+    parse: ParseFunction | None = None,
+    keep_links: bool = True,
+    stages: StageTimes | None = None,
+) -> Crawl:
+    """Build the crawl of ``topic`` whose state is in ``store``.
+
+    With ``follow_links`` False the driver queues links itself, by :meth:`Crawl.enqueue_url`.
+    ``parse`` replaces the HTML parser; ``keep_links`` False leaves link rows out of the archive;
+    ``stages`` collects the time spent by stage.
+    """
+    tables, scope, politeness = store.tables, topic.scope, topic.politeness
+    if not isinstance(classifier, SwappableClassifier):
+        classifier = SwappableClassifier(classifier)
+    save_link_order(tables, link_order_of(policy))
+    counters = Counters.from_state(tables.get_meta("counters"))
+    frontier = DiskFrontier(
+        tables,
+        worth_waiting_for=policy.worth_waiting_for,
+        exploration=policy.exploration,
+        limits=host_limits(scope),
+        address_delay_of=politeness.delay_of,
+    )
+    state = CrawlState(
+        store=store,
+        frontier=frontier,
+        archive=Archive(store, warc=_open_warc_files(topic, policy, store), links=keep_links),
+        counters=counters,
+        leases=Leases(),
+        timer=RunTimer(counters),
+        stages=stages or StageTimes(),
+    )
+    mirrors = MirrorFilter(
+        tables, frontier.lookup_links, state.leases.has_url, skip_links=scope.mirrors
+    )
+    traps = TrapFilter(tables, on=scope.traps, keeps=compile_parameter_names(scope.keep_parameters))
+    host_policy = HostPolicy(topic, counters, tables, frontier)
+    link_filter = LinkFilter(
+        scope, counters, host_policy, mirrors, traps, nofollow=politeness.nofollow
+    )
+    enqueuer = LinkEnqueuer(link_filter, policy.scorer, policy.ordering, frontier)
+    direct_requests = DirectRequests(frontier.hosts, host_policy, state.leases)
+    robots = RobotsFetcher(
+        frontier,
+        host_policy,
+        state.leases,
+        direct_requests,
+        enqueuer.offer_sitemap if follow_links else lambda url, now: None,
+        state.archive.record,
+    )
+    training = OnlineTraining(
+        policy,
+        frontier,
+        tables,
+        patience_s=politeness.patience_s if policy.patient else 0.0,
+    )
+    responses = ResponseProcessor(
+        topic,
+        ResponseParser(
+            topic,
+            classifier,
+            policy.scorer,
+            state.stages,
+            parse,
+            record_builder=lambda: state.archive.record_builder,
+        ),
+        tables,
+        ArchiveWriter(state.archive, counters, classifier, policy),
+        counters,
+        enqueuer,
+        training_urls=training_urls,
+        follow_links=follow_links,
+        stages=state.stages,
+    )
+    listeners: list[SettledPageListener] = [
+        host_policy,
+        mirrors,
+        traps,
+        FrontierUpdater(frontier, mirrors.take_released),
+        training,
+    ]
+    if policy.reprioritiser is not None:
+        listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))
+    return Crawl(
+        topic,
+        state,
+        HostAccess(host_policy, robots, direct_requests),
+        enqueuer,
+        responses,
+        training,
+        ModelHistory(classifier, training, tables),
+        StopConditions(topic.budget, frontier, counters, state.leases, robots, state.timer),
+        listeners,
+    )
+
+
+def _open_warc_files(topic: Topic, policy: Policy, store: StateStore) -> WarcFiles | None:
+    output = topic.output
+    if output.warc == "off":
+        return None
+    return WarcFiles(
+        output.folder,
+        store.tables,
+        output.warc,
+        warcinfo_fields(topic, policy.name),
+        max_bytes=output.max_warc_bytes,
+    )
