@@ -131,8 +131,8 @@ class Archive:
     ) -> None:
         """Write the row of one URL, its links and its WARC records."""
         if self._warc is not None and capture is not None:
-            place = self._warc.append(capture, _warc_metadata(row))
-            row = msgspec.structs.replace(row, warc_file=place.file, warc_offset=place.offset)
+            position = self._warc.append(capture, _warc_metadata(row))
+            row = msgspec.structs.replace(row, warc_file=position.file, warc_offset=position.offset)
         key = row.seq.to_bytes(8, "big")
         self._tables.put("pages", key, pack(row))
         if links and self.stores_links:

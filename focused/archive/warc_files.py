@@ -112,11 +112,11 @@ class WarcFiles:
             self._needs_warcinfo = False
             info_id = self.writer.warcinfo_id
             members.append(warcinfo_record(info_id, self._file_name, capture.date, self._about))
-        place = WarcPosition(self._file_name, self._bytes + sum(map(len, members)))
+        position = WarcPosition(self._file_name, self._bytes + sum(map(len, members)))
         original = self._original(capture) if self.is_full else None
         if original is None:
             members.append(capture.response)
-            self._remember(capture, place.offset)
+            self._remember(capture, position.offset)
         else:
             members.append(self.writer.revisit(capture, original))
         if self.is_full:
@@ -126,7 +126,7 @@ class WarcFiles:
         self._write(b"".join(members))
         if self._bytes >= self._max_bytes:
             self._next_file()
-        return place
+        return position
 
     def force(self) -> None:
         """Flush to the disk."""

@@ -50,16 +50,16 @@ class LinkEnqueuer:
         # Once: isinstance() with a protocol takes tens of microseconds.
         self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
         self._learns = self._learner is not None
-        self._joins = self._learns and scorer.feature_names == FEATURE_NAMES
+        self._merges_features = self._learns and scorer.feature_names == FEATURE_NAMES
         self._ordering = ordering
         self._frontier = frontier
 
-    def score(self, visit: PageContext, depth: int) -> dict[str, ScoredLink]:
+    def score(self, context: PageContext, depth: int) -> dict[str, ScoredLink]:
         """Score the links of a page that may be followed, by URL, in document order.
 
         ``depth`` is that of the links.
         """
-        page = visit.page
+        page = context.page
         allowed = self.link_filter.allowed(page, depth)
         keys = [link_key(link.url) for link in allowed]
         hosts = [host_of(link.url) for link in allowed]
@@ -70,9 +70,9 @@ class LinkEnqueuer:
             return {}
         if self._learner is not None:
             waiting = [known.waiting.get(key) for key in compress(keys, left)]
-            return self._score_informative(self._learner, visit, followed, waiting)
-        answer = self._scorer.score(visit, followed)
-        rows = zip(followed, answer.scores.tolist(), answer.features.tolist(), strict=True)
+            return self._score_informative(self._learner, context, followed, waiting)
+        scores = self._scorer.score(context, followed)
+        rows = zip(followed, scores.scores.tolist(), scores.features.tolist(), strict=True)
         return {
             link.url: ScoredLink(link, score, tuple(features), rank_score=score)
             for link, score, features in rows
@@ -81,7 +81,7 @@ class LinkEnqueuer:
     def _score_informative(
         self,
         scorer: OnlineLinkScorer,
-        visit: PageContext,
+        context: PageContext,
         links: Sequence[Link],
         waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
@@ -90,31 +90,31 @@ class LinkEnqueuer:
         found = {
             link.url: _as_queued(link, other)
             for link, other in pairs
-            if other is not None and self._joins and not adds_information(visit, other)
+            if other is not None and self._merges_features and not adds_information(context, other)
         }
-        told = [pair for pair in pairs if pair[0].url not in found]
-        if told:
-            found |= self._score_with_queued(scorer, visit, *zip(*told, strict=True))
+        informative = [pair for pair in pairs if pair[0].url not in found]
+        if informative:
+            found |= self._score_with_queued(scorer, context, *zip(*informative, strict=True))
         return {link.url: found[link.url] for link in links}
 
     def _score_with_queued(
         self,
         scorer: OnlineLinkScorer,
-        visit: PageContext,
+        context: PageContext,
         links: Sequence[Link],
         waiting: Sequence[QueuedLink | None],
     ) -> dict[str, ScoredLink]:
         """Score links by the features of all their in-links, on this page and earlier ones."""
-        answer = scorer.score_merged(visit, links, waiting)
+        scores = scorer.score_merged(context, links, waiting)
         columns = zip(
             links,
-            answer.scores.tolist(),
-            answer.features.tolist(),
-            answer.rank_score.tolist(),
-            answer.tag_path_keys,
+            scores.scores.tolist(),
+            scores.features.tolist(),
+            scores.rank_score.tolist(),
+            scores.tag_path_keys,
             (
                 None if is_best_inlink else link
-                for is_best_inlink, link in zip(answer.is_best_inlink, waiting, strict=True)
+                for is_best_inlink, link in zip(scores.is_best_inlink, waiting, strict=True)
             ),
             strict=True,
         )
@@ -167,7 +167,7 @@ class LinkEnqueuer:
         if (
             before is None
             or depth < before.depth
-            or not self._joins
+            or not self._merges_features
             or not has_enough_inlinks(before)
         ):
             return False
@@ -241,7 +241,7 @@ class LinkEnqueuer:
     def _joined(self, link: QueuedLink) -> tuple[QueuedLink, float] | None:
         """The link with its features merged with the queued link's, and its rank score."""
         scorer = self._learner
-        if scorer is None or not self._joins:
+        if scorer is None or not self._merges_features:
             return None
         waiting = self._frontier.lookup_links([(link.host, link.key)]).waiting.get(link.key)
         if waiting is None or not (
@@ -252,7 +252,7 @@ class LinkEnqueuer:
         kept = link if joined.is_best_inlink[0] else waiting
         features = tuple(joined.rows[0].tolist())
         (again,) = scorer.rescore([replace(kept, features=features)])
-        told = replace(
+        informative = replace(
             link,
             score=again.score,
             features=again.features,
@@ -260,7 +260,7 @@ class LinkEnqueuer:
             anchor=kept.anchor,
             tag_path_key=kept.tag_path_key,
         )
-        return told, again.rank_score
+        return informative, again.rank_score
 
 
 def _child_depth(parent: SettledFetch | None) -> int:

@@ -66,19 +66,19 @@ class FrontierEditor:
         frontier: Frontier,
         order: LinkOrder,
         scope: Scope | None,
-        given_up: DeadHosts,
-        keep: Callable[[], object],
+        dead_hosts: DeadHosts,
+        commit: Callable[[], object],
         now: float,
     ) -> None:
         """``scope`` None accepts all URLs; ``now`` is in seconds since the epoch.
 
-        ``keep`` saves the frontier and commits its store.
+        ``commit`` saves the frontier and commits its store.
         """
         self._frontier = frontier
         self._order = order
         self._filter = ScopeFilter(scope or Scope(private_addresses=True))
-        self._given_up = given_up
-        self._keep = keep
+        self._dead_hosts = dead_hosts
+        self._commit = commit
         self._now = now
 
     def add(
@@ -91,13 +91,13 @@ class FrontierEditor:
         don't determine the crawl's order.
         """
         priority = self._top_priority() if score is None else self.priority(score)
-        for text in self._kept(urls):
+        for text in self._committing(urls):
             url = normalise(text)
             if url is None:
                 yield AddedUrl(text, AddResult.INVALID_URL)
                 continue
             if again:
-                self._given_up.revive(host_of(url))
+                self._dead_hosts.revive(host_of(url))
             refused = self._refusal(url, 0)
             if refused is not None:
                 yield AddedUrl(url, *refused)
@@ -106,7 +106,7 @@ class FrontierEditor:
 
     def drop(self, links: Iterable[QueuedLink]) -> int:
         """Remove links without a fetch; they stay seen. Return how many."""
-        return sum(self._frontier.drop(link, self._now) for link in self._kept(links))
+        return sum(self._frontier.drop(link, self._now) for link in self._committing(links))
 
     def move(self, links: Iterable[QueuedLink], to: Callable[[float], float]) -> int:
         """Change the priorities of links by ``to``; return how many changed.
@@ -116,7 +116,7 @@ class FrontierEditor:
         predicted.
         """
         moved = 0
-        for link in self._kept(links):
+        for link in self._committing(links):
             priority = to(link.priority)
             features = () if self._order.learns else link.features
             if priority == link.priority and features == link.features:
@@ -129,18 +129,20 @@ class FrontierEditor:
         return moved
 
     def take_in(
-        self, rows: Iterable[QueuedLink | InvalidRow], told: Callable[[InvalidRow], object]
+        self,
+        rows: Iterable[QueuedLink | InvalidRow],
+        report_invalid: Callable[[InvalidRow], object],
     ) -> ImportResult:
         """Import the links of another frontier and return the results.
 
-        Scope and URL-seen test apply. An already queued link keeps the higher priority. ``told`` is
-        called for invalid rows.
+        Scope and URL-seen test apply. An already queued link keeps the higher priority. Calls
+        ``report_invalid`` for invalid rows.
         """
         done = ImportResult()
-        for row in self._kept(rows):
+        for row in self._committing(rows):
             if isinstance(row, InvalidRow):
                 done.bad += 1
-                told(row)
+                report_invalid(row)
             elif refused := self._refusal(row.url, row.depth):
                 done.refused[" ".join(refused)] += 1
             elif self._frontier.push(row, self._now):
@@ -164,12 +166,14 @@ class FrontierEditor:
         reason = self._filter.refuses(url, depth)
         if reason is not None:
             return AddResult.REFUSED, f"({reason})"
-        trouble = self._given_up.why(host_of(url))
+        trouble = self._dead_hosts.why(host_of(url))
         return None if trouble is None else (AddResult.DEAD_HOST, f"({trouble})")
 
     def _link(self, url: str, priority: float, score: float | None) -> QueuedLink:
-        told = 1.0 if score is None else score
-        return QueuedLink(link_key(url), url, host_of(url), priority, told, found_at=self._now)
+        report_invalid = 1.0 if score is None else score
+        return QueuedLink(
+            link_key(url), url, host_of(url), priority, report_invalid, found_at=self._now
+        )
 
     def _top_priority(self) -> float:
         """A priority above all queued links; where scores determine the order, a seed's."""
@@ -188,10 +192,10 @@ class FrontierEditor:
         self._frontier.push(link, self._now)
         return AddResult.ADDED
 
-    def _kept(self, each: Iterable[_T]) -> Iterator[_T]:
+    def _committing(self, each: Iterable[_T]) -> Iterator[_T]:
         """Yield the same, committing every so often and at the end."""
         for number, one in enumerate(each, start=1):
             yield one
             if number % _CHANGES_PER_COMMIT == 0:
-                self._keep()
-        self._keep()
+                self._commit()
+        self._commit()

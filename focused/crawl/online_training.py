@@ -63,16 +63,16 @@ class OnlineTraining:
         self._patience_s = patience_s
         scorer = policy.scorer
         self._learner = scorer if isinstance(scorer, OnlineLinkScorer) else None
-        self._follower = scorer if isinstance(scorer, ClassifierSwapListener) else None
+        self._swap_listener = scorer if isinstance(scorer, ClassifierSwapListener) else None
         self._ordering = policy.ordering
         self._features = len(scorer.feature_names)
         self._frontier = frontier
         self._tables = tables
-        self._lessons = 0
+        self._examples = 0
         # Hosts whose links were scored again since the classifier was replaced; None: it was not.
         self._rescored_hosts: set[str] | None = None
         if self._learner is not None:
-            self._remember(self._learner)
+            self._restore(self._learner)
 
     def on_settled(self, event: SettledEvent) -> None:
         """Train on a fetched page, and score some of its host's links again."""
@@ -84,32 +84,39 @@ class OnlineTraining:
 
     def learn(self, settled: SettledFetch) -> None:
         """Train on a classified page, unless it is a duplicate or too short to classify."""
-        judged, page = settled.classification, settled.page
-        if self._learner is None or judged is None or page is None or not judged.known:
+        classification, page = settled.classification, settled.page
+        if (
+            self._learner is None
+            or classification is None
+            or page is None
+            or not classification.known
+        ):
             return
         if settled.outcome != "fetched" or settled.duplicate_of is not None:
             return
         # Through its row, so that training after a restart sees the same example.
         try:
             row = pack(
-                self._learner.make_example(settled.link, page, judged.relevance, settled.words)
+                self._learner.make_example(
+                    settled.link, page, classification.relevance, settled.words
+                )
             )
             self._learner.learn(from_bytes(row))
         except Exception:
             # A user's own scorer may raise; that must not stop the crawl.
             logger.exception("%s could not be learned from", settled.link.url)
             return
-        self._tables.put("lessons", _EXAMPLE_KEY.pack(self._lessons), row)
-        self._lessons += 1
-        if self._lessons % _EXAMPLES_PER_SNAPSHOT == 0:
-            self._keep(self._learner)
+        self._tables.put("lessons", _EXAMPLE_KEY.pack(self._examples), row)
+        self._examples += 1
+        if self._examples % _EXAMPLES_PER_SNAPSHOT == 0:
+            self._save_snapshot(self._learner)
 
     def classifier_swapped(self, at: float) -> None:
         """Score each host's links again when they are offered next: the classifier changed at
         ``at``.
         """
-        if self._follower is not None:
-            self._follower.classifier_swapped(at)
+        if self._swap_listener is not None:
+            self._swap_listener.classifier_swapped(at)
             self._rescored_hosts = set()
 
     def refresh(self, host: Host, now: float) -> None:
@@ -128,12 +135,12 @@ class OnlineTraining:
         offer = self._frontier.offer(now, self._patience_s)
         if self._learner is None:
             return offer
-        one_was_scored_anew = False
+        has_rescored = False
         for _ in range(_MAX_RESCORED_PER_OFFER):
             if not isinstance(offer, Offer):
                 return offer
-            if not one_was_scored_anew and self._needs_rescoring(offer.host):
-                one_was_scored_anew = True
+            if not has_rescored and self._needs_rescoring(offer.host):
+                has_rescored = True
                 self._frontier.put_back(offer, offer.host.pace, now)
                 self._rescore_host(self._learner, offer.host, range(_RESCORED_BEST_LINKS), now)
                 offer = self._frontier.offer(now, self._patience_s)
@@ -155,7 +162,7 @@ class OnlineTraining:
     def _rescore_host(
         self, learner: OnlineLinkScorer, host: Host, ranks: range, now: float
     ) -> None:
-        self._frontier.rescore_best(host, partial(self._moved, learner), ranks, now)
+        self._frontier.rescore_best(host, partial(self._rescore_links, learner), ranks, now)
 
     def _rescore_link(self, learner: OnlineLinkScorer, link: QueuedLink, found: int) -> QueuedLink:
         # Seeds and a driver's own requests have no features.
@@ -168,37 +175,37 @@ class OnlineTraining:
             else _with_score(link, again, self._ordering(again.rank_score, found))
         )
 
-    def _moved(
+    def _rescore_links(
         self, learner: OnlineLinkScorer, links: Sequence[QueuedLink], found: Sequence[int]
     ) -> Sequence[QueuedLink]:
         scored = [len(link.features) == self._features for link in links]
         again = iter(_rescore_or_none(learner, list(compress(links, scored))))
         moved = []
         for link, number, is_scored in zip(links, found, scored, strict=True):
-            told = next(again) if is_scored else None
-            if told is not None:
-                priority = self._ordering(told.rank_score, number)
+            update = next(again) if is_scored else None
+            if update is not None:
+                priority = self._ordering(update.rank_score, number)
                 if abs(priority - link.priority) > MIN_PRIORITY_CHANGE:
-                    moved.append(_with_score(link, told, priority))
+                    moved.append(_with_score(link, update, priority))
                     continue
             moved.append(link)
         return moved
 
-    def _keep(self, learner: OnlineLinkScorer) -> None:
+    def _save_snapshot(self, learner: OnlineLinkScorer) -> None:
         self._tables.put(
-            "learned", _SNAPSHOT_KEY, _EXAMPLE_KEY.pack(self._lessons) + learner.state()
+            "learned", _SNAPSHOT_KEY, _EXAMPLE_KEY.pack(self._examples) + learner.state()
         )
         for key in [key for key, _ in self._tables.scan("lessons")]:
             self._tables.delete("lessons", key)
 
-    def _remember(self, learner: OnlineLinkScorer) -> None:
+    def _restore(self, learner: OnlineLinkScorer) -> None:
         kept = self._tables.get("learned", _SNAPSHOT_KEY)
         if kept is not None:
-            (self._lessons,) = _EXAMPLE_KEY.unpack(kept[: _EXAMPLE_KEY.size])
+            (self._examples,) = _EXAMPLE_KEY.unpack(kept[: _EXAMPLE_KEY.size])
             learner.restore(kept[_EXAMPLE_KEY.size :])
         for _, row in self._tables.scan("lessons"):
             learner.learn(from_bytes(row))
-            self._lessons += 1
+            self._examples += 1
 
 
 def _rescore_or_none(
@@ -209,13 +216,13 @@ def _rescore_or_none(
         return learner.rescore(links)
     except Exception:
         if len(links) > 1:  # the others need not suffer from the one
-            return [told for link in links for told in _rescore_or_none(learner, [link])]
+            return [update for link in links for update in _rescore_or_none(learner, [link])]
         logger.exception("%s could not be scored again", links[0].url)
         return [None]
 
 
-def _with_score(link: QueuedLink, told: UpdatedScore, priority: float) -> QueuedLink:
-    return structs.replace(link, score=told.score, features=told.features, priority=priority)
+def _with_score(link: QueuedLink, update: UpdatedScore, priority: float) -> QueuedLink:
+    return structs.replace(link, score=update.score, features=update.features, priority=priority)
 
 
 _MODEL_HISTORY_META = "judges"
@@ -233,14 +240,14 @@ class ModelHistory:
     """Records which classifier a crawl used when; the caller commits."""
 
     def __init__(
-        self, office: SwappableClassifier, follower: ClassifierSwapListener, tables: Tables
+        self, classifier: SwappableClassifier, swap_listener: ClassifierSwapListener, tables: Tables
     ) -> None:
-        self._office = office
-        self._follower = follower
+        self._classifier = classifier
+        self._swap_listener = swap_listener
         self._tables = tables
 
     @property
-    def terms(self) -> Sequence[ModelPeriod]:
+    def periods(self) -> Sequence[ModelPeriod]:
         """All periods, oldest first."""
         return msgspec.convert(
             self._tables.get_meta(_MODEL_HISTORY_META) or [], tuple[ModelPeriod, ...]
@@ -248,19 +255,19 @@ class ModelHistory:
 
     def begin(self, seq: int, now: float) -> None:
         """Start a session; the classifier may have changed since the last one."""
-        terms = self.terms
-        if not terms or terms[-1].classifier != self._office.name:
+        periods = self.periods
+        if not periods or periods[-1].classifier != self._classifier.name:
             self._note(seq, now)
-        elif len(terms) > 1:
-            self._follower.classifier_swapped(terms[-1].since)
+        elif len(periods) > 1:
+            self._swap_listener.classifier_swapped(periods[-1].since)
 
     def appoint(self, classifier: TopicClassifier, name: str, seq: int, now: float) -> None:
         """Use ``classifier`` from page number ``seq`` on."""
-        self._office.swap(classifier, name)
+        self._classifier.swap(classifier, name)
         self._note(seq, now)
 
     def _note(self, seq: int, now: float) -> None:
-        terms = [*self.terms, ModelPeriod(self._office.name, now, seq)]
-        self._tables.put_meta(_MODEL_HISTORY_META, terms)
-        if len(terms) > 1:
-            self._follower.classifier_swapped(now)
+        periods = [*self.periods, ModelPeriod(self._classifier.name, now, seq)]
+        self._tables.put_meta(_MODEL_HISTORY_META, periods)
+        if len(periods) > 1:
+            self._swap_listener.classifier_swapped(now)

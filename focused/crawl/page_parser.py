@@ -127,14 +127,14 @@ class PageParser:
 
     def read(self, fetched: Fetched) -> ParsedPage | Failed:
         """Parse and classify a response; return Failed when it holds no page."""
-        unread = _PartialPage(fetched)
+        unfinished = _PartialPage(fetched)
         for stage, step in self._steps:
             began = self._clock()
-            step(unread)
-            unread.seconds[stage] = self._clock() - began
-            if unread.failed is not None:
-                return unread.failed
-        return self._reading(unread)
+            step(unfinished)
+            unfinished.seconds[stage] = self._clock() - began
+            if unfinished.failed is not None:
+                return unfinished.failed
+        return self._parsed_page(unfinished)
 
     def read_all(self, answers: Sequence[Fetched]) -> Sequence[ParsedPage | Failed | None]:
         """Parse several responses stage by stage, twice as fast as one by one.
@@ -144,52 +144,52 @@ class PageParser:
         every = [_PartialPage(fetched) for fetched in answers]
         for stage, step in self._steps:
             began = self._clock()
-            for unread in every:
-                unread.take(step)
+            for unfinished in every:
+                unfinished.take(step)
             took = (self._clock() - began) / max(1, len(every))
-            for unread in every:
-                unread.seconds[stage] = took
+            for unfinished in every:
+                unfinished.seconds[stage] = took
         return [
-            None if unread.has_crashed else unread.failed or self._reading(unread)
-            for unread in every
+            None if unfinished.has_crashed else unfinished.failed or self._parsed_page(unfinished)
+            for unfinished in every
         ]
 
-    def _parse_page(self, unread: _PartialPage) -> None:
-        page = self._parse(unread.fetched)
+    def _parse_page(self, unfinished: _PartialPage) -> None:
+        page = self._parse(unfinished.fetched)
         if isinstance(page, Failed):
-            unread.failed = page
+            unfinished.failed = page
         else:
-            unread.page = self._dropped.apply_to_page(page)
+            unfinished.page = self._dropped.apply_to_page(page)
 
-    def _classify_page(self, unread: _PartialPage) -> None:
+    def _classify_page(self, unfinished: _PartialPage) -> None:
         if self._classify_hashed is None:
-            unread.classification = self.classifier.classify(unread.page)
+            unfinished.classification = self.classifier.classify(unfinished.page)
         else:
-            unread.words = hash_page(unread.page)
-            unread.classification = self._classify_hashed(unread.words)
+            unfinished.words = hash_page(unfinished.page)
+            unfinished.classification = self._classify_hashed(unfinished.words)
 
-    def _fingerprint_page(self, unread: _PartialPage) -> None:
-        unread.content = content_fingerprint(unread.page)
-        unread.shingles = shingles(unread.page.text)[:MAX_SHINGLES] if self._near else None
+    def _fingerprint_page(self, unfinished: _PartialPage) -> None:
+        unfinished.content = content_fingerprint(unfinished.page)
+        unfinished.shingles = shingles(unfinished.page.text)[:MAX_SHINGLES] if self._near else None
 
-    def _score_link_texts(self, unread: _PartialPage) -> None:
-        unread.static_features = compute_static_features(self.classifier, unread.page.links)
+    def _score_link_texts(self, unfinished: _PartialPage) -> None:
+        unfinished.static_features = compute_static_features(self.classifier, unfinished.page.links)
 
-    def _record(self, unread: _PartialPage) -> None:
+    def _record(self, unfinished: _PartialPage) -> None:
         if self.record_builder is not None:
-            unread.record = self.record_builder.capture(unread.fetched)
+            unfinished.record = self.record_builder.capture(unfinished.fetched)
 
-    def _reading(self, unread: _PartialPage) -> ParsedPage:
+    def _parsed_page(self, unfinished: _PartialPage) -> ParsedPage:
         return ParsedPage(
-            unread.page,
-            unread.classification,
+            unfinished.page,
+            unfinished.classification,
             self._classifier_name,
-            unread.content,
-            unread.shingles,
-            unread.words,
-            unread.static_features,
-            unread.record,
-            unread.seconds,
+            unfinished.content,
+            unfinished.shingles,
+            unfinished.words,
+            unfinished.static_features,
+            unfinished.record,
+            unfinished.seconds,
         )
 
 
@@ -233,7 +233,7 @@ class ResponseParser:
     def __init__(
         self,
         topic: Topic,
-        office: SwappableClassifier,
+        classifier: SwappableClassifier,
         scorer: LinkScorer,
         stages: StageTimes,
         parse: ParseFunction | None,
@@ -245,7 +245,7 @@ class ResponseParser:
         """
         self._scope = topic.scope
         self._archives_noindex = topic.politeness.noindex == "keep"
-        self._office = office
+        self._classifier = classifier
         self._stages = stages
         self._parse = parse or partial(
             parse_page,
@@ -258,16 +258,16 @@ class ResponseParser:
 
     def reader(self) -> PageParser:
         """Return the page parser with the current classifier."""
-        office, reader, writer = self._office, self._reader, self._record_builder()
+        classifier, reader, writer = self._classifier, self._reader, self._record_builder()
         if (
             reader is None
-            or reader.classifier is not office.current
+            or reader.classifier is not classifier.current
             or reader.record_builder != writer
         ):
             self._reader = reader = PageParser(
                 self._scope,
-                office.current,
-                office.name,
+                classifier.current,
+                classifier.name,
                 self._parse,
                 self._stages.clock,
                 uses_static_features=self._needs_static_features,
@@ -303,7 +303,7 @@ class ResponseParser:
         refused = self.refusal(link, fetched)
         if refused is not None:
             return refused
-        read = self._in_office(ahead) if isinstance(ahead, ParsedPage) else ahead
+        read = self._reclassified(ahead) if isinstance(ahead, ParsedPage) else ahead
         if read is None:
             read = self.reader().read(fetched)
         if isinstance(read, Failed):
@@ -319,15 +319,15 @@ class ResponseParser:
             return replace(failed, exchange=None) if left_out else failed
         return read
 
-    def _in_office(self, reading: ParsedPage) -> ParsedPage:
+    def _reclassified(self, parsed: ParsedPage) -> ParsedPage:
         """Classify again if the classifier was replaced since the page was parsed."""
-        if reading.classifier == self._office.name:
-            return reading
-        classification = self._office.classify(reading.page)
+        if parsed.classifier == self._classifier.name:
+            return parsed
+        classification = self._classifier.classify(parsed.page)
         return replace(
-            reading,
+            parsed,
             classification=classification,
-            classifier=self._office.name,
+            classifier=self._classifier.name,
             static_features=None,
         )
 

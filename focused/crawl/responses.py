@@ -65,7 +65,7 @@ class ResponseProcessor:
         self._topic = topic
         self.parser = parser
         self._duplicates = DuplicateDetector(tables, near=topic.scope.near_duplicates)
-        self._rows = rows
+        self._archive_writer = rows
         self._counters = counters
         self._enqueuer = enqueuer
         self._training_urls = training_urls
@@ -76,9 +76,9 @@ class ResponseProcessor:
         )
 
     def settle(
-        self, link: QueuedLink, outcome: Outcome, now: float, reading: ParsedPage | Failed | None
+        self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
     ) -> SettledFetch:
-        """Process the outcome of fetching ``link``; ``reading`` is its page if it was parsed
+        """Process the outcome of fetching ``link``; ``parsed`` is its page if it was parsed
         already.
         """
         if isinstance(outcome, Redirected):
@@ -87,30 +87,30 @@ class ResponseProcessor:
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)
         try:
-            harvest = self._harvest(link, outcome, now, reading)
+            classified = self._classify(link, outcome, now, parsed)
         except Exception as error:
             # An internal error makes a failed page; it never stops the crawl.
             logger.exception("%s could not be judged", link.url)
-            harvest = Failed(
+            classified = Failed(
                 link.url, FailureKind.INTERNAL_ERROR, outcome.status, repr(error)[:200]
             )
-        if isinstance(harvest, Failed):
-            return self._failed(link, harvest, now)
+        if isinstance(classified, Failed):
+            return self._failed(link, classified, now)
         with self._stages(Stage.ARCHIVING):
-            self._keep(link, outcome, harvest, now)
+            self._keep(link, outcome, classified, now)
         if self._follow_links:
             with self._stages(Stage.QUEUEING):
-                self._enqueue_links(link, harvest, now)
+                self._enqueue_links(link, classified, now)
         return SettledFetch(
             link,
-            "feed" if harvest.feed else "fetched",
-            page=harvest.page,
-            classification=harvest.classification,
-            duplicate_of=harvest.duplicate_of,
-            exact_duplicate_of=harvest.exact_duplicate_of,
-            left_out=harvest.left_out,
-            scored=harvest.scored,
-            words=harvest.words,
+            "feed" if classified.feed else "fetched",
+            page=classified.page,
+            classification=classified.classification,
+            duplicate_of=classified.duplicate_of,
+            exact_duplicate_of=classified.exact_duplicate_of,
+            left_out=classified.left_out,
+            scored=classified.scored,
+            words=classified.words,
         )
 
     def exclude(
@@ -124,21 +124,21 @@ class ResponseProcessor:
         self._counters.count_failure(kind)
         return SettledFetch(link, "failed", failure=kind)
 
-    def _harvest(
-        self, link: QueuedLink, fetched: Fetched, now: float, reading: ParsedPage | Failed | None
+    def _classify(
+        self, link: QueuedLink, fetched: Fetched, now: float, parsed: ParsedPage | Failed | None
     ) -> ClassifiedPage | Failed:
         """Parse, deduplicate and score the links; writes nothing."""
-        read = self.parser.read(link, fetched, reading)
-        if isinstance(read, Failed):
-            return read
-        page, classification = read.page, read.classification
+        page_result = self.parser.read(link, fetched, parsed)
+        if isinstance(page_result, Failed):
+            return page_result
+        page, classification = page_result.page, page_result.classification
         feed = is_seed_feed(link, fetched)
         with self._stages(Stage.LIKENESS):
-            content = None if feed else self._duplicates.find_duplicate(read)
+            content = None if feed else self._duplicates.find_duplicate(page_result)
         # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = PageContext(
-            page, classification, link.depth, link.score, link.features, read.static_features
+            page, classification, link.depth, link.score, link.features, page_result.static_features
         )
         new = content is None or content.of is None
         with self._stages(Stage.SCORING):
@@ -146,7 +146,15 @@ class ResponseProcessor:
         asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
         left_out = asked_to and not feed
         return ClassifiedPage(
-            page, classification, feed, content, depth, left_out, scored, read.words, read.record
+            page,
+            classification,
+            feed,
+            content,
+            depth,
+            left_out,
+            scored,
+            page_result.words,
+            page_result.record,
         )
 
     def _leads_on(self, visit: PageContext) -> bool:
@@ -156,36 +164,36 @@ class ResponseProcessor:
         return followed
 
     def _keep(
-        self, link: QueuedLink, fetched: Fetched, harvest: ClassifiedPage, now: float
+        self, link: QueuedLink, fetched: Fetched, classified: ClassifiedPage, now: float
     ) -> None:
         training = link.url in self._training_urls
-        if harvest.content is not None and not harvest.left_out:
-            self._duplicates.keep(harvest.page, harvest.content)
-        self._count_page(harvest, training)
-        self._rows.fetched(link, fetched, harvest, now, training=training)
+        if classified.content is not None and not classified.left_out:
+            self._duplicates.keep(classified.page, classified.content)
+        self._count_page(classified, training)
+        self._archive_writer.fetched(link, fetched, classified, now, training=training)
 
-    def _enqueue_links(self, link: QueuedLink, harvest: ClassifiedPage, now: float) -> None:
-        page = harvest.page
-        if harvest.duplicate_of is None:
-            hops = link.hops + 1 if harvest.feed else 0
-            self._enqueuer.queue(link, harvest.scored, harvest.depth, now, hops)
+    def _enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
+        page = classified.page
+        if classified.duplicate_of is None:
+            hops = link.hops + 1 if classified.feed else 0
+            self._enqueuer.queue(link, classified.scored, classified.depth, now, hops)
         # Also for duplicates: stubs with the same few words refresh to different pages. Bounded
         # like redirects, because pages that refresh to ever new pages are a trap.
         stays = page.nofollow and self._topic.politeness.nofollow
         if page.refresh is not None and not stays and link.hops < MAX_PAGE_REDIRECTS:
             self._follow(link, self._dropped.apply_to_target(page.refresh, link.url), now)
 
-    def _count_page(self, harvest: ClassifiedPage, training: bool) -> None:
+    def _count_page(self, classified: ClassifiedPage, training: bool) -> None:
         counters = self._counters
         counters.fetched += 1
-        counters.duplicates += harvest.duplicate_of is not None
-        near = harvest.content is not None and harvest.content.kind is DuplicateKind.NEAR
+        counters.duplicates += classified.duplicate_of is not None
+        near = classified.content is not None and classified.content.kind is DuplicateKind.NEAR
         counters.near_duplicates += near
         counters.training += training
-        counters.noindex += harvest.left_out
-        counters.links_over_limit += harvest.page.links_over_limit
-        if not training and not harvest.feed and not harvest.left_out:
-            counters.count_classified(harvest.counts)
+        counters.noindex += classified.left_out
+        counters.links_over_limit += classified.page.links_over_limit
+        if not training and not classified.feed and not classified.left_out:
+            counters.count_classified(classified.counts)
 
     def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> SettledFetch:
         if link.hops >= MAX_PAGE_REDIRECTS:
@@ -200,7 +208,7 @@ class ResponseProcessor:
         self._counters.redirected += 1
         target = self._dropped.apply_to_target(outcome.target, link.url)
         in_warc = self._may_be_archived(outcome, now)
-        self._rows.redirected(link, outcome, target, now, in_warc=in_warc)
+        self._archive_writer.redirected(link, outcome, target, now, in_warc=in_warc)
         refusal = self._follow(link, target, now)
         return SettledFetch(link, "redirected", redirect_refusal=refusal or "")
 
@@ -234,7 +242,7 @@ class ResponseProcessor:
         if FAILURE_RULES[failed.kind].again and link.tries + 1 < self._topic.politeness.max_tries:
             self._counters.retries += 1
             if self._may_be_archived(failed, now):
-                self._rows.retried(failed, now)
+                self._archive_writer.retried(failed, now)
             return SettledFetch(link, "failed", failure=failed.kind, will_retry=True)
         if failed.kind is FailureKind.ROBOTS:
             self._counters.robots_excluded += 1
@@ -242,7 +250,7 @@ class ResponseProcessor:
 
     def _give_up(self, link: QueuedLink, failed: Failed, now: float) -> SettledFetch:
         self._counters.count_failure(failed.kind)
-        self._rows.failed(link, failed, now, in_warc=self._may_be_archived(failed, now))
+        self._archive_writer.failed(link, failed, now, in_warc=self._may_be_archived(failed, now))
         return SettledFetch(link, "failed", failure=failed.kind)
 
     def _may_be_archived(self, outcome: Redirected | Failed, now: float) -> bool:
@@ -310,11 +318,11 @@ class ArchiveWriter:
     """Writes one archive row per settled link, numbered in that order; the caller commits."""
 
     def __init__(
-        self, archive: Archive, counters: Counters, office: SwappableClassifier, policy: Policy
+        self, archive: Archive, counters: Counters, classifier: SwappableClassifier, policy: Policy
     ) -> None:
         self._archive = archive
         self._counters = counters
-        self._office = office
+        self._classifier = classifier
         self._policy = policy.name
         self._feature_names = tuple(policy.scorer.feature_names)
 
@@ -322,32 +330,32 @@ class ArchiveWriter:
         self,
         link: QueuedLink,
         fetched: Fetched,
-        harvest: ClassifiedPage,
+        classified: ClassifiedPage,
         now: float,
         *,
         training: bool,
     ) -> None:
         """Write a page's or feed's row, its links and its WARC records."""
-        page, classification = harvest.page, harvest.classification
+        page, classification = classified.page, classified.classification
         row = self._row(
             link,
             now,
-            outcome=harvest.outcome,
+            outcome=classified.outcome,
             status=fetched.status,
-            title="" if harvest.left_out else page.title[:_MAX_TITLE_CHARS],
-            relevance=None if harvest.feed else classification.relevance,
-            on_topic=harvest.counts,
+            title="" if classified.left_out else page.title[:_MAX_TITLE_CHARS],
+            relevance=None if classified.feed else classification.relevance,
+            on_topic=classified.counts,
             language=page.language,
             content_type=media_type_of(fetched.headers),
             bytes=len(fetched.body),
-            duplicate_of=harvest.duplicate_of,
-            duplicate_kind=None if harvest.content is None else harvest.content.kind,
+            duplicate_of=classified.duplicate_of,
+            duplicate_kind=None if classified.content is None else classified.content.kind,
             points_to=None if page.canonical == link.url else page.canonical,
             training=training,
             elapsed_s=fetched.elapsed_s,
         )
-        links = archive_links(page, harvest.scored) if self._archive.stores_links else ()
-        self._archive.append(row, links, harvest.kept_record)
+        links = archive_links(page, classified.scored) if self._archive.stores_links else ()
+        self._archive.append(row, links, classified.kept_record)
 
     def redirected(
         self, link: QueuedLink, outcome: Redirected, target: str, now: float, *, in_warc: bool
@@ -388,6 +396,6 @@ class ArchiveWriter:
             found_at=link.found_at,
             fetched_at=now,
             policy=self._policy,
-            model=self._office.name,
+            model=self._classifier.name,
             **fields,
         )

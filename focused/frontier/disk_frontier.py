@@ -269,8 +269,8 @@ class DiskFrontier:
 def _found_again(old: QueuedLink, link: QueuedLink, joined: bool) -> QueuedLink | None:
     """The queued link after ``link`` was found again; None when it doesn't change."""
     # A seed has no features to merge.
-    told_more = joined and old.features and old.features != link.features
-    if link.priority <= old.priority and not told_more:
+    adds_features = joined and old.features and old.features != link.features
+    if link.priority <= old.priority and not adds_features:
         return None
     return QueuedLink(
         link.key, link.url, link.host, link.priority, link.score,

@@ -125,13 +125,13 @@ class HostScheduler:
     def best_due(self, now: float) -> Host | None:
         """Return the due, free host with the highest priority, or None."""
         while self._waiting and self._waiting[0][0] <= now:
-            _, stamp, waits = heapq.heappop(self._waiting)
-            if waits.stamp != stamp:
+            _, stamp, entity = heapq.heappop(self._waiting)
+            if entity.stamp != stamp:
                 continue
-            if isinstance(waits, Server):
-                self._call(waits)
+            if isinstance(entity, Server):
+                self._call(entity)
             else:
-                self.schedule(waits, now)
+                self.schedule(entity, now)
         while self._due:
             entry = self._due[0]
             _, _, stamp, host = entry
@@ -144,8 +144,8 @@ class HostScheduler:
     def next_due_at(self) -> float | None:
         """Return when the first waiting host is due, or None."""
         while self._waiting:
-            due_at, stamp, waits = self._waiting[0]
-            if waits.stamp == stamp:
+            due_at, stamp, entity = self._waiting[0]
+            if entity.stamp == stamp:
                 return due_at
             heapq.heappop(self._waiting)
         return None
@@ -246,23 +246,23 @@ class HostScheduler:
         At most :data:`_MAX_INSPECTED` entries: only crawls far beyond capacity have more due in
         seconds.
         """
-        waiting, places = self._waiting, [0]
-        for place in places:
-            if place >= len(waiting):
+        waiting, indices = self._waiting, [0]
+        for index in indices:
+            if index >= len(waiting):
                 continue
-            due_at, stamp, waits = waiting[place]
+            due_at, stamp, entity = waiting[index]
             if due_at > until:
                 continue
-            if len(places) < _MAX_INSPECTED:
-                places += (2 * place + 1, 2 * place + 2)
-            if waits.stamp != stamp:
+            if len(indices) < _MAX_INSPECTED:
+                indices += (2 * index + 1, 2 * index + 2)
+            if entity.stamp != stamp:
                 continue
-            if isinstance(waits, Server):
-                best = self._best_waiting(waits)
+            if isinstance(entity, Server):
+                best = self._best_waiting(entity)
                 if best is not None:
                     yield due_at, best[3]
             else:
-                yield due_at, waits
+                yield due_at, entity
 
     def _beats(self, host: Host, priority: float) -> bool:
         return self.worth(host) > priority and not host.pace.failures

@@ -97,13 +97,13 @@ def export_links(links: Iterable[QueuedLink], path: Path) -> int:
 
 
 def read_links(
-    path: Path, place: Callable[[float], float | None], now: float
+    path: Path, priority_of: Callable[[float], float | None], now: float
 ) -> Iterator[QueuedLink | InvalidRow]:
     """Yield the links of a ``.csv`` or ``.parquet`` file, and invalid rows.
 
-    ``place`` returns the priority of a score, or None, for rows without a priority. Missing columns
-    have defaults, except ``url``. Raises ConfigurationError when the file cannot be read or has
-    unknown columns.
+    ``priority_of`` returns the priority of a score, or None, for rows without a priority. Missing
+    columns have defaults, except ``url``. Raises ConfigurationError when the file cannot be read or
+    has unknown columns.
     """
     read = _by_suffix(path, _READERS)
     for where, cells in read(path):
@@ -111,13 +111,13 @@ def read_links(
             yield cells
             continue
         try:
-            yield _queued_link(cells, place, now)
+            yield _queued_link(cells, priority_of, now)
         except ValueError as error:  # msgspec's own is one
             yield InvalidRow(where, str(error).replace(" - at `$.", ", in column `"))
 
 
 def _queued_link(
-    cells: Mapping[str, Any], place: Callable[[float], float | None], now: float
+    cells: Mapping[str, Any], priority_of: Callable[[float], float | None], now: float
 ) -> QueuedLink:
     row = msgspec.convert(cells, _LinkCells, strict=False)
     texts = (row.url, row.parent or "", row.anchor, row.payload or "")
@@ -129,7 +129,7 @@ def _queued_link(
     host = host_of(url)
     if row.host not in (None, host):
         raise ValueError(f"the host of {url} is {host}, not {row.host}")
-    priority = place(row.score) if row.priority is None else row.priority
+    priority = priority_of(row.score) if row.priority is None else row.priority
     if priority is None:
         raise ValueError("priority is missing: this crawl's does not follow from the score")
     found_at = now if row.found_at is None else row.found_at

@@ -126,7 +126,7 @@ class _StateCheck:
         try:
             found = environment.read_identity(stored)
         except msgspec.MsgspecError:
-            return  # a wrong checksum, which is told
+            return  # a wrong checksum, reported below
         environment.compare_identity(found, self._folder, {"format": FORMAT_VERSION})
 
     def _check_journal(self) -> None:
@@ -169,7 +169,7 @@ class _FrontierIndex:
         self._seen, self._wanted = array("Q"), array("Q")
         self._leased: list[int] = []
         self._links = 0
-        self._without_place = 0
+        self._without_queue_key = 0
         self._unreadable = 0
         self._without_source = 0
         self._by_number: tuple[array[int], array[int]] | None = None
@@ -211,7 +211,7 @@ class _FrontierIndex:
         at = bisect_left(numbers, number)
         host = hosts[at] if at < len(numbers) and numbers[at] == number else -1
         if host not in self._names:
-            self._without_place += 1
+            self._without_queue_key += 1
             return
         try:
             link = decode_link(value, self._names[host], self)
@@ -226,15 +226,15 @@ class _FrontierIndex:
         nameless = sum(int.from_bytes(prefix, "big") not in self._names for prefix in self.prefixes)
         unseen = np.isin(np.asarray(self._wanted), np.asarray(self._seen), invert=True)
         queued = np.unique(np.asarray(self._numbers))
-        rowless = len(queued) - self._links + self._without_place
-        told = {
+        rowless = len(queued) - self._links + self._without_queue_key
+        problems = {
             "hosts have rows, but no name": nameless,
             "numbers of hosts are missing": len(
                 set(range(max(self._names, default=-1) + 1)) - set(self._names)
             ),
             "links stand in two queues": len(self._numbers) - len(queued),
             "queued links have no row": rowless,
-            "rows of links have no place in a queue": self._without_place,
+            "rows of links have no place in a queue": self._without_queue_key,
             "rows of links cannot be read": self._unreadable,
             "queued links are not among the seen ones": int(unseen.sum()),
             "queued links have a source without a row": self._without_source,
@@ -245,4 +245,4 @@ class _FrontierIndex:
                 len(self._seen) - found, self._largest + 1 - found, 0
             ),
         }
-        return [f"{count:,} {what}" for what, count in told.items() if count]
+        return [f"{count:,} {what}" for what, count in problems.items() if count]

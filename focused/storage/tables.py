@@ -73,7 +73,7 @@ class Tables:
             raise self._write_guard.lost(error) from error
         if not written:
             raise ValueError(f"{key!r} is not the last of {table}")
-        self._note(_PUT, table, key, value)
+        self._record(_PUT, table, key, value)
 
     def put_many(
         self, table: str, rows: Sequence[tuple[bytes, bytes]], *, last: bool = False
@@ -95,7 +95,7 @@ class Tables:
             gone = bool(self._txn.delete(key, db=self._dbs[table]))
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
-        self._note(_DELETE, table, key, b"")
+        self._record(_DELETE, table, key, b"")
         return gone
 
     def count(self, table: str) -> int:
@@ -132,7 +132,7 @@ class Tables:
             self._txn.put(key, add_checksum(_SEED[sets], key, member), db=self._dbs[sets])
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
-        self._note(_ADD, sets, key, member)
+        self._record(_ADD, sets, key, member)
 
     def add_many(self, sets: str, members: Sequence[tuple[bytes, bytes]]) -> None:
         """:meth:`add` several members, each after its set's key."""
@@ -151,7 +151,7 @@ class Tables:
             gone = bool(self._txn.delete(key, stored, db=self._dbs[sets]))
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
-        self._note(_DISCARD, sets, key, member)
+        self._record(_DISCARD, sets, key, member)
         return gone
 
     def first_two(self, sets: str, key: bytes) -> tuple[bytes | None, bytes | None]:
@@ -249,7 +249,7 @@ class Tables:
             cursor = self._cursors[name] = self._txn.cursor(db=self._dbs[name])
         return cursor
 
-    def _note(self, operation: int, table: str, key: bytes, value: bytes) -> None:
+    def _record(self, operation: int, table: str, key: bytes, value: bytes) -> None:
         if self._record_steps:
             self.steps.append((operation, _NUMBER[table], key, value))
 

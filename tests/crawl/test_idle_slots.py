@@ -122,12 +122,12 @@ def test_a_copy_of_the_first_page_is_the_same_though_no_text_is_kept(tables):
 def test_redirects_between_spellings_count_once_for_each_target(tables):
     slots = IgnorableUrlParts(tables)
     for n in range(3 * MIN_DISTINCT_TEXTS):
-        slots.told(f"{A}/list?id={n}", f"{A}/list")
-        slots.told(f"{A}/gone{n}/", f"{A}/")
-        slots.told(f"{A}/Other{n}", f"http://b.test/other{n}")
+        slots.take_same(f"{A}/list?id={n}", f"{A}/list")
+        slots.take_same(f"{A}/gone{n}/", f"{A}/")
+        slots.take_same(f"{A}/Other{n}", f"http://b.test/other{n}")
     assert idle(slots) == ()
     for n in range(MIN_DISTINCT_TEXTS):
-        slots.told(f"{A}/d{n}/Index.html", f"{A}/d{n}/")
+        slots.take_same(f"{A}/d{n}/Index.html", f"{A}/d{n}/")
     assert idle(slots) == (INDEX,)
 
 

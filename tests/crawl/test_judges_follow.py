@@ -47,7 +47,7 @@ def whales_then_trade(simulate, tmp_path):
 
 
 def terms_of(simulation) -> Sequence[ModelPeriod]:
-    return ModelHistory(simulation.classifier, simulation.scorer, simulation.store.tables).terms
+    return ModelHistory(simulation.classifier, simulation.scorer, simulation.store.tables).periods
 
 
 def test_links_that_wait_are_scored_by_the_judge_that_followed(whales_then_trade):

@@ -32,7 +32,7 @@ class _CanonicalTarget(msgspec.Struct, array_like=True):
     ``stands``: that page may stand for the URL. ``open``: no contradiction so far.
     """
 
-    said: bytes
+    signature: bytes
     by: str
     stands: bool
     open: bool = True
@@ -64,31 +64,33 @@ class CanonicalUrls:
     ) -> None:
         """``load_signature`` returns the signature of the page fetched from a URL, or None."""
         self._tables = tables
-        self._said_by = load_signature
-        self._words = {host.decode(): _decode_host_record(raw) for host, raw in tables.scan(_HOSTS)}
+        self._load_signature = load_signature
+        self._host_records = {
+            host.decode(): _decode_host_record(raw) for host, raw in tables.scan(_HOSTS)
+        }
 
     def are_trusted(self, host: str) -> bool:
         """Whether the host's canonical links are trusted."""
-        word = self._words.get(host)
-        return word is not None and word.is_good
+        record = self._host_records.get(host)
+        return record is not None and record.is_good
 
     def was_named(self, url: str) -> bool:
         """Whether a fetched page names the URL as canonical."""
-        return host_of(url) in self._words and self._named(url) is not None
+        return host_of(url) in self._host_records and self._target(url) is not None
 
     def why(self, url: str) -> str | None:
         """Return why a URL is skipped, or None."""
         if not self.are_trusted(host_of(url)):
             return None
-        named = self._named(url)
-        if named is None or not named.stands or not named.open:
+        target = self._target(url)
+        if target is None or not target.stands or not target.open:
             return None
         return CANONICAL if hash_key(url)[0] % RECHECK_ONE_IN else None
 
     def take(
         self,
         url: str,
-        said: ContentSignature,
+        signature: ContentSignature,
         canonical: str | None,
         copy_of: str | None,
         *,
@@ -99,35 +101,35 @@ class CanonicalUrls:
         ``stands``: the page may stand for that URL, as it is kept and its links are followed.
         """
         host = host_of(url)
-        earlier = self._named(url) if host in self._words else None
+        earlier = self._target(url) if host in self._host_records else None
         if earlier is not None:
-            self._hold(url, earlier, said, copy_of)
+            self._compare(url, earlier, signature, copy_of)
         if canonical is None or canonical == url or host_of(canonical) != host:
             return
-        there = self._said_by(canonical)
-        named = self._named(canonical)
+        there = self._load_signature(canonical)
+        target = self._target(canonical)
         if copy_of == canonical:
-            self._count(host, said)
+            self._count(host, signature)
         elif there is not None and there.has_text:
-            self._count(host, said if said.is_like(there, in_any_order=True) else None)
-        elif named is not None and named.by != url:
-            self._hold(canonical, named, said, copy_of)
-        elif named is None:
-            self._keep(canonical, _CanonicalTarget(said.packed(), url, stands))
-            if host not in self._words:
-                self._keep_word(host, _HostRecord())
+            self._count(host, signature if signature.is_like(there, in_any_order=True) else None)
+        elif target is not None and target.by != url:
+            self._compare(canonical, target, signature, copy_of)
+        elif target is None:
+            self._keep(canonical, _CanonicalTarget(signature.packed(), url, stands))
+            if host not in self._host_records:
+                self._keep_record(host, _HostRecord())
 
-    def _hold(
-        self, url: str, named: _CanonicalTarget, said: ContentSignature, copy_of: str | None
+    def _compare(
+        self, url: str, target: _CanonicalTarget, signature: ContentSignature, copy_of: str | None
     ) -> None:
-        """Compare a page with the first page that named the same URL."""
-        same = copy_of == named.by or said.is_like(
-            ContentSignature.read(named.said), in_any_order=True
+        """Compare a page with the first page that names the same URL."""
+        same = copy_of == target.by or signature.is_like(
+            ContentSignature.read(target.signature), in_any_order=True
         )
-        self._count(host_of(url), said if same else None)
-        if not same and named.open:
-            named.open = False
-            self._keep(url, named)
+        self._count(host_of(url), signature if same else None)
+        if not same and target.open:
+            target.open = False
+            self._keep(url, target)
 
     def _count(self, host: str, same: ContentSignature | None) -> None:
         """Count a confirmation by the content ``same``, or a contradiction for None.
@@ -139,18 +141,18 @@ class CanonicalUrls:
             if self._tables.get(_TABLE, once) is not None:
                 return
             self._tables.put(_TABLE, once, b"")
-        word = self._words.get(host, _HostRecord())
-        word.hits += same is not None
-        word.misses += same is None
-        self._keep_word(host, word)
+        record = self._host_records.get(host, _HostRecord())
+        record.hits += same is not None
+        record.misses += same is None
+        self._keep_record(host, record)
 
-    def _keep_word(self, host: str, word: _HostRecord) -> None:
-        self._words[host] = word
-        self._tables.put(_HOSTS, host.encode(), pack(word))
+    def _keep_record(self, host: str, record: _HostRecord) -> None:
+        self._host_records[host] = record
+        self._tables.put(_HOSTS, host.encode(), pack(record))
 
-    def _named(self, url: str) -> _CanonicalTarget | None:
+    def _target(self, url: str) -> _CanonicalTarget | None:
         raw = self._tables.get(_TABLE, hash_key(url))
         return None if raw is None else _decode_target(raw)
 
-    def _keep(self, url: str, named: _CanonicalTarget) -> None:
-        self._tables.put(_TABLE, hash_key(url), pack(named))
+    def _keep(self, url: str, target: _CanonicalTarget) -> None:
+        self._tables.put(_TABLE, hash_key(url), pack(target))

@@ -51,7 +51,7 @@ class _PartCounts:
     texts: int = 0
     values: int = 0
 
-    def is_idle(self, *, by_one_text: bool) -> bool:
+    def is_ignorable(self, *, by_one_text: bool) -> bool:
         if by_one_text and not self.unlike and self.alike >= MIN_EQUAL_PAGES:
             return True
         return self.texts >= max(MIN_DISTINCT_TEXTS, _EQUAL_PER_DIFFERENT * self.unlike)
@@ -67,46 +67,46 @@ class IgnorableUrlParts:
         """``keeps`` tells by name which parameters are never ignorable."""
         self._tables = tables
         self._keeps = keeps
-        self._idle: dict[str, list[str]] = {
+        self._ignorable: dict[str, list[str]] = {
             host.decode(): unpack(raw) for host, raw in tables.scan("trap_slots")
         }
 
     def of(self, host: str) -> tuple[str, ...]:
         """Return the ignorable parts of a host."""
-        return tuple(self._idle.get(host, ()))
+        return tuple(self._ignorable.get(host, ()))
 
     def why(self, url: str) -> str | None:
         """Return why a URL is skipped: its page was fetched under another URL. Otherwise None."""
-        idle = self._idle.get(host_of(url))
-        if idle is None:
+        ignorable = self._ignorable.get(host_of(url))
+        if ignorable is None:
             return None
-        raw = self._tables.get(SIGNATURES_TABLE, hash_key(without_parts(url, idle)))
+        raw = self._tables.get(SIGNATURES_TABLE, hash_key(without_parts(url, ignorable)))
         if raw is None:
             return None
         first = ContentSignature.read(raw)
         # A row without a part that matters here belongs to another page.
-        stands = not first.slot or not {first.slot, part_name(first.slot)}.isdisjoint(idle)
+        stands = not first.part or not {first.part, part_name(first.part)}.isdisjoint(ignorable)
         return (
-            _refusal_reason(url, idle)
+            _refusal_reason(url, ignorable)
             if stands and first.own != ContentSignature.own_of(url)
             else None
         )
 
-    def take(self, url: str, said: ContentSignature, copy_of: str | None) -> None:
+    def take(self, url: str, signature: ContentSignature, copy_of: str | None) -> None:
         """Learn from the page at ``url``, which duplicates the page at ``copy_of``."""
         host = host_of(url)
-        idle = self._idle.get(host, [])
+        ignorable = self._ignorable.get(host, [])
         original = b"" if copy_of is None else ContentSignature.own_of(copy_of)
-        self._arrive(host, without_parts(url, ()), said, original)
-        if idle:
-            self._arrive(host, without_parts(url, idle), said, original)
-        for slot in ignorable_parts(url):
-            valued = part_with_value(url, slot)
-            if slot not in idle and valued not in idle:
-                bare = without_parts(url, {*idle, slot})
-                self._arrive(host, bare, said.without(valued), original)
+        self._compare_or_store(host, without_parts(url, ()), signature, original)
+        if ignorable:
+            self._compare_or_store(host, without_parts(url, ignorable), signature, original)
+        for part in ignorable_parts(url):
+            valued = part_with_value(url, part)
+            if part not in ignorable and valued not in ignorable:
+                bare = without_parts(url, {*ignorable, part})
+                self._compare_or_store(host, bare, signature.without(valued), original)
 
-    def told(self, url: str, other: str) -> None:
+    def take_same(self, url: str, other: str) -> None:
         """Learn from the server that ``url`` and ``other`` are one page, by redirect or canonical
         link.
 
@@ -115,16 +115,18 @@ class IgnorableUrlParts:
         host = host_of(url)
         if host != host_of(other):
             return
-        for slot in differing_parts(url, other):
+        for part in differing_parts(url, other):
             shown = [
-                part_with_value(each, slot)
+                part_with_value(each, part)
                 for each in (url, other)
-                if slot in ignorable_parts(each)
+                if part in ignorable_parts(each)
             ]
-            if self._is_new(f"{host} {slot} > {other}"):
-                self._count(host, shown or [slot], other)
+            if self._is_new(f"{host} {part} > {other}"):
+                self._count(host, shown or [part], other)
 
-    def _arrive(self, host: str, bare: str, said: ContentSignature, original: bytes) -> None:
+    def _compare_or_store(
+        self, host: str, bare: str, signature: ContentSignature, original: bytes
+    ) -> None:
         """Compare a page with the first page of the same bare URL, or store it as the first.
 
         Both must lack the same part, or one of them none; otherwise they differ in two parts.
@@ -132,71 +134,71 @@ class IgnorableUrlParts:
         key = hash_key(bare)
         raw = self._tables.get(SIGNATURES_TABLE, key)
         first = None if raw is None else ContentSignature.read(raw)
-        if first is not None and first.own != said.own:
-            slots = [each.slot for each in (first, said) if each.slot]
-            names, equal = {part_name(slot) for slot in slots}, len(set(slots)) < len(slots)
+        if first is not None and first.own != signature.own:
+            parts = [each.part for each in (first, signature) if each.part]
+            names, equal = {part_name(part) for part in parts}, len(set(parts)) < len(parts)
             # Equal values: the URLs differ in something else, such as the order.
-            if len(names) == 1 and not (equal and slots[0].startswith("?")):
-                self._compare(host, slots, said, first, original)
-        if first is None or (first.slot and not said.slot):
-            self._tables.put(SIGNATURES_TABLE, key, said.packed())
+            if len(names) == 1 and not (equal and parts[0].startswith("?")):
+                self._compare(host, parts, signature, first, original)
+        if first is None or (first.part and not signature.part):
+            self._tables.put(SIGNATURES_TABLE, key, signature.packed())
 
     def _compare(
         self,
         host: str,
-        slots: Sequence[str],
+        parts: Sequence[str],
         one: ContentSignature,
         first: ContentSignature,
         original: bytes,
     ) -> None:
         # A list may be sorted differently; another spelling must bring the same order.
-        in_any_order = slots[0].startswith("?") or slots[0] == PARAMETER_ORDER
+        in_any_order = parts[0].startswith("?") or parts[0] == PARAMETER_ORDER
         if first.own == original:
-            self._count(host, slots, original.hex())
+            self._count(host, parts, original.hex())
         elif not one.is_like(first, in_any_order=in_any_order):
-            self._count(host, slots, None)
+            self._count(host, parts, None)
         else:
-            self._count(host, slots, (one.text if one.text == first.text else one.bag).hex())
+            self._count(host, parts, (one.text if one.text == first.text else one.bag).hex())
 
-    def _count(self, host: str, slots: Sequence[str], same: str | None) -> None:
+    def _count(self, host: str, parts: Sequence[str], same: str | None) -> None:
         """Count one comparison for the part of one or two pages.
 
         ``same`` identifies what was equal; None: the part made a difference.
         """
-        self._count_one(host, part_name(slots[0]), same, slots)
-        if len(slots) == 1 and slots[0].startswith("?"):
-            self._count_one(host, slots[0], same, ())
+        self._count_one(host, part_name(parts[0]), same, parts)
+        if len(parts) == 1 and parts[0].startswith("?"):
+            self._count_one(host, parts[0], same, ())
 
-    def _count_one(self, host: str, slot: str, same: str | None, values: Sequence[str]) -> None:
-        key = hash_key(f"{host} {slot}")
+    def _count_one(self, host: str, part: str, same: str | None, values: Sequence[str]) -> None:
+        key = hash_key(f"{host} {part}")
         raw = self._tables.get(SIGNATURES_TABLE, key)
-        account = _PartCounts() if raw is None else _PartCounts(*_COUNTS.unpack(raw))
+        counts = _PartCounts() if raw is None else _PartCounts(*_COUNTS.unpack(raw))
         if same is None:
-            account.unlike += 1
+            counts.unlike += 1
         else:
-            account.alike += 1
+            counts.alike += 1
             # Many missing pages share one text.
-            account.texts += self._is_new(f"{host} {slot} {same}")
-            account.values += sum(self._is_new(f"{host} {value} of {slot}") for value in values)
-        self._tables.put(SIGNATURES_TABLE, key, _COUNTS.pack(*astuple(account)))
-        enough = account.values >= MIN_PARAMETER_VALUES or not slot.startswith("?") or "=" in slot
-        if enough and account.is_idle(by_one_text=slot not in SPELLING_PARTS):
-            self._learn(host, slot)
+            counts.texts += self._is_new(f"{host} {part} {same}")
+            counts.values += sum(self._is_new(f"{host} {value} of {part}") for value in values)
+        self._tables.put(SIGNATURES_TABLE, key, _COUNTS.pack(*astuple(counts)))
+        enough = counts.values >= MIN_PARAMETER_VALUES or not part.startswith("?") or "=" in part
+        if enough and counts.is_ignorable(by_one_text=part not in SPELLING_PARTS):
+            self._learn(host, part)
 
-    def _learn(self, host: str, slot: str) -> None:
-        idle = self._idle.get(host, [])
-        name = part_name(slot)
+    def _learn(self, host: str, part: str) -> None:
+        ignorable = self._ignorable.get(host, [])
+        name = part_name(part)
         if (
-            slot in idle
-            or name in idle
+            part in ignorable
+            or name in ignorable
             or self._keeps(name[1:])
-            or len(idle) >= MAX_IGNORABLE_PARTS
+            or len(ignorable) >= MAX_IGNORABLE_PARTS
         ):
             return
         # A parameter that is ignorable as a whole replaces its values.
-        left = [each for each in idle if slot != name or part_name(each) != name]
-        self._idle[host] = [*left, slot]
-        self._tables.put("trap_slots", host.encode(), pack(self._idle[host]))
+        left = [each for each in ignorable if part != name or part_name(each) != name]
+        self._ignorable[host] = [*left, part]
+        self._tables.put("trap_slots", host.encode(), pack(self._ignorable[host]))
 
     def _is_new(self, mark: str) -> bool:
         """Set a mark; True if it was not set before."""
@@ -207,14 +209,14 @@ class IgnorableUrlParts:
         return True
 
 
-def _refusal_reason(url: str, idle: Sequence[str]) -> str:
+def _refusal_reason(url: str, ignorable: Sequence[str]) -> str:
     """Name the reason by the ignorable parts of the URL."""
     shown = [
-        (slot, part_with_value(url, slot))
-        for slot in ignorable_parts(url)
-        if slot not in SPELLING_PARTS
+        (part, part_with_value(url, part))
+        for part in ignorable_parts(url)
+        if part not in SPELLING_PARTS
     ]
-    parts = [valued for slot, valued in shown if slot in idle or valued in idle]
+    parts = [valued for part, valued in shown if part in ignorable or valued in ignorable]
     if not parts:
         return SPELLING_VARIANT
     # A folder is ignorable only where it looks like a token.

@@ -19,13 +19,13 @@ _TEXT, _BAG, _OWN = slice(0, 16), slice(16, 24), slice(24, 32)
 class ContentSignature:
     """Digests of a page's text (16 bytes), of its words in any order (8 bytes) and of its URL.
 
-    ``slot`` is the part that was removed from the URL under which the signature is stored.
+    ``part`` is the part that was removed from the URL under which the signature is stored.
     """
 
     text: bytes
     bag: bytes
     own: bytes
-    slot: str = ""
+    part: str = ""
 
     @classmethod
     def of(cls, url: str, text: bytes = NO_TEXT, bag: bytes = NO_BAG_HASH) -> ContentSignature:
@@ -42,9 +42,9 @@ class ContentSignature:
         """Return 8 bytes of a URL's hash."""
         return xxhash.xxh3_64_digest(url.encode())
 
-    def without(self, slot: str) -> ContentSignature:
-        """Return the signature to store where ``slot`` was removed from the URL."""
-        return replace(self, slot=slot)
+    def without(self, part: str) -> ContentSignature:
+        """Return the signature to store where ``part`` was removed from the URL."""
+        return replace(self, part=part)
 
     def is_like(self, other: ContentSignature, *, in_any_order: bool) -> bool:
         """Whether both pages have the same text, or ``in_any_order`` the same words."""
@@ -58,16 +58,18 @@ class ContentSignature:
 
     def packed(self) -> bytes:
         """Encode as a row."""
-        return self.text + self.bag + self.own + self.slot.encode()
+        return self.text + self.bag + self.own + self.part.encode()
 
 
 def load_signature(tables: Tables, url: str) -> ContentSignature | None:
     """Return the signature of the page fetched from a normalised URL, or None."""
     row = tables.get(SIGNATURES_TABLE, hash_key(url if "?" in url else f"{url}?"))
-    said = None if row is None else ContentSignature.read(row)
+    signature = None if row is None else ContentSignature.read(row)
     return (
-        said
-        if said is not None and said.own == ContentSignature.own_of(url) and not said.slot
+        signature
+        if signature is not None
+        and signature.own == ContentSignature.own_of(url)
+        and not signature.part
         else None
     )
 

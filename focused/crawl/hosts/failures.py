@@ -125,7 +125,7 @@ class DeadHosts:
         found = self._hosts.get(host)
         return None if found is None else found[0]
 
-    def tell(self, host: str) -> bool:
+    def take_row(self, host: str) -> bool:
         """Whether one more of the host's links gets an archive row: only the first few do."""
         kind, rows = self._hosts[host]
         if rows >= _MAX_ROWS_PER_HOST:

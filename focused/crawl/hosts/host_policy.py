@@ -55,7 +55,7 @@ class HostPolicy:
         self._hosts = hosts = frontier.hosts
         self._with_sitemaps = seed_hosts(topic) if topic.seeds.robots_sitemaps else frozenset()
         self._robots = RobotsCache(hosts, topic.politeness.user_agent, obey=topic.politeness.robots)
-        self._given_up = DeadHosts(tables)
+        self._dead = DeadHosts(tables)
         self._directories = DirectoryBudget(topic.scope.max_pages_per_directory, tables)
         self._unresolved_once: set[str] = set()
         self._suspended: dict[str, FailureKind] = {}
@@ -71,19 +71,19 @@ class HostPolicy:
 
     def refusal(self, host: Host, link: QueuedLink) -> FailureKind | None:
         """Return why neither ``link`` nor its robots.txt is requested, or None."""
-        given_up = self._given_up.why(host.name)
-        if given_up is not None:
-            return given_up
+        failure = self._dead.why(host.name)
+        if failure is not None:
+            return failure
         return FailureKind.DIRECTORY_BUDGET if self._directories.spent(link.url) else None
 
     def closed(self, url: str) -> str | None:
         """Return why a link to ``url`` need not be queued, or None."""
-        if not (self._given_up or self._limits != HostLimits() or self._directories.limited):
+        if not (self._dead or self._limits != HostLimits() or self._directories.limited):
             return None
         host = self._hosts.known(host_of(url))
         if host is None:
             return None
-        if self._given_up.why(host.name) is not None:
+        if self._dead.why(host.name) is not None:
             return "host given up"
         if self._limits.reached(host):
             return "host or address budget spent"
@@ -96,11 +96,11 @@ class HostPolicy:
 
     def link_came(self, name: str, now: float) -> None:
         """Note that a driver's own request was queued, perhaps for a suspended host."""
-        trouble = self._suspended.get(name)
-        if trouble is None:
+        failure = self._suspended.get(name)
+        if failure is None:
             return
         if self._hosts.get(name).pace.due_at > now:
-            self._newly_suspended[name] = trouble
+            self._newly_suspended[name] = failure
         else:
             del self._suspended[name]
 
@@ -108,18 +108,16 @@ class HostPolicy:
         """Whether :meth:`closed` refuses no link to that host."""
         if self._directories.limited:
             return False
-        if not self._given_up and self._limits == HostLimits():
+        if not self._dead and self._limits == HostLimits():
             return True
         host = self._hosts.known(name)
-        return host is None or not (
-            self._given_up.why(name) is not None or self._limits.reached(host)
-        )
+        return host is None or not (self._dead.why(name) is not None or self._limits.reached(host))
 
     def has_row(self, host: Host, refusal: FailureKind) -> bool:
         """Whether a link that was not requested gets an archive row, or is only counted."""
         if refusal is FailureKind.ROBOTS:
             return True
-        return refusal not in _WITHOUT_ROW and self._given_up.tell(host.name)
+        return refusal not in _WITHOUT_ROW and self._dead.take_row(host.name)
 
     def on_settled(self, event: SettledEvent) -> None:
         """Count a fetched page for the budgets of its host, address and directory."""
@@ -140,10 +138,10 @@ class HostPolicy:
     def next_pace(self, host: Host, outcome: Outcome, now: float) -> HostPace:
         """Return the host's pace after ``outcome``; a host that only fails is suspended."""
         if isinstance(outcome, Failed) and FAILURE_RULES[outcome.kind].is_host_failure:
-            trouble = self._as_failure_of_host(host, outcome)
-            return self._pace_after_failure(host, trouble, now, _FAILURES_BEFORE_SUSPENSION)
-        self._answers(host)
-        return after_success(host.pace, now, self._delay_s(host), self._rest_s(outcome))
+            failure = self._as_failure_of_host(host, outcome)
+            return self._pace_after_failure(host, failure, now, _FAILURES_BEFORE_SUSPENSION)
+        self._mark_answering(host)
+        return after_success(host.pace, now, self._delay_s(host), self._pause_s(outcome))
 
     def resume(self, interrupted: Iterable[tuple[Host, float]]) -> None:
         """Restart the delay of the hosts that were being requested when the last process died."""
@@ -153,8 +151,8 @@ class HostPolicy:
 
     def touch(self, host: Host, now: float, outcome: Outcome | None = None) -> None:
         """Restart the host's delay for a request that is not its own link."""
-        rest = 0.0 if outcome is None else self._rest_s(outcome)
-        host.pace = after_interruption(host.pace, now, max(self._delay_s(host), rest))
+        pause = 0.0 if outcome is None else self._pause_s(outcome)
+        host.pace = after_interruption(host.pace, now, max(self._delay_s(host), pause))
 
     def record_robots_fetch(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
         """Process the outcome of requesting the robots.txt of ``url``'s site."""
@@ -165,10 +163,10 @@ class HostPolicy:
             )
             self._robots.extend_until(host, url, host.pace.due_at, now)
             return
-        self._answers(host)
+        self._mark_answering(host)
         rules = self._robots.learn(host, url, outcome, now)
         pace = replace(host.pace, crawl_delay_s=self._robots.crawl_delay_s(rules))
-        pace = after_success(pace, now, self._delay_s(host), self._rest_s(outcome))
+        pace = after_success(pace, now, self._delay_s(host), self._pause_s(outcome))
         # A fetched robots.txt doesn't end the suspension of a host whose pages fail, nor the pause
         # that the host asked for if robots.txt came from another one.
         due_at = max(pace.due_at, host.pace.due_at)
@@ -192,16 +190,16 @@ class HostPolicy:
             self._robots.record_unreachable(host, url, now)
             tries_spent = host.pace.failures + 1 >= politeness.max_tries
             if tries_spent and self._robots.may_fetch_without_robots(host, url, now):
-                rest = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
+                pause = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
                 delay_s = self._delay_s(host)
-                return after_failure(host.pace, now, delay_s, failed.retry_after_s, rest)
+                return after_failure(host.pace, now, delay_s, failed.retry_after_s, pause)
         return self._pace_after_failure(host, failed, now, politeness.max_tries)
 
     def _pace_after_failure(self, host: Host, failed: Failed, now: float, at_most: int) -> HostPace:
         """The pace after one more failure; ``at_most`` in a row are allowed."""
         politeness = self._politeness
-        rest = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
-        pace = after_failure(host.pace, now, self._delay_s(host), failed.retry_after_s, rest)
+        pause = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
+        pace = after_failure(host.pace, now, self._delay_s(host), failed.retry_after_s, pause)
         effect = FAILURE_RULES[failed.kind].host
         if effect is HostEffect.GIVEN_UP:
             return self._give_up(host, failed.kind, now)
@@ -220,20 +218,20 @@ class HostPolicy:
         self._suspend(host, failed.kind)
         return suspend(pace, now, politeness.suspend_s)
 
-    def _answers(self, host: Host) -> None:
+    def _mark_answering(self, host: Host) -> None:
         self._unresolved_once.discard(host.name)
         self._suspended.pop(host.name, None)
 
-    def _suspend(self, host: Host, trouble: FailureKind) -> None:
-        self._suspended[host.name] = self._newly_suspended[host.name] = trouble
+    def _suspend(self, host: Host, failure: FailureKind) -> None:
+        self._suspended[host.name] = self._newly_suspended[host.name] = failure
 
-    def _give_up(self, host: Host, trouble: FailureKind, now: float) -> HostPace:
-        self._given_up.add(host.name, trouble)
+    def _give_up(self, host: Host, failure: FailureKind, now: float) -> HostPace:
+        self._dead.add(host.name, failure)
         self._unresolved_once.discard(host.name)
         # Due at once: its links are settled without a request.
         return HostPace(now, 0, host.pace.crawl_delay_s)
 
-    def _rest_s(self, outcome: Outcome) -> float:
+    def _pause_s(self, outcome: Outcome) -> float:
         """The pause after a response, by its duration or by Retry-After."""
         asked_s = None if isinstance(outcome, Fetched) else outcome.retry_after_s
         return pause_after(outcome.elapsed_s, self._politeness.fetch_time_factor, asked_s)

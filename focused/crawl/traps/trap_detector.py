@@ -95,7 +95,7 @@ class ClosedPattern:
 class _PatternCounts:
     """The pages of a pattern; ``unproductive`` ones in a row.
 
-    ``told``: pages that narrower closed patterns account for. Of a domain, ``hosts`` were requested
+    ``counted_elsewhere``: pages of narrower closed patterns. Of a domain, ``hosts`` were requested
     and ``good_hosts`` were productive.
     """
 
@@ -103,7 +103,7 @@ class _PatternCounts:
     good: int = 0
     unproductive: int = 0
     copies: int = 0
-    told: int = 0
+    counted_elsewhere: int = 0
     hosts: int = 0
     good_hosts: int = 0
 
@@ -119,7 +119,7 @@ class _PatternCounts:
     def packed(self) -> bytes:
         return _COUNTS_ROW.pack(
             self.pages, self.good, self.unproductive, self.copies,
-            self.told, self.hosts, self.good_hosts,
+            self.counted_elsewhere, self.hosts, self.good_hosts,
         )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ class TrapDetector:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._chosen: set[str] = set()
+        self._seed_patterns: set[str] = set()
         self._closed: dict[bytes, ClosedPattern] = {}
         self._closed_sites: set[str] = set()
         for key, raw in tables.scan("trap_closed"):
@@ -141,18 +141,20 @@ class TrapDetector:
 
     def choose(self, seeds: Iterable[str]) -> None:
         """Allow more pages to the patterns of these seeds."""
-        self._chosen.update(place.name for url in seeds for place in patterns_of_url(url))
+        self._seed_patterns.update(
+            pattern.name for url in seeds for pattern in patterns_of_url(url)
+        )
 
     def closed(self, url: str) -> ClosedPattern | None:
         """Return the narrowest closed pattern of a normalised URL, or None."""
         if not self._closed_sites or not self.has_closed_patterns(host_of(url)):
             return None
-        for place in patterns_of_url(url):
-            found = self._closed.get(_pattern_key(place.name))
+        for pattern in patterns_of_url(url):
+            found = self._closed.get(_pattern_key(pattern.name))
             if found is None:
                 continue
             # Productive hosts are not among a domain's generated ones.
-            if place.kind is UrlPatternKind.DOMAIN and self._is_productive(host_of(url)):
+            if pattern.kind is UrlPatternKind.DOMAIN and self._is_productive(host_of(url)):
                 continue
             return found
         return None
@@ -165,71 +167,71 @@ class TrapDetector:
 
     def take(self, url: str, verdict: PageVerdict) -> list[ClosedPattern]:
         """Count a page's verdict; return the patterns that this closes."""
-        places = patterns_of_url(url)
-        keys = [_pattern_key(place.name) for place in places]
+        patterns = patterns_of_url(url)
+        keys = [_pattern_key(pattern.name) for pattern in patterns]
         rows = dict(self._tables.get_many("trap_places", keys))
-        accounts = [
+        all_counts = [
             _PatternCounts(*_COUNTS_ROW.unpack(rows[key])) if key in rows else _PatternCounts()
             for key in keys
         ]
-        before = accounts[-2]
+        before = all_counts[-2]
         new_host, newly_good = not before.pages, not before.good and verdict is PageVerdict.GOOD
-        domain = accounts[-1]
+        domain = all_counts[-1]
         domain.hosts += new_host
         domain.good_hosts += newly_good
-        for account in accounts:
-            account.take(verdict)
+        for counts in all_counts:
+            counts.take(verdict)
         closed = []
         # A good page closes nothing.
         for number, key in enumerate(keys if verdict is not PageVerdict.GOOD else ()):
-            found = self._close(places[number], key, accounts[number])
+            found = self._close(patterns[number], key, all_counts[number])
             if found is not None:
                 closed.append(found)
-                for wider in accounts[number + 1 :]:
-                    wider.told += found.pages
-        packed = [account.packed() for account in accounts]
+                for wider in all_counts[number + 1 :]:
+                    wider.counted_elsewhere += found.pages
+        packed = [counts.packed() for counts in all_counts]
         self._tables.put_many("trap_places", list(zip(keys, packed, strict=True)))
         return closed
 
     def _close(
-        self, place: UrlPattern, key: bytes, account: _PatternCounts
+        self, pattern: UrlPattern, key: bytes, counts: _PatternCounts
     ) -> ClosedPattern | None:
-        lost = max(account.unproductive, account.copies, account.hosts - account.good_hosts)
+        lost = max(counts.unproductive, counts.copies, counts.hosts - counts.good_hosts)
         if lost < _SMALLEST_BUDGET or key in self._closed:
             return None
-        reason, pages = self._reason_to_close(place, account)
+        reason, pages = self._reason_to_close(pattern, counts)
         if reason is None:
             return None
-        site = place.name.partition("/")[0]
-        found = ClosedPattern(site, reason, max(0, pages - account.told))
+        site = pattern.name.partition("/")[0]
+        found = ClosedPattern(site, reason, max(0, pages - counts.counted_elsewhere))
         self._closed[key] = found
         self._closed_sites.add(site)
         self._tables.put("trap_closed", key, pack([found.site, found.reason, found.pages]))
         return found
 
     def _reason_to_close(
-        self, place: UrlPattern, account: _PatternCounts
+        self, pattern: UrlPattern, counts: _PatternCounts
     ) -> tuple[str | None, int]:
         """Return why to close a pattern, or None, and the pages that it cost."""
-        patience = PATTERN_BUDGETS[place.kind]
-        copies = patience.copies + PAGES_PER_GOOD_PAGE * account.good
-        if account.copies >= copies and 2 * account.copies >= account.pages:
-            return REPEATED_PAGE, account.copies
-        times = _SEED_BUDGET_FACTOR if place.name in self._chosen else 1
-        granted = times * patience.unproductive + PAGES_PER_GOOD_PAGE * account.good
-        hosts = MAX_UNPRODUCTIVE_HOSTS + PAGES_PER_GOOD_PAGE * account.good_hosts
-        if account.unproductive >= granted or account.hosts - account.good_hosts >= hosts:
-            return _REASONS[place.kind], account.unproductive
+        budget = PATTERN_BUDGETS[pattern.kind]
+        copies = budget.copies + PAGES_PER_GOOD_PAGE * counts.good
+        if counts.copies >= copies and 2 * counts.copies >= counts.pages:
+            return REPEATED_PAGE, counts.copies
+        times = _SEED_BUDGET_FACTOR if pattern.name in self._seed_patterns else 1
+        allowed = times * budget.unproductive + PAGES_PER_GOOD_PAGE * counts.good
+        hosts = MAX_UNPRODUCTIVE_HOSTS + PAGES_PER_GOOD_PAGE * counts.good_hosts
+        if counts.unproductive >= allowed or counts.hosts - counts.good_hosts >= hosts:
+            return _REASONS[pattern.kind], counts.unproductive
         return None, 0
 
-    def _account(self, place: UrlPattern) -> _PatternCounts:
-        raw = self._tables.get("trap_places", _pattern_key(place.name))
+    def _load_counts(self, pattern: UrlPattern) -> _PatternCounts:
+        raw = self._tables.get("trap_places", _pattern_key(pattern.name))
         return _PatternCounts() if raw is None else _PatternCounts(*_COUNTS_ROW.unpack(raw))
 
     def _is_productive(self, host: str) -> bool:
-        if host in self._chosen:
+        if host in self._seed_patterns:
             return True
-        return self._account(UrlPattern(UrlPatternKind.HOST, host)).good > 0
+        return self._load_counts(UrlPattern(UrlPatternKind.HOST, host)).good > 0
 
 
 def _pattern_key(name: str) -> bytes:

@@ -123,16 +123,16 @@ class TrapFilter:
 
     def settled(self, link: QueuedLink, outcome: Outcome, settled: SettledFetch) -> None:
         """Learn from ``outcome`` whether the link's URL patterns are productive."""
-        verdict = self._verdict(link, outcome, settled)
+        verdict = self._verdict_of(link, outcome, settled)
         if verdict is None:
             return
         closed = None if verdict is PageVerdict.GOOD else self._trap_detector.closed(link.url)
-        if closed is not None:  # it was under way as its place was closed
+        if closed is not None:  # in flight when its pattern was closed
             self.tally.lost(closed.site, closed.reason, 1)
         for each in self._trap_detector.take(link.url, verdict):
             self.tally.lost(each.site, each.reason, each.pages)
 
-    def _verdict(
+    def _verdict_of(
         self, link: QueuedLink, outcome: Outcome, settled: SettledFetch
     ) -> PageVerdict | None:
         """Return what the fetch means for its patterns, or None."""
@@ -146,9 +146,9 @@ class TrapFilter:
         if settled.duplicate_of == link.url:  # it was asked for again, and has not changed
             return None
         if settled.duplicate_of is not None:
-            idle = self._url_parts.why(link.url)
-            if idle is not None and idle.startswith(TRAP_PREFIX):
-                self.tally.lost(link.host, idle, 1)
+            reason = self._url_parts.why(link.url)
+            if reason is not None and reason.startswith(TRAP_PREFIX):
+                self.tally.lost(link.host, reason, 1)
             return PageVerdict.DUPLICATE
         share = self._frame_share(link.url, settled.page)
         if share is not None:
@@ -161,17 +161,17 @@ class TrapFilter:
         too.
         """
         url = settled.link.url
-        said = ContentSignature.of(url)
+        signature = ContentSignature.of(url)
         if may_have_sort_parameters(page):
-            said = ContentSignature.of(url, text_of(page), bag_of_words_hash(page))
+            signature = ContentSignature.of(url, text_of(page), bag_of_words_hash(page))
         elif ignorable_parts(url) or self._canonicals.was_named(url):
-            said = ContentSignature.of(url, text_of(page))
-        self._url_parts.take(url, said, settled.duplicate_of)
+            signature = ContentSignature.of(url, text_of(page))
+        self._url_parts.take(url, signature, settled.duplicate_of)
         # A page that isn't indexed, or whose links aren't followed, stands for no other.
         stands = not settled.left_out and not page.nofollow
-        self._canonicals.take(url, said, page.canonical, settled.duplicate_of, stands=stands)
+        self._canonicals.take(url, signature, page.canonical, settled.duplicate_of, stands=stands)
         if page.canonical is not None and self._canonicals.are_trusted(settled.link.host):
-            self._url_parts.told(url, page.canonical)
+            self._url_parts.take_same(url, page.canonical)
 
     def _of_redirect(
         self, link: QueuedLink, outcome: Redirected, settled: SettledFetch
@@ -182,7 +182,7 @@ class TrapFilter:
             return PageVerdict.UNPRODUCTIVE
         if settled.outcome == "failed":
             return PageVerdict.UNPRODUCTIVE
-        self._url_parts.told(link.url, outcome.target)
+        self._url_parts.take_same(link.url, outcome.target)
         return (
             PageVerdict.UNPRODUCTIVE
             if patterns_of_url(outcome.target)[0] == patterns_of_url(link.url)[0]
@@ -192,25 +192,25 @@ class TrapFilter:
     def _frame_share(self, url: str, page: Page) -> float | None:
         """Return the template's share of the page, if enough pages of the site have that template.
 
-        The template is extracted only if an earlier page began the same way, which most don't.
+        The template is extracted only if an earlier page first_seen the same way, which most don't.
         """
         site = registered_domain(host_of(url)).encode()
-        began = self._count_same(site, b"begins", opening_digest(page))
-        if began == 1:
+        first_seen = self._count_same(site, b"begins", opening_digest(page))
+        if first_seen == 1:
             return None
         frame = page_template(page)
         if frame.digest is None:
             return None
-        alike = 1 + self._count_same(site, b"", frame.digest)
-        return frame.share if alike >= MIN_PAGES_PER_FRAME else None
+        same_count = 1 + self._count_same(site, b"", frame.digest)
+        return frame.share if same_count >= MIN_PAGES_PER_FRAME else None
 
     def _count_same(self, site: bytes, what: bytes, digest: bytes) -> int:
         """Count the pages of the site with this digest, including this one."""
         key = xxhash.xxh3_128_digest(b" ".join((site, what, digest)))
         raw = self._tables.get("trap_frames", key)
-        alike = 1 + (0 if raw is None else int(_COUNT.unpack(raw)[0]))
-        self._tables.put("trap_frames", key, _COUNT.pack(alike))
-        return alike
+        same_count = 1 + (0 if raw is None else int(_COUNT.unpack(raw)[0]))
+        self._tables.put("trap_frames", key, _COUNT.pack(same_count))
+        return same_count
 
 
 MAX_COUNTED_SITES = 1_000
