@@ -211,7 +211,7 @@ def test_a_request_stands_beside_its_response(full) -> None:
     assert response.block.endswith(b"\r\n\r\n<p>no such page")
 
 
-def test_metadata_tells_how_a_page_was_found_and_judged(full) -> None:
+def test_metadata_tells_how_a_page_was_found_and_classified(full) -> None:
     (about,) = [each for each in of_kind(out(full), "metadata") if each.url == A + "whales"]
     (page,) = [each for each in of_kind(out(full), "response") if each.url == A + "whales"]
     row = full.rows[A + "whales"]
@@ -458,7 +458,7 @@ def test_a_crash_leaves_whole_records_alone(crawled: Crawl) -> None:
     assert len(list(page_rows(done.store.tables))) == 6
 
 
-def test_a_session_that_goes_on_says_anew_who_crawls(tmp_path: Path) -> None:
+def test_a_resumed_session_says_again_who_crawls(tmp_path: Path) -> None:
     first = Simulation(topic(tmp_path, A), WEB).run(pages=1)
     first.restart().run()
     assert len(of_kind(out(first), "warcinfo")) == 2

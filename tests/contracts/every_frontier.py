@@ -6,8 +6,8 @@ A module of tests takes them all in with ``import *``, and says in a fixture
 """
 
 # ruff: noqa: F403 -- all tests and fixtures of the parts, whatever their names
-from tests.contracts.deaths import *
-from tests.contracts.hopes import *
-from tests.contracts.life import *
+from tests.contracts.crashes import *
+from tests.contracts.exploration import *
+from tests.contracts.lifecycle import *
 from tests.contracts.links import *
-from tests.contracts.turns import *
+from tests.contracts.scheduling import *

@@ -45,7 +45,7 @@ def test_a_better_in_link_moves_a_waiting_link_up(frontier: Frontier) -> None:
     assert len(frontier) == 2
 
 
-def test_a_better_in_link_leaves_a_link_under_way_alone(frontier: Frontier) -> None:
+def test_a_better_in_link_leaves_a_link_in_flight_alone(frontier: Frontier) -> None:
     frontier.push(link("http://a/1", 0.5), 0)
     offer = take(frontier)
     frontier.push(link("http://a/1", 0.9), 0)
@@ -59,7 +59,7 @@ def joined(url: str, score: float, told: float, **fields) -> QueuedLink:
     return link(url, score, features=(told,), **fields)
 
 
-def test_evidence_of_another_page_may_move_a_waiting_link_down(frontier: Frontier) -> None:
+def test_features_of_another_page_may_move_a_waiting_link_down(frontier: Frontier) -> None:
     frontier.push(joined("http://a/1", 0.8, 1.0), 0)
     frontier.push(joined("http://a/2", 0.5, 1.0), 0)
     assert not frontier.push(joined("http://a/1", 0.3, 2.0), 0, joined=True)
@@ -80,14 +80,14 @@ def test_down_on_one_host_lets_another_host_go_first(frontier: Frontier) -> None
     assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
 
 
-def test_unless_its_evidence_is_joined_a_poorer_link_changes_nothing(frontier: Frontier) -> None:
+def test_unless_its_features_are_merged_a_poorer_link_changes_nothing(frontier: Frontier) -> None:
     frontier.push(joined("http://a/1", 0.8, 1.0), 0)
     frontier.push(joined("http://a/1", 0.3, 2.0), 0)
     assert take(frontier).link == joined("http://a/1", 0.8, 1.0)
 
 
 @pytest.mark.parametrize("score", [0.3, 0.8])
-def test_a_joined_link_keeps_the_shorter_way_and_what_befell_it(
+def test_a_merged_link_keeps_the_shorter_way_and_what_befell_it(
     frontier: Frontier, score: float
 ) -> None:
     old = joined("http://a/1", 0.5, 1.0, depth=2, found_at=1.0, tries=1, payload="own")
@@ -100,7 +100,7 @@ def test_a_joined_link_keeps_the_shorter_way_and_what_befell_it(
     assert (found.parent, found.anchor) == ("http://b/", "x")
 
 
-def test_a_joined_link_keeps_its_place_in_the_order_of_discovery(frontier: Frontier) -> None:
+def test_a_merged_link_keeps_its_place_in_the_order_of_discovery(frontier: Frontier) -> None:
     for name in "xyz":
         frontier.push(joined(f"http://a/{name}", 0.5, 1.0), 0)
     frontier.push(joined("http://a/x", 0.4, 2.0), 0, joined=True)
@@ -115,7 +115,7 @@ def test_a_page_that_links_to_a_waiting_seed_takes_nothing_from_it(frontier: Fro
     assert take(frontier).link == link("http://a/seed", 1.0)
 
 
-def test_joined_evidence_leaves_a_link_under_way_alone(frontier: Frontier) -> None:
+def test_merged_features_leave_a_link_in_flight_alone(frontier: Frontier) -> None:
     frontier.push(joined("http://a/1", 0.5, 1.0), 0)
     offer = take(frontier)
     frontier.push(joined("http://a/1", 0.1, 2.0), 0, joined=True)
@@ -123,7 +123,7 @@ def test_joined_evidence_leaves_a_link_under_way_alone(frontier: Frontier) -> No
     assert take(frontier).link == joined("http://a/1", 0.5, 1.0)
 
 
-def test_the_links_that_wait_are_told_as_they_wait(frontier: Frontier) -> None:
+def test_the_links_queued_are_reported_as_they_wait(frontier: Frontier) -> None:
     for name in ("done", "waiting", "moved", "dropped"):
         frontier.push(joined(f"http://{name}/1", 0.5, 1.0), 0)
     finish(frontier, take(frontier), 0)
@@ -140,7 +140,7 @@ def test_the_links_that_wait_are_told_as_they_wait(frontier: Frontier) -> None:
     assert frontier.lookup_links([]) == Known(set(), {})
 
 
-def test_a_link_under_way_does_not_wait_until_it_comes_back(frontier: Frontier) -> None:
+def test_a_link_in_flight_does_not_wait_until_it_comes_back(frontier: Frontier) -> None:
     frontier.push(link("http://a/1"), 0)
     key = link_key("http://a/1")
     offer = take(frontier)
@@ -196,7 +196,7 @@ def test_dropped_links_are_never_offered_nor_taken_again(frontier: Frontier) -> 
     assert not frontier.push(link("http://a/1"), 0)
 
 
-def test_the_links_of_a_host_are_told_best_first_but_for_the_one_under_way(
+def test_the_links_of_a_host_are_reported_best_first_but_for_the_one_in_flight(
     frontier: Frontier,
 ) -> None:
     for page, score in enumerate((0.1, 0.9, 0.5)):
@@ -214,7 +214,7 @@ def test_the_links_of_a_host_are_told_best_first_but_for_the_one_under_way(
     assert {each.name for each in frontier.hosts} == {"a", "b"}
 
 
-def test_a_host_is_dropped_with_its_links_but_for_the_one_under_way(frontier: Frontier) -> None:
+def test_a_host_is_dropped_with_its_links_but_for_the_one_in_flight(frontier: Frontier) -> None:
     for page in range(3):
         frontier.push(link(f"http://a/{page}"), 0)
     frontier.push(link("http://b/1", 0.1), 0)

@@ -65,7 +65,7 @@ def test_the_topic_may_ask_each_host_for_itself(simulate, tmp_path):
     assert min(pauses(crawl)[3:]) < 0.5
 
 
-def test_where_a_host_stands_is_known_after_a_restart(simulate, tmp_path):
+def test_the_address_of_a_host_is_restored_after_a_restart(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run(pages=4)
     before = len(crawl.asked)
     crawl.restart(later_s=60.0).run()
@@ -91,7 +91,7 @@ def test_it_has_when_the_process_died_while_it_asked(simulate, tmp_path):
     assert crawl.crawl.next(asked_at + 0.2) == Wait(asked_at + 1.0)
 
 
-def test_links_that_are_not_asked_for_cost_their_neighbours_no_delay(simulate, tmp_path):
+def test_links_that_are_not_requested_cost_their_neighbours_no_delay(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run()
     assert crawl.crawl.counters.robots_excluded == 150
     asked = len(crawl.asked)

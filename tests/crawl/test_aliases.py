@@ -72,7 +72,7 @@ def test_a_host_whose_items_are_gone_keeps_those_that_are_there(simulate, tmp_pa
     assert there <= titles(crawl)
 
 
-def test_a_host_that_begins_to_lie_is_found_out(simulate, tmp_path):
+def test_a_host_that_goes_wrong_is_noticed(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "late-liar")
     assert len(titles(crawl)) >= WITH_FRONTS - RECHECK_ONE_IN
     assert not crawl.crawl.traps.refuses("http://late-liar.test/page/20")
@@ -87,7 +87,7 @@ def test_what_is_refused_is_called_by_its_name_and_no_trap(simulate, tmp_path):
     assert crawl.crawl.traps.tally.lines() == []
 
 
-def test_a_sort_order_is_an_idle_parameter_with_a_line_in_the_report(simulate, tmp_path):
+def test_a_sort_order_is_an_ignorable_parameter_with_a_line_in_the_report(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "sorts")
     (line,) = crawl.crawl.traps.tally.lines()
     assert (line.site, line.kind) == ("sorts.test", IGNORABLE_PARAMETER)
@@ -101,12 +101,12 @@ def test_the_first_page_of_a_list_is_the_list_and_its_second_is_not(simulate, tm
     assert crawl.crawl.traps.refuses(late.format(7)) is None
 
 
-def test_a_parameter_that_is_kept_is_never_idle(simulate, tmp_path):
+def test_a_parameter_that_is_kept_is_never_ignorable(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "sorts", scope=Scope(keep_parameters=("so*",)))
     assert len(crawl.urls) > 4 * PAGES
 
 
-def test_what_was_learned_is_kept_over_a_restart(simulate, tmp_path):
+def test_what_was_learned_survives_a_restart(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "canonical").restart()
     known = [url for url in crawl.urls if "/node/" in url]
     named = [crawl.rows[url]["points_to"] for url in known]

@@ -70,7 +70,7 @@ def crash_over(crawl: Simulation, url: str) -> bool:
     raise AssertionError("the crawl does not end")
 
 
-def test_a_page_that_crawls_die_over_is_given_up_after_as_many_tries(simulate, tmp_path):
+def test_a_page_that_crawls_die_over_is_dead_after_as_many_tries(simulate, tmp_path):
     three_pages = site(page(A, "/1", "/2", "/3"), *(page(f"{A}{n}") for n in (1, 2, 3)))
     crawl = simulate(politely(topic(tmp_path, A), max_tries=2), three_pages)
     assert [crash_over(crawl, A + "2") for _ in range(3)] == [True, True, False]
@@ -78,7 +78,7 @@ def test_a_page_that_crawls_die_over_is_given_up_after_as_many_tries(simulate, t
     assert crawl.rows[A + "3"]["outcome"] == "fetched"
 
 
-def test_a_page_that_a_crawl_died_over_once_is_asked_for_again(simulate, tmp_path):
+def test_a_page_that_a_crawl_died_over_once_is_requested_again(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A), web())
     assert crash_over(crawl, A + "2")
     assert crawl.run().rows[A + "2"]["outcome"] == "fetched"

@@ -24,7 +24,7 @@ def chain_of_pages(count: int) -> dict:
 
 
 class TestOrder:
-    def test_the_most_promising_link_of_a_host_comes_first(self, simulate, tmp_path):
+    def test_the_best_link_of_a_host_comes_first(self, simulate, tmp_path):
         web = site(page(A, "/trade", "/whales"), page(A + "trade"), page(A + "whales"))
         done = simulate(topic(tmp_path, A), web).run()
         assert done.urls == at("", "whales", "trade")
@@ -79,7 +79,7 @@ class TestRows:
         row = simulate(topic(tmp_path, A), site(page(A))).run().rows[A]
         assert (row["parent"], row["depth"], row["score"]) == (None, 0, 1.0)
 
-    def test_a_redirect_hands_on_score_anchor_evidence_and_depth(self, simulate, tmp_path):
+    def test_a_redirect_hands_on_score_anchor_features_and_depth(self, simulate, tmp_path):
         web = site(page(A, "/whales"), moved(A + "whales", B), page(B, text="whale"))
         rows = simulate(topic(tmp_path, A), web).run().rows
         old, new = rows[A + "whales"], rows[B]
@@ -152,7 +152,9 @@ class TestNofollow:
             '<p>x<a href="/no" rel="nofollow">no</a>',
         ],
     )
-    def test_links_not_to_be_followed_are_counted_and_stay_unasked(self, body, simulate, tmp_path):
+    def test_links_not_to_be_followed_are_counted_and_stay_unrequested(
+        self, body, simulate, tmp_path
+    ):
         done = simulate(topic(tmp_path, A), site(raw(A, body), page(A + "no"))).run()
         assert done.urls == [A]
         assert done.crawl.counters.nofollow == 1
@@ -191,7 +193,7 @@ class TestScope:
         ],
         ids=lambda value: value if isinstance(value, str) else "",
     )
-    def test_links_out_of_scope_are_counted_and_stay_unasked(
+    def test_links_out_of_scope_are_counted_and_stay_unrequested(
         self, scope, reason, left_out, simulate, tmp_path
     ):
         web = site(page(A, B, "/x"), page(A + "x"), page(B, "/x"), page(B + "x"))
@@ -262,7 +264,7 @@ class TestBudget:
         assert len(done.urls) == done.crawl.counters.fetched == pages
         assert done.ended == "page budget spent"
 
-    def test_fetches_under_way_count_so_that_none_is_too_many(self, simulate, tmp_path):
+    def test_fetches_in_flight_count_so_that_none_is_too_many(self, simulate, tmp_path):
         seeds = [f"http://h{n}.test/" for n in range(5)]
         crawl = simulate(topic(tmp_path, *seeds, budget=Budget(pages=2)), {}).crawl
         asked = [crawl.next(0.0) for _ in range(5)]
@@ -332,7 +334,7 @@ class TestRestart:
         assert sorted(crawl.urls) == sorted(whole.urls)
         assert crawl.rows.keys() == whole.rows.keys()
 
-    def test_delays_hold_over_a_restart(self, simulate, tmp_path):
+    def test_delays_survive_a_restart(self, simulate, tmp_path):
         web = site(page(A, "/x"), page(A + "x"))
         crawl = simulate(topic(tmp_path, A, delay_s=30.0), web).run(pages=1)
         crawl.restart(later_s=1.0).run()

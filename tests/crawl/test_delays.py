@@ -58,7 +58,7 @@ def test_back_off_begins_at_them(simulate, tmp_path):
     assert pauses(crawl, A) == [8.0, 8.0, 16.0]
 
 
-def test_they_hold_over_a_restart(simulate, tmp_path):
+def test_they_survive_a_restart(simulate, tmp_path):
     crawl = simulate(politely(topic(tmp_path, A), delays=DELAYS), web()).run(pages=1)
     crawl.restart().run()
     assert min(pauses(crawl, A)) >= 8.0 - FETCH_S
@@ -72,14 +72,14 @@ def test_they_hold_over_a_restart(simulate, tmp_path):
         failed(A, FailureKind.CLIENT_ERROR, 50.0),
     ],
 )
-def test_retry_after_is_heard_of_an_answer_that_is_no_trouble(simulate, tmp_path, answer):
+def test_retry_after_is_heard_of_an_answer_that_is_no_failure(simulate, tmp_path, answer):
     mine = topic(tmp_path, A, f"{A}1")
     crawl = simulate(mine, web() | {A: answer}).run()
     assert pauses(crawl, A) == [1.0, 50.0]
     assert crawl.crawl.counters.retries == 0
 
 
-def test_nobody_rests_for_more_than_an_hour_because_of_it(simulate, tmp_path):
+def test_nobody_pauses_for_more_than_an_hour_because_of_it(simulate, tmp_path):
     mine = topic(tmp_path, A, f"{A}1")
     answer = replace(moved(A, OTHER), retry_after_s=1e9)
     assert pauses(simulate(mine, web() | {A: answer}).run(), A) == [1.0, 3600.0]

@@ -37,7 +37,7 @@ def pauses(times: list[float]) -> list[float]:
     return [later - sooner for sooner, later in pairwise(times)]
 
 
-def test_after_eight_troubles_in_a_row_a_host_is_left_alone_for_an_hour(simulate, tmp_path):
+def test_after_eight_failures_in_a_row_a_host_is_left_alone_for_an_hour(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40)).run()
     _robots, *times = asked(crawl, B)
     assert times[7] - times[0] < HOUR_S <= times[8] - times[7] < HOUR_S + 1
@@ -59,9 +59,7 @@ def test_a_host_that_comes_back_is_harvested_after_all(simulate, tmp_path):
     assert len(fetched) == 1 + 40 - 3  # three were tried three times each before
 
 
-def test_each_time_it_is_left_alone_for_twice_as_long_and_given_up_after_the_third(
-    simulate, tmp_path
-):
+def test_each_time_it_is_left_alone_for_twice_as_long_and_dead_after_the_third(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40)).run()
     long_ones = [pause for pause in pauses(asked(crawl, B)) if pause > 600]
     assert long_ones == pytest.approx([HOUR_S, 2 * HOUR_S, 4 * HOUR_S], abs=1)
@@ -69,7 +67,7 @@ def test_each_time_it_is_left_alone_for_twice_as_long_and_given_up_after_the_thi
     assert crawl.ended == "frontier is empty"
 
 
-def test_what_it_was_set_aside_for_is_kept_over_a_restart(simulate, tmp_path):
+def test_what_it_was_suspended_for_survives_a_restart(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40))
     while not (crawl.waited and crawl.waited[-1][1].until - crawl.waited[-1][0] > HOUR_S + 600):
         crawl.step()  # it was set aside for the second time
@@ -106,14 +104,14 @@ def test_how_long_is_the_topics_choice(simulate, tmp_path):
     assert long_ones == pytest.approx([1_000, 2_000, 4_000], abs=1)
 
 
-def test_with_no_time_to_be_set_aside_for_it_is_given_up_at_once(simulate, tmp_path):
+def test_with_no_time_to_suspend_it_is_dead_at_once(simulate, tmp_path):
     mine = politely(topic(tmp_path, A), suspend_s=0.0)
     crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
     assert len(asked(crawl, B)) == 1 + 8
     assert crawl.now - START < HOUR_S
 
 
-def test_a_host_longer_asked_for_with_retry_after_is_not_asked_sooner(simulate, tmp_path):
+def test_a_host_longer_requested_with_retry_after_is_not_requested_sooner(simulate, tmp_path):
     mine = politely(topic(tmp_path, A), suspend_s=10.0)
     web = {A: failed(A, FailureKind.THROTTLED, retry_after_s=900)}
     web[f"{A}robots.txt"] = failed(f"{A}robots.txt", FailureKind.THROTTLED, retry_after_s=900)
@@ -122,7 +120,7 @@ def test_a_host_longer_asked_for_with_retry_after_is_not_asked_sooner(simulate, 
 
 
 class TestLinksOfAHostGivenUp:
-    def test_are_settled_as_its_last_trouble_without_asking(self, simulate, tmp_path):
+    def test_are_settled_as_its_last_failure_without_requests(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40)).run()
         assert crawl.crawl.counters.failures == {"timeout": 40}
 
@@ -171,19 +169,19 @@ class TestAHostThatDoesNotExist:
         dead = {url: failed(url, kind) for url in [*urls, f"{B}robots.txt"]}
         return site(page(A, *urls)) | dead
 
-    def test_is_asked_for_once_more_a_minute_later_and_given_up(self, simulate, tmp_path):
+    def test_is_requested_once_more_a_minute_later_and_dead(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), self.web()).run()
         (pause,) = pauses(asked(crawl, B))
         assert 60 <= pause < 61
         assert crawl.crawl.counters.failures == {"no-such-host": 40}
 
-    def test_is_given_up_alike_when_its_robots_txt_is_not_asked_for(self, simulate, tmp_path):
+    def test_is_dead_equal_when_its_robots_txt_is_not_requested(self, simulate, tmp_path):
         mine = politely(topic(tmp_path, A), robots=False)
         crawl = simulate(mine, self.web()).run()
         assert len(asked(crawl, B)) == 2
         assert crawl.crawl.counters.failures == {"no-such-host": 40}
 
-    def test_is_a_trouble_like_any_other_where_no_host_is_set_aside(self, simulate, tmp_path):
+    def test_is_a_failure_like_any_other_where_no_host_is_suspended(self, simulate, tmp_path):
         mine = politely(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, self.web()).run()
         assert len(asked(crawl, B)) == mine.politeness.max_tries
@@ -207,7 +205,7 @@ class TestAHostThatDoesNotExist:
         assert crawl.crawl.counters.failures == {"no-such-host": 3, "dns": 37}
         assert max(pauses(asked(crawl, B))) >= HOUR_S
 
-    def test_is_set_aside_when_only_the_name_service_is_silent(self, simulate, tmp_path):
+    def test_is_suspended_when_only_the_name_service_is_silent(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), self.web(FailureKind.DNS)).run()
         assert crawl.crawl.counters.failures == {"dns": 40}
         assert max(pauses(asked(crawl, B))) >= HOUR_S

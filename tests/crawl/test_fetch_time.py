@@ -38,12 +38,12 @@ class TestFetchTime:
         crawl = simulate(mine, self.web(3.0)).run()
         assert self.pauses(crawl) == pytest.approx([pause + 0.1] * 2)
 
-    def test_of_a_robots_txt_counts_alike(self, simulate, tmp_path):
+    def test_of_a_robots_txt_counts_equal(self, simulate, tmp_path):
         rules = replace(page(f"{A}robots.txt"), elapsed_s=4.0)
         crawl = simulate(topic(tmp_path, A), site(rules, page(A))).run()
         assert crawl.times(A)[0] >= 40.0
 
-    def test_of_an_answer_that_was_a_failure_counts_alike(self, simulate, tmp_path):
+    def test_of_an_answer_that_was_a_failure_counts_equal(self, simulate, tmp_path):
         web = {A: Failed(A, FailureKind.SERVER_ERROR, 503, elapsed_s=4.0)}
         first, second, third = simulate(topic(tmp_path, A), web).run().times(A)
         assert second - first >= 40.0 <= third - second

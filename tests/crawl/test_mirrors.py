@@ -97,7 +97,7 @@ def refuses(found: MirrorFilter, url: str) -> bool:
 
 class TestPairsAreFound:
     @pytest.mark.parametrize(("copy", "of"), [(B, A), (MANUAL, NEW), (OLD, NEW), (A + "/m", B)])
-    def test_by_five_exact_copies_whose_urls_end_alike(
+    def test_by_five_exact_duplicates_whose_urls_end_equal(
         self, tables: Tables, copy: str, of: str
     ) -> None:
         frontier = Frontier()
@@ -107,14 +107,14 @@ class TestPairsAreFound:
         came(found, frontier, copy + "/4?q=1", of + "/4?q=1")
         assert found.pairs == {copy: of}
 
-    def test_by_five_near_copies_at_the_same_path_of_two_sites(self, tables: Tables) -> None:
+    def test_by_five_near_duplicates_at_the_same_path_of_two_sites(self, tables: Tables) -> None:
         frontier = Frontier()
         found = mirrors(tables, frontier)
         copies(found, frontier, B, A, 5, exactly=False)
         assert found.pairs == {B: A}
 
     @pytest.mark.parametrize("copy", [OLD, MANUAL])
-    def test_by_twenty_near_copies_under_different_prefixes(
+    def test_by_twenty_near_duplicates_under_different_prefixes(
         self, tables: Tables, copy: str
     ) -> None:
         frontier = Frontier()
@@ -124,7 +124,7 @@ class TestPairsAreFound:
         came(found, frontier, copy + "/x", NEW + "/x", exactly=False)
         assert found.pairs == {copy: NEW}
 
-    def test_by_copies_of_pages_that_are_near_an_older_version_themselves(
+    def test_by_duplicates_of_pages_that_are_near_an_older_version_themselves(
         self, tables: Tables
     ) -> None:
         frontier = Frontier()
@@ -140,7 +140,7 @@ class TestPairsAreFound:
         came(found, frontier, f"{NEW}/more", f"{OLD}/more", exactly=False)
         assert refuses(found, f"{MANUAL}/more")
 
-    def test_never_by_copies_whose_urls_end_differently(self, tables: Tables) -> None:
+    def test_never_by_duplicates_whose_urls_end_differently(self, tables: Tables) -> None:
         frontier = Frontier()
         found = mirrors(tables, frontier)
         for number in range(30):
@@ -166,7 +166,7 @@ class TestPairsAreFound:
             came(found, frontier, f"{B}/new-{number}")
         assert found.pairs == {B: A}
 
-    def test_by_copies_in_either_direction_together(self, tables: Tables) -> None:
+    def test_by_duplicates_in_either_direction_together(self, tables: Tables) -> None:
         found, frontier = mirrors(tables, Frontier()), Frontier()
         for number in range(5):
             one, other = (B, A) if number % 2 == 0 else (A, B)
@@ -237,7 +237,9 @@ class TestRefusal:
         assert refuses(found, A + "/first")
         assert not refuses(found, A + "/waits")
 
-    def test_not_for_the_sake_of_a_page_that_is_a_copy_of_another(self, tables: Tables) -> None:
+    def test_not_for_the_sake_of_a_page_that_is_a_duplicate_of_another(
+        self, tables: Tables
+    ) -> None:
         frontier = Frontier()
         found = mirrors(tables, frontier)
         copies(found, frontier, B, A)
@@ -303,7 +305,7 @@ class TestDoubt:
             assert seen <= 16
         assert {link.url for link in found.take_released()} == refused
 
-    def test_a_dissolved_pair_needs_four_times_as_many_copies(self, tables: Tables) -> None:
+    def test_a_dissolved_pair_needs_four_times_as_many_duplicates(self, tables: Tables) -> None:
         frontier = Frontier()
         found = mirrors(tables, frontier)
         copies(found, frontier, OLD, NEW)
@@ -316,7 +318,7 @@ class TestDoubt:
         copies(found, frontier, OLD, NEW, 1)
         assert found.pairs == {OLD: NEW}
 
-    def test_a_site_that_copied_five_pages_and_lies_then_closes_no_other(
+    def test_a_site_that_copied_five_pages_and_differs_later_closes_no_other(
         self, tables: Tables
     ) -> None:
         frontier = Frontier()
@@ -334,7 +336,7 @@ class TestDoubt:
         assert lost == {link.url for link in found.take_released()}
 
 
-def test_pairs_candidates_and_refused_links_are_known_after_a_restart(tables: Tables) -> None:
+def test_pairs_candidates_and_refused_links_are_restored_after_a_restart(tables: Tables) -> None:
     frontier = Frontier()
     found = mirrors(tables, frontier)
     copies(found, frontier, B, A)

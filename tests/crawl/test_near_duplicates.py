@@ -68,7 +68,9 @@ def host_with_template(host: str, template: str, pages: int = 4, words: int = 60
     ]
 
 
-def test_a_copy_of_a_near_copy_names_the_original_and_its_own_twin(tables: Tables) -> None:
+def test_a_duplicate_of_a_near_duplicate_names_the_original_and_its_own_twin(
+    tables: Tables,
+) -> None:
     text = prose(800, 1)
     first, near = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
     copies = DuplicateDetector(tables, near=True)
@@ -92,7 +94,7 @@ def test_a_page_of_which_half_is_new_is_another_page(tables: Tables) -> None:
     assert met(NearDuplicateIndex(tables), page("http://a.test/", text), other) == [None, None]
 
 
-def test_of_several_alike_the_most_alike_is_named(tables: Tables) -> None:
+def test_of_several_equal_the_most_equal_is_named(tables: Tables) -> None:
     words = prose(800, 1).split()
     texts = [" ".join(words), " ".join([*words[:740], *prose(60, 2).split()])]
     pages = [page(f"http://{n}.test/", text) for n, text in enumerate(texts)]
@@ -110,18 +112,18 @@ def test_short_pages_are_never_near_duplicates(tables: Tables) -> None:
     assert tables.count("sketches") == 0
 
 
-def test_pages_of_one_template_and_other_titles_are_no_copies(tables: Tables) -> None:
+def test_pages_of_one_template_and_other_titles_are_no_duplicates(tables: Tables) -> None:
     pages = host_with_template("a.test", prose(1_000, 1), pages=12)
     assert met(NearDuplicateIndex(tables), *pages) == [None] * 12
 
 
-def test_pages_of_one_template_and_one_title_are_no_copies(tables: Tables) -> None:
+def test_pages_of_one_template_and_one_title_are_no_duplicates(tables: Tables) -> None:
     template = prose(1_000, 1)
     pages = [replace(each, title="Shop") for each in host_with_template("a.test", template, 12)]
     assert met(NearDuplicateIndex(tables), *pages) == [None] * 12
 
 
-def test_what_a_hosts_template_adds_does_not_hide_a_copy(tables: Tables) -> None:
+def test_what_a_hosts_template_adds_does_not_hide_a_duplicate(tables: Tables) -> None:
     index = NearDuplicateIndex(tables)
     text, template = prose(300, 7), prose(1_000, 1)
     met(index, page("http://bare.test/", text), *host_with_template("a.test", template, 12))
@@ -147,13 +149,13 @@ def test_a_page_of_the_same_host_is_found_by_its_title_too(tables: Tables) -> No
     assert met(index, first, again, other) == [None, first.url, None]
 
 
-def test_a_template_larger_than_what_is_kept_of_it_makes_no_copies(tables: Tables) -> None:
+def test_a_template_larger_than_what_is_kept_of_it_makes_no_duplicates(tables: Tables) -> None:
     pages = host_with_template("a.test", prose(6_000, 1), pages=40, words=120)
     same_title = [replace(each, title="Shop") for each in pages]
     assert set(met(NearDuplicateIndex(tables), *same_title)) == {None}
 
 
-def test_a_host_of_which_little_was_seen_has_no_copies_of_its_own(tables: Tables) -> None:
+def test_a_host_of_which_little_was_seen_has_no_duplicates_of_its_own(tables: Tables) -> None:
     text = prose(800, 1)
     first, again = page("http://a.test/1", text), page("http://a.test/2", f"{text} today")
     assert met(NearDuplicateIndex(tables), first, again) == [None, None]
@@ -214,7 +216,9 @@ class TestInACrawl:
         counters = done.crawl.counters
         assert (counters.duplicates, counters.near_duplicates, counters.on_topic) == (1, 1, 1)
 
-    def test_a_copy_of_a_near_duplicate_names_the_page_that_is_no_copy(self, simulate, tmp_path):
+    def test_a_duplicate_of_a_near_duplicate_names_the_page_that_is_no_duplicate(
+        self, simulate, tmp_path
+    ):
         same = replace(self.WEB["http://b.test/"], url="http://c.test/")
         mine = topic(tmp_path, "http://a.test/", "http://c.test/")
         row = simulate(mine, {**self.WEB, **site(same)}, policy="bfs").run().rows["http://b.test/"]

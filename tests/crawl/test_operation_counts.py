@@ -119,7 +119,7 @@ def test_every_request_is_for_another_url(counted):
     assert len(counted.asked) == len(set(counted.asked))
 
 
-def test_the_robots_txt_of_a_site_is_asked_for_once_before_its_pages(counted):
+def test_the_robots_txt_of_a_site_is_requested_once_before_its_pages(counted):
     robots = [url for url in counted.asked if url.endswith("/robots.txt")]
     sites = {url.split("/")[2] for url in counted.asked}
     assert len(robots) == len(sites)
@@ -129,7 +129,7 @@ def test_a_page_is_parsed_once(counted):
     assert counted["trees"].calls == len(counted.pages) >= PAGES
 
 
-def test_a_page_is_judged_once(counted):
+def test_a_page_is_classified_once(counted):
     assert counted["judged"].calls == len(counted.pages)
 
 
@@ -148,11 +148,11 @@ def test_the_words_of_a_page_are_hashed_once_and_those_around_its_links(counted)
     assert counted["hashed"].amount <= 3.6 * counted.chars
 
 
-def test_hardly_more_links_are_scored_again_than_have_their_turn(counted):
+def test_hardly_more_links_are_scored_again_than_are_offered(counted):
     assert counted["rescored"].calls <= 2 * len(counted.pages)
 
 
-def test_a_page_teaches_once(counted):
+def test_a_page_is_trained_on_once(counted):
     assert counted["lessons"].calls <= len(counted.pages)
 
 

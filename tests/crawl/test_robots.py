@@ -57,7 +57,7 @@ def test_http_and_https_of_a_host_have_rules_of_their_own(simulate, tmp_path):
     assert done.rows["https://a.test/x"]["failure"] == "robots"
 
 
-def test_what_robots_txt_denies_is_counted_and_never_asked_for(simulate, tmp_path):
+def test_what_robots_txt_denies_is_counted_and_never_requested(simulate, tmp_path):
     web = site(page("http://a.test/", "/secret/1", "/secret/2", "/open"), denying("/secret"))
     done = simulate(topic(tmp_path, "http://a.test/"), web).run()
     assert done.urls == ["http://a.test/", "http://a.test/open"]
@@ -65,7 +65,7 @@ def test_what_robots_txt_denies_is_counted_and_never_asked_for(simulate, tmp_pat
     assert done.rows["http://a.test/secret/1"]["failure"] == "robots"
 
 
-def test_with_robots_switched_off_robots_txt_is_not_asked_for(simulate, tmp_path):
+def test_with_robots_switched_off_robots_txt_is_not_requested(simulate, tmp_path):
     mine = topic(tmp_path, "http://a.test/secret")
     mine = replace(mine, politeness=replace(mine.politeness, robots=False))
     done = simulate(mine, site(page("http://a.test/secret"), denying("/secret"))).run()
@@ -76,7 +76,7 @@ def test_with_robots_switched_off_robots_txt_is_not_asked_for(simulate, tmp_path
     "trouble",
     [FailureKind.SERVER_ERROR, FailureKind.TIMEOUT, FailureKind.THROTTLED, FailureKind.DNS],
 )
-def test_an_unreachable_robots_txt_is_backed_off_then_the_host_set_aside(
+def test_an_unreachable_robots_txt_is_backed_off_then_the_host_suspended(
     simulate, tmp_path, trouble
 ):
     web = site(page("http://a.test/", "http://b.test/1"), page("http://b.test/1"))
@@ -137,7 +137,7 @@ def test_a_longer_chain_counts_as_no_rules_at_all(simulate, tmp_path):
     assert "http://a.test/r6" not in [url for _, url in done.asked]
 
 
-def test_rules_are_asked_for_again_when_they_are_out_of_date(simulate, tmp_path):
+def test_rules_are_requested_again_when_they_are_out_of_date(simulate, tmp_path):
     url = "http://a.test/robots.txt"
     web = site(page("http://a.test/", "/x", "/y"), page("http://a.test/x"), page("http://a.test/y"))
     web[url] = [robots(url, ""), denying("/")]
@@ -281,7 +281,7 @@ class TestRequestsOutsideOfTheFrontier:
     def crawl(self, simulate, tmp_path):
         return simulate(topic(tmp_path, "http://a.test/"), {}).crawl
 
-    def test_it_is_not_known_before_the_rules_were_asked_for(self, crawl):
+    def test_it_is_not_known_before_the_rules_were_requested(self, crawl):
         assert crawl.robots.may_fetch("http://x.test/y", START) is None
 
     def test_learned_rules_decide(self, crawl):
@@ -307,14 +307,16 @@ class TestRequestsOutsideOfTheFrontier:
         crawl.record_robots("http://x.test/y", denying("/", "http://x.test/robots.txt"), START)
         assert crawl.robots.may_fetch("http://x.test/y", START + DAY_S + 1) is None
 
-    def test_such_a_request_starts_the_hosts_delay_anew(self, crawl):
+    def test_such_a_request_starts_the_hosts_delay_again(self, crawl):
         crawl.direct_requests.mark_sent(
             crawl.direct_requests.add("http://a.test/own", START), START
         )
         assert crawl.due_at("http://a.test/") == START + 1.0
 
 
-def test_a_robots_txt_that_is_kept_on_another_host_waits_for_that_hosts_turn(simulate, tmp_path):
+def test_a_robots_txt_that_is_kept_on_another_host_waits_for_that_host_to_be_due(
+    simulate, tmp_path
+):
     web = site(
         moved("http://a.test/robots.txt", "http://b.test/shared.txt"),
         denying("/never", "http://b.test/shared.txt"),

@@ -55,7 +55,7 @@ def test_by_default_none_are(simulate, tmp_path):
     assert A + "map.xml" not in done.urls
 
 
-def test_they_are_asked_for_once_though_robots_txt_is_read_again(simulate, tmp_path):
+def test_they_are_requested_once_though_robots_txt_is_read_again(simulate, tmp_path):
     crawl = simulate(wanting(tmp_path, A), web()).run()
     crawl.now += DAY_S + 1
     crawl.crawl.seed([A + "more"], crawl.now)

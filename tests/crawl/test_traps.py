@@ -80,7 +80,7 @@ def test_each_kind_costs_no_more_pages_than_its_bound(trapped):
     assert 2 < len(lost(crawl, web)) <= MOST_PAGES_LOST[kind]
 
 
-def test_each_kind_is_told_by_its_name_with_the_links_refused(trapped):
+def test_each_kind_is_reported_by_its_name_with_the_links_refused(trapped):
     crawl, web = trapped
     (kind,) = web.kinds
     lines = {line.kind: line for line in crawl.crawl.traps.tally.lines()}
@@ -100,7 +100,7 @@ def test_without_the_defence_they_have_no_end(simulate, tmp_path):
     assert len(lost(crawl, web)) > MOST_PAGES_LOST["facets"]
 
 
-def test_what_was_learned_is_kept_over_a_restart(simulate, tmp_path):
+def test_what_was_learned_survives_a_restart(simulate, tmp_path):
     web = TrapWeb("calendar", "session", "soft404")
     mine = topic(tmp_path, SEED, delay_s=0.0)
     crawl = simulate(mine, web).run(pages=80).restart().run(pages=120).restart().run()
@@ -113,7 +113,7 @@ def test_what_was_learned_is_kept_over_a_restart(simulate, tmp_path):
     assert not crawl.crawl.enqueue_url(late, 1.0, crawl.now, parent=crawl.settled[0])
 
 
-def test_a_trap_on_a_good_host_takes_its_good_pages_with_it_only_where_they_look_alike(
+def test_a_trap_on_a_good_host_takes_its_good_pages_with_it_only_where_they_look_equal(
     simulate, tmp_path
 ):
     crawl = simulate(topic(tmp_path, SEED, delay_s=0.0), TrapWeb("calendar")).run()
@@ -131,7 +131,7 @@ def pages(n: int, text: str, path: str = "item/") -> dict:
     return site(page(A, *urls), *bodies)
 
 
-def test_each_page_on_topic_buys_its_place_more_patience(simulate, tmp_path):
+def test_each_page_on_topic_allows_its_pattern_more_pages(simulate, tmp_path):
     web = pages(700, "Nothing {} here")
     for number in (100, 250, 550):
         web[f"{A}item/{number}"] = page(f"{A}item/{number}", text=f"whale {number}")
@@ -139,7 +139,7 @@ def test_each_page_on_topic_buys_its_place_more_patience(simulate, tmp_path):
     assert len(fetched(crawl)) == 701
 
 
-def test_a_numbered_place_without_any_is_closed(simulate, tmp_path):
+def test_a_numbered_pattern_without_any_is_closed(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), pages(700, "Nothing {} here")).run()
     assert len(fetched(crawl)) == 1 + PATTERN_BUDGETS[UrlPatternKind.NUMBERED].unproductive
 
@@ -149,7 +149,7 @@ def test_pages_on_topic_without_end_are_no_trap(simulate, tmp_path):
     assert len(fetched(crawl.run())) == 401
 
 
-def test_seeds_are_asked_for_wherever_they_stand(simulate, tmp_path):
+def test_seeds_are_requested_wherever_they_stand(simulate, tmp_path):
     web = pages(400, "Nothing {} here")
     late = f"{A}item/399"
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), web).run()
@@ -160,13 +160,13 @@ def test_seeds_are_asked_for_wherever_they_stand(simulate, tmp_path):
     assert f"{A}item/1000" in crawl.urls
 
 
-def test_a_place_with_a_seed_gets_ten_times_the_patience(simulate, tmp_path):
+def test_a_pattern_with_a_seed_gets_ten_times_the_budget(simulate, tmp_path):
     web = pages(400, "Nothing {} here")
     crawl = simulate(topic(tmp_path, A, f"{A}item/0", delay_s=0.0), web).run()
     assert len(fetched(crawl)) == 401
 
 
-def test_server_trouble_tells_nothing_of_a_place(simulate, tmp_path):
+def test_server_failure_says_nothing_of_a_pattern(simulate, tmp_path):
     web = pages(400, "Nothing {} here")
     for number in range(150):
         url = f"{A}item/{number}"

@@ -1,6 +1,6 @@
 """What is hoped of a host falls with each page, and with each unproductive one again.
 
-What a frontier makes of it is told in tests/contracts/hopes.py.
+What a frontier makes of it is told in tests/contracts/exploration.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from focused.frontier.priorities import NO_EXPLORATION, Exploration, unproductiv
 
 
 @given(st.integers(0, 10_000), st.floats(0, 10_000))
-def test_with_each_page_less_is_hoped_and_with_each_barren_one_less_again(
+def test_with_each_page_the_bonus_falls_and_with_each_unproductive_one_less_again(
     asked: int, unproductive: float
 ) -> None:
     exploration = Exploration(new_host_bonus=3.0, unproductive_penalty=1.0)
@@ -23,7 +23,7 @@ def test_with_each_page_less_is_hoped_and_with_each_barren_one_less_again(
 
 
 @given(st.floats(0, 10_000), st.floats(0, 1), st.floats(0, 1))
-def test_the_more_relevant_a_page_the_fewer_its_host_is_barren_by(
+def test_the_more_relevant_a_page_the_fewer_its_host_is_unproductive_by(
     unproductive: float, one: float, other: float
 ) -> None:
     low, high = sorted((one, other))

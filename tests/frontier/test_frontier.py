@@ -69,7 +69,7 @@ def test_a_name_that_no_row_can_have_leaves_the_other_hosts_their_numbers(
     store.close()
 
 
-def test_of_two_links_of_a_host_whose_keys_begin_alike_the_second_counts_as_seen(
+def test_of_two_links_of_a_host_whose_keys_begin_equal_the_second_counts_as_seen(
     store: StateStore,
 ) -> None:
     """The price of ten bytes: once in a million hosts of 10^9 links. It costs that link alone."""

@@ -52,7 +52,7 @@ def ask(frontier: Frontier, pace: HostPace) -> str:
     return offer.host.name
 
 
-def test_totals_tell_links_and_which_hosts_are_due_resting_or_in_trouble(frontier):
+def test_totals_tell_links_and_which_hosts_are_due_waiting_or_failing(frontier):
     put(frontier, "fast", 0.9)
     put(frontier, "slow", 5.0, 0.1)
     put(frontier, "broken", 4.0, 0.1)
@@ -71,13 +71,13 @@ def test_a_frontier_whose_hosts_are_all_due_waits_for_none(frontier):
     assert count_totals(frontier, NOW).next_due_in_s is None
 
 
-def test_an_empty_frontier_is_told_of_too(frontier):
+def test_an_empty_frontier_is_reported_too(frontier):
     assert astuple(count_totals(frontier, NOW)) == (0, 0, 0, 0, 0, 0, None, 0)
     assert top_hosts(frontier, 5, NOW) == backing_off(frontier, 5, NOW) == []
     assert top_links_overall(frontier, 5) == []
 
 
-def test_hosts_stand_in_the_order_of_their_worth_which_new_hosts_have_more_of(frontier):
+def test_hosts_stand_in_the_order_of_their_priority_which_new_hosts_have_more_of(frontier):
     put(frontier, "known", 9.0, 1.0)
     ask(frontier, HostPace(NOW))
     put(frontier, "new", 0.8)
@@ -88,7 +88,7 @@ def test_hosts_stand_in_the_order_of_their_worth_which_new_hosts_have_more_of(fr
     assert [row.best for row in rows] == [0.8, 1.0]
 
 
-def test_a_host_is_told_with_its_queue_its_clock_and_its_troubles(frontier):
+def test_a_host_is_shown_with_its_queue_its_clock_and_its_failures(frontier):
     put(frontier, "a", 2.0, 1.0, 0.5)
     ask(frontier, HostPace(NOW + 30.0, failures=2, crawl_delay_s=10.0))
     told = summarise_host(frontier, frontier.hosts.get("a"), NOW + 10.0)
@@ -97,7 +97,7 @@ def test_a_host_is_told_with_its_queue_its_clock_and_its_troubles(frontier):
     assert (told.due_in_s, told.crawl_delay_s) == (20.0, 10.0)
 
 
-def test_a_host_that_was_set_aside_backs_off_though_its_failures_are_counted_anew(frontier):
+def test_a_host_that_was_suspended_backs_off_though_its_failures_are_counted_again(frontier):
     put(frontier, "a", 2.0, 1.0)
     ask(frontier, HostPace(NOW + 30.0, failures=0, suspensions=2))
     (told,) = backing_off(frontier, 9, NOW)
@@ -119,7 +119,7 @@ def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
     store.close()
 
 
-def test_a_hosts_address_is_told_once_it_is_known(frontier):
+def test_a_hosts_address_is_reported_once_it_is_known(frontier):
     put(frontier, "a", 2.0)
     host = frontier.hosts.get("a")
     assert summarise_host(frontier, host, NOW).address == ""
@@ -127,7 +127,7 @@ def test_a_hosts_address_is_told_once_it_is_known(frontier):
     assert summarise_host(frontier, host, NOW).address == "192.0.2.1"
 
 
-def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
+def test_fetches_that_were_in_flight_are_reported_longest_first(tmp_path):
     store = StateStore.open(tmp_path / "killed", {})
     frontier = DiskFrontier(store.tables)
     for later, host in enumerate(("first", "second", "third")):
@@ -144,7 +144,7 @@ def test_fetches_that_were_under_way_are_told_longest_first(tmp_path):
     store.close()
 
 
-def test_a_host_without_links_is_told_with_nothing_best(frontier):
+def test_a_host_without_links_is_shown_with_nothing_best(frontier):
     put(frontier, "a", 2.0)
     ask(frontier, HostPace(NOW - 5.0))
     told = summarise_host(frontier, frontier.hosts.get("a"), NOW)

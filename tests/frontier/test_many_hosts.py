@@ -49,7 +49,7 @@ def turn_s(frontier: DiskFrontier, store: StateStore, now: float) -> float:
 
 
 @pytest.mark.long
-def test_a_turn_among_a_hundred_thousand_hosts_costs_as_much_as_among_a_thousand(
+def test_choosing_among_a_hundred_thousand_hosts_costs_as_much_as_among_a_thousand(
     tmp_path: Path,
 ) -> None:
     took = {}

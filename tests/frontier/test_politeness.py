@@ -39,14 +39,14 @@ def test_after_an_answer_the_longest_of_the_delays_is_waited_for(pace, delay_s, 
 
 
 @given(paces, delays)
-def test_an_answer_in_order_forgets_all_troubles_and_keeps_the_crawl_delay(pace, delay_s):
+def test_an_answer_in_order_resets_the_failures_and_keeps_the_crawl_delay(pace, delay_s):
     after = after_success(pace, NOW, delay_s)
     assert (after.failures, after.suspensions) == (0, 0)
     assert after.crawl_delay_s == pace.crawl_delay_s
 
 
 @given(seconds, st.floats(0, 100))
-def test_a_host_rests_in_proportion_to_its_fetch_time_an_hour_at_most(fetch_s, factor):
+def test_a_host_pauses_in_proportion_to_its_fetch_time_an_hour_at_most(fetch_s, factor):
     assert pause_after(fetch_s, factor) == min(fetch_s * factor, MAX_BACKOFF_S)
 
 
@@ -55,7 +55,7 @@ def test_a_clock_that_was_set_back_during_a_fetch_does_no_harm():
 
 
 @given(paces, long_delays, st.none() | seconds, seconds)
-def test_after_trouble_nothing_is_asked_sooner_than_after_an_answer(pace, delay_s, retry, rest):
+def test_after_failure_nothing_is_asked_sooner_than_after_an_answer(pace, delay_s, retry, rest):
     after = after_failure(pace, NOW, delay_s, retry, rest)
     delay_s = max(delay_s, pace.crawl_delay_s)
     assert NOW < after.due_at <= NOW + max(delay_s, MAX_BACKOFF_S)
@@ -76,7 +76,7 @@ def test_back_off_doubles_until_it_is_an_hour(pace, delay_s):
 
 
 @given(paces, st.floats(1, 3600))
-def test_each_time_a_host_is_set_aside_it_is_twice_as_long_a_day_at_most(pace, first_s):
+def test_each_time_a_host_is_suspended_it_is_twice_as_long_a_day_at_most(pace, first_s):
     pace = replace(pace, due_at=0.0, suspensions=0)
     for times in range(1, 40):
         pace = suspend(pace, NOW, first_s)
@@ -86,14 +86,14 @@ def test_each_time_a_host_is_set_aside_it_is_twice_as_long_a_day_at_most(pace, f
 
 
 @given(paces, seconds)
-def test_a_host_set_aside_waits_no_less_than_it_would_have(pace, first_s):
+def test_a_host_suspended_waits_no_less_than_it_would_have(pace, first_s):
     after = suspend(pace, NOW, first_s)
     assert after.due_at >= max(pace.due_at, NOW + min(first_s, MAX_SUSPENSION_S))
     assert after.failures == pace.failures
 
 
 @given(paces, st.floats(0, NOW), delays)
-def test_what_died_with_its_process_counts_as_asked_for(pace, asked_at, delay_s):
+def test_what_died_with_its_process_counts_as_requested(pace, asked_at, delay_s):
     after = after_interruption(pace, asked_at, delay_s)
     assert after.due_at >= max(pace.due_at, asked_at + delay_s, asked_at + pace.crawl_delay_s)
     assert replace(after, due_at=0.0) == replace(pace, due_at=0.0)

@@ -18,7 +18,7 @@ def test_of_many_links_the_last_ones_are_known() -> None:
     assert recent.get(b"0") is None
 
 
-def test_a_link_that_is_asked_for_stays() -> None:
+def test_a_link_that_is_requested_stays() -> None:
     recent = RecentLinkCache(most=10)
     recent.put(b"asked for", numbered(0))
     for number in range(1, 100):

@@ -248,7 +248,7 @@ def one_link_twice(store: StateStore) -> None:
         ),
     ],
 )
-def test_tables_that_do_not_agree_are_told(
+def test_tables_that_do_not_agree_are_reported(
     folder: Path, change: Callable[[StateStore], None], reason: str
 ) -> None:
     store = StateStore.reopen(folder)

@@ -89,7 +89,7 @@ def test_wherever_a_last_batch_is_cut_short_the_ones_before_it_count(path: Path)
     assert read(path, raw) == [batch("a"), batch("b"), batch("last")]
 
 
-def test_a_flipped_byte_is_told_wherever_it_is(path: Path) -> None:
+def test_a_flipped_byte_is_reported_wherever_it_is(path: Path) -> None:
     raw = written(path, [batch("a"), None, batch("b"), batch("c")])
     for at in range(len(raw)):
         flipped = bytes([raw[at] ^ 0x55])

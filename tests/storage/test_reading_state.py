@@ -36,7 +36,7 @@ def test_what_a_crawl_committed_is_read_and_nothing_is_written(state, end):
     assert files(state) == before
 
 
-def test_a_damaged_journal_is_told_by_its_own_folder(state):
+def test_a_damaged_journal_is_reported_by_its_own_folder(state):
     store_with_a_row(state).abandon()
     journal = state / "journal"
     journal.write_bytes(journal.read_bytes()[:-1] + b"\xff")

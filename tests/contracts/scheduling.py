@@ -25,7 +25,7 @@ def test_a_host_is_asked_by_one_fetch_at_a_time(frontier: Frontier) -> None:
     assert frontier.offer(100) == NotYet(None)
 
 
-def test_a_host_is_not_asked_before_it_is_due(frontier: Frontier) -> None:
+def test_a_host_is_not_requested_before_it_is_due(frontier: Frontier) -> None:
     frontier.push(link("http://a/1"), 0)
     frontier.push(link("http://a/2"), 0)
     finish(frontier, take(frontier), now=5, delay_s=2)
@@ -42,14 +42,14 @@ def test_with_patience_a_worse_link_waits_for_a_better_host(frontier: Frontier) 
     assert take(frontier, 0.5).link.url == "http://poor/1"
 
 
-def test_with_patience_a_last_link_under_way_holds_up_nobody(frontier: Frontier) -> None:
+def test_with_patience_a_last_link_in_flight_holds_up_nobody(frontier: Frontier) -> None:
     frontier.push(link("http://good/1", 0.9), 0)
     frontier.push(link("http://poor/1", 0.1), 0)
     take(frontier)
     assert take(frontier, patience_s=5).link.url == "http://poor/1"
 
 
-def test_only_links_under_way_leave_nothing_to_wait_for_but_their_end(frontier: Frontier) -> None:
+def test_only_links_in_flight_leave_nothing_to_wait_for_but_their_end(frontier: Frontier) -> None:
     frontier.push(link("http://a/1"), 0)
     offer = take(frontier)
     assert frontier.offer(0) == NotYet(None)
@@ -110,7 +110,7 @@ def test_hosts_at_one_address_are_asked_one_after_the_other(frontier: Frontier) 
     assert take(frontier, 5).link.url == "http://b/1"
 
 
-def test_an_address_has_its_rest_after_each_fetch(life: Life) -> None:
+def test_an_address_has_its_pause_after_each_fetch(life: Life) -> None:
     frontier = life.begin(address_delay_s=2.0)
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 1.0)
@@ -119,7 +119,7 @@ def test_an_address_has_its_rest_after_each_fetch(life: Life) -> None:
     assert frontier.offer(5.0) == NotYet(6.0)
 
 
-def test_an_address_has_its_rest_even_where_its_hosts_need_less(life: Life) -> None:
+def test_an_address_has_its_pause_even_where_its_hosts_need_less(life: Life) -> None:
     frontier = life.begin(address_delay_s=5.0)
     neighbours(frontier, "ab")
     finish(frontier, take(frontier), 1.0, delay_s=1.0)
@@ -148,7 +148,7 @@ def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: Frontie
     assert url_of_next(frontier, 100) == "http://a/2"
 
 
-def test_a_host_that_is_let_go_while_it_is_asked_is_still_asked_once(frontier: Frontier) -> None:
+def test_a_host_that_is_released_while_it_is_asked_is_still_asked_once(frontier: Frontier) -> None:
     neighbours(frontier, "ab")
     offer = take(frontier)
     frontier.hosts.reserve(offer.host, 0)
@@ -158,7 +158,7 @@ def test_a_host_that_is_let_go_while_it_is_asked_is_still_asked_once(frontier: F
     assert url_of_next(frontier, 200) == "http://a/2"
 
 
-def test_an_address_that_was_not_asked_needs_no_rest(life: Life) -> None:
+def test_an_address_that_was_not_requested_needs_no_pause(life: Life) -> None:
     frontier = life.begin(address_delay_s=5.0)
     neighbours(frontier, "ab")
     offer = take(frontier)
@@ -190,7 +190,7 @@ def test_among_neighbours_the_best_host_is_asked_first_whatever_came_meanwhile(
     ]
 
 
-def test_who_waits_at_an_address_is_asked_though_the_best_of_them_moved_away(
+def test_who_waits_at_an_address_is_offered_though_the_best_of_them_moved_away(
     life: Life,
 ) -> None:
     frontier = life.begin(address_delay_s=1.0)
@@ -203,7 +203,7 @@ def test_who_waits_at_an_address_is_asked_though_the_best_of_them_moved_away(
     assert take(frontier, 1.0).link.url == "http://c/1"
 
 
-def test_who_waits_at_an_address_is_asked_though_the_best_of_them_lost_its_links(
+def test_who_waits_at_an_address_is_offered_though_the_best_of_them_lost_its_links(
     life: Life,
 ) -> None:
     frontier = life.begin(address_delay_s=1.0)
@@ -216,7 +216,7 @@ def test_who_waits_at_an_address_is_asked_though_the_best_of_them_lost_its_links
     assert take(frontier, 1.0).link.url == "http://c/1"
 
 
-def test_who_waits_at_an_address_is_asked_though_the_one_under_way_moved_away(
+def test_who_waits_at_an_address_is_offered_though_the_one_in_flight_moved_away(
     frontier: Frontier,
 ) -> None:
     neighbours(frontier, "ab")
@@ -236,7 +236,7 @@ def test_a_host_that_moves_to_a_busy_address_waits_there(frontier: Frontier) -> 
     assert take(frontier, 1).link.url == "http://b/1"
 
 
-def test_a_fetch_under_way_goes_with_its_host_to_the_new_address(frontier: Frontier) -> None:
+def test_a_fetch_in_flight_goes_with_its_host_to_the_new_address(frontier: Frontier) -> None:
     neighbours(frontier, "a")
     neighbours(frontier, "b", "192.0.2.2")
     offer = take(frontier)

@@ -26,7 +26,7 @@ def frontier(tmp_path: Path):
     store.close()
 
 
-def test_urls_are_told_with_their_links_and_those_that_do_not_wait_without(frontier):
+def test_urls_are_shown_with_their_links_and_those_that_do_not_wait_without(frontier):
     named = dict(find_links(frontier, ["http://a.test/3", "http://a.test/9"]))
     assert named["http://a.test/3"].priority == 3.0
     assert named["http://a.test/9"] is None

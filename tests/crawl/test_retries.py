@@ -13,7 +13,7 @@ from tests.support.simulated import failed, page, raw, site, topic
 A = "http://a.test/"
 
 
-def test_a_failed_page_is_tried_again_with_doubling_pauses_then_given_up(simulate, tmp_path):
+def test_a_failed_page_is_tried_again_with_doubling_pauses_then_dead(simulate, tmp_path):
     web = {A: failed(A, FailureKind.SERVER_ERROR)}
     done = simulate(topic(tmp_path, A), web).run()
     first, second, third = done.times(A)
@@ -54,7 +54,7 @@ def test_what_will_not_change_is_not_tried_again(simulate, tmp_path, kind):
     assert done.rows[A]["failure"] == kind.value
 
 
-def test_tries_are_kept_over_a_restart(simulate, tmp_path):
+def test_tries_survive_a_restart(simulate, tmp_path):
     web = {A: failed(A, FailureKind.SERVER_ERROR)}
     crawl = simulate(topic(tmp_path, A), web)
     while len(crawl.times(A)) < 2:
@@ -101,7 +101,7 @@ def test_a_page_that_cannot_be_digested_is_counted_and_nothing_stops(simulate, t
     assert done.crawl.counters.fetched == 2
 
 
-def test_content_that_is_no_page_is_told_apart(simulate, tmp_path):
+def test_content_that_is_no_page_is_distinguished(simulate, tmp_path):
     web = site(
         page(A, "/empty", "/binary", "/pdf", "/huge", "/english"),
         raw("http://a.test/empty", ""),

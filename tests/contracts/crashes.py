@@ -40,7 +40,7 @@ def test_a_sync_makes_nothing_true_that_was_not_committed(life: Life) -> None:
     assert frontier.offer(0) is None
 
 
-def test_what_was_under_way_is_queued_again(life: Life) -> None:
+def test_what_was_in_flight_is_queued_again(life: Life) -> None:
     frontier = life.begin()
     for name in "123":
         frontier.push(link(f"http://a/{name}"), 0)
@@ -53,7 +53,7 @@ def test_what_was_under_way_is_queued_again(life: Life) -> None:
     assert take(frontier, 1.0).link.url == "http://a/2"
 
 
-def test_tries_of_a_link_under_way_are_counted_though_it_was_never_settled(life: Life) -> None:
+def test_tries_of_a_link_in_flight_are_counted_though_it_was_never_settled(life: Life) -> None:
     frontier = life.begin()
     frontier.push(link("http://a/1"), 0)
     frontier.save_tries(take(frontier), 2)
@@ -120,7 +120,7 @@ def test_hosts_keep_their_clock_their_counts_their_address_and_their_rules(life:
     assert frontier.hosts.robots(host) == {"https": {"allow": ["/"]}}
 
 
-def test_hosts_that_were_being_asked_are_told_to_the_next_process_alone(life: Life) -> None:
+def test_hosts_that_were_being_requested_are_reported_to_the_next_process_alone(life: Life) -> None:
     frontier = life.begin()
     frontier.push(link("http://a/1"), 0)
     frontier.push(link("http://b/1"), 0)
@@ -136,7 +136,7 @@ def test_hosts_that_were_being_asked_are_told_to_the_next_process_alone(life: Li
     assert not life.begin().interrupted
 
 
-def test_hosts_at_one_address_share_their_turn_and_their_budget_after_a_crash(life: Life) -> None:
+def test_hosts_at_one_address_share_their_delay_and_their_budget_after_a_crash(life: Life) -> None:
     settings = {
         "limits": HostLimits(pages_per_address=2),
         "exploration": Exploration(new_host_bonus=1.0),

@@ -41,14 +41,14 @@ def asked_before(frontier: Frontier, host: str, pages: int) -> None:
 
 
 @pytest.mark.parametrize("pages", [0, 1, 3, 10])
-def test_the_hope_falls_with_the_root_of_the_pages_asked(hopeful: Frontier, pages: int) -> None:
+def test_the_bonus_falls_with_the_root_of_the_pages_asked(hopeful: Frontier, pages: int) -> None:
     asked_before(hopeful, "a", pages)
     hopeful.push(link("http://a/1", 1.5), 0)
     host = hopeful.hosts.get("a")
     assert hopeful.hosts.worth(host) == 1.5 + UNKNOWN / math.sqrt(1 + pages)
 
 
-def test_a_host_without_links_is_worth_nothing_however_new(hopeful: Frontier) -> None:
+def test_a_host_without_links_has_no_priority_however_new(hopeful: Frontier) -> None:
     assert hopeful.hosts.worth(hopeful.hosts.get("a")) == -math.inf
 
 
@@ -66,7 +66,7 @@ def test_a_clearly_better_link_of_a_known_host_comes_first_all_the_same(hopeful:
     assert fetch(hopeful) == "http://known/1"
 
 
-def test_a_host_that_disappoints_loses_its_hope_page_by_page(hopeful: Frontier) -> None:
+def test_a_host_that_disappoints_loses_its_bonus_page_by_page(hopeful: Frontier) -> None:
     for number in range(20):
         hopeful.push(link(f"http://poor/{number}", -1.0), 0)
         hopeful.push(link(f"http://good/{number}", 1.0), 0)
@@ -77,19 +77,19 @@ def test_a_host_that_disappoints_loses_its_hope_page_by_page(hopeful: Frontier) 
     assert all("good" in url for url in first[10:])
 
 
-def test_links_of_one_host_are_in_no_need_of_hope(hopeful: Frontier) -> None:
+def test_links_of_one_host_are_in_no_need_of_a_bonus(hopeful: Frontier) -> None:
     for number in (2, 9, 4):
         hopeful.push(link(f"http://a/{number}", number), 0)
     assert [fetch(hopeful) for _ in range(3)] == ["http://a/9", "http://a/4", "http://a/2"]
 
 
-def test_without_exploration_a_host_is_worth_its_best_link(life: Life) -> None:
+def test_without_exploration_a_host_has_the_priority_of_its_best_link(life: Life) -> None:
     frontier = life.begin()
     frontier.push(link("http://a/1", 0.25), 0)
     assert frontier.hosts.worth(frontier.hosts.get("a")) == 0.25
 
 
-def test_what_is_hoped_of_a_host_survives_a_restart(life: Life) -> None:
+def test_the_bonus_of_a_host_survives_a_restart(life: Life) -> None:
     worths = []
     for pages in (3, 0):
         frontier = life.begin(exploration=EXPLORATION)
@@ -100,7 +100,7 @@ def test_what_is_hoped_of_a_host_survives_a_restart(life: Life) -> None:
     assert worths == [3.0, 3.0]
 
 
-def test_with_patience_a_link_waits_for_a_host_that_more_is_hoped_of(hopeful: Frontier) -> None:
+def test_with_patience_a_link_waits_for_a_host_that_has_a_higher_bonus(hopeful: Frontier) -> None:
     asked_before(hopeful, "known", 3)
     hopeful.push(link("http://new/1", -0.5), 0)
     hopeful.push(link("http://new/2", -0.5), 0)
@@ -134,7 +134,7 @@ def test_links_of_a_host_that_brings_nothing_wait_for_others(life: Life) -> None
     assert hosts == ["dry", "dry", "else", "else", "else", "else"]
 
 
-def test_a_page_on_topic_makes_up_for_all_barren_ones_before_it(life: Life) -> None:
+def test_a_page_on_topic_makes_up_for_all_unproductive_ones_before_it(life: Life) -> None:
     frontier = life.begin(exploration=Exploration(unproductive_penalty=1.0))
     for number, relevance in enumerate((0.0, 0.0, 0.0, 1.0)):
         frontier.push(link(f"http://a/{number}", 1.0), 0)
@@ -143,7 +143,7 @@ def test_a_page_on_topic_makes_up_for_all_barren_ones_before_it(life: Life) -> N
     assert frontier.hosts.worth(frontier.hosts.get("a")) == 1.0
 
 
-def test_how_dry_a_host_is_survives_a_restart(life: Life) -> None:
+def test_how_unproductive_a_host_is_survives_a_restart(life: Life) -> None:
     worths = []
     for _ in range(2):
         frontier = life.begin(exploration=Exploration(unproductive_penalty=2.0))

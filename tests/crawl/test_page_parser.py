@@ -67,7 +67,7 @@ def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path: Path) -> Non
     done.close()
 
 
-def test_what_an_earlier_judge_said_ahead_is_judged_anew(tmp_path: Path) -> None:
+def test_what_an_earlier_classifier_said_ahead_is_classified_again(tmp_path: Path) -> None:
     class Never(WhaleJudge):
         def classify(self, page: Page) -> Classification:
             return Classification(0.01, on_topic=False)

@@ -133,7 +133,7 @@ def test_what_a_spreadsheet_writes_is_read(tmp_path):
         ('"http://a.test/"x,0.5', "line 2: ',' expected after '\"'"),
     ],
 )
-def test_a_row_that_is_no_link_is_told_by_its_line_and_the_others_are_read(tmp_path, row, told):
+def test_a_row_that_is_no_link_is_reported_by_its_line_and_the_others_are_read(tmp_path, row, told):
     path = write_csv(tmp_path / "bad.csv", "url,score", row, "http://good.test/,0.5")
     bad, good = read(path)
     assert problem(bad) == told
@@ -175,12 +175,12 @@ def test_bytes_that_are_no_utf_8_spoil_their_row_alone(tmp_path):
     assert third.url == "http://c.test/"
 
 
-def test_a_quote_that_is_never_closed_is_told(tmp_path):
+def test_a_quote_that_is_never_closed_is_reported(tmp_path):
     path = write_csv(tmp_path / "open.csv", "url,anchor", 'http://a.test/,"never', "closed")
     assert problem(read(path)[0]) == "line 2: unexpected end of data"
 
 
-def test_bad_rows_of_a_data_frame_are_told_by_their_number(tmp_path):
+def test_bad_rows_of_a_data_frame_are_reported_by_their_number(tmp_path):
     rows: list[dict[str, Any]] = [{"url": "http://a.test/", "depth": 2.0}, {"url": None}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "frame.parquet")
     good, bad = read(tmp_path / "frame.parquet")
@@ -213,12 +213,12 @@ def test_a_parquet_file_with_unknown_columns_is_refused_whole(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_that_is_not_there_is_told(tmp_path, kind):
+def test_a_file_that_is_not_there_is_reported(tmp_path, kind):
     with pytest.raises(ConfigurationError, match=f"none.{kind} cannot be read"):
         read(tmp_path / f"none.{kind}")
 
 
-def test_a_file_that_is_no_parquet_is_told(tmp_path):
+def test_a_file_that_is_no_parquet_is_reported(tmp_path):
     (tmp_path / "a.parquet").write_text("url")
     with pytest.raises(ConfigurationError, match=r"a\.parquet cannot be read"):
         read(tmp_path / "a.parquet")
@@ -230,12 +230,12 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
             attempt(tmp_path / "frontier.xlsx")
 
 
-def test_an_export_that_cannot_be_written_is_told(tmp_path):
+def test_an_export_that_cannot_be_written_is_reported(tmp_path):
     with pytest.raises(ConfigurationError, match="cannot be written: No such file"):
         export_links([], tmp_path / "missing" / "a.csv")
 
 
-def test_a_priority_that_follows_from_no_score_has_to_be_told(tmp_path):
+def test_a_priority_that_follows_from_no_score_has_to_be_given(tmp_path):
     path = write_csv(tmp_path / "a.csv", "url", "http://a.test/")
     (bad,) = read_links(path, lambda score: None, NOW)
     assert "priority is missing" in problem(bad)

@@ -82,7 +82,7 @@ def test_a_view_beside_a_running_crawl_is_of_one_moment_and_holds_nobody_up(
     store.close()
 
 
-def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
+def test_another_process_is_refused_and_reported_by_whom(tmp_path: Path) -> None:
     store = StateStore.open(tmp_path / "state", {})
     program = "try: StateStore.open(folder, {})\nexcept StateError as error: print(error)"
     told = said(elsewhere(program, tmp_path / "state"))
@@ -154,7 +154,7 @@ store.close()
 
 
 @pytest.mark.parametrize("room", [300_000, 2_100_000])
-def test_a_full_disk_is_told_and_costs_nothing_that_was_committed(
+def test_a_full_disk_is_reported_and_costs_nothing_that_was_committed(
     tmp_path: Path, room: int
 ) -> None:
     """Where the journal finds no room, and where the tables do not."""

@@ -76,7 +76,7 @@ def test_one_that_comes_while_its_host_is_suspended_is_refused_at_once(begun) ->
     assert len(simulation.asked) == asked
 
 
-def test_one_that_comes_when_its_host_is_back_is_asked_for(begun) -> None:
+def test_one_that_comes_when_its_host_is_back_is_requested(begun) -> None:
     down = failed(f"{B}robots.txt", FailureKind.CONNECT)
     up = page(f"{B}robots.txt")
     web = site(page(f"{B}late")) | {f"{B}robots.txt": [down] * 3 + [up]}
@@ -87,7 +87,7 @@ def test_one_that_comes_when_its_host_is_back_is_asked_for(begun) -> None:
     assert simulation.urls == [f"{B}late", f"{B}later"]
 
 
-def test_they_are_refused_at_a_host_that_is_given_up(begun) -> None:
+def test_they_are_refused_at_a_host_that_is_dead(begun) -> None:
     simulation = own(begun(dead(FailureKind.CONNECT), suspend_s=0.0), B, payload="silent")
     assert refused(simulation) == [(B, FailureKind.CONNECT)]
 
@@ -107,7 +107,9 @@ def test_a_redirect_to_what_is_out_of_scope_tells_why(tmp_path: Path) -> None:
     simulation.close()
 
 
-def test_a_page_that_is_asked_for_again_does_not_make_its_host_seem_dry(tmp_path: Path) -> None:
+def test_a_page_that_is_requested_again_does_not_make_its_host_seem_unproductive(
+    tmp_path: Path,
+) -> None:
     words = " ".join(f"word{number}" for number in range(50))
     simulation = Simulation(topic(tmp_path), site(page(A, text=f"whale {words}")))
     for number in range(30):

@@ -59,6 +59,6 @@ def test_the_likeliest_category_decides_whatever_the_relevance(tmp_path, categor
         assert follows_links(training, classification, depth=1) == followed
 
 
-def test_a_page_with_too_little_text_to_be_judged_is_followed(tmp_path):
+def test_a_page_with_too_little_text_to_be_classified_is_followed(tmp_path):
     unknown = Classification(0.1, on_topic=False, known=False)
     assert follows_links(focused(tmp_path, "hard").training, unknown, depth=1)

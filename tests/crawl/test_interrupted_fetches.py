@@ -18,7 +18,7 @@ def kill(crawl) -> None:
 
 
 @pytest.mark.parametrize("delay_s", [5.0, 30.0])
-def test_a_host_that_was_being_asked_is_not_asked_again_before_its_delay(
+def test_a_host_that_was_being_requested_is_not_requested_again_before_its_delay(
     simulate, tmp_path, delay_s
 ):
     crawl = simulate(topic(tmp_path, A, delay_s=delay_s), site(page(A)))

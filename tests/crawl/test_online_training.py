@@ -54,7 +54,7 @@ def wide_web(pages: int = 40) -> dict[str, Any]:
 # Taught
 
 
-def test_each_judged_page_is_taught_once_and_copies_are_not(simulate, tmp_path):
+def test_each_classified_page_is_trained_on_once_and_duplicates_are_not(simulate, tmp_path):
     pupil = Pupil()
     simulate(topic(tmp_path, A), web(), scorer=pupil).run()
     taught = [url for url, _, _ in pupil.lessons]
@@ -62,7 +62,7 @@ def test_each_judged_page_is_taught_once_and_copies_are_not(simulate, tmp_path):
     assert {url: relevance for url, _, relevance in pupil.lessons}[A + "whale"] == 0.9
 
 
-def test_pages_are_taught_in_the_order_in_which_they_were_settled(simulate, tmp_path):
+def test_pages_are_written_in_the_order_in_which_they_were_settled(simulate, tmp_path):
     pupil = Pupil()
     done = simulate(topic(tmp_path, A), wide_web(), scorer=pupil).run()
     fetched = [row["url"] for row in done.rows.values() if row["outcome"] == "fetched"]
@@ -97,7 +97,7 @@ def test_a_pages_links_are_scored_before_the_page_is_learned_from(simulate, tmp_
     assert not any(heard)
 
 
-def test_a_page_that_could_not_be_judged_teaches_nothing(simulate, tmp_path):
+def test_a_page_that_could_not_be_classified_trains_nothing(simulate, tmp_path):
     """Its relevance is the topic's prior: nobody has read it."""
 
     class Shortsighted(WhaleJudge):
@@ -133,7 +133,7 @@ def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp
     assert "could not be scored again" in caplog.text
 
 
-def test_a_scorer_that_does_not_learn_leaves_no_lessons(simulate, tmp_path):
+def test_a_scorer_that_does_not_learn_leaves_no_training_examples(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), web(), scorer=WhaleScorer()).run()
     assert done.store.tables.count("lessons") == done.store.tables.count("learned") == 0
 
@@ -161,7 +161,7 @@ def test_a_link_that_a_driver_queues_keeps_its_place_on_the_page(simulate, tmp_p
     assert begun.crawl.frontier.lookup_links([("a.test", key)]).waiting[key].tag_path_key == 7
 
 
-def test_a_link_that_a_driver_queues_keeps_its_worth(simulate, tmp_path):
+def test_a_link_that_a_driver_queues_keeps_its_rank_score(simulate, tmp_path):
     """Hopeless links are told apart by their rank_score, where their scores are next to nothing."""
     begun = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=1)
     (home,) = begun.settled
@@ -231,7 +231,7 @@ def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
     assert done.urls == [A, A + "seed", A + "whale"]
 
 
-def test_a_host_that_only_redirects_uses_its_hope_up(simulate, tmp_path):
+def test_a_host_that_only_redirects_uses_its_bonus_up(simulate, tmp_path):
     answers = site(page(A, "/moved"), moved(A + "moved", "http://b.test/"), page("http://b.test/"))
     done = simulate(topic(tmp_path, A), answers, scorer=Pupil()).run()
     host = done.crawl.frontier.hosts.get("a.test")
@@ -241,7 +241,7 @@ def test_a_host_that_only_redirects_uses_its_hope_up(simulate, tmp_path):
 # Asked again
 
 
-def test_a_link_that_is_worth_less_by_now_gives_way(simulate, tmp_path):
+def test_a_link_that_is_ranked_lower_by_now_gives_way(simulate, tmp_path):
     pupil = Pupil({A + "whale": 0.01})
     done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
     assert done.urls[-1] == A + "whale"
@@ -253,14 +253,14 @@ def test_the_score_on_record_is_the_one_that_it_was_fetched_with(simulate, tmp_p
     assert done.rows[A + "whale"]["score"] == 0.01
 
 
-def test_a_link_that_is_worth_more_by_now_goes_in_its_turn(simulate, tmp_path):
+def test_a_link_that_is_ranked_higher_by_now_goes_in_its_turn(simulate, tmp_path):
     pupil = Pupil({A + "whale": 0.99})
     done = simulate(topic(tmp_path, A), web(), scorer=pupil).run()
     assert done.urls[1] == A + "whale"
     assert done.rows[A + "whale"]["score"] == 0.99
 
 
-def test_a_link_that_is_worth_more_by_now_comes_up_with_its_hosts_next_refreshment(
+def test_a_link_that_is_ranked_higher_by_now_comes_up_with_its_hosts_next_refreshment(
     simulate, tmp_path, monkeypatch
 ):
     """Its turn would not come: at the top of the queue nobody asks for it."""
@@ -302,7 +302,7 @@ def test_a_link_found_under_another_scorer_keeps_its_score(simulate, tmp_path):
 # Told more of a link that waits
 
 
-def test_a_link_that_waits_is_scored_with_what_each_page_told(simulate, tmp_path):
+def test_a_link_that_waits_is_scored_with_what_each_page_reported(simulate, tmp_path):
     answers = site(
         page(A, "/one", "/other", "/late"),
         page(A + "one", "/late", text="of a whale"),
@@ -339,8 +339,8 @@ def test_a_seed_that_a_page_links_to_stays_a_seed(simulate, tmp_path):
     assert done.rows[A + "seed"]["score"] == 1.0
 
 
-def test_a_hosts_pages_are_counted_as_they_were_judged(simulate, tmp_path):
-    """Copies and failures bring nothing, whatever the classifier says of them; a redirect is no page."""
+def test_a_hosts_pages_are_counted_as_they_were_classified(simulate, tmp_path):
+    """Duplicates and failures count 0, whatever the classifier says; a redirect is no page."""
     done = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run()
     unproductive = 0.0
     for row in done.rows.values():
@@ -370,7 +370,7 @@ def test_a_host_that_answers_nothing_but_errors_is_left_for_another(simulate, tm
 # Kept
 
 
-def test_after_a_restart_it_is_taught_again_what_it_knew(simulate, tmp_path):
+def test_after_a_restart_it_is_trained_again_to_the_same_state(simulate, tmp_path):
     pupil = Pupil()
     begun = simulate(topic(tmp_path, A), web(), scorer=pupil).run(pages=3)
     before = list(pupil.lessons)
@@ -388,7 +388,7 @@ def settled(number: int) -> SettledFetch:
     return SettledFetch(link, "fetched", page=Page(url), classification=Classification(0.9, True))
 
 
-def test_lessons_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
+def test_training_examples_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
     monkeypatch.setattr(online_training, "_EXAMPLES_PER_SNAPSHOT", 500)
     store = StateStore.open(tmp_path / "state", {"test": "lessons"})
     kept = OnlineTraining(Policy("pupil", Pupil()), DiskFrontier(store.tables), store.tables)
@@ -454,7 +454,7 @@ def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
     assert learner(crashed).state() == learner(whole).state()
 
 
-def test_lessons_of_odd_text_are_read_back_as_they_were_taught(simulate, tmp_path):
+def test_training_examples_of_odd_text_are_read_back_as_they_were_written(simulate, tmp_path):
     odd = A + "odd"
     answers = site(page(A, odd, text="x"), page(odd, title="&#xd83d; broken &#0; 名前", text="é"))
     begun = simulate(topic(tmp_path, A), answers, scorer=Apprentice(WhaleJudge())).run()

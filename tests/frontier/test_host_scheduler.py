@@ -38,7 +38,7 @@ def longest(frontier: DiskFrontier, hosts: list[Host]) -> int:
     return max(len(turns._due), len(turns._waiting), *waiting_hosts, 0)
 
 
-def test_hosts_that_are_due_are_placed_anew_thousands_of_times(
+def test_hosts_that_are_due_are_scheduled_again_thousands_of_times(
     frontier: DiskFrontier, hosts: list[Host]
 ) -> None:
     for number in range(MANY):
@@ -47,7 +47,7 @@ def test_hosts_that_are_due_are_placed_anew_thousands_of_times(
     assert len([take(frontier) for _ in hosts]) == HOSTS
 
 
-def test_hosts_that_wait_are_placed_anew_thousands_of_times(
+def test_hosts_queued_are_scheduled_again_thousands_of_times(
     frontier: DiskFrontier, hosts: list[Host]
 ) -> None:
     for number in range(MANY):
@@ -58,7 +58,7 @@ def test_hosts_that_wait_are_placed_anew_thousands_of_times(
     assert frontier.offer(0) == NotYet(min(host.pace.due_at for host in hosts))
 
 
-def test_hosts_beside_a_busy_one_are_placed_anew_thousands_of_times(
+def test_hosts_beside_a_busy_one_are_scheduled_again_thousands_of_times(
     frontier: DiskFrontier, hosts: list[Host]
 ) -> None:
     for host in hosts:
@@ -72,7 +72,7 @@ def test_hosts_beside_a_busy_one_are_placed_anew_thousands_of_times(
     assert isinstance(frontier.offer(0.5), Offer)
 
 
-def test_hosts_beside_a_better_one_are_placed_anew_thousands_of_times(
+def test_hosts_beside_a_better_one_are_scheduled_again_thousands_of_times(
     frontier: DiskFrontier, hosts: list[Host]
 ) -> None:
     for host in hosts:

@@ -60,7 +60,7 @@ def test_a_link_survives_being_written_and_read(sources: LinkSources, link: Queu
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_link_is_told_by_its_path_and_its_evidence_in_half_precision(
+def test_a_link_is_reported_by_its_path_and_its_features_in_half_precision(
     sources: LinkSources, scheme: str
 ) -> None:
     url = f"{scheme}://docs.example/guide/chapter-12.html"
@@ -72,7 +72,7 @@ def test_a_link_is_told_by_its_path_and_its_evidence_in_half_precision(
     assert len(row) == 16 + 2 * 4 + 2 * 14 + len("/guide/chapter-12.html") + len("Chapter 12")
 
 
-def test_evidence_that_half_precision_would_change_is_kept_exactly(sources: LinkSources) -> None:
+def test_features_that_half_precision_would_change_is_kept_exactly(sources: LinkSources) -> None:
     queued = link(features=(0.1, 1e300), score=0.1)
     assert decode_link(encode_link(queued, sources), queued.host, sources) == queued
 

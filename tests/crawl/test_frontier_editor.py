@@ -129,7 +129,7 @@ def test_an_added_url_is_fetched_next(tended):
 
 
 @pytest.mark.parametrize("policy", ["bfs", "focused"])
-def test_whatever_the_order_an_added_url_comes_before_all_that_wait(tended, policy):
+def test_whatever_the_order_an_added_url_comes_before_all_queued(tended, policy):
     asked = tended(lambda tending, _: list(tending.add([A + "new"])), policy=policy)
     assert asked[0] == A + "new"
 
@@ -141,7 +141,7 @@ def test_an_added_url_with_a_score_comes_where_such_a_link_comes(tended):
     assert max(better) < asked.index(A + "new") < min(worse)
 
 
-def test_each_url_is_told_what_became_of_it(store):
+def test_each_url_is_reported_what_became_of_it(store):
     tending, frontier = tending_of(store, Scope(deny_hosts=("b.test",)))
     urls = ["HTTP://A.test/x#there", A + "x", B, "mailto:me@a.test"]
     assert [(each.url, each.fate, each.particulars) for each in tending.add(urls)] == [
@@ -169,7 +169,7 @@ def test_a_score_of_nought_is_a_score(store):
     assert (link.score, link.priority) == (0.0, 0.0)
 
 
-def test_what_was_dropped_or_fetched_comes_in_again_only_when_asked_for(store):
+def test_what_was_dropped_or_fetched_comes_in_again_only_when_requested(store):
     tending, frontier = tending_of(store)
     list(tending.add([A]))
     tending.drop(waiting(frontier))
@@ -183,7 +183,7 @@ def test_a_fetched_page_that_is_added_again_is_fetched_again(tended):
     assert asked[0] == A
 
 
-def test_links_to_hosts_that_were_given_up_are_refused_until_the_host_is_forgiven(store):
+def test_links_to_hosts_that_are_dead_are_refused_until_the_host_is_revived(store):
     given_up = DeadHosts(store.tables)
     given_up.add("a.test", FailureKind.DNS)
     tending, frontier = tending_of(store)
@@ -205,7 +205,7 @@ def test_a_score_is_refused_where_scores_do_not_order(store):
 # Dropped
 
 
-def test_dropped_links_are_not_asked_for_and_do_not_come_in_again(tended):
+def test_dropped_links_are_not_requested_and_do_not_come_in_again(tended):
     asked = tended(
         lambda tending, frontier: tending.drop(choose(frontier, "trade")), scorer=Pupil()
     )
@@ -255,7 +255,7 @@ def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_lea
     assert [url for url in asked if not url.endswith("-next")][-len(moved) :] == moved
 
 
-def test_links_that_are_moved_alike_keep_their_order(tended):
+def test_links_that_are_moved_equal_keep_their_order(tended):
     orders: list[list[str]] = []
 
     def lift(tending: FrontierEditor, frontier: Frontier) -> None:
@@ -286,7 +286,7 @@ def test_a_moved_link_that_a_page_links_to_once_more_is_not_moved_back_down(
     assert stopped.restart().run().urls[-3:] == [A + "whale", A + "x", A + "y"]
 
 
-def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_evidence(
+def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_features(
     simulate, reopened, tmp_path
 ):
     stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=2)
@@ -311,7 +311,7 @@ def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_evidence(
         assert getattr(after, name) == getattr(before[0], name)
 
 
-def test_where_no_scorer_learns_a_moved_link_keeps_its_evidence(simulate, reopened, tmp_path):
+def test_where_no_scorer_learns_a_moved_link_keeps_its_features(simulate, reopened, tmp_path):
     stopped = simulate(topic(tmp_path, A), web()).run(pages=2)
     frontier, store = reopened(stopped)
     tending = tender(frontier, store)

@@ -77,7 +77,7 @@ def test_one_text_for_many_urls_counts_once_for_as_long_as_none_is_another(table
     assert idle(slots) == ()
 
 
-def test_one_value_is_idle_by_itself(tables):
+def test_one_value_is_ignorable_by_itself(tables):
     slots = IgnorableUrlParts(tables)
     for n in range(MIN_DISTINCT_TEXTS):
         came(slots, f"/list{n}", f"list {n}")
@@ -86,7 +86,7 @@ def test_one_value_is_idle_by_itself(tables):
     assert slots.why(f"{A}/list0?page=2") is None
 
 
-def test_three_values_make_the_whole_parameter_idle(tables):
+def test_three_values_make_the_whole_parameter_ignorable(tables):
     slots = IgnorableUrlParts(tables)
     for n in range(MIN_DISTINCT_TEXTS):
         came(slots, f"/list{n}", f"list {n}", bag="b" + str(n))
@@ -110,7 +110,7 @@ def test_parameters_that_are_equal_tell_nothing_where_their_order_differs(tables
     assert idle(slots) == (PARAMETER_ORDER,)
 
 
-def test_a_copy_of_the_first_page_is_the_same_though_no_text_is_kept(tables):
+def test_a_duplicate_of_the_first_page_is_the_same_though_no_text_is_kept(tables):
     slots = IgnorableUrlParts(tables)
     for n in range(MIN_DISTINCT_TEXTS):
         name = "abcdefgh"[n]

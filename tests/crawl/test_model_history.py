@@ -34,7 +34,7 @@ class WordJudge:
 
 @pytest.fixture
 def whales_then_trade(simulate, tmp_path):
-    """A crawl whose first classifier looks for whales; on its first page are links of both kinds."""
+    """A crawl whose first classifier looks for whales; its first page has links of both kinds."""
     whales = [f"{A}whale/{n}" for n in range(4)]
     trades = [f"{A}trade/{n}" for n in range(4)]
     web = site(
@@ -50,7 +50,7 @@ def terms_of(simulation) -> Sequence[ModelPeriod]:
     return ModelHistory(simulation.classifier, simulation.scorer, simulation.store.tables).periods
 
 
-def test_links_that_wait_are_scored_by_the_judge_that_followed(whales_then_trade):
+def test_links_queued_are_scored_by_the_classifier_that_followed(whales_then_trade):
     crawl = whales_then_trade.run(pages=2)
     assert crawl.urls[-1].startswith(A + "whale")
     crawl.crawl.appoint(WordJudge("trade"), "second", crawl.now)
@@ -58,7 +58,7 @@ def test_links_that_wait_are_scored_by_the_judge_that_followed(whales_then_trade
     assert [url.split("/")[3] for url in crawl.urls[2:]] == ["trade"] * 4
 
 
-def test_a_link_whose_turn_comes_first_is_scored_anew_though_it_was_not_best(whales_then_trade):
+def test_a_link_offered_first_is_scored_again_though_it_was_not_best(whales_then_trade):
     crawl = whales_then_trade.run(pages=1)
     crawl.crawl.appoint(WordJudge("trade"), "second", crawl.now)
     crawl.run(pages=2)
@@ -67,7 +67,7 @@ def test_a_link_whose_turn_comes_first_is_scored_anew_though_it_was_not_best(wha
     assert anchor == (3.0 if "trade" in last.link.url else -3.0)
 
 
-def test_the_links_of_one_host_are_scored_anew_for_one_fetch(simulate, tmp_path):
+def test_the_links_of_one_host_are_scored_again_for_one_fetch(simulate, tmp_path):
     """Those of all hosts in a row would keep the reactor from its other work."""
     hosts = [f"http://h{n}.test/" for n in range(5)]
     links = [f"{host}whale/{n}" for host in hosts for n in range(4)]
@@ -88,7 +88,7 @@ def test_the_links_of_one_host_are_scored_anew_for_one_fetch(simulate, tmp_path)
     assert len([count for count in batches if count > 1]) == 1
 
 
-def test_each_page_tells_which_judge_judged_it(whales_then_trade):
+def test_each_page_tells_which_classifier_classified_it(whales_then_trade):
     crawl = whales_then_trade.run(pages=3)
     crawl.crawl.appoint(WordJudge("trade"), "second", crawl.now)
     crawl.run()
@@ -98,7 +98,7 @@ def test_each_page_tells_which_judge_judged_it(whales_then_trade):
     assert on_topic and all("trade" in url for url in on_topic)
 
 
-def test_a_restarted_crawl_knows_since_when_its_judge_judges(whales_then_trade):
+def test_a_restarted_crawl_knows_since_when_its_classifier_classifiers(whales_then_trade):
     crawl = whales_then_trade.run(pages=1)
     changed_at = crawl.now
     crawl.crawl.appoint(WordJudge("trade"), "second", changed_at)
