@@ -156,8 +156,8 @@ class FrontierEditor:
         priority = self._order.priority(score)
         if priority is None:
             raise ConfigurationError(
-                "this crawl's policy orders by something else than scores, so a score puts a "
-                "link nowhere: move links by their priorities (--by)"
+                "the policy of this crawl doesn't order by scores, so a score determines no "
+                "position: change priorities with --by"
             )
         return priority
 

@@ -104,7 +104,7 @@ class OnlineTraining:
             self._learner.learn(from_bytes(row))
         except Exception:
             # A user's own scorer may raise; that must not stop the crawl.
-            logger.exception("%s could not be learned from", settled.link.url)
+            logger.exception("%s could not be used for training", settled.link.url)
             return
         self._tables.put("lessons", _EXAMPLE_KEY.pack(self._examples), row)
         self._examples += 1

@@ -16,7 +16,7 @@ _REPLY_PAGE, _REPLY_FAILURE = b"R", b"F"
 def _encode_array(value: object) -> object:
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.tobytes()
-    raise TypeError(f"{type(value)} is in no reading")
+    raise TypeError(f"{type(value)} is not part of a parsed page")
 
 
 def _decode_array(kind: type, value: tuple[str, bytes]) -> object:

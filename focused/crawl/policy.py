@@ -101,6 +101,6 @@ def load_link_order(tables: Tables) -> LinkOrder:
         return msgspec.convert(tables.get_meta(_LINK_ORDER_META), LinkOrder)
     except msgspec.ValidationError as error:
         raise StateError(
-            f"the crawl's state does not tell how it orders its links ({error}): it was begun a "
+            f"the crawl's state lacks the order of its links ({error}): it was begun a "
             "moment ago, or by another version. Let the crawl go on for a while, and try again."
         ) from error

@@ -90,7 +90,7 @@ class ResponseProcessor:
             classified = self._classify(link, outcome, now, parsed)
         except Exception as error:
             # An internal error makes a failed page; it never stops the crawl.
-            logger.exception("%s could not be judged", link.url)
+            logger.exception("%s could not be processed", link.url)
             classified = Failed(
                 link.url, FailureKind.INTERNAL_ERROR, outcome.status, repr(error)[:200]
             )

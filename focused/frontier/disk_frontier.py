@@ -80,8 +80,8 @@ class DiskFrontier:
         """Queue links; return how many are new."""
         table, leased, get_host = self._links, self._leased, self.hosts.get
         before = table.found
-        came: dict[Host, bytes] = {}
-        sank: dict[Host, None] = {}
+        best_new: dict[Host, bytes] = {}
+        demoted: dict[Host, None] = {}
         try:
             for link in links:
                 host = get_host(link.host)
@@ -98,14 +98,14 @@ class DiskFrontier:
                     at = table.move(host, was, better)
                     if at > was:
                         if host.best is None or seen.link.priority >= host.best:
-                            sank[host] = None
+                            demoted[host] = None
                         continue
-                came[host] = min(at, came.get(host, at))
+                best_new[host] = min(at, best_new.get(host, at))
         finally:
             table.flush()
-        for host, at in came.items():
+        for host, at in best_new.items():
             self.hosts.link_came(host, at, now)
-        for host in sank:
+        for host in demoted:
             self.hosts.rank(host, now)
         return table.found - before
 

@@ -171,8 +171,8 @@ class HostScheduler:
         self._stamps += 1
         return self._stamps
 
-    def _wait(self, due_at: float, who: Host | Server) -> None:
-        heapq.heappush(self._waiting, (due_at, who.stamp, who))
+    def _wait(self, due_at: float, entity: Host | Server) -> None:
+        heapq.heappush(self._waiting, (due_at, entity.stamp, entity))
         if len(self._waiting) > _MAX_STALE_ENTRIES + 2 * self.in_turn:
             self._waiting = [entry for entry in self._waiting if entry[2].stamp == entry[1]]
             heapq.heapify(self._waiting)

@@ -131,7 +131,7 @@ def _queued_link(
         raise ValueError(f"the host of {url} is {host}, not {row.host}")
     priority = priority_of(row.score) if row.priority is None else row.priority
     if priority is None:
-        raise ValueError("priority is missing: this crawl's does not follow from the score")
+        raise ValueError("priority is missing, and scores don't determine it in this crawl")
     found_at = now if row.found_at is None else row.found_at
     if not all(map(math.isfinite, (priority, row.score, found_at, *row.features))):
         raise ValueError("a number is not finite")
@@ -195,7 +195,7 @@ def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | InvalidRow]
             names = next(table, [])
         except csv.Error as error:
             raise ConfigurationError(
-                f"{path}: its first line is no list of columns: {error}"
+                f"{path}: the first line is not a list of column names: {error}"
             ) from error
         _check_columns(path, names)
         while True:
@@ -249,9 +249,9 @@ def _check_columns(path: Path, names: list[str]) -> None:
             f"known are {', '.join(FRONTIER_SCHEMA.names)}"
         )
     if "url" not in names:
-        raise ConfigurationError(f"{path}: there is no column url")
+        raise ConfigurationError(f"{path}: the column url is missing")
     if len(set(names)) < len(names):
-        raise ConfigurationError(f"{path}: a column stands there twice")
+        raise ConfigurationError(f"{path}: a column occurs twice")
 
 
 def _by_suffix(path: Path, kinds: Mapping[str, _Handler]) -> _Handler:

@@ -39,9 +39,9 @@ class LinkTable:
         """The number of links ever added."""
         self._found_saved = self.found
         self._new: Rows = []
-        self._anew: Rows = []
-        self._left: Rows = []
-        self._taken: Rows = []
+        self._rewritten: Rows = []
+        self._removed: Rows = []
+        self._placed: Rows = []
         self._seen: Rows = []
         self._closed_sites: set[bytes] = set()
 
@@ -56,14 +56,14 @@ class LinkTable:
     def seen_among(self, links: Iterable[tuple[Host, bytes]]) -> Sequence[tuple[bytes, SeenLink]]:
         """Look up links by key, in any order."""
         recent = self._recent.get
-        known, sought = [], []
+        known, missing = [], []
         for host, key in links:
             seen = recent(host.prefix + key)
             if seen is None:
-                sought.append((host, key))
+                missing.append((host, key))
             else:
                 known.append((key, seen))
-        return known + self._look_up(sought) if sought else known
+        return known + self._look_up(missing) if missing else known
 
     def _look_up(self, links: Sequence[tuple[Host, bytes]]) -> list[tuple[bytes, SeenLink]]:
         wanted = [(host.prefix, key[:SEEN_BYTES]) for host, key in links]
@@ -124,7 +124,7 @@ class LinkTable:
         number = encode_number(self.found)
         at = queue_key_of(link.priority, number)
         self._new.append((number, encode_link(link, self._sources)))
-        self._taken.append((host.prefix, at))
+        self._placed.append((host.prefix, at))
         self._seen.append((host.prefix, link.key[:SEEN_BYTES] + number))
         self._closed_sites.add(number)
         self._recent.put(host.prefix + link.key, SeenLink(at, link))
@@ -139,10 +139,10 @@ class LinkTable:
             # Otherwise two pending writes of one link would undo each other.
             self.flush()
         self._closed_sites.add(number)
-        self._anew.append((number, encode_link(link, self._sources)))
+        self._rewritten.append((number, encode_link(link, self._sources)))
         if moved != at:
-            self._left.append((host.prefix, at))
-            self._taken.append((host.prefix, moved))
+            self._removed.append((host.prefix, at))
+            self._placed.append((host.prefix, moved))
         self._recent.put(host.prefix + link.key, SeenLink(moved, link))
         return moved
 
@@ -165,14 +165,14 @@ class LinkTable:
             tables.put_many("links", self._new, last=True)
             tables.add_many("seen", self._seen)
             self._new, self._seen = [], []
-        if self._anew:
-            tables.put_many("links", self._anew)
-            self._anew = []
-        for prefix, at in self._left:
+        if self._rewritten:
+            tables.put_many("links", self._rewritten)
+            self._rewritten = []
+        for prefix, at in self._removed:
             tables.discard("queue", prefix, at)
-        if self._taken:
-            tables.add_many("queue", self._taken)
-        self._left, self._taken = [], []
+        if self._placed:
+            tables.add_many("queue", self._placed)
+        self._removed, self._placed = [], []
         self._closed_sites.clear()
 
     def take_out(self, host: Host, at: bytes, key: bytes | None = None) -> None:

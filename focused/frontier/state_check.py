@@ -136,7 +136,7 @@ class _StateCheck:
             raw = path.read_bytes()
         except FileNotFoundError:
             if checkpoint:
-                self._bad("its journal is gone")
+                self._bad("its journal is missing")
             return
         try:
             batches = decode_batches(raw, checkpoint)

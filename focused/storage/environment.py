@@ -64,7 +64,8 @@ def open_environment(
         whole_bytes = (env.info()["last_pgno"] + 1) * env.stat()["psize"] if durable else 0
     if data_file(folder).stat().st_size < whole_bytes:
         env.close()
-        raise damaged_error(folder, ValueError(f"data.mdb is cut off: it had {whole_bytes} bytes"))
+        reason = f"data.mdb is truncated: it had {whole_bytes} bytes"
+        raise damaged_error(folder, ValueError(reason))
     return env
 
 
@@ -139,9 +140,9 @@ def require_state(folder: Path) -> None:
 def damaged_error(folder: Path, error: Exception) -> StateError:
     """Return the error for files that cannot be read."""
     return StateError(
-        f"{folder} is damaged or not ours: {error}. `focused crawl --check {folder.parent}` lists "
-        "what is damaged. Restore the folder from a copy, or move it away to start afresh; the "
-        "WARC and Parquet files beside it stay readable."
+        f"{folder} is damaged or belongs to another program: {error}. "
+        f"`focused crawl --check {folder.parent}` lists the damage. Restore the folder from a "
+        "copy, or move it away to start afresh; the WARC and Parquet files beside it stay readable."
     )
 
 

@@ -60,7 +60,7 @@ class Journal:
         """
         if self._is_new and checkpoint:
             self._path.unlink()  # an empty one would be believed the next time
-            raise ValueError("its journal is gone")
+            raise ValueError("its journal is missing")
         self._file.seek(0)
         return decode_batches(self._file.read(), checkpoint)
 

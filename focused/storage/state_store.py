@@ -68,7 +68,7 @@ class StateStore:
         except OSError as error:
             raise StateError(
                 f"{folder} cannot be written to: {error.strerror}. "
-                "Choose another output.folder, or mend this one."
+                "Choose another output.folder, or make this one writable."
             ) from error
         with contextlib.ExitStack() as undo:
             undo.callback(lock.close)

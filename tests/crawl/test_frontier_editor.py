@@ -399,5 +399,5 @@ def test_a_crawl_keeps_how_it_orders_its_links(simulate, reopened, tmp_path):
 
 
 def test_a_state_that_does_not_tell_its_order_is_refused(store):
-    with pytest.raises(StateError, match="does not tell how it orders"):
+    with pytest.raises(StateError, match="lacks the order"):
         load_link_order(store.tables)

@@ -129,7 +129,7 @@ def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp
     assert A + "whale" in [url for url, _, _ in pupil.lessons]
     assert A + "trade" not in [url for url, _, _ in pupil.lessons]
     assert done.store.tables.count("lessons") == len(pupil.lessons)
-    assert "could not be learned from" in caplog.text
+    assert "could not be used for training" in caplog.text
     assert "could not be scored again" in caplog.text
 
 

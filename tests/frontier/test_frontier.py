@@ -42,7 +42,7 @@ def test_a_damaged_folder_is_refused_in_plain_words(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir()
     (folder / "data.mdb").write_bytes(b"not a database" * 1000)
-    with pytest.raises(StateError, match="damaged or not ours"):
+    with pytest.raises(StateError, match="damaged or belongs"):
         StateStore.open(folder, IDENTITY)
 
 

@@ -192,10 +192,10 @@ def test_bad_rows_of_a_data_frame_are_reported_by_their_number(tmp_path):
     ("header", "told"),
     [
         ("url,rank,colour", "unknown columns colour, rank; known are url, host, priority"),
-        ("score", "there is no column url"),
-        ("", "there is no column url"),
-        ("url,score,score", "a column stands there twice"),
-        ('url,"sco', "its first line is no list of columns"),
+        ("score", "the column url is missing"),
+        ("", "the column url is missing"),
+        ("url,score,score", "a column occurs twice"),
+        ('url,"sco', "the first line is not a list of column names"),
     ],
 )
 def test_a_file_with_wrong_columns_is_refused_whole(tmp_path, header, told):

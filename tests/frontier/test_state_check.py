@@ -213,7 +213,7 @@ def test_a_damaged_journal_is_noticed(killed: Path) -> None:
         journal.write_bytes(data)
         assert f"{killed}: its journal is damaged" in damage_in(killed)[0]
     journal.unlink()
-    assert damage_in(killed) == [f"{killed}: its journal is gone"]
+    assert damage_in(killed) == [f"{killed}: its journal is missing"]
 
 
 def delete_all(table: str, key: bytes | None = None) -> Callable[[StateStore], None]:

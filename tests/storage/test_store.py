@@ -90,7 +90,7 @@ def test_tables_that_were_cut_short_are_refused(
     tables = folder / "data.mdb"
     whole = tables.read_bytes()
     tables.write_bytes(whole[: int(len(whole) * part)])
-    with pytest.raises(StateError, match="damaged or not ours"):
+    with pytest.raises(StateError, match="damaged or belongs"):
         reading(folder)
 
 

@@ -103,7 +103,7 @@ def test_another_programs_tables_are_refused_and_left_alone(
         with env.begin(write=True) as txn:
             txn.put(b"meta" if held == "a row named as our table" else b"k", b"v", db=table)
     before = everything(folder)
-    with pytest.raises(StateError, match="damaged or not ours"):
+    with pytest.raises(StateError, match="damaged or belongs"):
         StateStore.open(folder, {}) if reading == "open" else getattr(StateStore, reading)(folder)
     assert everything(folder) == before
 
@@ -135,7 +135,7 @@ def test_an_identity_that_cannot_be_read_is_damage(
     folder.mkdir()
     with lmdb.open(str(folder), max_dbs=3) as env, env.begin(write=True) as txn:
         txn.put(b"identity", identity, db=env.open_db(b"meta", txn))
-    with pytest.raises(StateError, match="damaged or not ours"):
+    with pytest.raises(StateError, match="damaged or belongs"):
         StateStore.open(folder, {}) if reading == "open" else getattr(StateStore, reading)(folder)
 
 

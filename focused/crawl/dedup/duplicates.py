@@ -87,11 +87,11 @@ class DuplicateDetector:
             return DuplicateMatch(key, page.canonical, DuplicateKind.CANONICAL, page_sketch)
         if self._near is None or page_sketch is None:
             return DuplicateMatch(key)
-        share, like = self._near.nearest(page_sketch)
+        share, url_of_match = self._near.nearest(page_sketch)
         if share >= MIN_RESEMBLANCE:
-            return DuplicateMatch(key, like, DuplicateKind.NEAR, page_sketch)
-        if like == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
-            return DuplicateMatch(key, like, DuplicateKind.CANONICAL, page_sketch)
+            return DuplicateMatch(key, url_of_match, DuplicateKind.NEAR, page_sketch)
+        if url_of_match == page.canonical and share >= MIN_CANONICAL_RESEMBLANCE:
+            return DuplicateMatch(key, url_of_match, DuplicateKind.CANONICAL, page_sketch)
         return DuplicateMatch(key, page_sketch=page_sketch)
 
     def _sketched(self, reading: ParsedPage) -> PageSketch | None:
@@ -257,15 +257,16 @@ class NearDuplicateIndex:
 
     def _resemblance(self, page: PageSketch, filed: _IndexedPage) -> tuple[float, int]:
         """The resemblance of two pages without the boilerplate of either host."""
-        mine, host = page.boilerplate, host_of(filed.url)
+        own_boilerplate, host = page.boilerplate, host_of(filed.url)
         if host != host_of(page.url):
-            theirs = self._boilerplate(host)
+            other_boilerplate = self._boilerplate(host)
             return estimate_resemblance(
-                page.own.without(theirs), filed.sketch.without(mine).without(theirs)
+                page.own.without(other_boilerplate),
+                filed.sketch.without(own_boilerplate).without(other_boilerplate),
             )
         if not page.host_known or filed.title != page.title:
             return 0.0, 0
-        return estimate_resemblance(page.own, filed.sketch.without(mine))
+        return estimate_resemblance(page.own, filed.sketch.without(own_boilerplate))
 
     def _alike(self, own: Sketch) -> Iterator[_IndexedPage]:
         """The pages that share most of the smallest hashes, most first."""

@@ -41,20 +41,20 @@ _COUNTS = struct.Struct(">IIII")
 
 @dataclass(slots=True)
 class _PartCounts:
-    """``alike`` pages without the part, with so many ``texts``, and ``unlike`` ones.
+    """Pages that were equal without the part, with so many ``texts``, and different ones.
 
-    ``values`` counts a parameter's values among those alike.
+    ``values`` counts a parameter's values among the equal pages.
     """
 
-    alike: int = 0
-    unlike: int = 0
+    equal_pages: int = 0
+    different_pages: int = 0
     texts: int = 0
     values: int = 0
 
     def is_ignorable(self, *, by_one_text: bool) -> bool:
-        if by_one_text and not self.unlike and self.alike >= MIN_EQUAL_PAGES:
+        if by_one_text and not self.different_pages and self.equal_pages >= MIN_EQUAL_PAGES:
             return True
-        return self.texts >= max(MIN_DISTINCT_TEXTS, _EQUAL_PER_DIFFERENT * self.unlike)
+        return self.texts >= max(MIN_DISTINCT_TEXTS, _EQUAL_PER_DIFFERENT * self.different_pages)
 
 
 class IgnorableUrlParts:
@@ -174,9 +174,9 @@ class IgnorableUrlParts:
         raw = self._tables.get(SIGNATURES_TABLE, key)
         counts = _PartCounts() if raw is None else _PartCounts(*_COUNTS.unpack(raw))
         if same is None:
-            counts.unlike += 1
+            counts.different_pages += 1
         else:
-            counts.alike += 1
+            counts.equal_pages += 1
             # Many missing pages share one text.
             counts.texts += self._is_new(f"{host} {part} {same}")
             counts.values += sum(self._is_new(f"{host} {value} of {part}") for value in values)
@@ -196,8 +196,8 @@ class IgnorableUrlParts:
         ):
             return
         # A parameter that is ignorable as a whole replaces its values.
-        left = [each for each in ignorable if part != name or part_name(each) != name]
-        self._ignorable[host] = [*left, part]
+        others = [each for each in ignorable if part != name or part_name(each) != name]
+        self._ignorable[host] = [*others, part]
         self._tables.put("trap_slots", host.encode(), pack(self._ignorable[host]))
 
     def _is_new(self, mark: str) -> bool:

@@ -33,7 +33,7 @@ MAX_SKIPPED_LINKS = 200_000
 _MAX_COUNTERPARTS = 4
 _RECHECK_ONE_IN, _CONFIRMED_RECHECK_ONE_IN = 8, 64
 _TABLE = "mirrors"
-_CONTENT_PREFIX, _SKIPPED_PREFIX = b"brought ", b"refused "
+_CONTENT_PREFIX, _SKIPPED_PREFIX = b"content ", b"refused "
 
 LookupLinks = Callable[[Sequence[tuple[str, bytes]]], Known]
 
@@ -71,7 +71,7 @@ class MirrorFilter:
         self._lookup_links = lookup_links
         self._is_in_flight = in_flight
         self._pairs = MirrorDetector(tables)
-        self._kept = sum(1 for _ in tables.scan(_TABLE, _SKIPPED_PREFIX))
+        self._skipped_count = sum(1 for _ in tables.scan(_TABLE, _SKIPPED_PREFIX))
         self._skipped_since_check: dict[str, int] = {}
         self._released: list[QueuedLink] = []
 
@@ -98,9 +98,9 @@ class MirrorFilter:
         self, url: str, duplicate_of: str | None, *, exact_duplicate_of: str | None = None
     ) -> None:
         """Learn from a fetched page and the pages that it duplicates, nearly and exactly."""
-        twin, content = exact_duplicate_of or duplicate_of, link_key(duplicate_of or url)
-        hit = None if twin is None else common_suffix(url, twin)
-        if twin is None:
+        original, content = exact_duplicate_of or duplicate_of, link_key(duplicate_of or url)
+        hit = None if original is None else common_suffix(url, original)
+        if original is None:
             self._tables.delete(_TABLE, _CONTENT_PREFIX + link_key(url))
         elif hit is None:
             self.failed(url)
@@ -110,16 +110,18 @@ class MirrorFilter:
             self._pairs.hit(
                 hit[0], hit[1], STRONG_HIT_WEIGHT if exact_duplicate_of or same_path else 1
             )
-        for prefix, ending in prefixes_and_suffixes(url):
+        for prefix, suffix in prefixes_and_suffixes(url):
             for other in list(self._pairs.others(prefix)):
-                if other + ending != twin:
-                    self._compare(prefix, other, content, self._content_of(other + ending))
+                if other + suffix != original:
+                    self._compare(prefix, other, content, self._content_of(other + suffix))
 
-    def _compare(self, prefix: str, other: str, content: bytes, there: bytes | None) -> None:
+    def _compare(
+        self, prefix: str, other: str, content: bytes, counterpart_content: bytes | None
+    ) -> None:
         """Compare a page under ``prefix`` with the content of its counterpart."""
-        if there == content:
+        if counterpart_content == content:
             self._pairs.hit(prefix, other, 1)
-        elif there is not None:
+        elif counterpart_content is not None:
             ended = self._pairs.miss(prefix, other)
             if ended is not None:
                 self._release_pair(ended)
@@ -127,7 +129,7 @@ class MirrorFilter:
     def failed(self, url: str) -> None:
         """Note that a URL brought no page of its own, and release the links skipped for it."""
         self._tables.put(_TABLE, _CONTENT_PREFIX + link_key(url), b"")
-        self._free(_SKIPPED_PREFIX + link_key(url), lambda _: True)
+        self._release(_SKIPPED_PREFIX + link_key(url), lambda _: True)
 
     def refuses(self, link: QueuedLink) -> bool:
         """Whether to skip a link; then it is kept.
@@ -142,7 +144,7 @@ class MirrorFilter:
                 continue
             if came and self._is_recheck_due(lesser):
                 return False
-            if not came and self._kept >= MAX_SKIPPED_LINKS:
+            if not came and self._skipped_count >= MAX_SKIPPED_LINKS:
                 return False
             self._refuse(link, lesser, counterpart)
             return True
@@ -150,30 +152,30 @@ class MirrorFilter:
 
     def take_released(self) -> Sequence[QueuedLink]:
         """Return the skipped links that are to be queued again, once."""
-        freed, self._released = self._released, []
-        return freed
+        released, self._released = self._released, []
+        return released
 
     def _counterparts(self, url: str) -> Iterator[tuple[str, str, bool]]:
         """Yield lesser prefix, counterpart, and whether that is the preferred one's."""
         asked = 0
-        for prefix, ending in prefixes_and_suffixes(url):
+        for prefix, suffix in prefixes_and_suffixes(url):
             preferred = self._pairs.preferred.get(prefix)
             if preferred is not None:
-                yield prefix, preferred + ending, True
+                yield prefix, preferred + suffix, True
                 asked += 1
             for lesser in self._pairs.lesser(prefix):
-                yield lesser, lesser + ending, False
+                yield lesser, lesser + suffix, False
                 asked += 1
             if asked >= _MAX_COUNTERPARTS:
                 return
 
     def _is_recheck_due(self, lesser: str) -> bool:
         """Whether to check the pair now; less often after a series of hits."""
-        tries = self._pairs.tries(lesser)
-        seldom = len(tries) >= RECENT_CHECKS and all(tries)
-        spared = self._skipped_since_check.get(lesser, 0) + 1
-        due = spared >= (_CONFIRMED_RECHECK_ONE_IN if seldom else _RECHECK_ONE_IN)
-        self._skipped_since_check[lesser] = 0 if due else spared
+        checks = self._pairs.checks(lesser)
+        is_confirmed = len(checks) >= RECENT_CHECKS and all(checks)
+        skipped = self._skipped_since_check.get(lesser, 0) + 1
+        due = skipped >= (_CONFIRMED_RECHECK_ONE_IN if is_confirmed else _RECHECK_ONE_IN)
+        self._skipped_since_check[lesser] = 0 if due else skipped
         return due
 
     def _was_fetched(self, url: str) -> bool:
@@ -185,8 +187,8 @@ class MirrorFilter:
         key = link_key(url)
         if key not in self._lookup_links([(host_of(url), key)]).settled:
             return None
-        brought = self._tables.get(_TABLE, _CONTENT_PREFIX + key)
-        return key if brought is None else brought or None
+        content = self._tables.get(_TABLE, _CONTENT_PREFIX + key)
+        return key if content is None else content or None
 
     def _will_be_fetched(self, url: str) -> bool:
         """Whether the URL is in flight or queued, and will not be skipped itself."""
@@ -198,23 +200,23 @@ class MirrorFilter:
 
     def _refuse(self, link: QueuedLink, lesser: str, counterpart: str) -> None:
         self.failed(link.url)
-        if self._kept >= MAX_SKIPPED_LINKS:
+        if self._skipped_count >= MAX_SKIPPED_LINKS:
             return
         key = _SKIPPED_PREFIX + link_key(counterpart) + link_key(link.url)
         self._tables.put(_TABLE, key, pack(_SkippedLink(lesser, link)))
-        self._kept += 1
+        self._skipped_count += 1
 
     def _release_pair(self, lesser: str) -> None:
-        self._free(_SKIPPED_PREFIX, lambda refused: refused.lesser == lesser)
+        self._release(_SKIPPED_PREFIX, lambda refused: refused.lesser == lesser)
         self._skipped_since_check.pop(lesser, None)
 
-    def _free(self, begins: bytes, chosen: Callable[[_SkippedLink], bool]) -> None:
-        rows = ((key, _decode_skipped(raw)) for key, raw in self._tables.scan(_TABLE, begins))
-        freed = [(key, refused.link) for key, refused in rows if chosen(refused)]
-        for key, link in freed:
+    def _release(self, prefix: bytes, selected: Callable[[_SkippedLink], bool]) -> None:
+        rows = ((key, _decode_skipped(raw)) for key, raw in self._tables.scan(_TABLE, prefix))
+        released = [(key, refused.link) for key, refused in rows if selected(refused)]
+        for key, link in released:
             self._tables.delete(_TABLE, key)
             self._released.append(_with_new_key(link))
-        self._kept -= len(freed)
+        self._skipped_count -= len(released)
 
 
 def _with_new_key(link: QueuedLink) -> QueuedLink:
@@ -251,7 +253,7 @@ class _CandidateRow(msgspec.Struct, array_like=True):
 
 class _MirrorPair(msgspec.Struct, array_like=True):
     other: str
-    tries: list[bool]
+    checks: list[bool]
     needed: int
 
 
@@ -291,15 +293,15 @@ class MirrorDetector:
         row = self._row(prefix)
         yield from [] if row is None else [each.other for each in row.candidates]
 
-    def tries(self, lesser: str) -> Sequence[bool]:
+    def checks(self, lesser: str) -> Sequence[bool]:
         """Return the latest checks of a pair, True for hits."""
-        return self._found[lesser].tries
+        return self._found[lesser].checks
 
     def hit(self, prefix: str, other: str, weight: int) -> None:
         """Count a page under ``prefix`` that duplicates its counterpart under ``other``."""
-        for one, another in ((prefix, other), (other, prefix)):
-            if self._preferred.get(one) == another:
-                self._try(one, True)
+        for one, second in ((prefix, other), (other, prefix)):
+            if self._preferred.get(one) == second:
+                self._record_check(one, True)
                 return
         if prefix in self._preferred:
             return
@@ -314,7 +316,7 @@ class MirrorDetector:
         candidate.hits += weight
         if candidate.hits >= candidate.needed and len(self._found) < MAX_PAIRS:
             row.candidates.remove(candidate)
-            self._find(row.prefix, candidate)
+            self._add_pair(row.prefix, candidate)
         self._tables.put(_TABLE, _candidate_key(row.prefix), pack(row))
 
     def miss(self, prefix: str, other: str) -> str | None:
@@ -322,24 +324,24 @@ class MirrorDetector:
 
         Returns the lesser prefix when that dissolves a pair.
         """
-        for one, another in ((prefix, other), (other, prefix)):
-            if self._preferred.get(one) == another:
-                return one if self._try(one, False) else None
-            row, candidate = self._candidate(one, another)
+        for one, second in ((prefix, other), (other, prefix)):
+            if self._preferred.get(one) == second:
+                return one if self._record_check(one, False) else None
+            row, candidate = self._candidate(one, second)
             if row is not None and candidate is not None:
                 candidate.hits = 0
                 self._tables.put(_TABLE, _candidate_key(one), pack(row))
         return None
 
-    def _find(self, prefix: str, candidate: _CandidatePair) -> None:
-        lesser, preferred = self._in_order(prefix, candidate.other)
+    def _add_pair(self, prefix: str, candidate: _CandidatePair) -> None:
+        lesser, preferred = self._order_prefixes(prefix, candidate.other)
         if lesser == preferred:
             return
         for below in [*self._lesser.get(lesser, ()), lesser]:
             if below != preferred:
                 self._keep(below, _MirrorPair(preferred, [], candidate.needed))
 
-    def _in_order(self, one: str, other: str) -> tuple[str, str]:
+    def _order_prefixes(self, one: str, other: str) -> tuple[str, str]:
         """Order two prefixes: the preferred one has https, or is the shorter of two nested, or came
         first.
         """
@@ -359,11 +361,11 @@ class MirrorDetector:
         self._preferred[lesser] = found.other
         self._lesser.setdefault(found.other, []).append(lesser)
 
-    def _try(self, lesser: str, hit: bool) -> bool:
+    def _record_check(self, lesser: str, hit: bool) -> bool:
         """Record one check of a pair; True when it dissolved the pair."""
         found = self._found[lesser]
-        found.tries = [*found.tries[1 - RECENT_CHECKS :], hit]
-        if found.tries.count(False) < _MAX_MISSES:
+        found.checks = [*found.checks[1 - RECENT_CHECKS :], hit]
+        if found.checks.count(False) < _MAX_MISSES:
             self._tables.put(_TABLE, _PAIR_PREFIX + lesser.encode(), pack(found))
             return False
         del self._found[lesser], self._preferred[lesser]
