@@ -26,7 +26,7 @@ _CACHED_SOURCES = 4_096
 
 
 class LinkSources:
-    """The pages that link, by number: URL, and when it was read."""
+    """The linking pages by number: URL, and when it was parsed."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -36,7 +36,7 @@ class LinkSources:
         self._read: OrderedDict[int, tuple[str | None, float]] = OrderedDict()
 
     def number_of(self, parent: str | None, found_at: float) -> tuple[int, float]:
-        """A source's number, and when it was read: at ``found_at`` unless it is known already."""
+        """Return a source's number and when it was parsed: ``found_at`` for a new one."""
         known = self._numbers.get(parent)
         if known is None:
             key = self._next.to_bytes(4, "big")
@@ -47,7 +47,7 @@ class LinkSources:
         return known
 
     def get(self, number: int) -> tuple[str | None, float]:
-        """The source of that number."""
+        """Return the source of that number."""
         source = self._read.get(number)
         if source is None:
             raw = self._tables.get("sources", number.to_bytes(4, "big"))
@@ -57,7 +57,7 @@ class LinkSources:
             source = self._read[number] = (parent, found_at)
             if len(self._read) > _CACHED_SOURCES:
                 self._read.popitem(last=False)
-            # A link that is read is often written again: then its source need not be.
+            # A link that is read is often written again with the same source.
             self._remember(parent, (number, found_at))
         return source
 
@@ -70,7 +70,7 @@ class LinkSources:
 def encode_link(link: QueuedLink, sources: LinkSources) -> bytes:
     """Encode a link; a longer URL or anchor than 65,535 characters is cut."""
     (
-        key, url, host, priority, score, depth, parent, anchor, told, found_at,
+        key, url, host, priority, score, depth, parent, anchor, features, found_at,
         tries, hops, payload, tag_path_key,
     ) = astuple(link)  # fmt: skip
     scheme, path = _without_host(url, host)
@@ -81,7 +81,7 @@ def encode_link(link: QueuedLink, sources: LinkSources) -> bytes:
             path if len(path) <= _MAX_UINT16 else path[:_MAX_UINT16],
             source,
             _shortest(_SINGLES, (priority, score)),
-            _shortest(_halves(len(told)), told),
+            _shortest(_halves(len(features)), features),
             anchor if len(anchor) <= _MAX_UINT16 else anchor[:_MAX_UINT16],
             depth,
             tag_path_key,
@@ -95,17 +95,17 @@ def encode_link(link: QueuedLink, sources: LinkSources) -> bytes:
 
 
 class SourceReader(Protocol):
-    """Where :func:`decode_link` looks up the page that links."""
+    """Looks up linking pages for :func:`decode_link`."""
 
     def get(self, number: int) -> tuple[str | None, float]:
-        """The URL of the source of that number, and when it was read."""
+        """Return the URL of a source, and when it was parsed."""
         ...
 
 
 def decode_link(
     row: bytes, host: str, sources: SourceReader, key: bytes | None = None
 ) -> QueuedLink:
-    """Read a link of that host; ``key`` is the link's, where it is known."""
+    """Decode a link of that host; ``key`` is the link's, if known."""
     (
         scheme, path, source, orders, features, anchor, depth, tag_path_key,
         tries, hops, own_time, own_key, payload,
