@@ -117,9 +117,7 @@ class DirectRequests:
         return POLL_INTERVAL_S if self.is_busy(host) else 0.0
 
     def is_busy(self, host: Host, but: Lease | None = None) -> bool:
-        """Whether a request to the host or its address is in flight; the lease ``but`` doesn't
-        count.
-        """
+        """Whether host or address has a request in flight; the lease ``but`` doesn't count."""
         asked = [self._hosts.get(host_of(lease.url)) for lease in self._leases if lease is not but]
         own = None if but is None else but.direct_request
         first_members = [direct_requests[0] for direct_requests in self._queues.values()]

@@ -112,9 +112,7 @@ class OnlineTraining:
             self._save_snapshot(self._learner)
 
     def classifier_swapped(self, at: float) -> None:
-        """Score each host's links again when they are offered next: the classifier changed at
-        ``at``.
-        """
+        """Score links again host by host, because the classifier changed at ``at``."""
         if self._swap_listener is not None:
             self._swap_listener.classifier_swapped(at)
             self._rescored_hosts = set()

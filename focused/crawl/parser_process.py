@@ -1,4 +1,4 @@
-"""Messages to and from a parser process of a crawl: fetched pages there, readings back."""
+"""Parse a crawl's pages in a :mod:`focused.parser_process`: encoding, decoding, handler."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _decode_failure = msgspec.msgpack.Decoder(Failed).decode
 
 
 def encode_request(fetched: Fetched) -> bytes:
-    """Encode a fetched page for the process."""
+    """Encode a response for the process."""
     return _encode(fetched)
 
 
 def decode_reply(result: bytes) -> ParsedPage | Failed:
-    """Decode what :class:`ReadingHandler` returned."""
+    """Decode the result of :class:`ReadingHandler`."""
     body = result[1:]
     return _decode_page(body) if result[:1] == _REPLY_PAGE else _decode_failure(body)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingHandler:
-    """Reads pages in a parser process; a :data:`focused.parser_process.Handler`."""
+    """Parses pages in a parser process; a :data:`focused.parser_process.Handler`."""
 
     reader: PageParser
 
     def __call__(self, message: bytes) -> bytes:
-        """Read one page that :func:`encode_request` encoded."""
+        """Parse one response encoded by :func:`encode_request`."""
         read = self.reader.read(_decode_response(message))
         return (_REPLY_FAILURE if isinstance(read, Failed) else _REPLY_PAGE) + _encode(read)

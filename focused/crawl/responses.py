@@ -78,9 +78,7 @@ class ResponseProcessor:
     def settle(
         self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
     ) -> SettledFetch:
-        """Process the outcome of fetching ``link``; ``parsed`` is its page if it was parsed
-        already.
-        """
+        """Process the outcome of fetching ``link``; ``parsed`` is its page if parsed already."""
         if isinstance(outcome, Redirected):
             return self._redirected(link, outcome, now)
         if isinstance(outcome, Failed):

@@ -35,8 +35,7 @@ class HostPace:
 
 
 def pause_after(fetch_s: float, factor: float, asked_s: float | None = None) -> float:
-    """The pause after a response that took ``fetch_s``: ``factor`` times that, or Retry-After if
-    longer.
+    """The pause after a response: ``factor`` times ``fetch_s``, or Retry-After if longer.
 
     From 0 to :data:`MAX_BACKOFF_S`.
     """

@@ -27,8 +27,8 @@ class HostTable:
         address_delay_s: float = 0.0,
         address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
-        """``address_delay_s`` is the delay between fetches from one address, ``address_delay_of``
-        by host.
+        """``address_delay_of`` returns the delay at an address by host; it replaces
+        ``address_delay_s``.
         """
         self._tables = tables
         self._address_delay_of = address_delay_of or (lambda _: address_delay_s)

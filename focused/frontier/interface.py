@@ -78,9 +78,7 @@ class Hosts(Protocol):
         """Yield the hosts that have links but no budget left."""
 
     def reserve(self, host: Host, now: float) -> None:
-        """Reserve the host, and so its address, for a direct request until
-        :meth:`release_reservation`.
-        """
+        """Reserve the host and its address for a direct request."""
 
     def release_reservation(self, host: Host, now: float) -> None:
         """End the direct request; the host continues at its pace."""
@@ -117,9 +115,7 @@ class Frontier(Protocol):
 
     @property
     def found(self) -> int:
-        """The number of links ever added, which is the next link's position in the order of
-        discovery.
-        """
+        """The number of links ever added: the next link's position in the order of discovery."""
 
     @property
     def interrupted(self) -> Sequence[tuple[Host, float]]:
@@ -195,8 +191,8 @@ class Frontier(Protocol):
         """
 
     def rescore_best(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
-        """Replace the host's best links, those of ``ranks`` (0 is the best), by the result of
-        ``again``.
+        """Replace the host's best links, those of ``ranks``, by the result of ``again``; 0 is the
+        best.
         """
 
     def save(self) -> None:

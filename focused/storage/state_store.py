@@ -88,9 +88,7 @@ class StateStore:
 
     @classmethod
     def reopen(cls, folder: Path) -> StateStore:
-        """Open an existing state of any identity. Raises StateError like :meth:`open`, or without a
-        state.
-        """
+        """Open an existing state of any identity. Raises StateError like :meth:`open`."""
         environment.require_state(folder)
         return cls.open(folder, {})
 
@@ -144,9 +142,7 @@ class StateStore:
         return store
 
     def before_sync(self, force: Callable[[], object]) -> None:
-        """Call ``force`` before rows are flushed to the disk, to flush the files that they refer
-        to.
-        """
+        """Call ``force`` before rows are flushed, to flush the files that they refer to."""
         self._before_sync.append(force)
 
     def commit(self) -> None:
@@ -166,9 +162,7 @@ class StateStore:
             self._checkpoint()
 
     def sync(self) -> None:
-        """Flush commits to the disk; checkpoint from time to time, so that :meth:`view` doesn't lag
-        behind.
-        """
+        """Flush commits to the disk, and checkpoint from time to time for :meth:`view`."""
         if self._journal is None:
             return
         self._syncs += 1

@@ -54,7 +54,7 @@ _decode_host_record = msgspec.msgpack.Decoder(_HostRecord).decode
 
 
 class CanonicalUrls:
-    """Persistent; the caller commits.
+    """Learns whose canonical links are right; persistent, the caller commits.
 
     A page that names another URL adds at most two rows of about 100 bytes.
     """

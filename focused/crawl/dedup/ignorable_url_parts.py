@@ -58,7 +58,7 @@ class _PartCounts:
 
 
 class IgnorableUrlParts:
-    """Persistent; the caller commits.
+    """Learns ignorable URL parts by host; persistent, the caller commits.
 
     A page adds a row of 50 bytes, and one for each of at most 8 parts of its URL.
     """
@@ -107,8 +107,7 @@ class IgnorableUrlParts:
                 self._compare_or_store(host, bare, signature.without(valued), original)
 
     def take_same(self, url: str, other: str) -> None:
-        """Learn from the server that ``url`` and ``other`` are one page, by redirect or canonical
-        link.
+        """Learn from a redirect or canonical link that ``url`` and ``other`` are one page.
 
         Each ``other`` counts once per part, because missing items may all redirect to one list.
         """

@@ -342,9 +342,7 @@ class MirrorDetector:
                 self._keep(below, _MirrorPair(preferred, [], candidate.needed))
 
     def _order_prefixes(self, one: str, other: str) -> tuple[str, str]:
-        """Order two prefixes: the preferred one has https, or is the shorter of two nested, or came
-        first.
-        """
+        """Order two prefixes: preferred is https, the shorter of two nested ones, or the first."""
         if other == one.replace("https:", "http:", 1) or other.startswith(one + "/"):
             one, other = other, one
         return one, self._preferred.get(other, other)

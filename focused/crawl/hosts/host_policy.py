@@ -174,9 +174,7 @@ class HostPolicy:
         self._robots.extend_until(host, url, host.pace.due_at, now)
 
     def sitemaps(self, host: Host, url: str) -> Sequence[str]:
-        """Return up to 20 sitemaps named by the site's robots.txt, if the topic wants them and it's
-        a seed's.
-        """
+        """Return up to 20 sitemaps of a seed's host that its robots.txt names, if wanted."""
         if host.name not in self._with_sitemaps:
             return ()
         return self._robots.sitemaps(host, url)[:_MAX_SITEMAPS]
@@ -281,10 +279,10 @@ def reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) -
 
 
 class DirectoryBudget:
-    """Counts fetched pages by directory where the scope limits them; persistent, the caller
-    commits.
+    """Counts fetched pages by directory where the scope limits them.
 
-    Without a limit nothing is counted; a limit set later starts from 0.
+    Persistent; the caller commits. Without a limit nothing is counted; a limit set later starts
+    from 0.
     """
 
     def __init__(self, most: int | None, tables: Tables) -> None:

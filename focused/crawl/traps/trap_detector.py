@@ -24,9 +24,7 @@ from focused.web.urls import host_of
 
 _SEED_BUDGET_FACTOR = 10
 PAGES_PER_GOOD_PAGE = 10
-"""How many more pages a good page earns its pattern, and how many more hosts a good host its
-domain.
-"""
+"""The pages that a good page earns its pattern, and the hosts that a good host earns its domain."""
 MAX_UNPRODUCTIVE_HOSTS = 100
 """How many hosts of a domain may bring nothing before one of them does."""
 _COUNTS_ROW = struct.Struct(">IIIIIII")
@@ -124,7 +122,7 @@ class _PatternCounts:
 
 
 class TrapDetector:
-    """Persistent; the caller commits.
+    """Counts pages by URL pattern and closes patterns; persistent, the caller commits.
 
     A page adds at most six rows of 28 bytes. Closed patterns, which cost 15 pages or more each, are
     held in memory.

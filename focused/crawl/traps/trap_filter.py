@@ -54,7 +54,7 @@ _COUNT = struct.Struct(">I")
 
 
 class TrapFilter:
-    """Persistent; the caller commits."""
+    """Skips links to traps and to known pages; persistent, the caller commits."""
 
     def __init__(
         self,
@@ -157,8 +157,9 @@ class TrapFilter:
         return PageVerdict.GOOD if settled.classification.on_topic else PageVerdict.UNPRODUCTIVE
 
     def _take(self, settled: SettledFetch, page: Page) -> None:
-        """Learn which URL brought the page; texts are hashed only where another URL may bring it
-        too.
+        """Learn which URL brought the page.
+
+        Texts are hashed only where another URL may bring the same page.
         """
         url = settled.link.url
         signature = ContentSignature.of(url)
