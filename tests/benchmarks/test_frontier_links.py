@@ -51,7 +51,7 @@ def test_a_source_goes_on_where_another_stopped() -> None:
     assert later.drawn().links - stopped.links == len(set(page) - before)
 
 
-def test_most_links_were_drawn_before_as_in_the_recording() -> None:
+def test_most_links_repeat_as_in_the_recording() -> None:
     drawn, found, links = source(), set(), 0
     for _ in range(200):
         found.update(urls(drawn.page()))

@@ -26,14 +26,14 @@ def test_hosts_of_a_page_are_numbered_from_its_own() -> None:
     assert watch.recording("test", POLICY).ordinal == [1, 0, 2, 1, 0]
 
 
-def test_the_place_of_a_link_that_waits_is_among_those_found_on_its_host_before() -> None:
+def test_the_position_of_a_waiting_link_is_among_earlier_links_of_its_host() -> None:
     watch = Watch()
     watch(settled("https://a.test/", *(f"https://a.test/{n}" for n in range(4))))
     watch(settled("https://a.test/0", "https://a.test/3", "https://a.test/1"))
     assert watch.recording("test", POLICY).place[4:] == [0.75, 0.25]
 
 
-def test_a_link_leads_when_it_waited_and_no_other_page_told_more() -> None:
+def test_a_waiting_link_keeps_its_anchor_unless_another_page_adds_more() -> None:
     watch = Watch()
     watch(settled("https://a.test/", "https://a.test/1"))
     watch(settled("https://a.test/2", "https://a.test/1"))
@@ -61,7 +61,7 @@ def test_the_steepness_of_zipfs_law_is_found_again(exponent: float) -> None:
     assert steepness(counts) == pytest.approx(exponent, abs=0.02)
 
 
-def test_facts_tell_shares_of_what_was_pushed() -> None:
+def test_facts_are_shares_of_pushed_links() -> None:
     told = facts(recording())
     assert told["pages"] == PAGES
     assert told["share_own_host"] == 0.75

@@ -40,7 +40,7 @@ def test_holes_of_files_take_no_room(tmp_path: Path) -> None:
     assert 100_000 <= allocated_bytes(tmp_path) < 200_000
 
 
-def test_times_are_told_in_microseconds_of_the_clock_and_of_the_process() -> None:
+def test_times_are_reported_in_microseconds_of_the_clock_and_of_the_process() -> None:
     told = spent([(0.001, 0.0005), (0.003, 0.0005), (0.008, 0.0005)])
     assert (told.median_us, told.cpu_us, told.times) == (
         pytest.approx(3000),
@@ -50,5 +50,5 @@ def test_times_are_told_in_microseconds_of_the_clock_and_of_the_process() -> Non
     assert told.mean_us == pytest.approx(4000)
 
 
-def test_lost_links_are_those_committed_that_did_not_come_back() -> None:
+def test_lost_links_are_committed_links_that_did_not_return() -> None:
     assert report.lost({"committed": 70, "reopened_warm": {"links": 64}}) == 6

@@ -13,7 +13,7 @@ def test_memory_is_bounded(name: str) -> None:
     assert hostile.measure(name).memory_mb < MEMORY_MB
 
 
-def test_a_bomb_is_told_by_its_name() -> None:
+def test_a_bomb_is_reported_by_its_name() -> None:
     cost = hostile.measure("zstd bomb, 1 GB")
     assert cost.came == "`too-large`"
     assert cost.sent_mb < 1.0

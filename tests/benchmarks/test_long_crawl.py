@@ -49,7 +49,7 @@ def linked(web: LongWeb, pages: int) -> list[str]:
     return list(found)
 
 
-def test_a_page_is_the_same_whenever_it_is_asked_for(web, model):
+def test_a_page_is_the_same_at_every_request(web, model):
     again = LongWeb(model, hosts=400, pages=100_000)
     for url in linked(web, 5):
         assert web.answer(url, 0.0, 0.1) == again.answer(url, 9.0, 0.1)

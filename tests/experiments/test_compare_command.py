@@ -106,7 +106,7 @@ def test_it_trains_compares_and_writes(untrained: Path) -> None:
     assert "Harvest by topic" in done.output
 
 
-def test_a_prior_that_has_seen_the_labels_that_judge_is_told(sides: Path) -> None:
+def test_a_prior_fitted_on_the_ground_truth_causes_a_warning(sides: Path) -> None:
     details = json.loads((sides / "web" / "web.json").read_text())
     assert "fitted" not in compare(sides, "--policies", "focused", "--budget", "5").stderr
     (sides / "web" / "web.json").write_text(json.dumps(details | {"builder": "focused foldoc 1"}))
@@ -132,7 +132,7 @@ def test_more_policies_run_only_what_is_new(sides: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", ["topic", "labels", "budget", "samples", "prior"])
-def test_runs_of_other_terms_are_kept_but_not_used(sides: Path, changed: str) -> None:
+def test_runs_of_other_settings_are_kept_but_not_used(sides: Path, changed: str) -> None:
     prior = sides / "own.json"
     if changed == "prior":
         prior.write_bytes(list_shipped_priors()["all-webs"].read_bytes())
@@ -160,7 +160,7 @@ def test_runs_of_other_terms_are_kept_but_not_used(sides: Path, changed: str) ->
     assert len(document(sides)["runs"]) == 1
 
 
-def test_a_run_that_was_torn_off_is_made_again_alike(sides: Path) -> None:
+def test_a_truncated_run_is_repeated_with_the_same_result(sides: Path) -> None:
     options = ("--policies", "bfs,dfs", "--budget", "5")
     compare(sides, *options)
     before = [steady(run) for run in document(sides)["runs"]]
@@ -184,7 +184,7 @@ def test_a_comparison_that_runs_is_not_set_aside(sides: Path) -> None:
         complains(compare(sides, "--fresh"), "in use by another comparison")
 
 
-def test_what_cannot_be_written_in_the_end_is_told_before_the_first_run(sides: Path) -> None:
+def test_an_unwritable_output_is_an_error_before_the_first_run(sides: Path) -> None:
     complains(compare(sides, "--json", sides / "whales.toml" / "x.json"), "cannot be written")
     assert not (sides / "comparison").exists()
 
@@ -223,7 +223,7 @@ def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> N
     assert r"focused\x1b[31m" in done.stdout and "\x1b" not in done.stdout
 
 
-def test_without_a_web_or_a_topic_it_says_what_it_needs(tmp_path: Path) -> None:
+def test_a_missing_web_or_topic_is_an_error_with_advice(tmp_path: Path) -> None:
     complains(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
 
 
@@ -297,7 +297,7 @@ def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:
     ]
 
 
-def test_a_warc_file_is_imported_once_and_judged_by_labels_of_ones_own(sides: Path) -> None:
+def test_a_warc_file_is_imported_once_and_evaluated_by_custom_labels(sides: Path) -> None:
     warc, labels = sides / "web" / "pages.warc.gz", sides / "web" / "labels.tsv"
     options = ("--labels", labels, "--policies", "bfs", "--budget", "5")
     first = compare(sides, *options, web=warc)
@@ -338,13 +338,13 @@ def test_several_warc_files_are_one_web(sides: Path) -> None:
         (["--topic", "{folder}/none.toml"], "there is no such topic file"),
     ],
 )
-def test_what_cannot_be_compared_is_told_in_a_line(
+def test_invalid_arguments_are_reported_in_a_line(
     sides: Path, options: list[str], told: str
 ) -> None:
     complains(compare(sides, *[each.format(folder=sides) for each in options]), told)
 
 
-def test_labels_of_urls_that_the_web_lacks_are_counted_and_the_rest_judges(sides: Path) -> None:
+def test_labels_of_unknown_urls_are_counted_and_the_rest_is_used(sides: Path) -> None:
     labels = sides / "labels.tsv"
     more = "http://nowhere.test/1\tTop/Whales\nhttp://nowhere.test/2\tTop/Whales\n"
     labels.write_text((sides / "web" / "labels.tsv").read_text() + more)
@@ -364,19 +364,19 @@ def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides: 
     assert [run["topic"] for run in document(sides)["runs"]] == ["whales"]
 
 
-def test_a_web_without_labels_is_told(sides: Path) -> None:
+def test_a_web_without_labels_is_reported(sides: Path) -> None:
     (sides / "web" / "labels.tsv").unlink()
     complains(compare(sides), "nothing is left to run", "no labels", "--labels")
 
 
-def test_a_budget_beyond_the_web_is_told_and_runs_end_early(sides: Path) -> None:
+def test_a_budget_beyond_the_web_causes_a_warning_and_runs_end_early(sides: Path) -> None:
     done = compare(sides, "--policies", "bfs", "--budget", "5000")
     goes_on_but_tells(done, "5,000 pages is beyond two-sides", "end early")
     (run,) = document(sides)["runs"]
     assert run["fetched"] < 5000 and run["end_reason"] == "frontier is empty"
 
 
-def test_a_seeds_file_with_useless_lines_is_used_and_they_are_told(sides: Path) -> None:
+def test_invalid_lines_of_a_seeds_file_are_skipped_with_a_warning(sides: Path) -> None:
     seeds = sides / "seeds.txt"
     seeds.write_text("what is this?\nhttp://whales.test/whales-0\n# that's all\n")
     done = compare(sides, "--policies", "bfs", "--budget", "5", "--seeds", seeds)
@@ -384,7 +384,7 @@ def test_a_seeds_file_with_useless_lines_is_used_and_they_are_told(sides: Path) 
     assert document(sides)["runs"][0]["seeds"] == str(seeds)
 
 
-def test_damaged_records_are_told_and_the_rest_is_crawled(sides: Path) -> None:
+def test_damaged_records_cause_a_warning_and_the_rest_is_crawled(sides: Path) -> None:
     warc = sides / "web" / "pages.warc.gz"
     whole = warc.read_bytes()
     middle = len(whole) // 2
@@ -394,7 +394,7 @@ def test_damaged_records_are_told_and_the_rest_is_crawled(sides: Path) -> None:
     assert document(sides)["runs"][0]["fetched"] == 5
 
 
-def test_damaged_records_of_a_warc_file_are_told_when_it_is_imported(sides: Path) -> None:
+def test_damaged_records_of_a_warc_file_are_reported_at_import(sides: Path) -> None:
     broken = sides / "broken.warc.gz"
     broken.write_bytes((sides / "web" / "pages.warc.gz").read_bytes()[:-100])
     labels = sides / "web" / "labels.tsv"

@@ -54,18 +54,18 @@ def test_damaged_lines_are_counted_and_the_others_stay(tmp_path: Path) -> None:
         assert (list(journal.rows), journal.damaged) == (["one"], 5)
 
 
-def test_a_journal_that_another_comparison_writes_is_refused(tmp_path: Path) -> None:
+def test_a_run_log_in_use_by_another_comparison_is_refused(tmp_path: Path) -> None:
     with RunLog(tmp_path), pytest.raises(StateError, match="in use by another comparison"):
         RunLog(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot be written to"):
         RunLog(tmp_path / "file" / "out")
 
 
-def test_a_journal_set_aside_is_kept_under_a_free_name(tmp_path: Path) -> None:
+def test_a_rotated_run_log_gets_a_free_name(tmp_path: Path) -> None:
     assert rotate_run_log(tmp_path) is None
     for number in (1, 2):
         (tmp_path / RUN_LOG_FILE).write_text(str(number))
@@ -73,7 +73,7 @@ def test_a_journal_set_aside_is_kept_under_a_free_name(tmp_path: Path) -> None:
     assert (tmp_path / "runs.1.jsonl").read_text() == "1"
 
 
-def test_a_changed_policy_of_ones_own_is_another_program(
+def test_a_changed_custom_policy_changes_the_program_digest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))

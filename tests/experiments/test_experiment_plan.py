@@ -34,7 +34,7 @@ def test_a_seeds_file_has_one_url_a_line_and_comments(tmp_path: Path) -> None:
     assert not told
 
 
-def test_useless_lines_of_a_seeds_file_are_told_and_passed_over(tmp_path: Path) -> None:
+def test_invalid_lines_of_a_seeds_file_are_reported_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "seeds.txt"
     path.write_text("nonsense\nhttp://a.test/\nftp://a.test/\n\x00\n")
     told: list[str] = []
@@ -87,7 +87,7 @@ def test_an_oracle_is_refused_in_a_real_crawl() -> None:
         check_policies(["bfs", "oracle"], live=True)
 
 
-def test_what_is_asked_for_twice_is_run_once(tmp_path: Path) -> None:
+def test_repeated_requests_run_once(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(
         web, ours, "bfs", "bfs", seeds=["topic", "topic"], host_caps=[5, 5], repeat=2, budget="5"
@@ -108,7 +108,7 @@ def test_without_a_host_cap_the_topics_own_holds(tmp_path: Path) -> None:
     assert planned(web, ours, "bfs", host_caps=[None]).trials[0].host_cap is None
 
 
-def test_seeds_that_cannot_be_drawn_skip_that_start_alone(tmp_path: Path) -> None:
+def test_seeds_that_cannot_be_sampled_skip_that_start_only(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     told: list[str] = []
     plan = planned(web, ours, "bfs", seeds=["on-topic:500", "topic"], repeat=2, warn=told.append)
@@ -128,13 +128,13 @@ def test_seeds_that_the_web_does_not_have_are_skipped(tmp_path: Path) -> None:
     assert [trial.seeds for trial in plan.trials] == ["topic"]
 
 
-def test_only_when_nothing_is_left_it_is_an_error(tmp_path: Path) -> None:
+def test_an_empty_plan_is_an_error(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     with pytest.raises(ConfigurationError, match=r"nothing to run: .*on-topic:500"):
         planned(web, ours, "bfs", seeds=["on-topic:500"])
 
 
-def test_a_budget_beyond_the_web_is_told(tmp_path: Path) -> None:
+def test_a_budget_beyond_the_web_causes_a_warning(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     told: list[str] = []
     planned(web, ours, "bfs", budget="82", warn=told.append)
@@ -161,7 +161,7 @@ def test_a_runs_key_changes_with_all_that_decides_about_it(tmp_path: Path) -> No
     assert len(set(keys)) == len(keys)
 
 
-def test_more_repeats_and_the_same_budget_in_other_words_keep_a_runs_key(tmp_path: Path) -> None:
+def test_more_repeats_and_an_equal_budget_keep_a_runs_key(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     one = planned(web, ours, "bfs", budget="40")
     more = planned(web, ours, "bfs", budget="x1", repeat=3)

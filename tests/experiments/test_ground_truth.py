@@ -31,7 +31,7 @@ def ground_truth(tmp_path: Path) -> Iterator[Appoint]:
         yield swap
 
 
-def test_seeds_are_drawn_from_their_side_and_never_from_training_pages(
+def test_seeds_are_sampled_on_or_off_topic_and_never_from_training_pages(
     ground_truth: Appoint,
 ) -> None:
     samples = [f"http://whales.test/whales-{n}" for n in range(38)]

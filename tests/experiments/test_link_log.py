@@ -72,7 +72,7 @@ def noting(monkeypatch: pytest.MonkeyPatch) -> type[Noting]:
     return Noting
 
 
-def test_a_link_is_logged_with_what_the_apprentice_knew_when_its_turn_came(
+def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(
     tmp_path: Path, noting: type[Noting]
 ) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)

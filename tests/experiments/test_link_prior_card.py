@@ -64,7 +64,7 @@ def test_runs_of_one_kind_of_links_rank_nothing():
     assert mean_auc([*one_sided, run([1, 2], [False, True])], by_url) == 1.0
 
 
-def test_a_web_is_told_by_the_prior_that_left_it_out_and_the_one_that_did_not():
+def test_a_web_is_measured_with_and_without_its_own_prior():
     runs = [run([1, 2, 3], [False, True, True], parent=[3, 1, 2]), run([1], [False])]
     runs[1] = replace(runs[1], topic="wine")
     told = measure_web_quality(runs, left_out=prior(parent=1.0), all_webs=prior(url=1.0))
@@ -95,7 +95,7 @@ def card(*qualities: WebQuality) -> str:
 QUALITY = WebQuality("one", 3, 24, 6_789, 0.123, 0.801, 0.902, 0.703, None, 0.021, 0.011)
 
 
-def test_the_card_tells_what_was_fitted_on_what_and_how_well():
+def test_the_card_has_data_weights_and_quality():
     text = card(QUALITY, replace(QUALITY, web="other"))
     assert "12,345 links that 48 crawls followed, of 6 topics on 2 recorded webs" in text
     assert "| one | 3 | 24 | 6,789 | 12.3% |" in text

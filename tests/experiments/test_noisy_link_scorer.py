@@ -31,7 +31,7 @@ def apprentice() -> Apprentice:
     return Apprentice(WhaleJudge(), load_link_prior(), depth_penalty=0.0)
 
 
-def test_scores_and_evidence_are_the_scorer_s_own_and_worths_are_not():
+def test_scores_and_features_are_unchanged_and_rank_scores_noisy():
     own = apprentice().score_merged(VISIT, LINKS, [None] * len(LINKS))
     noised = NoisyLinkScorer(apprentice(), 1).score_merged(VISIT, LINKS, [None] * len(LINKS))
     assert np.array_equal(noised.scores, own.scores)
@@ -39,7 +39,7 @@ def test_scores_and_evidence_are_the_scorer_s_own_and_worths_are_not():
     assert (noised.rank_score != own.rank_score).all()
 
 
-def test_a_link_has_one_lot_however_often_it_is_found_and_scored():
+def test_a_link_has_the_same_noise_however_often_it_is_scored():
     scorer = NoisyLinkScorer(apprentice(), 1)
     found = scorer.score_merged(VISIT, LINKS[:3], [None] * 3)
     alone = scorer.score_merged(VISIT, LINKS[2:3], [None])
@@ -47,7 +47,7 @@ def test_a_link_has_one_lot_however_often_it_is_found_and_scored():
     assert found.rank_score[2] == alone.rank_score[0] == pytest.approx(again.rank_score)
 
 
-def test_another_seed_draws_other_lots():
+def test_another_seed_gives_other_noise():
     one, other = (
         NoisyLinkScorer(apprentice(), seed)
         .score_merged(VISIT, LINKS, [None] * len(LINKS))
@@ -57,7 +57,7 @@ def test_another_seed_draws_other_lots():
     assert (one != other).all()
 
 
-def test_the_best_of_two_is_drawn_in_proportion_to_their_odds_but_for_strays():
+def test_the_best_of_two_is_sampled_in_proportion_to_their_odds_except_strays():
     ours = apprentice()
     rows = np.zeros((2, len(ours.feature_names)))
     rows[0, ours.feature_names.index("url")] = 2.0

@@ -222,7 +222,7 @@ def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(examin
     assert examined(web).ground_truth.hot == {address("whale-2"), address("whale-3")}
 
 
-def test_a_referee_without_a_graph_says_what_it_lacks(examined: Any) -> None:
+def test_ground_truth_without_a_graph_names_the_missing_argument(examined: Any) -> None:
     network = examined({"whale-1": []}).network
     ground_truth = GroundTruth(network.web, ["Top/Whales"], ())
     with pytest.raises(ConfigurationError, match="made without one: pass graph="):
@@ -237,7 +237,7 @@ class DuckJudge(WhaleJudge):
         return Classification(relevance, relevance >= self.threshold)
 
 
-def test_the_judges_oracle_follows_what_the_judge_will_say_right_or_wrong(examined: Any) -> None:
+def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(examined: Any) -> None:
     web = {
         "start": ["missing", "dull", "whale-1", "moved", "duck-1"],
         "moved": "duck-2",

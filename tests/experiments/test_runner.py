@@ -34,7 +34,7 @@ class ContraryJudge(WhaleJudge):
         return Classification(1 - wrong.relevance, not wrong.on_topic)
 
 
-def test_the_labels_judge_whatever_the_classifier_says(tmp_path: Path) -> None:
+def test_labels_decide_whatever_the_classifier_says(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     contrary = with_judge(ours, ContraryJudge())
     plan = planned(web, ours, "bfs", budget="20")
@@ -105,7 +105,7 @@ class LearningScorer(WhaleScorer):
         return ScoredLinks(scored.scores / self.pages, scored.features)
 
 
-def test_what_an_apprentice_learns_in_one_run_it_does_not_know_in_the_next(tmp_path: Path) -> None:
+def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     scorer = LearningScorer()
     learning = type(ours)(ours.topic, ours.classifier, scorer, ours.sample_urls)
@@ -136,7 +136,7 @@ class BrokenJudge(WhaleJudge):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_judge_or_a_policy_that_fails_on_every_page_is_told_and_no_run(
+def test_a_classifier_or_policy_that_fails_on_every_page_is_an_error(
     tmp_path: Path, jobs: int
 ) -> None:
     web, ours = build_web(tmp_path / "web"), with_judge(prepared_topic(tmp_path), BrokenJudge())
@@ -155,7 +155,7 @@ class InterruptedJudge(WhaleJudge):
         return super().classify(page)
 
 
-def test_ctrl_c_gives_up_a_run_and_leaves_nothing_behind(
+def test_ctrl_c_cancels_a_run_and_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web, ours = (
@@ -181,7 +181,7 @@ def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
         next(runs)
 
 
-def test_a_worker_that_dies_is_told_with_what_it_ran(
+def test_a_dead_worker_is_reported_with_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody clears up after the dead

@@ -176,7 +176,7 @@ def test_without_the_right_token_no_page_is_shown(window: Any, page: Served, end
         window.switch_to.window(window.window_handles[0])
 
 
-def test_an_address_that_expired_is_told(window: Any, page: Served, labels: Path) -> None:
+def test_an_expired_address_is_reported(window: Any, page: Served, labels: Path) -> None:
     visit(window, page.address)
     page.clock.now += label_server.TOKEN_IDLE_S + 1
     window.find_element("id", "yes").click()
@@ -184,9 +184,7 @@ def test_an_address_that_expired_is_told(window: Any, page: Served, labels: Path
     assert read_labels(labels) == ()
 
 
-def test_the_classifiers_word_on_a_random_page_is_told_after_the_label(
-    window: Any, page: Served
-) -> None:
+def test_the_relevance_of_a_random_page_is_shown_after_the_label(window: Any, page: Served) -> None:
     visit(window, page.address)
     assert "hidden until you answer" in text(window, "reason")
     press(window, "y")
@@ -375,7 +373,7 @@ def hostile_crawl(folder: Path, elsewhere: Outside) -> None:
 
 
 @pytest.mark.parametrize("sanitised", [True, False])
-def test_a_hostile_page_runs_nothing_asks_for_nothing_and_reaches_nothing(
+def test_a_hostile_page_runs_no_script_and_makes_no_request(
     window: Any,
     elsewhere: Outside,
     tmp_path: Path,
@@ -407,7 +405,7 @@ def test_a_hostile_page_runs_nothing_asks_for_nothing_and_reaches_nothing(
     assert [one.verdict for one in read_labels(labels)] == ["no"]
 
 
-def test_the_same_hostile_page_does_harm_where_nothing_holds_it(
+def test_the_same_hostile_page_does_harm_without_protection(
     window: Any, elsewhere: Outside
 ) -> None:
     html = HOSTILE.replace("OUT", elsewhere.origin).replace('top.location = "', 'x = "')

@@ -122,7 +122,7 @@ def test_a_second_session_on_the_same_labels_is_refused(topic: Path) -> None:
     assert "another session is labelling into this file" in done.output
 
 
-def test_a_port_that_is_taken_is_told(topic: Path) -> None:
+def test_a_port_that_is_taken_is_reported(topic: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -132,7 +132,7 @@ def test_a_port_that_is_taken_is_told(topic: Path) -> None:
     assert "cannot serve there" in done.output
 
 
-def test_a_folder_without_pages_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_pages_is_reported(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["label", str(tmp_path)])
     assert done.exit_code == 2
     assert "topic file of this crawl was moved or deleted" in done.output

@@ -126,7 +126,7 @@ def test_sanitising_alone_holds_without_policy_and_sandbox(observed: Observed) -
     assert observed.attempts.get("sanitised", set()) == set()
 
 
-def test_the_same_pages_connect_where_nothing_holds_them(observed: Observed) -> None:
+def test_the_same_pages_connect_without_protection(observed: Observed) -> None:
     """So the tests above see what they deny, a look-up of a name and a bare connection included."""
     assert observed.attempts["raw"] >= {
         "preconnect", "dns-prefetch", "prefetch", "preload", "img", "style-import", "svg-image",

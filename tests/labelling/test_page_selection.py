@@ -26,7 +26,7 @@ def test_while_few_good_pages_are_known_the_most_relevant_come_first() -> None:
     assert asking.next() == (5, "high")
 
 
-def test_later_the_page_nearest_to_the_threshold_is_asked_about() -> None:
+def test_later_the_page_nearest_to_the_threshold_comes_first() -> None:
     asking = choice(APART, [0.1, 0.5, 0.9, 0.32, 0.3, 0.8], threshold=0.3, good=MIN_GOOD_PAGES)
     assert asking.next() == (4, "uncertain")
 
@@ -49,7 +49,7 @@ def test_no_page_is_asked_about_twice_and_each_is_asked_about() -> None:
     assert sorted(asked) == list(range(6))
 
 
-def test_a_page_nearly_like_one_that_was_labelled_waits_until_no_other_is_left() -> None:
+def test_a_near_duplicate_of_a_labelled_page_comes_last() -> None:
     twins = pool([1.0, 0.0, 0.0], [1.0, 0.01, 0.0], [0.0, 0.0, 1.0])
     asking = choice(twins, [0.9, 0.89, 0.01])
     asking.add_label(0, "yes")
@@ -58,7 +58,7 @@ def test_a_page_nearly_like_one_that_was_labelled_waits_until_no_other_is_left()
     assert asking.next() == (1, "high")
 
 
-def test_of_pages_worth_the_same_that_of_a_host_not_yet_labelled_comes_first() -> None:
+def test_of_equal_pages_one_of_an_unlabelled_host_comes_first() -> None:
     asking = choice(pool(*np.eye(3).tolist(), hosts=["a", "a", "b"]), [0.9, 0.7, 0.7])
     asking.add_label(0, "yes")
     assert asking.next() == (2, "high")
@@ -80,7 +80,7 @@ def test_doubtful_is_what_is_like_the_good_and_called_off_topic_or_the_reverse(
     assert np.argmax(asking.doubtful()[1:]) + 1 == doubted
 
 
-def test_likeness_knows_pages_by_their_words_and_not_by_what_all_share() -> None:
+def test_similarity_ignores_words_that_all_pages_share() -> None:
     menu = "home about contact imprint search"
     pages = [
         Page("u1", text=f"{menu} whales eat krill in the ocean"),

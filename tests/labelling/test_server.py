@@ -54,7 +54,7 @@ def ask(
         connection.close()
 
 
-def test_a_label_is_kept_and_the_next_page_told(page: Served, labels: Path) -> None:
+def test_a_label_is_stored_and_the_next_page_returned(page: Served, labels: Path) -> None:
     first = ask(page, "/api/state").json
     said = {"url": first["page"]["url"], "verdict": "yes", "category": CATEGORIES[0].name}
     second = ask(page, "/api/label", said).json
@@ -65,7 +65,7 @@ def test_a_label_is_kept_and_the_next_page_told(page: Served, labels: Path) -> N
     assert second["last"]["url"] == first["page"]["url"]
 
 
-def test_of_a_random_page_nothing_is_told_that_would_sway_until_it_is_labelled(
+def test_the_relevance_of_a_random_page_is_withheld_until_it_is_labelled(
     page: Served,
 ) -> None:
     shown = ask(page, "/api/state").json["page"]
@@ -94,7 +94,7 @@ def test_shares_of_fewer_than_ten_answers_are_withheld(tmp_path: Path, labels: P
 
 @pytest.mark.parametrize("token", ["", "wrong", "ü", "x" * 5_000])
 @pytest.mark.parametrize("path", ["/api/state", "/api/label", "/api/undo"])
-def test_without_the_token_nothing_is_told_or_kept(
+def test_without_the_token_nothing_is_returned_or_stored(
     page: Served, labels: Path, token: str, path: str
 ) -> None:
     token = token.encode().decode("latin-1")
@@ -212,7 +212,7 @@ def test_the_pages_own_requests_are_of_its_origin(page: Served) -> None:
     assert ask(page, "/", Sec_Fetch_Site="cross-site").status == 200  # the address, as a link
 
 
-def test_a_label_that_cannot_be_written_is_told(
+def test_a_label_that_cannot_be_written_is_reported(
     page: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -251,7 +251,7 @@ def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
         assert waiting.result().json["page"]["text"] == "Krill."
 
 
-def test_what_could_not_be_prepared_is_told(tmp_path: Path, labels: Path) -> None:
+def test_an_unprepared_page_is_reported(tmp_path: Path, labels: Path) -> None:
     class Failing(PageRenderer):
         def text(self, crawled: FetchedPages, page: CrawledPage) -> RenderedPage:
             return RenderedPage("", "Too <slow>.")
@@ -287,7 +287,7 @@ def test_the_original_may_run_send_and_load_nothing(page: Served) -> None:
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
 
 
-def test_an_original_that_is_not_shown_cannot_be_asked_for(page: Served) -> None:
+def test_an_original_that_is_not_shown_cannot_be_requested(page: Served) -> None:
     first = ask(page, "/api/state").json["page"]
     assert ask(page, "/original/0", token="").status == 404
     ask(page, "/api/label", {"url": first["url"], "verdict": "skip"})
@@ -305,7 +305,7 @@ def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
         assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 
-def test_a_search_tells_pages_and_one_that_is_picked_is_shown(page: Served) -> None:
+def test_a_search_lists_pages_and_the_picked_one_is_shown(page: Served) -> None:
     found = ask(page, "/api/search", {"query": "baleen"}).json["found"]
     assert found and set(found[0]) == {"url", "title"}
     shown = ask(page, "/api/show", {"url": found[-1]["url"]}).json["page"]

@@ -57,7 +57,7 @@ def label_all(asking: LabellingSession, count: int, at: float = 1.0) -> list[str
     return asked
 
 
-def test_one_page_in_three_is_the_judges_drawn_by_lot(crawl: Path, file: LabelFile) -> None:
+def test_one_page_in_three_is_drawn_from_the_evaluation_set(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
     label_all(asking, 12)
     evaluated = [one for one in file.labels if one.role == "evaluation"]
@@ -96,7 +96,7 @@ def test_the_page_shown_stays_until_it_is_answered(crawl: Path, file: LabelFile)
     assert asking.current() != shown
 
 
-def test_undo_shows_the_page_again_and_forgets_what_was_said(crawl: Path, file: LabelFile) -> None:
+def test_undo_shows_the_page_again_and_removes_its_label(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
     first, second = label_all(asking, 2)
     assert asking.undo(2.0) is not None
@@ -238,14 +238,14 @@ def test_a_page_that_exceeds_the_limits_of_parsing_is_left_out(tmp_path: Path) -
     assert {page.url for page in bounded.pages} == every - long.keys()
 
 
-def test_a_folder_that_is_no_crawls_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_crawls_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="no such folder"):
         read_fetched_pages(tmp_path / "none")
     with pytest.raises(StateError, match="holds no pages"):
         read_fetched_pages(tmp_path)
 
 
-def test_while_pages_on_topic_are_few_the_page_shown_tells_how_many_are_needed(
+def test_while_on_topic_pages_are_few_the_shown_page_says_how_many_are_needed(
     crawl: Path, file: LabelFile
 ) -> None:
     asking = session(crawl, file)
@@ -306,7 +306,7 @@ def test_a_page_that_was_searched_for_is_shown_and_its_label_says_so(
     assert (label.reason, label.role) == ("searched", "training")
 
 
-def test_a_page_of_the_judge_cannot_be_searched_for(crawl: Path, file: LabelFile) -> None:
+def test_a_page_of_the_evaluation_set_cannot_be_searched_for(crawl: Path, file: LabelFile) -> None:
     asking = session(crawl, file)
     drawn = next(url_of(n) for n in range(60) if role_of(url_of(n)) == "evaluation")
     with pytest.raises(LabelError, match="drawn at random"):

@@ -68,7 +68,7 @@ def test_without_a_terminal_it_says_so(tmp_path: Path, file: LabelFile) -> None:
 
 
 @pytest.mark.parametrize("end", ["q", "\x03", "\x04", ""])
-def test_it_ends_when_told_and_keeps_what_was_said(
+def test_it_ends_on_a_signal_and_keeps_the_answers(
     tmp_path: Path, file: LabelFile, end: str
 ) -> None:
     write_crawl(tmp_path, pages=24)
@@ -85,7 +85,7 @@ def test_it_ends_with_the_pages(
     assert "are labelled" in capsys.readouterr().out
 
 
-def test_the_classifiers_word_on_a_random_page_comes_after_the_label(
+def test_the_relevance_of_a_random_page_is_printed_after_the_label(
     tmp_path: Path, file: LabelFile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_crawl(tmp_path, pages=24)

@@ -47,7 +47,7 @@ def test_before_it_has_learned_links_of_relevant_pages_come_first() -> None:
     assert set(crawl.order[:50]) == set(good)
 
 
-def test_among_equals_lots_decide_and_each_seed_draws_others() -> None:
+def test_ties_are_broken_by_hash_and_depend_on_the_seed() -> None:
     orders = []
     for seed in (1, 1, 2):
         crawl = walk(A, seed=seed)
@@ -57,7 +57,7 @@ def test_among_equals_lots_decide_and_each_seed_draws_others() -> None:
     assert orders[0] != sorted(orders[0]) != urls("b", 50)
 
 
-def test_after_a_batch_all_that_waits_is_moved_by_what_was_learned() -> None:
+def test_after_a_batch_all_waiting_links_are_rescored() -> None:
     crawl, harpoons, ledgers = taught()
     assert not crawl.moved
     waiting = {link.url for link in (*harpoons, *ledgers)} & crawl.queue.keys()
@@ -67,7 +67,7 @@ def test_after_a_batch_all_that_waits_is_moved_by_what_was_learned() -> None:
     assert crawl.order[:10] and all("harpoon" in url for url in crawl.order[:10])
 
 
-def test_new_links_are_scored_by_what_was_learned() -> None:
+def test_new_links_are_scored_by_the_trained_model() -> None:
     crawl, _, ledgers = taught()
     crawl.fetch(ledgers[LAST].url)
     source = ledgers[10].url
@@ -80,7 +80,7 @@ def test_new_links_are_scored_by_what_was_learned() -> None:
     assert harpoon > 0.5 > ledger
 
 
-def test_priorities_are_tenths_of_probability_and_a_lot_within() -> None:
+def test_priorities_are_tenths_of_probability_with_a_hash_within() -> None:
     crawl, harpoons, ledgers = taught()
     crawl.fetch(ledgers[LAST].url)
     tenths = {int(crawl.priority(link.url) * 10) for link in harpoons[10:]}
@@ -89,7 +89,7 @@ def test_priorities_are_tenths_of_probability_and_a_lot_within() -> None:
     assert all(0.0 <= priority < 1.0 for priority in crawl.moved.values())
 
 
-def test_a_batch_of_one_kind_teaches_nothing_and_the_next_is_awaited() -> None:
+def test_a_batch_of_one_class_trains_no_model() -> None:
     crawl, _, ledgers = taught(relevance_of_ledgers=RELEVANT)
     crawl.fetch(ledgers[LAST].url, relevance=RELEVANT)
     assert crawl.moved == {}
@@ -101,7 +101,7 @@ def test_a_batch_of_one_kind_teaches_nothing_and_the_next_is_awaited() -> None:
     assert crawl.priority("http://ledger-host.test/11") > crawl.priority("http://dull.test/19")
 
 
-def test_a_redirect_is_worth_what_it_leads_to() -> None:
+def test_a_redirect_gets_its_targets_relevance() -> None:
     crawl, harpoons, ledgers = taught()
     straight = ledgers[LAST].url
     crawl.redirect(straight, f"{A}moved")

@@ -151,7 +151,7 @@ def test_scores_are_probabilities_one_a_link(
 
 
 @each_policy
-def test_the_policy_goes_by_the_name_that_it_is_asked_for_by(name: str, tmp_path: Path) -> None:
+def test_each_policy_has_the_name_it_is_registered_by(name: str, tmp_path: Path) -> None:
     assert made(name, tmp_path).name == name
 
 
@@ -174,7 +174,7 @@ def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> Non
 
 
 @each_policy
-def test_every_page_in_reach_is_fetched_and_nothing_asked_for_twice(
+def test_every_reachable_page_is_fetched_once(
     name: str, crawled: Callable[[str], Crawled]
 ) -> None:
     run = crawled(name).run
@@ -223,7 +223,7 @@ def breaks(inputs: PolicyInputs) -> Policy:
         ("breaks", r"could not be created: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
     ],
 )
-def test_a_function_of_ones_own_that_makes_no_policy_is_told(function: str, told: str) -> None:
+def test_a_custom_function_that_returns_no_policy_is_an_error(function: str, told: str) -> None:
     maker = find_policy(f"{__name__}.{function}")
     with pytest.raises(ConfigurationError, match=told):
         maker(PolicyInputs(WhaleJudge(), WhaleScorer()))

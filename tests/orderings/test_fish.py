@@ -80,7 +80,7 @@ def test_a_redirect_keeps_the_depth() -> None:
     assert depth_left(walk, f"{A}1") == DEPTH - 2
 
 
-def test_links_that_were_fetched_take_no_place_from_others() -> None:
+def test_fetched_links_do_not_count_for_the_width() -> None:
     menu = many("menu", WIDTH)
     walk = Walk(made("fish"), A)
     walk.fetch(A, *menu)

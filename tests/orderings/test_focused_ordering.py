@@ -88,12 +88,12 @@ def test_the_families_have_every_feature_once():
     )
 
 
-def test_ours_is_scored_by_the_live_crawls_own_apprentice():
+def test_focused_uses_the_live_crawls_apprentice():
     apprentice = Apprentice(WhaleJudge())
     assert POLICIES["focused"](PolicyInputs(WhaleJudge(), apprentice)).scorer is apprentice
 
 
-def test_a_scorer_of_ones_own_that_learns_is_explored_with_as_ours_is():
+def test_a_custom_scorer_that_learns_gets_the_exploration_bonus():
     own = POLICIES["focused"](PolicyInputs(WhaleJudge(), Pupil()))
     assert not differing(own, made("focused"))
     assert own.exploration.new_host_bonus > 0.0
@@ -107,7 +107,7 @@ def test_one_that_does_not_learn_orders_by_its_scores_alone():
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
-def test_an_ablation_goes_by_its_name_and_learns_on_its_own(name):
+def test_an_ablation_has_its_name_and_its_own_state(name):
     apprentice = Apprentice(WhaleJudge())
     policy = POLICIES[name](PolicyInputs(WhaleJudge(), apprentice))
     assert policy.name == name
@@ -116,7 +116,7 @@ def test_an_ablation_goes_by_its_name_and_learns_on_its_own(name):
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
-def test_where_a_users_own_scorer_guides_the_crawl_there_is_nothing_to_take_apart(name):
+def test_a_custom_scorer_has_no_ablations(name):
     with pytest.raises(ConfigurationError, match="WhaleScorer"):
         POLICIES[name](PolicyInputs(WhaleJudge(), WhaleScorer()))
 
@@ -127,7 +127,7 @@ def test_but_for_exploration_an_ablation_is_another_scorer_and_no_more(name):
     assert found == ({"exploration"} if name == "focused-without-exploration" else set())
 
 
-def test_without_exploration_nothing_is_hoped_of_unknown_hosts():
+def test_without_exploration_unknown_hosts_get_no_bonus():
     assert made("focused-without-exploration").exploration == NO_EXPLORATION
     one, other = told(taught("focused-without-exploration")), told(taught("focused"))
     assert np.array_equal(one.scores, other.scores)
@@ -192,7 +192,7 @@ def test_what_is_left_learns_to_stand_in_for_a_family_that_is_left_out():
     assert score(-3.0) < 0.2
 
 
-def test_without_a_prior_all_links_are_alike_until_the_crawl_teaches():
+def test_without_a_prior_all_links_score_alike_until_the_first_update():
     assert len(set(told(taught("focused-without-prior", lessons=0)).scores.tolist())) == 1
     assert len(set(told(taught("focused-without-prior")).scores.tolist())) > 10
 
@@ -205,7 +205,7 @@ def test_without_learning_the_priors_weights_stay_and_words_are_still_learned():
     assert frozen.features[:, FEATURE_INDEX["anchor_words"]].any()
 
 
-def test_without_tunnelling_links_are_worth_what_they_are_scored():
+def test_without_tunnelling_the_priority_is_the_score():
     found, ours = (told(taught(name)) for name in ("focused-without-tunnelling", "focused"))
     assert np.array_equal(found.scores, ours.scores)
     assert found.rank_score == pytest.approx(np.log(found.scores / (1.0 - found.scores)))

@@ -37,7 +37,7 @@ def test_a_value_that_changed_moves_the_head_alone() -> None:
     assert heads.moves(lambda group: 4.0, ["red"]) == {"a": 4.0}
 
 
-def test_the_next_link_is_lifted_when_the_head_is_gone() -> None:
+def test_the_next_link_becomes_the_head_when_the_head_leaves() -> None:
     heads = heads_of(("red", "a"), ("red", "b"), ("red", "c"))
     heads.moves(lambda group: 3.0)
     heads.gone("a")
@@ -62,7 +62,7 @@ def test_a_group_that_ran_empty_may_fill_again() -> None:
     assert heads.moves(lambda group: 3.0) == {"b": 3.0}
 
 
-def test_a_known_link_is_not_taken_in_again() -> None:
+def test_a_known_link_is_not_added_again() -> None:
     heads = heads_of(("red", "a"))
     assert not heads.add("red", "a")
     assert not heads.add("green", "a")
@@ -70,14 +70,14 @@ def test_a_known_link_is_not_taken_in_again() -> None:
     assert heads.waiting("green") == 0
 
 
-def test_a_link_that_left_before_it_was_known_is_not_taken_in() -> None:
+def test_a_link_that_left_before_it_was_known_is_not_added() -> None:
     heads = heads_of()
     heads.gone("seed")
     assert not heads.add("red", "seed")
     assert heads.waiting("red") == 0
 
 
-def test_a_smaller_key_takes_the_place_of_the_head() -> None:
+def test_a_link_with_a_smaller_key_becomes_the_head() -> None:
     heads: GroupHeads[str] = GroupHeads(REST, key=len)
     heads.add("red", "long")
     assert heads.moves(lambda group: 3.0) == {"long": 3.0}

@@ -33,7 +33,7 @@ def test_only_one_link_of_a_site_shows_how_many_wait() -> None:
     assert walk.moved == {links[1]: pytest.approx(math.log(4))}
 
 
-def test_a_site_grows_with_what_later_pages_tell() -> None:
+def test_a_site_grows_with_links_of_later_pages() -> None:
     walk = Walk(made("larger-sites"), A)
     walk.fetch(A, f"{B}0", f"{B}1", f"{C}0")
     walk.fetch(f"{B}0", *[f"{C}{n}" for n in range(4)])
@@ -48,7 +48,7 @@ def test_a_page_that_failed_waits_no_longer() -> None:
     assert walk.moved == {f"{B}1": pytest.approx(0.0)}
 
 
-def test_a_redirect_leads_to_a_place_like_the_one_it_came_from() -> None:
+def test_a_redirect_target_keeps_the_priority_of_its_source() -> None:
     walk = Walk(made("larger-sites"), A)
     walk.fetch(A, *[f"{B}{n}" for n in range(5)], f"{C}0")
     walk.redirect(f"{B}0", f"{B}moved")

@@ -38,7 +38,7 @@ def test_no_links_are_no_rows() -> None:
     assert link_matrix([]).shape == (0, HASH_COLUMNS)
 
 
-def test_words_of_relevant_targets_speak_for_a_link() -> None:
+def test_words_of_relevant_targets_raise_a_links_probability() -> None:
     learner = fitted(named(20, "harpoon") + named(20, "ledger"), [0.9] * 20 + [0.1] * 20)
     harpoon, ledger, unknown = learner.predict(
         link_matrix(
@@ -48,7 +48,7 @@ def test_words_of_relevant_targets_speak_for_a_link() -> None:
     assert harpoon > unknown > ledger
 
 
-def test_a_word_that_says_nothing_leaves_the_share_of_the_relevant() -> None:
+def test_an_uninformative_word_gives_the_base_rate() -> None:
     links = named(400, "here")
     learner = fitted(links, [1.0 if n % 4 == 0 else 0.0 for n in range(400)])
     (score,) = learner.predict(link_matrix(named(1, "here")))
@@ -68,7 +68,7 @@ def test_repeating_a_word_does_not_make_it_sure() -> None:
 
 
 @pytest.mark.parametrize("relevance", [0.0, 1.0])
-def test_from_one_class_alone_nothing_is_learned(relevance: float) -> None:
+def test_a_single_class_trains_no_model(relevance: float) -> None:
     links = named(30, "harpoon")
     assert (
         LinkTextClassifier.fit(link_matrix(links), np.full(30, relevance), [x.url for x in links])

@@ -25,7 +25,7 @@ def bank_of(walk: Walk) -> OpicCash:
     return walk.policy.reprioritiser
 
 
-def test_a_page_pays_its_links_and_the_virtual_page_alike() -> None:
+def test_a_page_pays_its_links_and_the_virtual_page_equally() -> None:
     walk = Walk(made("opic"), A)
     walk.fetch(A, f"{A}x", f"{A}y")
     assert cash_of(walk, f"{A}x") == pytest.approx(1 / 3)
@@ -57,7 +57,7 @@ def test_a_stub_hands_its_cash_to_where_it_refreshes_to() -> None:
     assert cash_of(walk, f"{A}x") == pytest.approx(1 / 4)
 
 
-def test_the_virtual_page_pays_all_waiting_links_alike_when_a_step_is_due() -> None:
+def test_the_virtual_page_pays_all_waiting_links_equally_at_each_update() -> None:
     seeds = [f"{A}{n}" for n in range(101)]
     walk = Walk(made("opic"), *seeds)
     walk.fetch(seeds[0], f"{A}x", f"{A}y")

@@ -14,7 +14,7 @@ A = "http://a.test/"
 WHALE = math.tanh(1.0)
 
 
-def test_a_relevant_page_hands_half_its_relevance_down() -> None:
+def test_links_inherit_half_of_a_relevant_pages_relevance() -> None:
     walk = Walk(made("shark"), A)
     (score,) = walk.fetch(A, f"{A}1", relevance=RELEVANT)
     assert score == pytest.approx(0.5 * 0.5 * RELEVANT)
@@ -37,7 +37,7 @@ def test_a_relevant_page_begins_anew() -> None:
     assert walk.queue[f"{A}2"].features[0] == pytest.approx(0.5 * RELEVANT)
 
 
-def test_a_seed_off_topic_hands_down_half_of_one() -> None:
+def test_links_of_an_off_topic_seed_inherit_half_of_one() -> None:
     walk = Walk(made("shark"), A)
     walk.fetch(A, f"{A}1")
     assert walk.queue[f"{A}1"].features[0] == pytest.approx(0.5)

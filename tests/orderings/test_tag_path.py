@@ -75,7 +75,7 @@ def test_one_link_of_each_arm_and_host_is_raised() -> None:
     assert len(crawl.queue) == 15
 
 
-def test_an_arm_is_worth_its_mean_reward_and_what_is_not_known_of_it() -> None:
+def test_an_arms_value_is_its_mean_reward_plus_the_exploration_term() -> None:
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 9), *placed(LIST, "list", 9))
     for _ in range(2):
@@ -105,7 +105,7 @@ def test_arms_that_were_never_tried_come_first() -> None:
     assert "list" in crawl.order[0]
 
 
-def test_an_arm_without_links_sleeps_and_wakes_with_what_it_was_worth() -> None:
+def test_an_arm_without_links_sleeps_and_keeps_its_value() -> None:
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 1), *placed(LIST, "list", 3))
     crawl.fetch("http://menu.test/0", relevance=0.9)
@@ -115,7 +115,7 @@ def test_an_arm_without_links_sleeps_and_wakes_with_what_it_was_worth() -> None:
     assert "later" in crawl.order[0]
 
 
-def test_links_within_an_arm_are_drawn_by_lot() -> None:
+def test_links_within_an_arm_are_in_random_order() -> None:
     orders = []
     for seed in (1, 1, 2):
         crawl = walk(A, seed=seed)
@@ -129,7 +129,7 @@ def test_links_within_an_arm_are_drawn_by_lot() -> None:
     assert sorted(orders[0]) == sorted(orders[2])
 
 
-def test_what_was_learned_in_one_place_counts_for_the_same_place_elsewhere() -> None:
+def test_rewards_apply_to_the_same_tag_path_on_other_hosts() -> None:
     crawl = walk(A, f"{A}2")
     crawl.fetch(A, *placed(MENU, "menu", 6), *placed(LIST, "list", 6))
     for n in range(6):

@@ -54,7 +54,7 @@ def scores(ordered_by: Policy, *links: Link, relevance: float = 0.5) -> list[flo
     return [float(score) for score in ordered_by.scorer.score(visit, links).scores]
 
 
-def test_a_live_crawl_is_told_why_it_cannot_have_it() -> None:
+def test_a_live_crawl_is_refused_with_the_reason() -> None:
     with pytest.raises(ConfigurationError, match=r"crawls twice .* use it in 'focused compare'"):
         make_policy(PolicyInputs(WhaleJudge(), WhaleScorer()))
 
@@ -79,7 +79,7 @@ def test_links_like_those_that_led_to_the_topic_come_first() -> None:
     assert harpoon > 0.7 > 0.3 > ledger
 
 
-def test_the_parent_counts_where_it_told_in_the_first_crawl() -> None:
+def test_the_parents_relevance_counts_if_it_was_predictive() -> None:
     good = [Link(f"{A}good-{n}", anchor="next") for n in range(30)]
     bad = [Link(f"{A}bad-{n}", anchor="next") for n in range(30)]
     settled = [fetched(f"{A}1", 0.95, *good), fetched(f"{A}2", 0.05, *bad)]
@@ -90,7 +90,7 @@ def test_the_parent_counts_where_it_told_in_the_first_crawl() -> None:
     assert scores(ordered_by, link, relevance=0.9) > scores(ordered_by, link, relevance=0.1)
 
 
-def test_a_first_crawl_that_teaches_nothing_leaves_best_first() -> None:
+def test_without_a_trained_classifier_it_is_best_first() -> None:
     ordered_by = after([fetched(A, 0.1)])
     assert ordered_by.name == "two-phase"
     assert scores(ordered_by, Link("http://b.test/x"), relevance=0.37) == [0.37]
@@ -105,7 +105,7 @@ def test_a_menu_does_not_outvote_what_is_linked_once() -> None:
     assert np.allclose(scores(once, link), scores(often, link))
 
 
-def test_a_link_is_worth_the_page_that_redirects_lead_to() -> None:
+def test_a_link_has_the_relevance_of_its_redirect_target() -> None:
     settled = [
         SettledFetch(queued(f"{A}old"), "redirected"),
         SettledFetch(queued(f"{A}older", f"{A}old", hops=1), "redirected"),

@@ -90,7 +90,7 @@ def test_labels_of_pages_that_teach_do_not_count():
     assert (found.labelled, found.harvest, found.warnings) == (0, None, ())
 
 
-def test_duplicates_samples_and_what_was_not_judged_are_no_part_of_it():
+def test_duplicates_samples_and_unclassified_pages_are_left_out():
     rows = [
         good_page("http://a.test/1", training=True),
         good_page("http://a.test/2", duplicate_of="http://a.test/3"),
@@ -99,7 +99,7 @@ def test_duplicates_samples_and_what_was_not_judged_are_no_part_of_it():
     assert measure_drift(frame(rows), []) is None
 
 
-def test_few_labels_warn_of_nothing():
+def test_few_labels_cause_no_warning():
     rows = crawl(500)
     found = drift(rows, labelled(rows, lambda row: False, most=8))
     assert found.warnings == ()

@@ -54,7 +54,7 @@ def test_there_is_no_ratio_to_a_baseline_that_found_nothing(tmp_path: Path) -> N
     assert [each.ratio for each in contenders] == [None, None]
 
 
-def test_labels_judge_in_the_classifiers_stead(tmp_path: Path) -> None:
+def test_labels_replace_the_classifiers_verdicts(tmp_path: Path) -> None:
     folders = [crawl(tmp_path, "focused", "++"), crawl(tmp_path, "bfs", "--")]
     contenders = compare_crawls(folders, labels={f"{HOST}1": ["Top/X/Y"]})
     assert [each.verdicts.tolist() for each in contenders] == [[False, True]] * 2
@@ -90,7 +90,7 @@ def test_a_curve_of_any_length_is_drawn(tmp_path: Path, pages: int) -> None:
     assert picture_size(tmp_path / "h.png") == (1152, 648)
 
 
-def test_no_crawl_at_all_is_drawn(tmp_path: Path) -> None:
+def test_a_plot_without_crawls_is_drawn(tmp_path: Path) -> None:
     plot_harvest({}, tmp_path / "h.png")
     assert picture_size(tmp_path / "h.png") == (1152, 648)
 

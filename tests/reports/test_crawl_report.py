@@ -90,7 +90,7 @@ def test_links_out_of_a_recorded_web_are_no_errors(tmp_path: Path, replay: str |
         assert shown["errors"] == ["1"]
 
 
-def test_links_out_of_scope_are_told_by_their_reasons(tmp_path: Path) -> None:
+def test_links_out_of_scope_are_counted_by_reason(tmp_path: Path) -> None:
     counted = {"too deep": 2, "private address": 1_500, "odd": "x"}
     stats = {"out_of_scope": counted}
     folder = write_crawl(tmp_path / "crawl", [good_page(A)], settings=SETTINGS, stats=stats)
@@ -148,7 +148,7 @@ def test_other_good_categories_may_be_named(crawl: Path) -> None:
     assert judged["on_topic"] == 1
 
 
-def test_labels_of_other_topics_alone_do_not_judge(crawl: Path) -> None:
+def test_labels_of_other_topics_are_not_used(crawl: Path) -> None:
     """A recorded web knows nothing of a topic that somebody made up."""
     labels = {A: ["Top/Whales"], B: ["Top/Other"]}
     assert report_as_dict(crawl, labels)["by_labels"] is None
@@ -161,7 +161,7 @@ def test_labels_without_good_categories_are_an_error(tmp_path: Path) -> None:
         report_as_dict(folder, {A: ["Top/X"]})
 
 
-def test_a_crawl_without_counters_tells_what_its_pages_tell(tmp_path: Path) -> None:
+def test_a_crawl_without_counters_is_reported_from_its_pages(tmp_path: Path) -> None:
     rows = [page(A, fetched_at=10.0), failed(B, "robots", fetched_at=12.5), page(C, fetched_at=20)]
     data = report_as_dict(write_crawl(tmp_path, rows))
     assert (data["robots_excluded"], data["failures"]) == (1, {})
@@ -180,7 +180,7 @@ def test_an_empty_crawl_has_a_report(tmp_path: Path) -> None:
     assert figures(text)["ended"] == ["unknown: still running, or killed"]
 
 
-def test_the_table_shows_what_the_user_asked_to_see(crawl: Path) -> None:
+def test_the_table_shows_the_main_figures(crawl: Path) -> None:
     shown = figures(printed(crawl))
     assert shown["fetched"] == ["4"]
     assert shown["robots-excluded"] == ["12"]
@@ -225,7 +225,7 @@ def test_scores_that_only_order_links_are_not_taken_for_probabilities(tmp_path: 
     assert not (crawl / "reliability.png").exists()
 
 
-def test_a_title_is_shown_as_it_is_and_cannot_steer_the_terminal(crawl: Path) -> None:
+def test_a_title_is_shown_as_it_is_and_cannot_control_the_terminal(crawl: Path) -> None:
     text = printed(crawl)
     assert r"Best [bold]\x1b[31m" in text
     assert "\x1b[31m" not in text
@@ -246,7 +246,7 @@ def test_printing_writes_nothing_into_the_crawls_folder(crawl: Path) -> None:
     assert sorted(crawl.iterdir()) == before
 
 
-def test_a_folder_that_cannot_be_written_is_told(crawl: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(crawl: Path) -> None:
     (crawl / "report.json").mkdir()
     assert "could not be written" in printed(crawl, out=crawl)
 
@@ -261,7 +261,7 @@ def test_a_folder_of_something_else_is_an_error(tmp_path: Path) -> None:
         report_as_dict(tmp_path)
 
 
-def test_a_damaged_table_is_an_error_with_words(crawl: Path) -> None:
+def test_a_damaged_table_is_an_error_with_advice(crawl: Path) -> None:
     whole = (crawl / "pages.parquet").read_bytes()
     (crawl / "pages.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(StateError, match=r"pages\.parquet: is damaged"):

@@ -37,12 +37,12 @@ _NUMBERS = {
         (1.0, "all but certain"),
     ],
 )
-def test_a_probability_is_said_as_odds(probability: float, words: str) -> None:
+def test_a_probability_is_formatted_as_odds(probability: float, words: str) -> None:
     assert odds_in_words(probability) == words
 
 
 @given(st.floats(0, 1))
-def test_the_words_are_close_to_the_number(probability: float) -> None:
+def test_odds_in_words_are_close_to_the_probability(probability: float) -> None:
     words = odds_in_words(probability)
     assume(" in " in words)
     part, whole = (_NUMBERS.get(word) or int(word) for word in words.split(" in "))

@@ -32,7 +32,7 @@ def counted(pairs: list[tuple[float, bool]]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(scores, dtype=np.float64), np.array(verdicts, dtype=bool)
 
 
-def test_mean_scores_stand_against_what_was_judged() -> None:
+def test_mean_scores_are_compared_with_classifications() -> None:
     pages = frame(
         [
             page(A, score=0.12, relevance=0.2),
@@ -52,7 +52,7 @@ def test_mean_scores_stand_against_what_was_judged() -> None:
     assert table.by_labels is None
 
 
-def test_labels_are_a_second_judge_of_the_same_scores() -> None:
+def test_labels_evaluate_the_same_scores_too() -> None:
     pages = frame([good_page(A, score=0.8), page(B, score=0.8)])
     table = reliability(pages, relevant=[B, C])
     assert table is not None and table.by_labels is not None

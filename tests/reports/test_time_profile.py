@@ -24,7 +24,7 @@ def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str
     }
 
 
-def test_stages_are_told_by_page_and_by_share_the_most_costly_first() -> None:
+def test_stages_have_time_per_page_and_share_slowest_first() -> None:
     spent = time_spent(stats())
     assert spent is not None
     told = [(each.stage, each.ms_per_page, round(each.share, 3)) for each in spent.stages]
@@ -48,7 +48,7 @@ def test_what_other_processes_did_is_not_taken_from_the_rest() -> None:
     [
         (1.0, {}, "the network"),
         (9.0, {}, f"{OTHER_STAGES} takes most"),
-        (9.0, {"judging": 5.0}, "reading pages takes most"),
+        (9.0, {"judging": 5.0}, "parsing pages takes most"),
         (9.0, {"scoring": 5.0}, "scoring takes most"),
     ],
 )
@@ -59,7 +59,7 @@ def test_the_bottleneck_is_named(cpu_s: float, stages: dict[str, float], says: s
 
 
 @pytest.mark.parametrize("told", [{}, {"profile": {}}, {"profile": {"pages": 0}}, {"profile": 1}])
-def test_a_crawl_that_tells_nothing_of_it_has_none(told: dict[str, Any]) -> None:
+def test_a_crawl_without_a_profile_has_none(told: dict[str, Any]) -> None:
     assert time_spent(told) is None
 
 

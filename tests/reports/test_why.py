@@ -113,7 +113,7 @@ def test_a_failure_is_explained_like_a_page(crawl: Path) -> None:
     assert "failed: http-4xx" in printed(told)
 
 
-def test_a_page_that_asks_not_to_be_indexed_is_told_as_left_out(tmp_path: Path) -> None:
+def test_a_noindex_page_is_reported_as_dropped(tmp_path: Path) -> None:
     asking = page(SEED, outcome="noindex", parent=None, relevance=0.9)
     told = explain_url(write_crawl(tmp_path, [asking]), SEED)
     assert told.outcome == "noindex"
@@ -127,7 +127,7 @@ def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
     assert "a feed or sitemap" in printed(told)
 
 
-def test_a_link_that_was_not_followed_is_told_with_its_best_score_and_sources(crawl: Path) -> None:
+def test_an_unfollowed_link_is_reported_with_its_best_score_and_sources(crawl: Path) -> None:
     told = explain_url(crawl, "http://waiting.example/")
     assert told.outcome is UrlOutcome.NOT_FETCHED
     assert told.in_links == (
@@ -139,19 +139,19 @@ def test_a_link_that_was_not_followed_is_told_with_its_best_score_and_sources(cr
     assert "its best score was 0.25 (one in four)" in printed(told)
 
 
-def test_a_link_out_of_scope_is_told_with_the_reason(crawl: Path) -> None:
+def test_a_link_out_of_scope_is_reported_with_the_reason(crawl: Path) -> None:
     told = explain_url(crawl, "http://denied.example/x")
     assert told.out_of_scope == "host denied"
     assert "out of scope (host denied)" in printed(told)
 
 
-def test_a_link_that_was_never_scored_is_told_so(crawl: Path) -> None:
+def test_a_link_that_was_never_scored_is_reported_as_such(crawl: Path) -> None:
     told = explain_url(crawl, "http://unscored.example/")
     assert told.out_of_scope == ""
     assert "no link to it was scored" in printed(told)
 
 
-def test_a_link_from_a_page_without_a_row_is_told_without_a_path(tmp_path: Path) -> None:
+def test_a_link_from_a_page_without_a_row_is_reported_without_a_path(tmp_path: Path) -> None:
     target = "http://x.example/"
     crawl = write_crawl(tmp_path, ROWS, links=[link(target, "http://lost.example/", 0.5)])
     told = explain_url(crawl, target)
@@ -159,7 +159,7 @@ def test_a_link_from_a_page_without_a_row_is_told_without_a_path(tmp_path: Path)
     assert told.path_problem == "http://lost.example/ has no row in pages.parquet"
 
 
-def test_an_unknown_url_is_met_with_near_ones(crawl: Path) -> None:
+def test_an_unknown_url_suggests_similar_ones(crawl: Path) -> None:
     with pytest.raises(ConfigurationError, match="neither fetched it nor found") as caught:
         explain_url(crawl, "http://deep.example/sql/join.html")
     assert GOOD in str(caught.value)
@@ -170,7 +170,7 @@ def test_a_part_of_a_url_is_met_with_the_urls_that_hold_it(crawl: Path) -> None:
         explain_url(crawl, "SQL/joins")
 
 
-def test_a_url_like_nothing_is_met_without_suggestions(crawl: Path) -> None:
+def test_a_url_unlike_all_others_has_no_suggestions(crawl: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         explain_url(crawl, "0")
     assert "near to it" not in str(caught.value)
@@ -181,7 +181,7 @@ def test_a_crawl_without_links_still_explains_its_pages(crawl: Path) -> None:
     assert explain_url(crawl, GOOD).outcome is UrlOutcome.FETCHED
 
 
-def test_a_redirect_is_told_with_where_it_led(tmp_path: Path) -> None:
+def test_a_redirect_is_reported_with_its_target(tmp_path: Path) -> None:
     old, older, new = (f"http://a.example/{name}" for name in ("old", "older", "new"))
     rows = [
         page(older, parent=None, outcome="redirected", points_to=old),
@@ -203,7 +203,7 @@ def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
     assert [alias.url for alias in told.aliases] == [two, one]
 
 
-def test_a_url_that_was_not_fetched_is_told_with_the_page_that_names_it(tmp_path: Path) -> None:
+def test_an_unfetched_url_is_reported_with_the_page_that_names_it_canonical(tmp_path: Path) -> None:
     node, name = "http://a.example/node/1", "http://a.example/whales"
     rows = [good_page(SEED, parent=None), good_page(node, parent=SEED, points_to=name)]
     told = explain_url(write_crawl(tmp_path, rows), name)
@@ -223,7 +223,7 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         explain_url(tmp_path / "none", GOOD)
 
 
-def test_a_parent_without_a_row_breaks_the_path_and_is_told(tmp_path: Path) -> None:
+def test_a_parent_without_a_row_breaks_the_path_and_is_reported(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path, [page(HUB, parent="http://lost.example/")])
     told = explain_url(crawl, HUB)
     assert [step.url for step in told.steps] == [HUB]
@@ -255,7 +255,7 @@ def test_any_tangle_of_parents_is_explained(
     assert (told.steps[0].score is None) == (told.path_problem == "")
 
 
-def test_the_story_is_told_in_words_from_the_seed(crawl: Path) -> None:
+def test_the_explanation_is_printed_step_by_step_from_the_seed(crawl: Path) -> None:
     lines = [line.strip() for line in printed(explain_url(crawl, GOOD)).splitlines()]
     assert lines == [
         GOOD,
@@ -295,7 +295,7 @@ def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
         "too few to tell what the score means"),
     ],
 )  # fmt: skip
-def test_a_score_means_what_came_of_this_crawls_links_with_such_a_score(
+def test_a_score_is_explained_by_the_outcomes_of_similar_scores(
     tmp_path: Path, good: int, bad: int, told: str
 ) -> None:
     crawl = write_crawl(tmp_path, ROWS + many(0.85, good, bad))
@@ -311,7 +311,7 @@ def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path: Path) -> N
     assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were on topic" in told
 
 
-def test_a_score_that_no_page_was_fetched_with_means_nothing_known(tmp_path: Path) -> None:
+def test_a_score_without_fetched_pages_has_an_unknown_meaning(tmp_path: Path) -> None:
     waiting = "http://waiting.example/"
     crawl = write_crawl(tmp_path, ROWS, links=[link(waiting, HUB, 0.25)])
     told = printed(explain_url(crawl, waiting))

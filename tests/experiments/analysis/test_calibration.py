@@ -43,7 +43,7 @@ def test_a_bin_that_one_run_alone_filled_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize("bins", [None, []])
-def test_runs_that_kept_no_scores_have_no_table(bins: list[object] | None) -> None:
+def test_runs_without_score_bins_have_no_table(bins: list[object] | None) -> None:
     assert analysis_to_dict([run("focused", 0.4, score_bins=bins)])["calibration"] == []
 
 
@@ -55,6 +55,6 @@ def test_runs_that_kept_no_scores_have_no_table(bins: list[object] | None) -> No
         ([[10, 4, 2, 1.0, 1.0]], r"`\$\.runs\[0\]\.score_bins\[0\]\[0\]`"),
     ],
 )
-def test_damaged_counts_are_told_with_their_place(bins: list[list[float]], told: str) -> None:
+def test_damaged_counts_are_reported_with_their_place(bins: list[list[float]], told: str) -> None:
     with pytest.raises(ComparisonError, match=told):
         parse_comparison(document([scored(*bins)]))

@@ -78,7 +78,7 @@ def test_a_single_run_has_means_and_nothing_more() -> None:
     assert "single start" in caveats(findings)[0]
 
 
-def test_no_run_at_all_is_said_in_words() -> None:
+def test_an_empty_comparison_is_reported_in_words() -> None:
     assert summary_sentence(found([])) == "There is no run to report."
     assert (detail_sentences(found([])), caveats(found([]))) == ([], [])
 
@@ -112,7 +112,7 @@ def test_half_recall_is_the_median_of_the_runs_that_got_there() -> None:
     assert (summary.half_recall_pages, summary.half_recall_reached) == (30.0, 3)
 
 
-def test_runs_that_ended_early_are_counted_and_cautioned_about() -> None:
+def test_runs_that_ended_early_are_counted_and_cause_a_caveat() -> None:
     findings = found([run("bfs", 0.5, fetched=10), run("focused", 0.4)])
     assert [each.ended_early for each in findings.summary] == [1, 0]
     assert any("of bfs emptied the frontier" in each for each in caveats(findings))
@@ -124,7 +124,7 @@ def test_what_was_not_measured_is_none_and_not_zero() -> None:
     assert (summary.cpu_s, summary.cpu_ms_per_page, summary.peak_mb) == (None, None, None)
 
 
-def test_the_headline_says_so_when_the_interval_contains_zero() -> None:
+def test_the_summary_says_when_the_interval_contains_zero() -> None:
     unsure = {"whales": {"focused": [0.5, 0.3], "bfs": [0.3, 0.5]}}
     assert "the interval contains zero" in summary_sentence(found(runs(unsure)))
     sure = {"whales": {"focused": [0.5, 0.6], "bfs": [0.3, 0.2]}}
@@ -165,6 +165,6 @@ def test_a_part_left_out_is_held_against_the_whole_what_is_missed_most_first() -
     assert not url.difference.excludes_zero
 
 
-def test_without_the_whole_there_is_nothing_to_hold_a_part_against() -> None:
+def test_without_the_full_policy_there_are_no_ablations() -> None:
     rows = runs({"whales": {"focused-without-url": [0.5], "bfs": [0.3]}})
     assert found(rows).ablations == []

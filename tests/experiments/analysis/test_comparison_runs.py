@@ -45,7 +45,7 @@ def test_what_is_no_comparison_is_refused_by_name(tmp_path: Path, text: str, tol
     assert str(path) in str(error.value) and told in str(error.value)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FocusedError, match=r"none\.json cannot be read"):
         read_comparison(tmp_path / "none.json")
 
@@ -60,7 +60,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
         ({"policy": "bfs"}, r"runs\[1\] is the same policy and start as runs\[0\]"),
     ],
 )
-def test_a_damaged_run_is_told_with_its_place(changed: dict[str, Any], told: str) -> None:
+def test_a_damaged_run_is_reported_with_its_place(changed: dict[str, Any], told: str) -> None:
     rows = [run("bfs", 0.2), run("focused", 0.4) | changed]
     with pytest.raises(FocusedError, match=told):
         parse_comparison(document(rows))

@@ -68,7 +68,7 @@ def test_where_most_runs_never_get_there_the_median_is_never() -> None:
     assert (found.reached, found.pages, found.share) == (1, None, None)
 
 
-def test_starts_from_which_breadth_first_found_nothing_set_no_goal() -> None:
+def test_starts_from_which_breadth_first_found_nothing_are_left_out() -> None:
     found = rows_of(runs({"whales": {"focused": [0.4, 0.4], "bfs": [0.0, 0.2]}}))
     assert (found["focused"].starts, found["focused"].pages_low) == (1, None)
 
@@ -83,7 +83,7 @@ def test_a_policy_without_a_run_from_such_a_start_is_left_out() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=700), st.integers(1, 50))
-def test_the_place_read_from_a_curve_is_never_too_early_and_a_hundredth_too_late_at_most(
+def test_pages_from_a_curve_are_never_too_early_and_at_most_a_hundredth_too_late(
     verdicts: list[bool], goal: int
 ) -> None:
     found = np.cumsum(verdicts)
@@ -107,7 +107,7 @@ def test_the_place_read_from_a_curve_is_never_too_early_and_a_hundredth_too_late
     assert exact <= place <= exact + math.ceil(fetched / 99)
 
 
-def test_the_report_says_it_in_a_sentence() -> None:
+def test_the_report_has_a_sentence_about_it() -> None:
     said = " ".join(detail_sentences(analyse_runs(runs_of(half_the_pages()))))
     assert "after 50% (95% interval 50–50%) of the pages in the median; 0 of 2 runs never" in said
     slow = runs({"whales": {"focused": [0.1, 0.1], "bfs": [0.2, 0.2]}})

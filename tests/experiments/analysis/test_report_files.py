@@ -79,7 +79,7 @@ def test_no_name_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
     assert set(webs) == {'\'=HYPERLINK("http://x.test")'}
 
 
-def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the_page(
+def test_calibration_ablations_and_pages_needed_have_files_and_sections(
     tmp_path: Path,
 ) -> None:
     rows = two_topics("bfs", "focused-without-url", "focused")
@@ -101,7 +101,7 @@ def test_scores_parts_and_pages_needed_have_their_files_tables_and_places_on_the
     assert "Pages needed for what bfs finds" in page
 
 
-def test_a_comparison_without_them_has_no_such_files_and_places(tmp_path: Path) -> None:
+def test_a_comparison_without_them_has_no_such_files_and_sections(tmp_path: Path) -> None:
     names = {
         path.name
         for path in write_comparison_report(document(two_topics("shark", "dfs")), tmp_path)
@@ -133,7 +133,7 @@ def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path: Path) 
             assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
 
 
-def test_the_page_fetches_nothing(tmp_path: Path) -> None:
+def test_the_page_loads_nothing(tmp_path: Path) -> None:
     write_comparison_report(document(two_topics("focused", "bfs")), tmp_path)
     tags = Tags(page_of(tmp_path))
     assert all(source.startswith("#") for source in tags.sources)
@@ -148,7 +148,7 @@ def test_ids_are_in_the_page_once(tmp_path: Path) -> None:
     assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
 
 
-def test_the_page_tells_how_to_repeat_what_it_tells(tmp_path: Path) -> None:
+def test_the_page_has_the_command(tmp_path: Path) -> None:
     command = ["compare", "--web", "my web", "--policies", "focused,bfs"]
     write_comparison_report(document(two_topics("focused", "bfs"), command=command), tmp_path)
     assert "focused compare --web &#39;my web&#39; --policies focused,bfs" in page_of(tmp_path)
@@ -168,7 +168,7 @@ def test_none_and_single_runs_have_a_report_too(tmp_path: Path, rows: list[Row])
     assert "</html>" in page_of(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FocusedError, match="cannot be written"):
         write_comparison_report(document([run("bfs", 0.2)]), tmp_path / "file" / "folder")
@@ -186,7 +186,7 @@ def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies: tuple[str, ...
     assert all(policy in text for policy in policies)
 
 
-def test_ablations_are_told_apart_by_what_they_lack_and_their_tables_fit() -> None:
+def test_names_of_ablations_are_cut_distinctly_and_their_tables_fit() -> None:
     parts = ("exploration-of-hosts", "other-host", "word")
     policies = ["focused", *(f"focused-without-{part}" for part in parts), "bfs"]
     console = Console(width=100)
@@ -199,7 +199,7 @@ def test_ablations_are_told_apart_by_what_they_lack_and_their_tables_fit() -> No
     assert "…without-other-host" in text and "focused-without-word" in text
 
 
-def test_policies_of_ones_own_are_told_apart_by_their_ends() -> None:
+def test_names_of_custom_policies_are_cut_to_their_ends() -> None:
     own = ("my_project.policies.shorter.policy", "my_project.policies.longer.policy")
     (table, *_) = all_tables(analyse_runs(runs_of(two_topics(*own))))
     console = Console(width=100)

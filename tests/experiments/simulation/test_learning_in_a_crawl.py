@@ -125,12 +125,12 @@ def misled() -> LinkPrior:
     return replace(right, name="misled", weights=np.array(list(wrong.values())))
 
 
-def test_with_a_judge_that_hardly_tells_pages_apart_learning_costs_no_more_than_noise(tmp_path):
+def test_with_a_weak_classifier_learning_costs_no_more_than_noise(tmp_path):
     gained = gains(tmp_path, 0.53, load_link_prior())
     # The mean of six webs has a standard error of 0.02.
     assert mean(gained) > -0.04
 
 
-def test_with_a_good_judge_learning_mends_a_prior_that_is_wrong_here(tmp_path):
+def test_with_a_good_classifier_learning_corrects_a_wrong_prior(tmp_path):
     gained = gains(tmp_path, 0.9, misled())
     assert mean(gained) > 0.1

@@ -68,7 +68,7 @@ def away(graph: LinkGraph, distances: np.ndarray) -> dict[str, int]:
     return {url.split("/", 3)[3]: int(n) for url, n in zip(graph.urls, distances, strict=True)}
 
 
-def test_pages_alike_are_known_by_the_first_of_them(tmp_path: Path) -> None:
+def test_duplicates_refer_to_the_first_page(tmp_path: Path) -> None:
     writer = RecordedWebWriter(tmp_path / "web", "alike", "test")
     for name, text in {"a": "one", "b": "two", "c": "one", "d": "three"}.items():
         writer.add(f"{A}/{name}", 200, HTML, html("Page", text=text))
@@ -123,7 +123,7 @@ def test_a_page_that_may_not_be_passed_closes_the_ways_through_it(graph: LinkGra
     assert {path for path, n in clicks.items() if n >= 0} == {"shy"}
 
 
-def test_nothing_to_go_to_is_nowhere_near(graph: LinkGraph) -> None:
+def test_without_targets_every_page_is_unreachable(graph: LinkGraph) -> None:
     assert (graph.distances(marked(graph)) == -1).all()
 
 

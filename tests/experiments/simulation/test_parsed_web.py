@@ -50,7 +50,7 @@ def fetched(web: ParsedWeb, url: str) -> Fetched:
 @pytest.mark.parametrize(
     "url", ["https://a.test/dir/", "http://a.test/dir/", "https://a.test/dir/index.html"]
 )
-def test_a_page_read_back_is_the_page_parsed_under_the_address_asked_for(
+def test_a_cached_page_equals_the_parsed_page_of_the_requested_url(
     web: ParsedWeb, url: str
 ) -> None:
     first = web.parse(fetched(web, url))
@@ -70,7 +70,7 @@ def test_a_page_that_cannot_be_parsed_fails_again(web: ParsedWeb) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://a.test/feed", "https://a.test/robots.txt"])
-def test_what_is_told_by_its_body_keeps_it(web: ParsedWeb, url: str) -> None:
+def test_feeds_and_robots_txt_keep_their_body(web: ParsedWeb, url: str) -> None:
     body = fetched(web, url).body
     web.parse(fetched(web, url))
     assert fetched(web, url).body == body
@@ -79,7 +79,7 @@ def test_what_is_told_by_its_body_keeps_it(web: ParsedWeb, url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["https://a.test/old", "https://a.test/missing", "https://nowhere.test/"]
 )
-def test_other_answers_are_the_recorded_webs_own(web: ParsedWeb, url: str) -> None:
+def test_other_answers_are_those_of_the_recorded_web(web: ParsedWeb, url: str) -> None:
     assert web.answer(url, 0.0, 0.0) == RecordedNetwork(web.web).answer(url, 0.0, 0.0)
 
 
@@ -102,7 +102,7 @@ def test_a_web_recorded_anew_is_parsed_anew(folder: Path) -> None:
         assert fetched(web, "https://a.test/dir/").body == PAGE.encode()
 
 
-def test_a_folder_that_cannot_be_used_is_told_by_name(folder: Path) -> None:
+def test_an_unusable_folder_is_an_error_with_its_name(folder: Path) -> None:
     (folder / CACHE_FOLDER).write_text("in the way")
     with pytest.raises(RecordedWebError, match="parsed pages cannot be kept"):
         ParsedWeb(RecordedWeb.open(folder))

@@ -107,7 +107,7 @@ def test_no_more_requests_are_under_way_than_the_topic_allows(tmp_path: Path) ->
     assert one / 3 <= three < one
 
 
-def test_it_stops_when_as_many_pages_are_judged_as_asked_for(tmp_path: Path) -> None:
+def test_it_stops_at_the_requested_number_of_pages(tmp_path: Path) -> None:
     topic = topic_in(tmp_path)
     run = simulate(
         topic,
