@@ -174,9 +174,7 @@ def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> Non
 
 
 @each_policy
-def test_every_reachable_page_is_fetched_once(
-    name: str, crawled: Callable[[str], Crawled]
-) -> None:
+def test_every_reachable_page_is_fetched_once(name: str, crawled: Callable[[str], Crawled]) -> None:
     run = crawled(name).run
     assert run.end_reason == "frontier is empty"
     again = {url for url, count in Counter(run.asked).items() if count > 1}
