@@ -1,4 +1,4 @@
-"""The benchmark of near-duplicates: what is made, asked and counted."""
+"""The benchmark of near-duplicates: its copies, look-ups and counts."""
 
 from __future__ import annotations
 

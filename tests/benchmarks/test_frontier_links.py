@@ -1,4 +1,4 @@
-"""Pages drawn from a recording, as many as wanted."""
+"""Pages sampled from a recording, as many as needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a crawl pushed, as columns."""
+"""The links that a crawl pushed, as columns."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def test_facts_are_shares_of_pushed_links() -> None:
     told = facts(recording())
     assert told["pages"] == PAGES
     assert told["share_own_host"] == 0.75
-    # Of four links a page two of its own host and the one elsewhere waited, but at the beginning.
+    # Of four links per page, two to its own host and one elsewhere waited already, except at first.
     assert told["share_waited"] == pytest.approx(0.75, abs=0.03)
     assert told["features"]["anchor"]["zeros"] == 0.0

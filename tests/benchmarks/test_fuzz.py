@@ -1,4 +1,4 @@
-"""The fuzzer: the same cases for a seed, and findings that are kept."""
+"""The fuzzer: deterministic cases, and stored findings."""
 
 from __future__ import annotations
 

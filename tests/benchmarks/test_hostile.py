@@ -1,4 +1,4 @@
-"""What hostile answers cost in memory is bounded, whatever they are."""
+"""The memory that hostile answers take is bounded."""
 
 from __future__ import annotations
 

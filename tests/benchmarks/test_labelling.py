@@ -1,4 +1,4 @@
-"""What the benchmark of labelling concludes from its points."""
+"""The conclusions of the labelling benchmark from its points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from labelling import MAX_LABELS, MEASURES, STEP, needed, summary
 
 
 def points(random: float, ours: float) -> pd.DataFrame:
-    """Curves that rise evenly from 0.5, to these levels with 200 labels; 1 at most."""
+    """Curves that rise evenly from 0.5 to these levels with 200 labels; 1 at most."""
     rows = []
     for topic in ("a", "b"):
         for choice, level in (("random", random), ("ours", ours)):

@@ -1,4 +1,4 @@
-"""The made-up web of the long crawl, and what is told of a crawl of it."""
+"""The generated web of the long crawl, and its report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def page_at(web: LongWeb, url: str) -> Page:
 
 
 def linked(web: LongWeb, pages: int) -> list[str]:
-    """URLs in the order in which they are found."""
+    """URLs in the order of discovery."""
     found = dict.fromkeys(web.seeds(0, 5))
     for _, url in zip(range(pages), found.copy(), strict=False):
         found |= dict.fromkeys(link.url for link in page_at(web, url).links)

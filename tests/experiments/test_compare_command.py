@@ -1,4 +1,4 @@
-"""``focused compare``: what it writes, how it goes on, what it says of broken input."""
+"""``focused compare``: its output, resuming, and its messages for invalid input."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_the_runs_of_a_document_are_shown_again(sides: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "Harvest by topic" in done.output
-    # There is no terminal: what has no width cuts no figure.
+    # Without a terminal the width is unknown: no figure may be cut.
     assert "…" not in done.stdout and max(map(len, done.stdout.splitlines()[:-1])) <= 100
     report = (sides / "comparison" / "report.html").read_text()
     assert (again / "report.html").read_text() == report
@@ -274,7 +274,7 @@ def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
     )  # fmt: skip
     wait_for_three_runs(sides, process)
     process.kill()
-    process.communicate(timeout=60)  # the pipes are closed when the last worker has ended
+    process.communicate(timeout=60)  # the pipes close when the last worker has ended
     assert not list(sides.glob("focused-simulation-*"))
     goes_on_but_tells(compare(sides, *LONG), "of 24 runs were done before")
 

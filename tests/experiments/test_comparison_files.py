@@ -1,4 +1,4 @@
-"""The journal: what is in it survives whatever ends the comparison."""
+"""The run log survives whatever ends the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan: budgets, caps, starts; what is skipped, and what is told."""
+"""The plan: budgets, caps, starts; skipped topics and warnings."""
 
 from __future__ import annotations
 

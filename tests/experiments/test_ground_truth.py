@@ -1,4 +1,4 @@
-"""Ground truth: what a page is worth by the labels, and which pages never count."""
+"""Ground truth: which pages are on topic by labels, and which never count."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_same_content_counts_once_under_whatever_address(ground_truth: Appoi
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Iterator[Appoint]:
-    """Two pages on whales, each under two addresses that do not redirect, and one on trade."""
+    """Two pages on whales, each at two URLs without a redirect, and one on trade."""
     writer = RecordedWebWriter(tmp_path / "copied", "copied", "test")
     texts = {"one": "krill", "one-again": "krill", "two": "pod", "two-again": "pod", "bank": "gold"}
     for name, text in texts.items():

@@ -1,4 +1,4 @@
-"""The log that the link prior is fitted on: which links are in it, and what it tells of them."""
+"""The log that the link prior is fitted on: its links, features and outcomes."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def assert_same(one: LoggedRun, other: LoggedRun) -> None:
 
 
 class Noting(Apprentice):
-    """Writes down what it was asked when a link's turn came, and which pages taught it."""
+    """Records the links it scored at their turn, and its training pages."""
 
-    # A run gets a copy of its apprentice: what an instance notes, nobody would see.
+    # Each run copies its apprentice, so records must be shared by the class.
     asked: dict[str, UpdatedScore] = {}  # noqa: RUF012  # see above
     taught: list[str] = []  # noqa: RUF012  # likewise
 
@@ -83,7 +83,9 @@ def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(
     assert run.rows.tolist() == [list(noting.asked[url].features) for url in labelled]
     assert run.on_topic.tolist() == ["whales" in url for url in labelled]
     assert (run.web, run.topic) == ("two-sides", "whales")
-    assert run.rows.std(axis=0)[FEATURE_NAMES.index("siblings")] > 0  # the crawl told something
+    assert (
+        run.rows.std(axis=0)[FEATURE_NAMES.index("siblings")] > 0
+    )  # the crawl taught it something
 
 
 def web_with_copies(folder: Path, each: int = 12) -> Path:

@@ -1,4 +1,4 @@
-"""How well a prior ranks links, and the card that tells it."""
+"""The quality of a link prior's ranking, and its card."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def by_url(rows):
 
 
 def test_links_are_ranked_against_links_of_the_same_run_alone():
-    # Each run is ranked perfectly; put together they would not be.
+    # Each run is ranked perfectly; pooled they would not be.
     runs = [run([1, 2], [False, True]), run([11, 12], [False, True])]
     assert mean_auc(runs, by_url) == 1.0
 

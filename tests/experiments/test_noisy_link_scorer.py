@@ -1,4 +1,4 @@
-"""A noised order: links drawn by their odds, each with one lot."""
+"""Noisy order: links are sampled by their odds, each with fixed noise."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_best_of_two_is_sampled_in_proportion_to_their_odds_except_strays():
     def chance(nats: float) -> float:
         return 1 / (1 + math.exp(-nats))
 
-    # A stray is rank_score -2 nats, whatever speaks for it.
+    # A stray link has a rank_score of -2 nats, whatever its features.
     expected = (
         (1 - STRAY_SHARE) ** 2 * chance(better - worse)
         + STRAY_SHARE * (1 - STRAY_SHARE) * (chance(-2 - worse) + chance(better + 2))

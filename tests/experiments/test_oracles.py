@@ -1,6 +1,6 @@
-"""What the oracles see, on webs whose best order can be told by hand.
+"""The oracles on webs whose best order is known.
 
-Pages whose names have a whale in them are on topic.
+Pages with a whale in their name are on topic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.support.recorded_web import html
 HTML = {"content-type": "text/html; charset=utf-8"}
 Web = Mapping[str, Sequence[str] | str]
 
-# The topic lies behind three dull pages; a wide dull region lies nearer.
+# The topic lies behind three off-topic pages; a wide off-topic region is nearer.
 TUNNEL: Web = {
     "start": [*(f"dull-{n}" for n in range(6)), "door"],
     **{f"dull-{n}": [f"duller-{n}"] for n in range(6)},
@@ -44,7 +44,7 @@ TUNNEL: Web = {
 
 
 class Examined:
-    """A web, on one host but for names that are whole URLs, the whales its topic."""
+    """A web on one host, except for names that are whole URLs; whales are its topic."""
 
     def __init__(self, folder: Path, web: Web, scope: Scope, closing: ExitStack) -> None:
         self._folder, self._scope = folder, scope
@@ -230,7 +230,7 @@ def test_ground_truth_without_a_graph_names_the_missing_argument(examined: Any) 
 
 
 class DuckJudge(WhaleJudge):
-    """Wrong about whales: it takes ducks for them."""
+    """Wrong about whales: accepts ducks instead."""
 
     def classify(self, page: Page) -> Classification:
         relevance = 0.9 if "duck" in page.title else 0.1
@@ -246,7 +246,7 @@ def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(examined: A
     asked = examined(web).asked("classifier-oracle", "start", classifier=DuckJudge())
     ducks, others = asked[1:4], asked[4:]
     assert sorted(ducks) == ["duck-1", "duck-2", "moved"]
-    # Not a label, and nothing but a page, counts.
+    # Only pages count, whatever their label.
     assert others.index("dull") < others.index("whale-1") < others.index("missing")
 
 

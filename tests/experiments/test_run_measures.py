@@ -1,4 +1,4 @@
-"""Measures of one run, by hand."""
+"""Measures of one run, computed by hand."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ def test_a_run_keeps_its_scores_against_labels_where_they_are_probabilities(
     assert rows["bfs"]["score_bins"] is None
     (run,) = runs_of([rows["focused"]])
     assert run.score_bins
-    # The start is no page that anybody predicted, and has no label
+    # The start is not predicted, and has no label
     assert sum(count.pages for count in run.score_bins) == run.fetched - 1
     assert sum(count.on_topic for count in run.score_bins) == run.on_topic

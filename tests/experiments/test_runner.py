@@ -1,4 +1,4 @@
-"""The examiner: who judges, what counts, what runs share and what they do not."""
+"""The experiment runner: what counts, and what runs share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_labels_decide_whatever_the_classifier_says(tmp_path: Path) -> None:
 
 def test_training_pages_count_neither_as_harvest_nor_as_fetched(tmp_path: Path) -> None:
     web = build_web(tmp_path / "web")
-    # An address that differs in scheme from the recorded one is the same page.
+    # A URL that differs in scheme from the recorded one is the same page.
     samples = [f"https://whales.test/whales-{n}" for n in range(0, 40, 2)]
     ours = prepared_topic(tmp_path, samples)
     (row,) = rows_of(planned(web, ours, "oracle", budget="1000"), web, ours)
@@ -94,7 +94,7 @@ def test_all_policies_of_one_repeat_start_alike_and_repeats_differ(tmp_path: Pat
 
 
 class LearningScorer(WhaleScorer):
-    """Trusts links less with each page that it scored."""
+    """Scores links lower with each page that it scored."""
 
     def __init__(self) -> None:
         self.pages = 0
@@ -111,11 +111,11 @@ def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(tmp_path: 
     learning = type(ours)(ours.topic, ours.classifier, scorer, ours.sample_urls)
     plan = planned(web, learning, "focused", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    examiner = ExperimentRunner(webs, {"whales": learning}, plan.settings)
+    runner = ExperimentRunner(webs, {"whales": learning}, plan.settings)
     try:
-        first, second = (steady(examiner.run(plan.trials[0])) for _ in range(2))
+        first, second = (steady(runner.run(plan.trials[0])) for _ in range(2))
     finally:
-        examiner.close()
+        runner.close()
     assert first == second
     assert scorer.pages == 0
 
@@ -124,10 +124,10 @@ def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
     plan = planned(web, ours, "bfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    examiner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.settings, stop=lambda: True)
+    runner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.settings, stop=lambda: True)
     with pytest.raises(RunCancelled):
-        examiner.run(plan.trials[0])
-    examiner.close()
+        runner.run(plan.trials[0])
+    runner.close()
 
 
 class BrokenJudge(WhaleJudge):
@@ -184,7 +184,7 @@ def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path: Path) -> None:
 def test_a_dead_worker_is_reported_with_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody clears up after the dead
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody cleans up after a killed process
     web, ours = build_web(tmp_path / "web"), with_judge(prepared_topic(tmp_path), DeadlyJudge())
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):

@@ -1,4 +1,4 @@
-"""A label page that is served, over a crawl of its own."""
+"""A served label page over its own crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The label page in a real browser: keys, clicks, reloads, and pages that mean harm."""
+"""The label page in a real browser: keys, clicks, reloads, and hostile pages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def visit(window: Any, address: str) -> None:
 
 
 def press(window: Any, key: str) -> str:
-    """Press a key and wait for what follows; the URL of the page that was shown before."""
+    """Press a key and wait for its effect; return the URL of the page shown before."""
     from selenium.webdriver.common.action_chains import ActionChains
 
     before, said = text(window, "url"), text(window, "last")
@@ -160,7 +160,7 @@ def test_a_second_window_goes_on_with_the_same_session(
     press(window, "y")
     kept = read_labels(labels)
     assert len(kept) == len({one.url for one in kept})
-    assert len(kept) in (2, 3)  # the first window was told, or labelled the same page again
+    assert len(kept) in (2, 3)  # the first window was notified, or labelled the same page again
 
 
 @pytest.mark.parametrize("ending", ["", "#wrong"])
@@ -217,7 +217,7 @@ def test_a_narrow_window_has_no_sideways_scrolling(window: Any, page: Served) ->
 
 @pytest.fixture
 def crowded(tmp_path: Path, labels: Path) -> Iterator[Served]:
-    """A label page with nine categories, and a first page with a long address and wide content."""
+    """A label page with nine categories, and a first page with a long URL and wide content."""
     names = ("Parallel_Computing", "Message_Passing_Interface", "Beowulf", *"ABCDEF")
     categories = tuple(
         TopicCategory(f"Top/Computers/{name}", n < 5) for n, name in enumerate(names)
@@ -232,7 +232,7 @@ def crowded(tmp_path: Path, labels: Path) -> Iterator[Served]:
 
 @contextmanager
 def screen(window: Any, width: int, height: int) -> Iterator[None]:
-    """A screen of that size: a headless window cannot be made as narrow as a phone."""
+    """A screen of that size: a headless window cannot be as narrow as a phone."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 960}
     window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
@@ -319,7 +319,7 @@ def test_everything_that_can_be_pressed_has_a_name_and_can_be_reached_by_tab(
     from selenium.webdriver.common.keys import Keys
 
     visit(window, page.address)
-    press(window, "y")  # so that there is something to undo
+    press(window, "y")  # so that undo has a label
     wanted = {
         one.get_attribute("id") or one.text
         for one in window.find_elements("css selector", "button")
@@ -365,7 +365,7 @@ def elsewhere() -> Iterator[Outside]:
 
 
 def hostile_crawl(folder: Path, elsewhere: Outside) -> None:
-    """A crawl whose first page to be shown is hostile."""
+    """A crawl whose first shown page is hostile."""
     urls = (f"https://bad.example/{n}" for n in range(10_000))
     url = next(url for url in urls if evaluation_hash(url) < 0.001)
     html = HOSTILE.replace("OUT", elsewhere.origin)
@@ -381,7 +381,7 @@ def test_a_hostile_page_runs_no_script_and_makes_no_request(
     sanitised: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without sanitising it is the frame and its headers alone that hold."""
+    """Without sanitising, the frame and its headers alone protect."""
     hostile_crawl(tmp_path, elsewhere)
     if not sanitised:
         raw = RenderedPage(HOSTILE.replace("OUT", elsewhere.origin))

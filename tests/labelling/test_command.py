@@ -1,4 +1,4 @@
-"""``focused label`` as a process: what survives it, and what it refuses."""
+"""``focused label`` as a process: what it stores, and what it refuses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def topic(tmp_path: Path) -> Path:
 
 @contextmanager
 def label(*words: str) -> Iterator[tuple[ForkedCommand, str]]:
-    """The command at work, and the address that it told."""
+    """The running command, and the address that it printed."""
     process = ForkedCommand(["focused", "label", *words, "--no-browser"], errors_apart=True)
     try:
         line = process.first_line()
@@ -104,7 +104,7 @@ def test_it_listens_on_loopback_alone(topic: Path) -> None:
         for other in others - {"127.0.0.1", "::1", "127.0.1.1"}:
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((other, port), timeout=5)
-        # Another loopback address is not listened at, either: it was no wildcard.
+        # Another loopback address is not listened at: the socket is not bound to a wildcard.
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.2", port), timeout=5)
 

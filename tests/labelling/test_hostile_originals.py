@@ -1,7 +1,7 @@
-"""Hostile pages in a real Chromium: sanitised and shown for labelling, nothing leaves it.
+"""Hostile pages in a real Chromium: sanitised and shown for labelling, they send nothing.
 
-Every vector is tried three times: in the label page; sanitised, but without any policy or
-sandbox around it; and as it is, to prove that the listener and the net log see it.
+Every vector is tried three times: in the label page; sanitised, without policy and sandbox; and
+raw, to prove that the listener and the net log detect it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAIT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What came of all vectors. ``attempts`` are vectors by mode: shown, sanitised, raw."""
+    """The outcomes of all vectors. ``attempts`` are vectors by mode: shown, sanitised, raw."""
 
     attempts: Mapping[str, set[str]]
     connections_without_raw: int
@@ -42,9 +42,9 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
     with listener() as sink, outside() as plain:
         rules = (
             f"MAP *.leak.example 127.0.0.1:{sink.port}",
-            "EXCLUDE dns-prefetch.*",  # names that are mapped are not looked up
+            "EXCLUDE dns-prefetch.*",  # mapped names are not resolved
             "EXCLUDE 127.0.0.1",
-            "MAP * ~NOTFOUND",  # what Chromium asks for by itself
+            "MAP * ~NOTFOUND",  # what Chromium requests by itself
         )
         arguments = [
             f"--host-resolver-rules={','.join(rules)}",
@@ -98,7 +98,7 @@ def _label_all(window: Any, folder: Path) -> tuple[set[str], str]:
 
 
 def _load(window: Any, plain: Outside, mode: str) -> None:
-    """Load the page of each vector in a frame of its own that nothing restricts."""
+    """Load the page of each vector in an unrestricted frame."""
     for vector in VECTORS:
         body = hostile_page(vector, mode).encode()
         if mode == "sanitised":
@@ -127,7 +127,7 @@ def test_sanitising_alone_holds_without_policy_and_sandbox(observed: Observed) -
 
 
 def test_the_same_pages_connect_without_protection(observed: Observed) -> None:
-    """So the tests above see what they deny, a look-up of a name and a bare connection included."""
+    """The tests above can detect what they exclude, also a DNS lookup and a bare connection."""
     assert observed.attempts["raw"] >= {
         "preconnect", "dns-prefetch", "prefetch", "preload", "img", "style-import", "svg-image",
         "iframe-srcdoc", "object", "video-poster", "meta-refresh", "base", "script-fetch", "xmp",

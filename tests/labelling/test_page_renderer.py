@@ -1,4 +1,4 @@
-"""What people see of a page, and what its preparation may cost."""
+"""The views of a page, and the limits of preparing them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from focused.web.page import Fetched
 from tests.support.hostile_originals import VECTORS, hostile_page
 
 SLOW = b"Whales come first. " + b"&" * 2_000_000
-"""The sanitiser takes minutes; no page is known over which the text extractor does."""
+"""The sanitiser takes minutes; no page is known that slows the text extractor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bodies(FetchedPages):
-    """A crawl whose records are given, and that counts who reads them."""
+    """A crawl with given records that counts its readers."""
 
     bodies: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ def cpu_s(body: str) -> float:
 
 
 def test_text_with_long_runs_of_blanks_takes_time_in_proportion() -> None:
-    """Eight times the blanks cost a quadratic function 64 times as much."""
+    """Eight times the blanks would cost a quadratic function 64 times as much."""
     pre = "<pre>x{}y</pre>"
     short, long = (min(cpu_s(pre.format(" " * n)) for _ in range(3)) for n in (20_000, 160_000))
     assert long < 30 * max(short, 0.001)
@@ -92,7 +92,7 @@ def test_an_original_has_no_attribute_that_could_hold_a_url_style_or_script() ->
 
 @pytest.mark.parametrize("vector", VECTORS)
 def test_sanitising_what_was_sanitised_changes_nothing(vector: str) -> None:
-    """Output that another parse would read differently is how mutation attacks work."""
+    """Mutation attacks rely on output that another parser reads differently."""
     once = sanitised_html(html(hostile_page(vector, "twice")))
     assert sanitised_html(html(once)) == once
 

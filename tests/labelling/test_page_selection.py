@@ -1,4 +1,4 @@
-"""Which page is asked about next."""
+"""Which page is shown next."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_of_equal_pages_one_of_an_unlabelled_host_comes_first() -> None:
 @pytest.mark.parametrize(
     ("relevance", "doubted"),
     [
-        # 0 is good; 1 is like it, 2 is not.
+        # 0 is good; 1 is similar, 2 is not.
         ([0.9, 0.1, 0.1], 1),
         ([0.9, 0.9, 0.9], 2),
     ],

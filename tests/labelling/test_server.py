@@ -1,4 +1,4 @@
-"""Who may speak to the label page, and what its answers forbid."""
+"""Who may access the label page, and what its responses forbid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 
 class Answer:
-    """A server's answer, read to its end."""
+    """A server's complete response."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status = response.status
@@ -39,7 +39,7 @@ class Answer:
 def ask(
     at: Served, path: str, body: Any = None, token: str | None = None, **headers: str
 ) -> Answer:
-    """Ask with the right token, unless another (or none, ``""``) is given."""
+    """Send a request with the right token, unless another (or none, ``""``) is given."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     if token != "":
         sent[TOKEN_HEADER] = token or at.token

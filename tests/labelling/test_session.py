@@ -1,4 +1,4 @@
-"""A session: what is shown, what is kept, what is told."""
+"""A session: the pages it shows, stores and estimates from."""
 
 from __future__ import annotations
 

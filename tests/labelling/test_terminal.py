@@ -1,4 +1,4 @@
-"""The same session on the terminal."""
+"""Labelling on the terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Iterator[LabelFile]:
 
 
 def play(folder: Path, file: LabelFile, keys: str | list[str]) -> None:
-    """Press ``keys``; after them the input ends."""
+    """Press ``keys``, then end the input."""
     pressed = iter(keys)
 
     def read_key() -> str:
@@ -141,7 +141,7 @@ def test_a_page_cannot_steer_the_terminal(
 
 
 def search_for(folder: Path, file: LabelFile, *lines: str, keys: str = "/yq") -> list[str]:
-    """Press ``keys`` and type ``lines``; what the terminal asked for."""
+    """Press ``keys`` and type ``lines``; return the terminal's prompts."""
     typed, asked, pressed = iter(lines), [], iter(keys)
 
     def read_line(prompt: str) -> str:

@@ -1,4 +1,4 @@
-"""A queue that follows a policy by hand, as the crawl's own does, and small webs to crawl."""
+"""A queue that follows a policy as the crawl's does, and small webs to crawl."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def made(name: str) -> Policy:
 
 
 class Walk:
-    """Fetches what it is told to; ``queue`` holds the links that wait, as they are placed."""
+    """Fetches given URLs; ``queue`` holds the waiting links."""
 
     def __init__(self, policy: Policy, *seeds: str) -> None:
         self.policy = policy
@@ -45,13 +45,13 @@ class Walk:
 
     @property
     def order(self) -> list[str]:
-        """What waits, the next to be fetched first."""
+        """The waiting links, the next to be fetched first."""
         return sorted(self.queue, key=lambda url: -self.queue[url].priority)
 
     def fetch(
         self, url: str, *targets: str | Link, relevance: float = 0.1, refresh: str | None = None
     ) -> list[float]:
-        """A page with these links comes; return their scores."""
+        """Fetch a page with these links; return their scores."""
         links = [each if isinstance(each, Link) else Link(each) for each in targets]
         link = self._take(url)
         visit = PageContext(
@@ -136,10 +136,10 @@ def crawled(
     *seeds: str,
     relevant: Collection[str] = (),
 ) -> list[str]:
-    """Crawl a graph by one connection without delays; return what was asked for, in order.
+    """Crawl a graph by one connection without delays; return the requests in order.
 
-    A node is a URL with its links, or with the one URL that it redirects to.
-    The ``relevant`` are on topic, the others are not.
+    A node is a URL with its links, or with the one URL that it redirects to. The ``relevant`` are
+    on topic, the others are not.
     """
     nodes = [
         redirect(url, links)

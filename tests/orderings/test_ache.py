@@ -1,4 +1,4 @@
-"""ACHE-like: first by the page, then by what the crawl's own links taught."""
+"""ACHE: links are scored by their page first, then by the trained classifier."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def anchored(anchor: str, count: int) -> list[Link]:
 
 
 def taught(relevance_of_ledgers: float = 0.1) -> tuple[Walk, list[Link], list[Link]]:
-    """A batch but for its last page: ten harpoons and eight ledgers came, the rest waits."""
+    """A batch except for its last page: ten harpoons and eight ledgers came, the others wait."""
     crawl = walk(A)
     harpoons, ledgers = anchored("harpoon", 20), anchored("ledger", 20)
     crawl.fetch(A, *harpoons, *ledgers)
     for n in range(BATCH // 2):
         crawl.fetch(harpoons[n].url, relevance=RELEVANT)
-        if n < LAST:  # the start is one of the batch, too
+        if n < LAST:  # the start is part of the batch
             crawl.fetch(ledgers[n].url, relevance=relevance_of_ledgers)
     return crawl, harpoons, ledgers
 

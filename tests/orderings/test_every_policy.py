@@ -1,4 +1,4 @@
-"""What every policy must keep, whatever it thinks of links."""
+"""What every policy must guarantee."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ each_policy = pytest.mark.parametrize("name", POLICIES)
 
 
 def web() -> MemoryWeb:
-    """Two hundred pages on five hosts, and all that can go wrong with a link."""
+    """Two hundred pages on five hosts, with everything that can go wrong with a link."""
     pages = [
         page("http://a.test/robots.txt", "User-agent: *\nDisallow: /secret/\n"),
         page("http://a.test/secret/x", html("Secret")),
@@ -78,7 +78,7 @@ def web() -> MemoryWeb:
 
 
 def made(name: str, folder: Path, seed: int = 0) -> Policy:
-    """A policy that may preliminary_crawl on the same web from the same seeds."""
+    """A policy whose preliminary crawl runs on the same web from the same seeds."""
 
     def preliminary_crawl(policy: Policy) -> Sequence[SettledFetch]:
         settled: list[SettledFetch] = []
@@ -163,9 +163,7 @@ def test_scoring_alone_changes_nothing(name: str, tmp_path: Path) -> None:
     assert np.array_equal(first.features, second.features)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(POLICIES.keys() - {"dfs"})
-)  # whose seeds come last by design
+@pytest.mark.parametrize("name", sorted(POLICIES.keys() - {"dfs"}))  # its seeds come last by design
 def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> None:
     policy = made(name, tmp_path)
     scores = policy.scorer.score(visit(1.0), links(20)).scores

@@ -1,4 +1,4 @@
-"""Fish-search: where the links of a page go in the list, and how far."""
+"""Fish-search: the position of a page's links in the list, and their depth left."""
 
 from __future__ import annotations
 

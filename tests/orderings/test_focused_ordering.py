@@ -1,4 +1,4 @@
-"""Our own policy, and its ablations: each leaves out what its name says, and nothing else."""
+"""Our own policy and its ablations: each leaves out what its name says, and nothing else."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def taught(name: str, lessons: int = 200) -> OnlineLinkScorer:
 
 
 def told(scorer: OnlineLinkScorer) -> MergedScores:
-    """Links that wait, joined with those of a page in a way that all features is there."""
+    """Waiting links merged with those of a page so that all features occur."""
     waiting = queued(scorer, visit(0.6, "http://h1.test/1"), LINKS[::2])
     before = [waiting[n // 2] if n % 2 == 0 else None for n in range(len(LINKS))]
     features = tuple(np.full(len(FEATURE_NAMES), 2.0))
@@ -100,7 +100,7 @@ def test_a_custom_scorer_that_learns_gets_the_exploration_bonus():
 
 
 def test_one_that_does_not_learn_orders_by_its_scores_alone():
-    """Its scores lie in [0, 1]: a bonus in nats would drown them."""
+    """Its scores lie in [0, 1]: a bonus in nats would dominate them."""
     own = POLICIES["focused"](PolicyInputs(WhaleJudge(), WhaleScorer()))
     assert own.exploration == NO_EXPLORATION
     assert own.worth_waiting_for < 0.5
@@ -137,7 +137,7 @@ def test_without_exploration_unknown_hosts_get_no_bonus():
 def test_the_pages_of_this_test_give_all_evidence_a_say():
     found = told(taught("focused")).features
     alike = {name for name in FEATURE_NAMES if not np.ptp(found[:, FEATURE_INDEX[name]])}
-    assert alike <= {"out_degree"}  # a page tells the same of all its links
+    assert alike <= {"out_degree"}  # a page has the same effect on all its links
     assert found[0, FEATURE_INDEX["out_degree"]] > 0.0
 
 
@@ -150,7 +150,7 @@ def test_without_a_family_its_evidence_has_no_weight_and_all_other_as_much(famil
     assert ours.scores == pytest.approx(by_prior(ours))
 
 
-@pytest.mark.parametrize("family", ["parents", "text", "url", "shape"])  # told once, by the page
+@pytest.mark.parametrize("family", ["parents", "text", "url", "shape"])  # trained once, by the page
 def test_a_family_that_is_left_out_does_not_come_back_by_learning(family):
     def louder(policy: str) -> tuple[float, float]:
         scorer = taught(policy)
@@ -168,7 +168,7 @@ def test_a_family_that_is_left_out_does_not_come_back_by_learning(family):
 
 
 def test_what_is_left_learns_to_stand_in_for_a_family_that_is_left_out():
-    """The correction must not explain by the family what is then scored without it."""
+    """The online update must not explain by the family what is then scored without it."""
     scorer = made("focused-without-parents").scorer
     assert isinstance(scorer, Apprentice)
     rng = random.Random(2)

@@ -1,4 +1,4 @@
-"""Heads: one link of each group stands for it in the queue."""
+"""Group heads: one link of each group is queued at the group's value."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_queue_that_follows_the_moves_shows_each_group_by_exactly_one_link(
             assert heads.add(group, url) == (not known and url not in gone)
             if not known and url not in gone:
                 members[group].append(url)
-                queue[url] = 0.5  # as its score had it queued
+                queue[url] = 0.5  # as queued by its score
         elif verb == "go":
             heads.gone(url)
             gone.add(url)

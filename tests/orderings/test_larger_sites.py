@@ -16,7 +16,7 @@ def test_the_site_with_most_pages_waiting_comes_first(tmp_path: Path) -> None:
     small, large = [f"{B}{n}" for n in range(2)], [f"{C}{n}" for n in range(4)]
     graph = {A: [*small, *large]} | {url: [] for url in (*small, *large)}
     asked = crawled(made("larger-sites"), tmp_path, graph, A)
-    # From two pages each on they take turns: of sites as large the one waiting longer comes first.
+    # From two pages each on they alternate: of equal sites the one waiting longer comes first.
     assert asked[:3] == [A, large[0], large[1]]
     assert set(asked[3:]) == {*small, *large[2:]}
     assert [url for url in asked if url in large] == large

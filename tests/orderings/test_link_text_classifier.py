@@ -1,4 +1,4 @@
-"""Links as rows of words, and what is learned from them."""
+"""Links as rows of words, and the classifier trained on them."""
 
 from __future__ import annotations
 

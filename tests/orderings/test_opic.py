@@ -1,4 +1,4 @@
-"""OPIC: cash is paid on, and none is made or lost on the way."""
+"""OPIC: cash is distributed, and the total is preserved."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_redirect_hands_its_rank_on() -> None:
     for seed in seeds[70:]:
         walk.fetch(seed, f"{A}other")
     assert walk.order == [f"{A}new", f"{A}other"]
-    # The hundredth page. Two links on, 0.81 of what seventy gave is more than what 29 gave.
+    # The hundredth page. Two links further, 0.81 of what seventy gave is more than what 29 gave.
     walk.fetch(f"{A}new", f"{A}behind-new")
     assert walk.order == [f"{A}behind-new", f"{A}other"]
     assert walk.moved[f"{A}behind-new"] > walk.priority(f"{A}other")

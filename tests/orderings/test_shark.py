@@ -1,4 +1,4 @@
-"""Shark-search, worked by hand. The classifier gives 2 nats to a text with a whale in it."""
+"""Shark-search, computed by hand. The classifier gives 2 nats to a text with a whale in it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_anchor_and_context_are_added_with_their_weights() -> None:
         relevance=RELEVANT,
     )
     inherited = 0.5 * 0.5 * RELEVANT
-    # A context counts in full where the anchor already speaks for the topic.
+    # The context counts in full where the anchor already matches the topic.
     assert said == pytest.approx(inherited + 0.5 * (0.8 * WHALE + 0.2))
     assert around == pytest.approx(inherited + 0.5 * 0.2 * WHALE)
     assert neither == pytest.approx(inherited)

@@ -1,4 +1,4 @@
-"""The tag-path bandit: places on a page that led to the topic are tried again."""
+"""The tag-path bandit: tag paths that led to the topic are tried again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def placed(path: str, name: str, count: int) -> list[Link]:
 
 
 def raised(crawl: Walk) -> dict[str, float]:
-    """The heads: what waits above the rest, by host and priority."""
+    """The heads: links that wait above the rest, by host and priority."""
     return {
         url.split("/")[2].split(".")[0]: link.priority
         for url, link in crawl.queue.items()
@@ -42,7 +42,7 @@ def raised(crawl: Walk) -> dict[str, float]:
 
 
 def bound(rewards: Sequence[float], plays: int = 2) -> float:
-    """What an arm is worth; ``plays`` as of the last review, 2 before the first."""
+    """An arm's value; ``plays`` as of the last review, 2 before the first."""
     mean = sum(rewards) / len(rewards)
     return mean + ALPHA * math.sqrt(math.log(plays) / len(rewards))
 

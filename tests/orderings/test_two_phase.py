@@ -1,4 +1,4 @@
-"""Two-phase: what the first crawl saw orders the second."""
+"""Two-phase: the preliminary crawl orders the second."""
 
 from __future__ import annotations
 

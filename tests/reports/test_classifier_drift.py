@@ -1,4 +1,4 @@
-"""People's labels tell the true harvest of a crawl, and whether its classifier still agrees."""
+"""Human labels estimate the true harvest of a crawl, and reveal a drifting classifier."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def crawl(pages: int, on_topic: float = 0.5) -> list[dict]:
 
 
 def labelled(rows: list[dict], is_good, most: int = 10_000) -> list[Label]:
-    """Labels of the pages drawn for evaluation, in the order of their lots."""
+    """Labels of the evaluation set's pages, in their order."""
     drawn = sorted(
         (row for row in rows if role_of(row["url"]) == "evaluation"),
         key=lambda row: evaluation_hash(row["url"]),

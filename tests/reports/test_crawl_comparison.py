@@ -1,4 +1,4 @@
-"""Crawls side by side, and the picture of their curves."""
+"""Comparison of finished crawls, and the plot of their curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a crawl's folder: its figures, its print, its files."""
+"""The report of a crawl: its figures, tables and files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def printed(
 
 
 def figures(text: str) -> dict[str, list[str]]:
-    """The first table's rows: name to the cells behind it."""
+    """The first table's rows: name to the cells after it."""
     rows = [line.strip("│┃ ").split("│") for line in text.splitlines() if "│" in line]
     return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if len(row) > 1}
 
@@ -149,7 +149,7 @@ def test_other_good_categories_may_be_named(crawl: Path) -> None:
 
 
 def test_labels_of_other_topics_are_not_used(crawl: Path) -> None:
-    """A recorded web knows nothing of a topic that somebody made up."""
+    """A recorded web has no labels for a user's own topic."""
     labels = {A: ["Top/Whales"], B: ["Top/Other"]}
     assert report_as_dict(crawl, labels)["by_labels"] is None
     assert "by labels" not in printed(crawl, labels)

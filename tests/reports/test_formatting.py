@@ -1,4 +1,4 @@
-"""Numbers in words, and foreign text made harmless."""
+"""Formatted numbers, and untrusted text escaped."""
 
 from __future__ import annotations
 

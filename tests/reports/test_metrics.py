@@ -1,4 +1,4 @@
-"""What counts as harvest, and how it is counted."""
+"""Which pages harvest counts."""
 
 from __future__ import annotations
 

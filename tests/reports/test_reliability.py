@@ -1,4 +1,4 @@
-"""Scores held against what came, and the picture of it."""
+"""Scores compared with outcomes, and the reliability diagram."""
 
 from __future__ import annotations
 

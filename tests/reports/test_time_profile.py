@@ -1,4 +1,4 @@
-"""What the report says of a session's time."""
+"""The time profile of a session."""
 
 from __future__ import annotations
 

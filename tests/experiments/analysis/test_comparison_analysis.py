@@ -1,4 +1,4 @@
-"""What is concluded of runs whose answer is known beforehand."""
+"""The analysis of runs with a known result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a comparison's document: what is foreign or damaged is told with its place."""
+"""Reading a comparison's document: foreign or damaged parts are reported with their place."""
 
 from __future__ import annotations
 

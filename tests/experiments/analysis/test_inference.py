@@ -1,4 +1,4 @@
-"""Intervals and ranks: they cover what they should, and agree with the literature."""
+"""Intervals and ranks have their nominal coverage and agree with the literature."""
 
 from __future__ import annotations
 

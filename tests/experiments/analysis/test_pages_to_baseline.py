@@ -1,4 +1,4 @@
-"""How many pages a policy needs for what breadth-first finds with its whole budget."""
+"""Pages that a policy needs to match breadth-first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.findings_runs import Row, run, runs
 
 
 def every(nth: int, policy: str, **changed: Any) -> Row:
-    """A run whose every nth page is on topic."""
+    """A run with every nth page on topic."""
     pages = changed.get("fetched", 100)
     return run(policy, 1 / nth, curve=[[n, n // nth] for n in range(1, pages + 1)], **changed)
 

@@ -1,4 +1,4 @@
-"""The folder of findings: tables that fit, pictures, and a page that trusts no name."""
+"""The report's files: tables that fit, plots, and a page that escapes all names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def two_topics(*policies: str) -> list[Row]:
 
 
 def with_scores(rows: list[Row]) -> list[Row]:
-    """The rows with as wide figures as there may be."""
+    """The rows with the widest possible figures."""
     bins = [[n, 12_345, 2_345, 2_500.0, 1_900.0] for n in range(10)]
     return [row | {"score_bins": bins} for row in rows]
 
@@ -42,7 +42,7 @@ def page_of(folder: Path) -> str:
 
 
 class Tags(HTMLParser):
-    """Which elements a page has, and where they would fetch from."""
+    """Collects the elements of a page and the URLs they load."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,8 +1,7 @@
-"""What learning brings a crawl, on webs that are made up and whose truth is known.
+"""The effect of online training on crawls of generated webs with known labels.
 
-A quarter of the pages is on topic, in regions; a page links mostly to its
-like. Words tell of a page and of links to it, but not surely. Labels are known
-here and to no crawl.
+A quarter of the pages is on topic, in regions; most links stay in their region. Words correlate
+with the topic of a page and of links to it. No crawl sees the labels.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ LAND = ("ledger", "tariff", "invoice", "freight", "market", "bond")
 
 @dataclass(frozen=True)
 class SeaJudge:
-    """Calibrated: knows how much more often a word of the sea stands on a page on topic.
+    """Calibrated: knows how much more often a word of the sea occurs on on-topic pages.
 
-    ``sure`` is the share of sea words on pages on topic; off topic it is one less that.
+    ``sure`` is the share of sea words on on-topic pages; off topic it is one minus that.
     """
 
     sure: float
@@ -65,11 +64,11 @@ class MadeUpWeb:
 
 
 def made_up(seed: int, sure: float, words: int = 5) -> MadeUpWeb:
-    """``words`` of a page, and two of each anchor, are of the sea as ``sure`` says."""
+    """A web whose words, on a page and two of each anchor, are of the sea with share ``sure``."""
     rng = random.Random(seed)
     topical = [rng.random() < ON_TOPIC for _ in range(PAGES)]
     like = {kind: [n for n in range(PAGES) if topical[n] is kind] for kind in (False, True)}
-    # Most pages on topic are on hosts of odd number; an address tells no more than its host.
+    # Most on-topic pages are on hosts of odd number; a URL reveals no more than its host.
     host = [rng.randrange(HOSTS // 2) * 2 + (rng.random() < 0.8) * good for n, good in
             enumerate(topical)]  # fmt: skip
     urls = [f"http://h{host[n]}.test/p{n}" for n in range(PAGES)]
@@ -105,7 +104,7 @@ def harvest(made: MadeUpWeb, policy: Policy, classifier: SeaJudge, folder: Path)
 
 
 def gains(folder: Path, sure: float, prior: LinkPrior, words: int = 5) -> list[float]:
-    """By how much learning harvests more than its frozen prior, web by web."""
+    """The gain in harvest over the frozen prior, web by web."""
     classifier = SeaJudge(sure)
     found = []
     for seed in range(SEEDS):
@@ -118,7 +117,7 @@ def gains(folder: Path, sure: float, prior: LinkPrior, words: int = 5) -> list[f
 
 
 def misled() -> LinkPrior:
-    """A prior that takes what speaks for a link as speaking against it."""
+    """A prior with inverted weights."""
     right = load_link_prior()
     weights = dict(zip(FEATURE_NAMES, right.weights.tolist(), strict=True))
     wrong = weights | dict.fromkeys(("anchor", "parent", "parents", "anchor_words"), -0.3)

@@ -1,4 +1,4 @@
-"""Who links to whom on a recorded web, as a crawl may follow it."""
+"""The link graph of a recorded web, as a crawl may follow it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_duplicates_refer_to_the_first_page(tmp_path: Path) -> None:
     for name, text in {"a": "one", "b": "two", "c": "one", "d": "three"}.items():
         writer.add(f"{A}/{name}", 200, HTML, html("Page", text=text))
     writer.finish()
-    for graph in (opened(tmp_path / "web"), opened(tmp_path / "web")):  # made, and read again
+    for graph in (opened(tmp_path / "web"), opened(tmp_path / "web")):  # built, then read
         assert [graph.urls[place] for place in graph.first_duplicate] == [
             f"{A}/{name}" for name in "abad"
         ]

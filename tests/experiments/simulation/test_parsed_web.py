@@ -1,4 +1,4 @@
-"""Pages parsed once are the pages parsed anew."""
+"""Cached pages equal freshly parsed ones."""
 
 from __future__ import annotations
 

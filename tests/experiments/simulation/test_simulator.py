@@ -1,4 +1,4 @@
-"""The simulator is the live crawl with another driver."""
+"""The simulator runs the live crawl with another driver."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ONE_AT_A_TIME = "concurrency = 1\npatience = 0"
 
 
 def sea() -> MemoryWeb:
-    """Four hosts, robots.txt, redirects, copies, dead links, a host that is not there."""
+    """Four hosts, robots.txt, redirects, duplicates, dead links, a missing host."""
     whales = [f"http://b.test/whale-{n}" for n in range(6)]
     plain = [f"http://a.test/trade-{n}" for n in range(6)]
     pages = [
