@@ -110,7 +110,9 @@ class SeedSet:
     drawn: tuple[bool, int] | None = None
     urls: tuple[str, ...] = ()
 
-    def of(self, topic: Topic, ground_truth: GroundTruth, repeat: int, seed: int) -> Sequence[str]:
+    def urls_for(
+        self, topic: Topic, ground_truth: GroundTruth, repeat: int, seed: int
+    ) -> Sequence[str]:
         """The seeds of one repeat, the same for all policies.
 
         Raises ConfigurationError when there are too few pages to sample from.
@@ -328,7 +330,9 @@ class _TopicPlanner:
     def _starts(self, ground_truth: GroundTruth) -> Iterator[tuple[str, int, tuple[str, ...]]]:
         for seeds, repeat in product(self._requested.seeds, range(self._requested.settings.repeat)):
             try:
-                urls = seeds.of(self._topic, ground_truth, repeat, self._requested.settings.seed)
+                urls = seeds.urls_for(
+                    self._topic, ground_truth, repeat, self._requested.settings.seed
+                )
                 if not any(url in self._web for url in urls):
                     raise ConfigurationError(f"none of the seeds ({seeds.name}) is in {self._name}")
             except ConfigurationError as error:

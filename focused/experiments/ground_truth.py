@@ -42,13 +42,13 @@ class GroundTruth:
     ) -> None:
         """Raises ConfigurationError when no page of the web is on topic.
 
-        ``graph`` opens the web's link graph, needed by :attr:`hot`, the path oracle and duplicate
-        detection; without it no page has a duplicate. ``scope`` is the topic's.
+        ``graph`` opens the web's link graph, needed by :attr:`hot_pages`, the path oracle and
+        duplicate detection; without it no page has a duplicate. ``scope`` is the topic's.
         """
         self._web = web
         self._open_graph = graph
         self._scope = ScopeFilter(scope or Scope())
-        self._ends = RedirectResolver(web)
+        self._redirects = RedirectResolver(web)
         samples = {end for url in sample_urls if (end := self.resolve_url(url)) is not None}
         self._samples = samples if graph is None else self._with_copies(samples)
         self.training_urls = frozenset(sample_urls) | frozenset(
@@ -70,7 +70,7 @@ class GroundTruth:
 
     def resolve_url(self, url: str) -> str | None:
         """The recorded page at which a request for ``url`` ends, redirects followed, or None."""
-        return self._ends.of(url)
+        return self._redirects.resolve(url)
 
     def is_relevant(self, url: str) -> bool:
         """Whether fetching ``url`` gives a page that counts as on topic."""
@@ -81,14 +81,14 @@ class GroundTruth:
         end = self.resolve_url(url)
         return end in self.relevant if end in self._labelled else None
 
-    def verdicts(self, pages: pd.DataFrame) -> NDArray[np.bool_]:
+    def relevance_of(self, pages: pd.DataFrame) -> NDArray[np.bool_]:
         """On topic or not, for each counted page in order; each content counts once."""
         return relevance_by_labels(self._by_recorded_url(pages), self.relevant)
 
-    def hosts(self, pages: pd.DataFrame) -> int:
+    def count_hosts(self, pages: pd.DataFrame) -> int:
         """Number of hosts with on-topic pages among ``pages``."""
         counted = harvest_pages(pages)
-        return int(counted.loc[self.verdicts(pages), "host"].nunique())
+        return int(counted.loc[self.relevance_of(pages), "host"].nunique())
 
     @cached_property
     def graph(self) -> LinkGraph:
@@ -101,7 +101,7 @@ class GroundTruth:
         return self._open_graph()
 
     @cached_property
-    def hot(self) -> frozenset[str]:
+    def hot_pages(self) -> frozenset[str]:
         """The relevant pages with at least the median number of in-links.
 
         The "hot pages" of crawl and stop with threshold (Cho, Garcia-Molina, Page, WWW 1998), with
@@ -113,7 +113,7 @@ class GroundTruth:
         return frozenset(url for url, count in zip(urls, links, strict=True) if count >= threshold)
 
     @cached_property
-    def allowed(self) -> NDArray[np.bool_]:
+    def allowed_pages(self) -> NDArray[np.bool_]:
         """Which pages of the graph robots.txt and the topic's scope allow, shape (n,).
 
         By recorded URL; limits that depend on the crawl (depth, pages per host) are ignored.

@@ -80,7 +80,7 @@ class _PathDistances:
     def __init__(self, ground_truth: GroundTruth) -> None:
         self._ground_truth = ground_truth
         self._graph = ground_truth.graph
-        self._allowed = ground_truth.allowed
+        self._allowed = ground_truth.allowed_pages
         relevant = np.fromiter((url in ground_truth.relevant for url in self._graph.urls), np.bool_)
         self._new = relevant & self._allowed
         self._priorities = self._measured()

@@ -37,7 +37,7 @@ def make_run_record(
     trial: Trial, ground_truth: GroundTruth, pages: pd.DataFrame, end_reason: str, spent: RunCosts
 ) -> RunRecord:
     """Evaluate a run. ``pages`` has the archive's columns, in the order they were settled."""
-    verdicts = ground_truth.verdicts(pages)
+    verdicts = ground_truth.relevance_of(pages)
     found, relevant = int(verdicts.sum()), ground_truth.relevant_count
     return {
         "web": trial.web,
@@ -53,12 +53,12 @@ def make_run_record(
         "harvest": harvest_rate(verdicts),
         "recall": found / relevant,
         "area": area_under_harvest(verdicts, trial.budget),
-        "hosts": ground_truth.hosts(pages),
+        "hosts": ground_truth.count_hosts(pages),
         "crawl_and_stop": found / min(trial.budget, relevant),
         "crawl_and_stop_threshold": hot_page_recall(ground_truth, pages),
         "half_recall_pages": pages_to_half_recall(verdicts, relevant),
         **classifier_measures(ground_truth, pages),
-        "score_bins": score_bins(trial.policy, ground_truth, pages),
+        "score_bins": bin_scores(trial.policy, ground_truth, pages),
         "end_reason": end_reason,
         "simulated_s": spent.simulated_s,
         "cpu_s": spent.cpu_s,
@@ -88,7 +88,7 @@ def hot_page_recall(ground_truth: GroundTruth, pages: pd.DataFrame) -> float | N
 
     Crawl and stop with threshold (Cho, Garcia-Molina, Page 1998, section 4).
     """
-    hot = ground_truth.hot
+    hot = ground_truth.hot_pages
     ends = {ground_truth.resolve_url(url) for url in harvest_pages(pages)["url"]}
     return len(hot & ends) / len(hot) if hot else None
 
@@ -111,7 +111,7 @@ def classifier_measures(ground_truth: GroundTruth, pages: pd.DataFrame) -> dict[
     }
 
 
-def score_bins(
+def bin_scores(
     policy: str, ground_truth: GroundTruth, pages: pd.DataFrame
 ) -> list[list[float]] | None:
     """Count scores before the fetch against labels by bin; None if they are no probabilities.

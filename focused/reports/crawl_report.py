@@ -50,7 +50,7 @@ class CrawlReport:
     links count each time they are met. ``long_crawl_delays_s`` lists crawl-delays above an hour of
     hosts with links left. ``mirrors`` maps a site to the preferred site with the same pages.
     ``reliability`` is None where no page was scored or the policy's scores are no probabilities.
-    ``drift`` is None where no page was classified, ``time_spent`` (of the last session) where the
+    ``drift`` is None where no page was classified, ``time_profile`` (of the last session) where the
     crawl did not end normally. ``curve`` has rows of pages fetched, cumulative and rolling harvest
     rate.
     """
@@ -88,7 +88,7 @@ class CrawlReport:
     traps: list[TrapLosses] = field(default_factory=list)
     reliability: ReliabilityTable | None = None
     drift: ClassifierDrift | None = None
-    time_spent: TimeProfile | None = None
+    time_profile: TimeProfile | None = None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
 
 
@@ -159,10 +159,10 @@ def build_report(
         by_labels=None if labels is None else _label_harvest(crawl, labels, good),
         top_hosts=metrics.rank_hosts_by_harvest(pages)[:_TOP_HOSTS],
         best_pages=_most_relevant_pages(counted),
-        traps=trap_lines(crawl.stats),
+        traps=read_trap_losses(crawl.stats),
         reliability=_crawl_reliability(crawl, labels, good),
         drift=measure_drift(pages, _human_labels(crawl)),
-        time_spent=time_spent(crawl.stats),
+        time_profile=read_time_profile(crawl.stats),
         curve=_curve_points(on_topic),
     )
 
@@ -310,7 +310,7 @@ class TrapLosses:
     links: int
 
 
-def trap_lines(stats: Mapping[str, Any]) -> list[TrapLosses]:
+def read_trap_losses(stats: Mapping[str, Any]) -> list[TrapLosses]:
     """Read the trap losses of ``stats.json``, most pages first; skip malformed entries."""
     entries = stats.get("traps")
     if not isinstance(entries, list):
@@ -359,12 +359,12 @@ class TimeProfile:
     bottleneck: str
 
 
-def time_spent(stats: Mapping[str, Any]) -> TimeProfile | None:
+def read_time_profile(stats: Mapping[str, Any]) -> TimeProfile | None:
     """Read the profile of ``stats.json``; None without pages or with unknown fields."""
     profile = stats.get("profile")
     try:
         return (
-            _time_spent(profile)
+            _time_profile(profile)
             if profile and profile["pages"] and profile["elapsed_s"] > 0
             else None
         )
@@ -372,7 +372,7 @@ def time_spent(stats: Mapping[str, Any]) -> TimeProfile | None:
         return None
 
 
-def _time_spent(profile: Mapping[str, Any]) -> TimeProfile:
+def _time_profile(profile: Mapping[str, Any]) -> TimeProfile:
     pages, blocked = int(profile["pages"]), profile["reactor_blocked"]
     seconds = {str(stage): float(took) for stage, took in profile["stages"].items()}
     in_this_process = sum(seconds.values()) - profile["parser_process_s"]

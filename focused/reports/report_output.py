@@ -244,8 +244,8 @@ def _print_tables(report: CrawlReport, console: Console) -> None:
         console.print(_trap_table(report.traps))
     if report.reliability is not None:
         console.print(_reliability_table(report.reliability))
-    if report.time_spent is not None:
-        console.print(_time_table(report.time_spent))
+    if report.time_profile is not None:
+        console.print(_time_table(report.time_profile))
 
 
 def _time_table(spent: TimeProfile) -> Table:

@@ -70,9 +70,9 @@ def test_the_same_content_counts_once_under_whatever_address(ground_truth: Appoi
             "host": ["whales.test", "whales.test", "trade.test"],
         }
     )
-    assert judge.verdicts(pages).tolist() == [True, False, False]
-    assert judge.verdicts(pages[1:]).tolist() == [True, False]
-    assert judge.hosts(pages) == 1
+    assert judge.relevance_of(pages).tolist() == [True, False, False]
+    assert judge.relevance_of(pages[1:]).tolist() == [True, False]
+    assert judge.count_hosts(pages) == 1
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(examin
         "third": ["whale-3", "dull"],
         **{name: [] for name in ("whale-1", "whale-2", "whale-3", "dull")},
     }
-    assert examined(web).ground_truth.hot == {address("whale-2"), address("whale-3")}
+    assert examined(web).ground_truth.hot_pages == {address("whale-2"), address("whale-3")}
 
 
 def test_ground_truth_without_a_graph_names_the_missing_argument(examined: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from focused.reports.crawl_report import OTHER_STAGES, time_spent
+from focused.reports.crawl_report import OTHER_STAGES, read_time_profile
 
 
 def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str
 
 
 def test_stages_have_time_per_page_and_share_slowest_first() -> None:
-    spent = time_spent(stats())
+    spent = read_time_profile(stats())
     assert spent is not None
     told = [(each.stage, each.ms_per_page, round(each.share, 3)) for each in spent.stages]
     assert told == [
@@ -37,7 +37,7 @@ def test_stages_have_time_per_page_and_share_slowest_first() -> None:
 
 
 def test_what_other_processes_did_is_not_taken_from_the_rest() -> None:
-    spent = time_spent(stats(there_s=2.0))
+    spent = read_time_profile(stats(there_s=2.0))
     assert spent is not None
     assert spent.stages[0].ms_per_page == 70.0
     assert spent.parsed_elsewhere == 0.25
@@ -53,17 +53,17 @@ def test_what_other_processes_did_is_not_taken_from_the_rest() -> None:
     ],
 )
 def test_the_bottleneck_is_named(cpu_s: float, stages: dict[str, float], says: str) -> None:
-    spent = time_spent(stats(cpu_s, **stages))
+    spent = read_time_profile(stats(cpu_s, **stages))
     assert spent is not None
     assert says in spent.bottleneck
 
 
 @pytest.mark.parametrize("told", [{}, {"profile": {}}, {"profile": {"pages": 0}}, {"profile": 1}])
 def test_a_crawl_without_a_profile_has_none(told: dict[str, Any]) -> None:
-    assert time_spent(told) is None
+    assert read_time_profile(told) is None
 
 
 def test_a_profile_of_another_version_is_passed_over() -> None:
     told = stats()
     del told["profile"]["parser_process_s"]
-    assert time_spent(told) is None
+    assert read_time_profile(told) is None

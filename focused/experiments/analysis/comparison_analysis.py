@@ -40,7 +40,7 @@ class ComparisonAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     pages_to_baseline: tuple[PagesToBaseline, ...]
     calibration: tuple[PolicyCalibration, ...]
 
-    def of(self, policy: str) -> PolicySummary | None:
+    def summary_of(self, policy: str) -> PolicySummary | None:
         """The summary of a policy; None without one."""
         return next((each for each in self.summary if each.policy == policy), None)
 
@@ -88,7 +88,7 @@ def analyse_runs(runs: Iterable[Run], seed: int = 0) -> ComparisonAnalysis:
 
     The order of the runs changes no figure.
     """
-    grid = RunGrid.of(runs)
+    grid = RunGrid.from_runs(runs)
     # One generator each, so that an added policy changes no interval elsewhere.
     for_summary, for_pairs, for_goals, for_scores = np.random.default_rng(seed).spawn(4)
     return ComparisonAnalysis(

@@ -249,7 +249,7 @@ class RunGrid:
     runs: dict[tuple[Start, str], Run]
 
     @classmethod
-    def of(cls, runs: Iterable[Run]) -> RunGrid:
+    def from_runs(cls, runs: Iterable[Run]) -> RunGrid:
         """Arrange ``runs``, at most one for each policy and start."""
         cells = {(run.start, run.policy): run for run in runs}
         starts = sorted({start for start, _ in cells}, key=_start_order)
@@ -286,7 +286,7 @@ class RunGrid:
         """The starts of one topic of one web."""
         return self.where(lambda start: start.cluster == (web, topic))
 
-    def complete(self, policies: Sequence[str]) -> RunGrid:
+    def with_runs_of(self, policies: Sequence[str]) -> RunGrid:
         """The starts from which all of ``policies`` have a run."""
         return self.where(lambda start: all((start, policy) in self.runs for policy in policies))
 
@@ -302,7 +302,7 @@ class RunGrid:
         return sorted(each, key=lambda group: (_seed_set_order(group[0]), group[1] or 0))
 
     @property
-    def contenders(self) -> list[str]:
+    def non_oracles(self) -> list[str]:
         """The policies that are no oracles."""
         return [policy for policy in self.policies if policy not in ORACLE_NAMES]
 

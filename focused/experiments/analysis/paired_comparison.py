@@ -68,7 +68,7 @@ def pair_policies(grid: RunGrid, rng: np.random.Generator) -> list[PairedDiffere
 def reference_policies(grid: RunGrid) -> list[str]:
     """The policies that the others are compared with."""
     known = [name for name in (BASELINE, FOCUSED) if name in grid.policies]
-    return known or grid.contenders[:1] or list(grid.policies[:1])
+    return known or grid.non_oracles[:1] or list(grid.policies[:1])
 
 
 def compare_pair(
@@ -79,7 +79,7 @@ def compare_pair(
     group: StartGroup | None = None,
 ) -> PairedDifference | None:
     """Compare two policies; None when they share no start. ``group`` is only recorded."""
-    both = grid.complete([policy, reference])
+    both = grid.with_runs_of([policy, reference])
     if not both.starts:
         return None
     runs = [(both.runs[start, policy], both.runs[start, reference]) for start in both.starts]

@@ -202,12 +202,12 @@ _KEY_LETTER, _KEY_HANDLE = (
 )  # points per letter, and per legend handle
 
 
-def plot_all(findings: ComparisonAnalysis, seed: int = 0) -> dict[str, Figure]:
+def plot_all(analysis: ComparisonAnalysis, seed: int = 0) -> dict[str, Figure]:
     """Draw all plots, by names fit for files; ``seed`` resamples the bands."""
-    grid = findings.grid
+    grid = analysis.grid
     if not grid.starts:
         return {}
-    styles = curve_styles([each.policy for each in findings.best_first])
+    styles = curve_styles([each.policy for each in analysis.best_first])
     rng = np.random.default_rng(seed)
     pictures = {}
     for number, group in enumerate(grid.groups, 1):
@@ -218,10 +218,10 @@ def plot_all(findings: ComparisonAnalysis, seed: int = 0) -> dict[str, Figure]:
             pictures[name] = plot_curves(part, measure, title, styles, rng)
     if len(grid.topics) > 1:
         pictures["harvest-by-topic"] = plot_topics(grid, styles)
-    if findings.calibration:
-        pictures["reliability"] = plot_scores(findings, styles)
-    if findings.ranks.critical_difference is not None:
-        pictures["critical-difference"] = plot_critical_difference(findings.ranks, styles)
+    if analysis.calibration:
+        pictures["reliability"] = plot_scores(analysis, styles)
+    if analysis.ranks.critical_difference is not None:
+        pictures["critical-difference"] = plot_critical_difference(analysis.ranks, styles)
     return pictures
 
 
@@ -274,7 +274,7 @@ def plot_topics(grid: RunGrid, styles: Mapping[str, CurveStyle]) -> Figure:
     return figure
 
 
-def plot_scores(findings: ComparisonAnalysis, styles: Mapping[str, CurveStyle]) -> Figure:
+def plot_scores(analysis: ComparisonAnalysis, styles: Mapping[str, CurveStyle]) -> Figure:
     """Plot the reliability of every policy whose scores are probabilities, over all runs."""
     series = {
         each.policy: [
@@ -283,7 +283,7 @@ def plot_scores(findings: ComparisonAnalysis, styles: Mapping[str, CurveStyle]) 
             )
             for bin_ in each.bins
         ]
-        for each in findings.calibration
+        for each in analysis.calibration
     }
     return plot_reliability(series, styles, "Scores before the fetch against labels")
 

@@ -42,8 +42,8 @@ class PolicyRanks(msgspec.Struct, frozen=True, kw_only=True):
 
 def rank_policies(grid: RunGrid, measure: str = "harvest") -> PolicyRanks:
     """Rank the policies on each topic by their mean of ``measure`` over its starts."""
-    policies = grid.contenders
-    whole = grid.complete(policies)
+    policies = grid.non_oracles
+    whole = grid.with_runs_of(policies)
     columns = [whole.policies.index(policy) for policy in policies]
     values = whole.values(measure)[:, columns]
     clusters = [start.cluster for start in whole.starts]
@@ -59,14 +59,14 @@ def rank_scores(
     policies: Sequence[str], scores: NDArray[np.float64], *, measure: str, starts: int
 ) -> PolicyRanks:
     """Rank ``scores``, shape (topics, policies), more is better; ties share their mean rank."""
-    topics, contenders = scores.shape
-    if not topics or not contenders:
+    topics, non_oracles = scores.shape
+    if not topics or not non_oracles:
         return PolicyRanks(measure=measure, topics=topics, starts=starts, mean_ranks={})
     # Rounded: means of equal runs differ in the last bits.
     each = stats.rankdata(-np.round(scores, 9), axis=1)
     mean_ranks = {name: float(rank) for name, rank in zip(policies, each.mean(axis=0), strict=True)}
     mean_ranks = dict(sorted(mean_ranks.items(), key=lambda item: item[1]))
-    critical = critical_difference(contenders, topics) if topics > 1 and contenders > 1 else None
+    critical = critical_difference(non_oracles, topics) if topics > 1 and non_oracles > 1 else None
     friedman, p = _friedman(each)
     return PolicyRanks(
         measure=measure,
@@ -86,8 +86,8 @@ def critical_difference(policies: int, topics: int, alpha: float = ALPHA) -> flo
 
 
 def _friedman(ranks: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    topics, contenders = ranks.shape
-    if topics < 2 or contenders < 3:
+    topics, non_oracles = ranks.shape
+    if topics < 2 or non_oracles < 3:
         return None, None
     if (ranks == ranks[:, :1]).all():  # all tied: the statistic would be 0/0
         return 0.0, 1.0

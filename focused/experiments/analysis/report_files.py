@@ -43,7 +43,7 @@ _PROGRAM = "focused"
 
 
 def render_html(
-    comparison: Comparison, findings: ComparisonAnalysis, pictures: Mapping[str, str]
+    comparison: Comparison, analysis: ComparisonAnalysis, pictures: Mapping[str, str]
 ) -> str:
     """Render the page; ``pictures`` are SVG by name, see
     :func:`~focused.reports.plot_style.to_svg`.
@@ -66,27 +66,27 @@ def render_html(
     apart = ("harvest-by-topic", "critical-difference", "reliability")
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
-        findings=findings,
-        grid=findings.grid,
-        policies=findings.best_first,
-        styles=curve_styles([each.policy for each in findings.best_first]),
-        headline=summary_sentence(findings),
-        details=detail_sentences(findings),
-        cautions=caveats(findings),
+        analysis=analysis,
+        grid=analysis.grid,
+        policies=analysis.best_first,
+        styles=curve_styles([each.policy for each in analysis.best_first]),
+        headline=summary_sentence(analysis),
+        details=detail_sentences(analysis),
+        cautions=caveats(analysis),
         command=format_command(comparison),
         curves=[picture for name, picture in drawn.items() if name not in apart],
         by_topic_picture=drawn.get(apart[0]),
         ranks_picture=drawn.get(apart[1]),
         scores_picture=drawn.get(apart[2]),
-        by_topic=_by_topic(findings),
-        by_start=mean_harvest_by_cell(findings.grid),
-        references=list(dict.fromkeys(each.reference for each in findings.paired)),
+        by_topic=_by_topic(analysis),
+        by_start=mean_harvest_by_cell(analysis.grid),
+        references=list(dict.fromkeys(each.reference for each in analysis.paired)),
         tie=TIE_MARGIN,
         oracles=ORACLE_NAMES,
         ours=FOCUSED,
         baseline=BASELINE,
         ablation=ABLATION_PREFIX,
-        widest=_axis_end(findings),
+        widest=_axis_end(analysis),
     )
 
 
@@ -99,21 +99,21 @@ def format_command(comparison: Comparison) -> str | None:
     return shlex.join(program + command)
 
 
-def _by_topic(findings: ComparisonAnalysis) -> dict[tuple[str, str, str], float]:
+def _by_topic(analysis: ComparisonAnalysis) -> dict[tuple[str, str, str], float]:
     """Mean harvest over all kinds of start by policy, web and topic."""
     return {
         (each.policy, str(share.web), str(share.topic)): share.harvest.mean
-        for each in findings.summary
+        for each in analysis.summary
         for share in each.by_topic
         if share.harvest is not None
     }
 
 
-def _axis_end(findings: ComparisonAnalysis) -> float:
+def _axis_end(analysis: ComparisonAnalysis) -> float:
     """The end of the axis of intervals, above 0 and at most 1."""
     ends = [
         each.harvest.mean if each.harvest.high is None else each.harvest.high
-        for each in findings.summary
+        for each in analysis.summary
         if each.harvest is not None
     ]
     return min(1.0, max([*ends, 0.01]) * 1.02)
@@ -159,12 +159,12 @@ def write_comparison_report(document: Mapping[str, Any], folder: Path) -> list[P
     folder cannot be written.
     """
     comparison = parse_comparison(document)
-    findings = analyse_runs(comparison.runs, comparison.settings.seed)
+    analysis = analyse_runs(comparison.runs, comparison.settings.seed)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [
             write_atomically(folder / name, content)
-            for name, content in _report_files(comparison, findings).items()
+            for name, content in _report_files(comparison, analysis).items()
         ]
     except OSError as error:
         where = error.filename or folder
@@ -172,7 +172,7 @@ def write_comparison_report(document: Mapping[str, Any], folder: Path) -> list[P
 
 
 def analysis_frames(
-    comparison: Comparison, findings: ComparisonAnalysis
+    comparison: Comparison, analysis: ComparisonAnalysis
 ) -> dict[str, pd.DataFrame]:
     """The statistics as flat frames, by name; empty ones of the last three are left out.
 
@@ -180,15 +180,15 @@ def analysis_frames(
     ``paired``, ``ablations`` (the pairs of ablations), ``pages_to_baseline`` and ``calibration`` (a
     row per policy and bin).
     """
-    summary = [flatten_estimates(each) for each in findings.summary]
+    summary = [flatten_estimates(each) for each in analysis.summary]
     nested = ("by_group", "by_topic")
-    paired = pd.DataFrame([flatten_estimates(each) for each in findings.paired])
+    paired = pd.DataFrame([flatten_estimates(each) for each in analysis.paired])
     further = {
         "ablations": _ablations_frame(paired),
         "pages_to_baseline": pd.DataFrame(
-            [flatten_estimates(each) for each in findings.pages_to_baseline]
+            [flatten_estimates(each) for each in analysis.pages_to_baseline]
         ),
-        "calibration": _calibration_frame(findings),
+        "calibration": _calibration_frame(analysis),
     }
     return {
         "runs": runs_frame(comparison.runs),
@@ -209,9 +209,9 @@ def _ablations_frame(paired: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-def _calibration_frame(findings: ComparisonAnalysis) -> pd.DataFrame:
+def _calibration_frame(analysis: ComparisonAnalysis) -> pd.DataFrame:
     rows = []
-    for each in findings.calibration:
+    for each in analysis.calibration:
         whole = flatten_estimates(each)
         bins = whole.pop("bins")
         of_all = {f"{key}_of_all" if key == "pages" else key: whole[key] for key in whole}
@@ -219,11 +219,11 @@ def _calibration_frame(findings: ComparisonAnalysis) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _report_files(comparison: Comparison, findings: ComparisonAnalysis) -> dict[str, bytes]:
-    pictures = plot_all(findings, comparison.settings.seed)
+def _report_files(comparison: Comparison, analysis: ComparisonAnalysis) -> dict[str, bytes]:
+    pictures = plot_all(analysis, comparison.settings.seed)
     drawn = {name: to_svg(figure, name) for name, figure in pictures.items()}
-    contents = {"report.html": render_html(comparison, findings, drawn).encode()}
-    for name, frame in analysis_frames(comparison, findings).items():
+    contents = {"report.html": render_html(comparison, analysis, drawn).encode()}
+    for name, frame in analysis_frames(comparison, analysis).items():
         if name != "curves":  # fifty times the size of its Parquet
             contents[f"{name}.csv"] = _csv(frame)
         contents[f"{name}.parquet"] = _parquet(frame)

@@ -20,9 +20,9 @@ from focused.orderings.policy_names import BASELINE, FOCUSED, ORACLE_NAMES
 _FEW_TOPICS = 5
 
 
-def summary_sentence(findings: ComparisonAnalysis) -> str:
+def summary_sentence(analysis: ComparisonAnalysis) -> str:
     """The main result in a sentence or two."""
-    subject = _main_policy(findings)
+    subject = _main_policy(analysis)
     if subject is None or subject.harvest is None:
         return "There is no run to report."
     found = (
@@ -32,16 +32,16 @@ def summary_sentence(findings: ComparisonAnalysis) -> str:
     against = [
         pair
         for reference in (BASELINE, FOCUSED)
-        if (pair := findings.pairing(subject.policy, reference)) is not None
+        if (pair := analysis.pairing(subject.policy, reference)) is not None
     ]
     if not against:
-        against = [pair for pair in findings.paired if pair.policy == subject.policy][:1]
+        against = [pair for pair in analysis.paired if pair.policy == subject.policy][:1]
     if not against:
         interval = format_share_interval(subject.harvest)
         sure = "" if subject.harvest.low is None else f" (95% interval {interval}%)"
         return f"{found}{sure}. There is no other policy to compare it with."
     pair = against[0]
-    other = findings.of(pair.reference)
+    other = analysis.summary_of(pair.reference)
     assert other is not None
     return (
         f"{found}, and {format_mean_share(other.harvest)} of those of {other.policy}. "
@@ -49,25 +49,25 @@ def summary_sentence(findings: ComparisonAnalysis) -> str:
     )
 
 
-def detail_sentences(findings: ComparisonAnalysis) -> list[str]:
+def detail_sentences(analysis: ComparisonAnalysis) -> list[str]:
     """Further results, a sentence or two each."""
-    subject = _main_policy(findings)
+    subject = _main_policy(analysis)
     if subject is None:
         return []
     sentences = [
-        _wins_sentence(findings, subject),
-        _best_other_sentence(findings, subject),
-        _pages_needed_sentence(findings, subject),
+        _wins_sentence(analysis, subject),
+        _best_other_sentence(analysis, subject),
+        _pages_needed_sentence(analysis, subject),
         _oracle_sentence(subject),
-        _ranks_sentence(findings),
+        _ranks_sentence(analysis),
         _classifier_bias_sentence(subject),
     ]
     return [sentence for sentence in sentences if sentence]
 
 
-def caveats(findings: ComparisonAnalysis) -> list[str]:
+def caveats(analysis: ComparisonAnalysis) -> list[str]:
     """Reasons why the figures are less certain than they look."""
-    grid = findings.grid
+    grid = analysis.grid
     sentences: list[str] = []
     if not grid.starts:
         return sentences
@@ -87,7 +87,7 @@ def caveats(findings: ComparisonAnalysis) -> list[str]:
             f"There are {topics} topics only: intervals from so few are too narrow, and "
             "ranks of so few can hardly separate policies."
         )
-    complete = len(grid.complete(grid.policies).starts)
+    complete = len(grid.with_runs_of(grid.policies).starts)
     if complete < starts:
         sentences.append(
             f"The comparison is incomplete: {complete:,} of {format_count(starts, 'start')} have "
@@ -95,7 +95,7 @@ def caveats(findings: ComparisonAnalysis) -> list[str]:
             "of every policy. Means are over each policy's own runs; differences, ratios and ranks "
             "over shared starts."
         )
-    early = [each.policy for each in findings.summary if each.ended_early > 0.1 * each.runs]
+    early = [each.policy for each in analysis.summary if each.ended_early > 0.1 * each.runs]
     if early:
         sentences.append(
             f"More than one run in ten of {_join_names(early)} emptied the frontier before the "
@@ -120,18 +120,18 @@ def describe_difference(pair: PairedDifference) -> str:
     )
 
 
-def _main_policy(findings: ComparisonAnalysis) -> PolicySummary | None:
+def _main_policy(analysis: ComparisonAnalysis) -> PolicySummary | None:
     """Our own policy, else the best that is no oracle."""
-    ours = findings.of(FOCUSED)
+    ours = analysis.summary_of(FOCUSED)
     if ours is not None and ours.runs:
         return ours
-    order = [each for each in findings.best_first if each.runs]
-    contenders = [each for each in order if each.policy not in (*ORACLE_NAMES, BASELINE)]
-    return next(iter(contenders or order), None)
+    order = [each for each in analysis.best_first if each.runs]
+    non_oracles = [each for each in order if each.policy not in (*ORACLE_NAMES, BASELINE)]
+    return next(iter(non_oracles or order), None)
 
 
-def _wins_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
-    pair = findings.pairing(subject.policy, BASELINE)
+def _wins_sentence(analysis: ComparisonAnalysis, subject: PolicySummary) -> str:
+    pair = analysis.pairing(subject.policy, BASELINE)
     if pair is None or pair.starts < 2:
         return ""
     return (
@@ -142,13 +142,13 @@ def _wins_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
     )
 
 
-def _best_other_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
+def _best_other_sentence(analysis: ComparisonAnalysis, subject: PolicySummary) -> str:
     rivals = [
         each
-        for each in findings.best_first
+        for each in analysis.best_first
         if each.runs and each.policy not in (*ORACLE_NAMES, BASELINE, subject.policy)
     ]
-    pair = findings.pairing(rivals[0].policy, subject.policy) if rivals else None
+    pair = analysis.pairing(rivals[0].policy, subject.policy) if rivals else None
     if pair is None:
         return ""
     rival = f"The best of the others is {pair.policy} with {format_mean_share(rivals[0].harvest)}"
@@ -167,8 +167,8 @@ def _best_other_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -
     return f"{rival}, {place} {subject.policy} from the same starts ({interval})."
 
 
-def _pages_needed_sentence(findings: ComparisonAnalysis, subject: PolicySummary) -> str:
-    row = next((each for each in findings.pages_to_baseline if each.policy == subject.policy), None)
+def _pages_needed_sentence(analysis: ComparisonAnalysis, subject: PolicySummary) -> str:
+    row = next((each for each in analysis.pages_to_baseline if each.policy == subject.policy), None)
     if row is None or subject.policy == BASELINE:
         return ""
     goal = f"as many pages on topic as {BASELINE} finds with its whole budget"
@@ -200,8 +200,8 @@ def _oracle_sentence(subject: PolicySummary) -> str:
     return f"{subject.policy} reaches {' and '.join(known).rstrip(',')}." if known else ""
 
 
-def _ranks_sentence(findings: ComparisonAnalysis) -> str:
-    ranks = findings.ranks
+def _ranks_sentence(analysis: ComparisonAnalysis) -> str:
+    ranks = analysis.ranks
     if ranks.p is None or ranks.critical_difference is None:
         return ""
     differ = "differ" if ranks.p < 0.05 else "do not differ significantly"

@@ -90,14 +90,14 @@ def policy_text(name: str) -> Text:
 _PART_WIDTH = 24
 
 
-def pages_to_baseline_tables(findings: ComparisonAnalysis) -> list[Table]:
+def pages_to_baseline_tables(analysis: ComparisonAnalysis) -> list[Table]:
     """Pages that each policy needs to match breadth-first; empty without it."""
-    if not findings.pages_to_baseline:
+    if not analysis.pages_to_baseline:
         return []
     return [
         table_of(
             f"Pages needed for what {BASELINE} finds with its whole budget, from the same starts",
-            findings.fewest_pages_first,
+            analysis.fewest_pages_first,
             [
                 ("policy", policy_cell),
                 ("starts", count("starts")),
@@ -127,14 +127,14 @@ def pages_to_baseline_tables(findings: ComparisonAnalysis) -> list[Table]:
     ]
 
 
-def ablation_tables(findings: ComparisonAnalysis) -> list[Table]:
+def ablation_tables(analysis: ComparisonAnalysis) -> list[Table]:
     """Ablations minus the full policy; empty without any."""
-    if not findings.ablations:
+    if not analysis.ablations:
         return []
     return [
         table_of(
             f"Ablations of {FOCUSED}: without the part minus the full policy, from the same starts",
-            findings.ablations,
+            analysis.ablations,
             [
                 (
                     "without",
@@ -156,13 +156,13 @@ def ablation_tables(findings: ComparisonAnalysis) -> list[Table]:
     ]
 
 
-def calibration_tables(findings: ComparisonAnalysis) -> list[Table]:
+def calibration_tables(analysis: ComparisonAnalysis) -> list[Table]:
     """Scores against labels by policy; empty where no scores are probabilities."""
-    if not findings.calibration:
+    if not analysis.calibration:
         return []
     table = table_of(
         "Calibration of scores by labels, over all runs",
-        findings.calibration,
+        analysis.calibration,
         [
             ("policy", policy_cell),
             ("runs", count("runs")),
@@ -177,11 +177,11 @@ def calibration_tables(findings: ComparisonAnalysis) -> list[Table]:
         "Scores before the fetch; 0 is best. Of the mean: the Brier score of a constant "
         "prediction, the share on topic. Without seeds, training pages and duplicates",
     )
-    return [table, _bins_table(findings)]
+    return [table, _bins_table(analysis)]
 
 
-def _bins_table(findings: ComparisonAnalysis) -> Table:
-    first = next((c for c in findings.calibration if c.policy == FOCUSED), findings.calibration[0])
+def _bins_table(analysis: ComparisonAnalysis) -> Table:
+    first = next((c for c in analysis.calibration if c.policy == FOCUSED), analysis.calibration[0])
     return table_of(
         f"Scores of {first.policy} by bin",
         first.bins,
@@ -200,51 +200,51 @@ _START_COLUMNS = 48
 """Width of topic, seeds and cap beside the policies, in characters."""
 
 
-def all_tables(findings: ComparisonAnalysis) -> list[Table]:
+def all_tables(analysis: ComparisonAnalysis) -> list[Table]:
     """All tables that a comparison prints, in order."""
-    if not findings.grid.starts:
+    if not analysis.grid.starts:
         return []
     return [
-        *harvest_tables(findings),
-        summary_table(findings),
-        *pages_to_baseline_tables(findings),
-        costs_table(findings),
+        *harvest_tables(analysis),
+        summary_table(analysis),
+        *pages_to_baseline_tables(analysis),
+        costs_table(analysis),
         *(
             table
-            for reference in dict.fromkeys(each.reference for each in findings.paired)
+            for reference in dict.fromkeys(each.reference for each in analysis.paired)
             for table in (
-                paired_table(findings, reference),
-                *paired_groups_tables(findings, reference),
+                paired_table(analysis, reference),
+                *paired_groups_tables(analysis, reference),
             )
         ),
-        *ablation_tables(findings),
-        *calibration_tables(findings),
-        *classifier_tables(findings),
+        *ablation_tables(analysis),
+        *calibration_tables(analysis),
+        *classifier_tables(analysis),
     ]
 
 
-def harvest_tables(findings: ComparisonAnalysis) -> list[Table]:
+def harvest_tables(analysis: ComparisonAnalysis) -> list[Table]:
     """Mean harvest of each policy by topic, seeds and cap.
 
     A few policies are columns of one table; many are rows, with a table per kind of start and
     numbered topics as columns, named below.
     """
-    policies = [each.policy for each in findings.best_first]
+    policies = [each.policy for each in analysis.best_first]
     taken = sum(max(len(policy), 5) + 2 for policy in policies)
     if _START_COLUMNS + taken <= TABLES_WIDTH:
-        return [_harvest_by_start(findings.grid, policies)]
+        return [_harvest_by_start(analysis.grid, policies)]
     return [
         table
-        for group in findings.grid.groups
-        for table in _harvest_by_policy(findings.grid.in_group(group), group, policies)
+        for group in analysis.grid.groups
+        for table in _harvest_by_policy(analysis.grid.in_group(group), group, policies)
     ]
 
 
-def summary_table(findings: ComparisonAnalysis) -> Table:
+def summary_table(analysis: ComparisonAnalysis) -> Table:
     """Means by labels, the best policy first."""
     return table_of(
         "Summary, by labels",
-        findings.best_first,
+        analysis.best_first,
         [
             ("policy", policy_cell),
             ("runs", count("runs")),
@@ -264,11 +264,11 @@ def summary_table(findings: ComparisonAnalysis) -> Table:
     )
 
 
-def costs_table(findings: ComparisonAnalysis) -> Table:
+def costs_table(analysis: ComparisonAnalysis) -> Table:
     """Progress and costs of each policy."""
     return table_of(
         "Progress and costs",
-        findings.best_first,
+        analysis.best_first,
         [
             ("policy", policy_cell),
             ("stop", lambda each: number_format.share(each.crawl_and_stop)),
@@ -285,12 +285,12 @@ def costs_table(findings: ComparisonAnalysis) -> Table:
     )
 
 
-def paired_table(findings: ComparisonAnalysis, reference: str) -> Table:
+def paired_table(analysis: ComparisonAnalysis, reference: str) -> Table:
     """Every policy minus ``reference``, over shared starts."""
     return table_of(
         f"Harvest minus that of {single_line(reference)}, in percentage points, from the same "
         "starts",
-        findings.paired_with(reference),
+        analysis.paired_with(reference),
         [
             ("policy", policy_cell),
             ("points", _format_difference),
@@ -307,26 +307,26 @@ def paired_table(findings: ComparisonAnalysis, reference: str) -> Table:
     )
 
 
-def paired_groups_tables(findings: ComparisonAnalysis, reference: str) -> list[Table]:
+def paired_groups_tables(analysis: ComparisonAnalysis, reference: str) -> list[Table]:
     """The same differences by kind of start; empty with one kind only."""
-    groups = findings.grid.groups
+    groups = analysis.grid.groups
     if len(groups) < 2:
         return []
     table = new_table(f"The same by kind of start, minus {single_line(reference)}", "policy")
     for seeds, cap in groups:
         capped = "" if cap is None else f"\ncap {cap:,}"
         table.add_column(Text(single_line(seeds, 14) + capped), justify="right")
-    by_group = [findings.paired_with(reference, group) for group in groups]
-    for each in findings.paired_with(reference):
+    by_group = [analysis.paired_with(reference, group) for group in groups]
+    for each in analysis.paired_with(reference):
         cells = ({pair.policy: pair for pair in part}.get(each.policy) for part in by_group)
         row = (number_format.NONE if pair is None else _format_difference(pair) for pair in cells)
         table.add_row(policy_text(each.policy), *row)
     return [table]
 
 
-def classifier_tables(findings: ComparisonAnalysis) -> list[Table]:
+def classifier_tables(analysis: ComparisonAnalysis) -> list[Table]:
     """The classifier's own harvest beside that by labels; empty where unknown."""
-    known = [each for each in findings.best_first if each.classifier_harvest is not None]
+    known = [each for each in analysis.best_first if each.classifier_harvest is not None]
     if not known:
         return []
     return [

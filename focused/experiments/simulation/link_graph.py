@@ -106,7 +106,7 @@ def build_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> L
     """Parse every page and collect its links."""
     urls = web.web.page_urls
     index = {url: place for place, url in enumerate(urls)}
-    ends = RedirectResolver(web.web)
+    redirects = RedirectResolver(web.web)
     robots = _RobotsRulesBySite(web)
     fetchable = np.zeros(len(urls), dtype=np.bool_)
     first_duplicate = np.arange(len(urls), dtype=np.int32)
@@ -117,7 +117,9 @@ def build_link_graph(web: ParsedWeb, progress: GraphProgress | None = None) -> L
         fetchable[place] = page is not None and robots.allow(url)
         if page is not None:
             first_duplicate[place] = first_with.setdefault(content_fingerprint(page), place)
-        targets = {index.get(ends.of(target) or "", -1) for target in _followable_urls(page)}
+        targets = {
+            index.get(redirects.resolve(target) or "", -1) for target in _followable_urls(page)
+        }
         rows.append(np.array(sorted(targets - {-1, place}), dtype=np.int64))
         if progress is not None and (place + 1) % _PAGES_PER_REPORT == 0:
             progress(place + 1, len(urls))
@@ -135,7 +137,7 @@ class RedirectResolver:
         self._web = web
         self._known: dict[str, str | None] = {}
 
-    def of(self, url: str) -> str | None:
+    def resolve(self, url: str) -> str | None:
         """The recorded page at which a request for ``url`` ends, or None."""
         if url not in self._known:
             self._known[url] = self._follow(url)

@@ -149,7 +149,7 @@ def _open_cache(web: Path) -> lmdb.Environment:
 def _cache_version(web: Path) -> str:
     """Digest of format, parser and WARC files."""
     digest = hashlib.sha256(_FORMAT.encode())
-    for source in sorted(Path(focused.web.__path__[0]).glob("*.py")):
+    for source in sorted(Path(focused.web.__path__[0]).rglob("*.py")):
         digest.update(source.read_bytes())
     digest.update(warc_files_stamp(web).encode())
     return digest.hexdigest()

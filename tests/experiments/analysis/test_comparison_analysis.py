@@ -45,17 +45,17 @@ def test_five_pages_in_a_thousand_are_a_tie_and_six_are_none() -> None:
 def test_an_interrupted_comparison_pairs_and_ranks_complete_starts_alone() -> None:
     harvests = {topic: dict(policies) for topic, policies in TWO_TOPICS.items()}
     harvests["ships"]["bfs"] = [0.4]  # stopped before its second repeat
-    findings = found(runs(harvests))
-    pair = findings.pairing("focused", "bfs")
+    analysis = found(runs(harvests))
+    pair = analysis.pairing("focused", "bfs")
     assert pair is not None and pair.starts == 3
-    assert findings.ranks.starts == 3
-    ratio = findings.of("focused").ratio_to_bfs  # type: ignore[union-attr]  # it is there
+    assert analysis.ranks.starts == 3
+    ratio = analysis.summary_of("focused").ratio_to_bfs  # type: ignore[union-attr]  # it is there
     assert ratio is not None and ratio.mean == pytest.approx((0.6 + 0.5 + 0.4) / 0.9)
-    assert any("3 of 4 starts have a run of every policy" in each for each in caveats(findings))
+    assert any("3 of 4 starts have a run of every policy" in each for each in caveats(analysis))
 
 
 def test_ratios_to_the_oracles_are_of_mean_harvests() -> None:
-    summary = found(runs(TWO_TOPICS)).of("focused")
+    summary = found(runs(TWO_TOPICS)).summary_of("focused")
     assert summary is not None and summary.ratio_to_oracle is not None
     assert summary.ratio_to_oracle.mean == pytest.approx(1.6 / 2.6)
     assert summary.ratio_to_path_oracle is None
@@ -68,14 +68,14 @@ def test_oracles_are_never_ranked() -> None:
 
 
 def test_a_single_run_has_means_and_nothing_more() -> None:
-    findings = found([run("focused", 0.4)])
-    (summary,) = findings.summary
+    analysis = found([run("focused", 0.4)])
+    (summary,) = analysis.summary
     assert summary.harvest is not None
     assert (summary.harvest.mean, summary.harvest.low) == (0.4, None)
-    assert findings.paired == ()
-    assert (findings.ranks.p, findings.ranks.critical_difference) == (None, None)
-    assert "There is no other policy" in summary_sentence(findings)
-    assert "single start" in caveats(findings)[0]
+    assert analysis.paired == ()
+    assert (analysis.ranks.p, analysis.ranks.critical_difference) == (None, None)
+    assert "There is no other policy" in summary_sentence(analysis)
+    assert "single start" in caveats(analysis)[0]
 
 
 def test_an_empty_comparison_is_reported_in_words() -> None:
@@ -95,7 +95,7 @@ def test_the_order_of_the_runs_changes_no_figure() -> None:
 
 def test_the_summary_splits_by_kind_of_start_and_by_topic() -> None:
     rows = runs(TWO_TOPICS) + runs({"ships": {"focused": [0.9]}}, host_cap=30)
-    summary = found(rows).of("focused")
+    summary = found(rows).summary_of("focused")
     assert summary is not None
     by_group = {(each.seeds, each.host_cap): each.runs for each in summary.by_group}
     assert by_group == {("on-topic:5", None): 4, ("on-topic:5", 30): 1}
@@ -113,9 +113,9 @@ def test_half_recall_is_the_median_of_the_runs_that_got_there() -> None:
 
 
 def test_runs_that_ended_early_are_counted_and_cause_a_caveat() -> None:
-    findings = found([run("bfs", 0.5, fetched=10), run("focused", 0.4)])
-    assert [each.ended_early for each in findings.summary] == [1, 0]
-    assert any("of bfs emptied the frontier" in each for each in caveats(findings))
+    analysis = found([run("bfs", 0.5, fetched=10), run("focused", 0.4)])
+    assert [each.ended_early for each in analysis.summary] == [1, 0]
+    assert any("of bfs emptied the frontier" in each for each in caveats(analysis))
 
 
 def test_what_was_not_measured_is_none_and_not_zero() -> None:

@@ -117,8 +117,8 @@ def test_the_report_has_a_sentence_about_it() -> None:
 
 def test_the_order_is_by_pages_needed_and_who_never_gets_there_is_last() -> None:
     policies = {"dfs": [0.1], "shark": [0.3], "focused": [0.4], "bfs": [0.2]}
-    findings = analyse_runs(runs_of(runs({"whales": policies})))
-    order = [each.policy for each in findings.fewest_pages_first]
+    analysis = analyse_runs(runs_of(runs({"whales": policies})))
+    order = [each.policy for each in analysis.fewest_pages_first]
     assert order == ["focused", "shark", "bfs", "dfs"]
-    needed = [each.share for each in findings.fewest_pages_first[:3]]
+    needed = [each.share for each in analysis.fewest_pages_first[:3]]
     assert all(one <= other for one, other in itertools.pairwise(needed) if one and other)
