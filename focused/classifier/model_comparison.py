@@ -240,9 +240,9 @@ def _result_table(one: ModelComparison) -> str:
 
 
 _RESULT_NAMES = (
-    "judged n_correct",
-    "false alarms",
-    "false_negatives",
+    "correct",
+    "false positives",
+    "false negatives",
     "precision",
     "recall",
     "Brier score",

@@ -129,7 +129,7 @@ def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) 
         _reliability_section(report.trial),
         "## Words that speak for the topic",
         ", ".join(f"{word} ({gain:.3f})" for word, gain in report.top_words),
-        "Each with its mean share in the raw_scores of a good sample.",
+        "Each with its mean share in the raw score of a good sample.",
         "## Made with",
         _markdown_table(
             ("part", "value"), [*versions, *_model_rows(model), ("samples digest", report.digest)]
