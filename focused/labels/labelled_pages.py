@@ -1,7 +1,6 @@
-"""Pages that were labelled, kept as WARC beside the labels.
+"""Store the pages of labels in a WARC file beside the labels.
 
-They outlive the crawl: training needs neither its folder nor the network. A page is on the
-disk before its label is.
+Training then needs neither the crawl's folder nor the network. A page is on disk before its label.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ _CHUNK_BYTES = 1 << 16
 
 
 def labelled_pages_path(labels: Path) -> Path:
-    """Where the pages of a file of labels are kept: ``NAME.labels.warc.gz`` for ``.jsonl``."""
+    """Return the WARC file of a label file: ``NAME.labels.warc.gz`` for ``.jsonl``."""
     return labels.with_suffix(".warc.gz")
 
 
 class LabelledPageStore:
-    """Appends pages to a WARC, a gzip member each; who holds the file of labels may.
+    """Appends pages to a WARC file; the holder of the label file's lock may use it.
 
-    A record that a crash cut off is cut away when the file is opened. Raises
-    :class:`LabelError` when it cannot be read or written. Usable as a context manager.
+    A record that a crash cut off is removed on opening. Raises :class:`LabelError` if the file
+    cannot be read or written. Usable as a context manager.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,7 +47,7 @@ class LabelledPageStore:
         return url in self._urls
 
     def append(self, fetched: Fetched, at: float) -> None:
-        """Keep the page; it is on the disk when this returns. One that is kept is not again."""
+        """Store the page durably, unless it is stored already."""
         if fetched.url in self._urls:
             return
         record = response_record(replace(fetched, received_at=at))
@@ -59,7 +58,7 @@ class LabelledPageStore:
         self._urls.add(fetched.url)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> LabelledPageStore:
@@ -70,9 +69,9 @@ class LabelledPageStore:
 
 
 def _truncate_partial_member(path: Path) -> None:
-    """Cut away a gzip member at the end that was begun and not finished.
+    """Remove an incomplete gzip member from the end.
 
-    Damage that is no such thing is left as it is: readers pass over it.
+    Other damage is left: readers skip it.
     """
     member_start = ends = 0
     member = zlib.decompressobj(wbits=31)
@@ -92,7 +91,7 @@ def _truncate_partial_member(path: Path) -> None:
 
 
 def labelled_page_reader(labels: Path) -> Callable[[str], Page | None]:
-    """A function from URL to the page that was labelled, for training; None when not kept."""
+    """Return a function from URL to labelled page, for training; None if it is not stored."""
     pages: dict[str, Page] = {}
     for record in _responses(labelled_pages_path(labels)):
         page = parse_page(Fetched(record.url, record.status, record.headers, record.body))

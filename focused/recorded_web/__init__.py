@@ -1,8 +1,7 @@
-"""Webs kept on disk: built, imported, looked up, replayed over loopback.
+"""Recorded webs on disk: build, import, look up, replay over loopback.
 
-A recorded web is a folder: one or more ``*.warc.gz`` files (the pages), an
-index made from them (rebuilt when missing), ``labels.tsv`` (``url``,
-``category``: what the ground truth knows, a URL may stand in several lines) and
-``web.json`` (name, builder, counts). Labels never leave this package towards
-what guides a crawl: they are read by reports and comparisons only.
+A recorded web is a folder with ``*.warc.gz`` files (the pages), an index of them (rebuilt if
+missing), ``labels.tsv`` (``url``, ``category``: the ground truth; a URL may have several lines) and
+``web.json`` (name, builder, counts). Only reports and comparisons may read labels, never what
+guides a crawl.
 """

@@ -1,23 +1,18 @@
-"""Directory samples from a recorded web: a few pages of each topic, many of none.
+"""Sample a directory file from the labelled pages of a recorded web, for training.
 
-A topic classifier is trained from such a sample, so it has to be small, fair
-and the same each time:
+The sample is small, balanced and reproducible:
 
-- *Candidates* are labelled pages that aren't seeds and that robots.txt allows.
-  A page with labels of two topics is left out: no line should teach that one
-  topic isn't the other. Where one label lies below another (Security,
-  Security/Cryptography), the lower one counts.
-- *Size*: a topic gives at most ``per_topic`` pages and at most the share
-  ``max_share`` of its pages; pages of no topic, the background, come under
-  their own categories, each in proportion to the square root of its pages.
-- *Spread*: within a category each host has a turn before any host has many;
-  the n-th page of a host with N pages comes up at n / sqrt(N). On a web of one
-  host that leaves chance alone to decide.
-- *Chance* is a hash of the URL with a fixed salt: no seed, no clock, and a
-  page more or less in the web changes few lines.
+- *Candidates* are labelled pages that are not seeds and that robots.txt allows. Pages with labels
+  of two topics are excluded. Of nested labels the lower one counts.
+- *Size*: at most ``per_topic`` pages of a topic, and at most the share ``max_share`` of its pages.
+  Pages of no topic (background) are sampled by category, in proportion to the square root of its
+  pages.
+- *Spread*: the n-th page of a host with N pages is taken at n / sqrt(N), so that each host
+  contributes before one contributes much.
+- *Randomness* is a hash of the URL with a fixed salt: changes of the web change few lines.
 
-Title and description are the page's own words. Training pages are no harvest:
-crawls mark them and reports leave them out.
+Titles and descriptions are those of the pages. Crawls mark training pages, and reports exclude
+them.
 """
 
 from __future__ import annotations
@@ -50,7 +45,7 @@ _MIN_SENTENCE_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class SampleSizes:
-    """How much to take; counts are pages, ``max_share`` is in (0, 1]."""
+    """Sample sizes in pages; ``max_share`` is in (0, 1]."""
 
     per_topic: int = 60
     background: int = 700
@@ -66,7 +61,7 @@ class SampleSizes:
 
 @dataclass(frozen=True, slots=True)
 class SampledPage:
-    """One line of a directory file; no field holds a tab or line break."""
+    """One line of a directory file; no field contains a tab or line break."""
 
     category: str
     url: str
@@ -83,18 +78,17 @@ def sample_directory(
 ) -> list[SampledPage]:
     """Sample the labelled pages of ``web``, sorted by category and URL.
 
-    ``topics`` are the categories that crawls look for; all others are
-    background. ``avoid`` are URLs never to take, seeds above all. ``unseen``
-    are categories to pass over as if no page had them: those that were added
-    to the ground truth's rules after a sample was made. Pages that cannot be parsed
-    or have no title are passed over.
+    ``topics`` are the categories that crawls look for; all others are background. ``avoid`` are
+    URLs to exclude, such as seeds. ``unseen`` are categories to ignore: those added to the
+    labelling rules after the sample was made. Pages that cannot be parsed or have no title are
+    skipped.
     """
-    kept_out = {url for url in map(web.find, avoid) if url is not None}
+    excluded = {url for url in map(web.find, avoid) if url is not None}
     robots = {root: _robots(web, root) for root in {_root(url) for url in web.page_urls}}
     labels = {
         url: web.labels.get(url, frozenset()).difference(unseen)
         for url in web.page_urls
-        if url not in kept_out and robots[_root(url)].allows(url, USER_AGENT)
+        if url not in excluded and robots[_root(url)].allows(url, USER_AGENT)
     }
     candidates = candidates_by_category(labels, topics)
     chosen = choose_samples(candidates, frozenset(topics), sizes or SampleSizes())
@@ -107,7 +101,7 @@ def sample_directory(
 def candidates_by_category(
     labels: Mapping[str, Collection[str]], topics: Collection[str]
 ) -> dict[str, list[str]]:
-    """URLs by the one category that each may stand for."""
+    """Return URLs by the category that they represent."""
     found: dict[str, list[str]] = {}
     for url, names in labels.items():
         own = [name for name in names if not any(other.startswith(name + "/") for other in names)]
@@ -120,7 +114,7 @@ def candidates_by_category(
 def choose_samples(
     candidates: Mapping[str, Sequence[str]], topics: Collection[str], sizes: SampleSizes
 ) -> dict[str, list[str]]:
-    """The URLs to take from each category, best turn first."""
+    """Return the sampled URLs of each category, in sampling order."""
     roots = {name: math.sqrt(len(urls)) for name, urls in candidates.items() if name not in topics}
     unit = sizes.background / max(sum(roots.values()), 1.0)
     return {
@@ -135,7 +129,7 @@ def choose_samples(
 
 
 def spread_over_hosts(urls: Iterable[str]) -> list[str]:
-    """All URLs in the order in which they are taken; independent of the order given."""
+    """Return all URLs in sampling order, independent of their given order."""
     by_host: dict[str, list[str]] = {}
     for url in sorted(urls, key=_hash_rank):
         by_host.setdefault(host_of(url), []).append(url)
@@ -148,7 +142,7 @@ def spread_over_hosts(urls: Iterable[str]) -> list[str]:
 
 
 def _hash_rank(url: str) -> float:
-    """A number in [0, 1) that is the URL's own."""
+    """Return a pseudo-random number in [0, 1) for the URL."""
     digest = hashlib.sha256(f"{SALT}\n{url}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
@@ -178,7 +172,7 @@ def _described(category: str, response: RecordedResponse | None) -> SampledPage 
 
 
 def first_sentence(text: str) -> str:
-    """The first stretch of a page's text that reads like a sentence; may be ``""``."""
+    """Return the first sentence of a page's text, or ``""``."""
     for line in text.splitlines():
         sentence = _SENTENCE_END.split(" ".join(line.split()))[0]
         if len(sentence) >= _MIN_SENTENCE_CHARS and sentence[-1:] in ".!?:":
@@ -201,7 +195,7 @@ def write_directory(path: Path, pages: Sequence[SampledPage]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make a directory file for topic files; ``training/README.md`` shows the call."""
+    """Write a directory file for topic files; see ``training/README.md``."""
     given = _parser().parse_args(arguments)
     topics = [load_topic(path) for path in given.topics]
     seeds = {normalise(url) or url for topic in topics for url in topic.seeds.urls}

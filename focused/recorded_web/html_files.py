@@ -1,18 +1,14 @@
-"""Which files of a documentation package are pages, and their addresses.
+"""Find the pages among a package's HTML files, and derive their URLs and headers.
 
-A page is an ``.html``, ``.htm``, ``.xhtml`` or gzipped ``.html.gz`` file below
-the package's documentation root. Left out, because no reader looks for them:
+A page is an ``.html``, ``.htm``, ``.xhtml`` or ``.html.gz`` file. Excluded are:
 
-- search pages and indexes of names (``genindex``, ``py-modindex``,
-  ``bookindex``, Doxygen's lists of classes, files and members);
-- source listings (``_modules/``, ``_sources/``, ``*_source.html``,
-  ``*.c.html`` and the like), static files, redirect stubs without text;
-- translations: folders named for a language other than English, files such as
-  ``index.fr.html``, and pages whose ``html`` element says another language.
+- search pages and generated indexes (``genindex``, Doxygen's lists of classes, files and members);
+- source listings, static files, redirect stubs without text;
+- translations: folders and files with a language code, and pages whose ``html`` element declares
+  another language than English.
 
-Generated reference pages, one a symbol (``generated/``, ``reference/api/``,
-``api/package.module.html``, Doxygen's ``classFoo.html``), are *API pages*: the map
-says whether a tier takes them. Hand-written chapters about an API are prose.
+Generated reference pages, one for each symbol (``generated/``, ``reference/api/``, Doxygen's
+``classFoo.html``), are *API pages*, which a tier may leave out.
 """
 
 from __future__ import annotations
@@ -88,7 +84,7 @@ _HTML_LANGUAGE = re.compile(rb"<html\b[^>]*?\blang\s*=\s*[\"']?([A-Za-z]{2})", r
 
 @dataclass(frozen=True, slots=True)
 class HtmlPageFile:
-    """A file that is a page, and its path in URL form below the root's address."""
+    """A page's file, and its URL path below the root."""
 
     file: Path
     path: str
@@ -96,7 +92,7 @@ class HtmlPageFile:
 
 
 def find_page_files(root: Path) -> Iterator[HtmlPageFile]:
-    """The pages below ``root`` in order of their paths; ``index.html`` becomes ``""``."""
+    """Yield the pages below ``root``, sorted by path; ``index.html`` becomes ``""``."""
     for file in sorted(root.rglob("*")):
         relative = PurePosixPath(file.relative_to(root).as_posix())
         if not is_page_name(relative.name) or _is_excluded(relative):
@@ -107,12 +103,12 @@ def find_page_files(root: Path) -> Iterator[HtmlPageFile]:
 
 
 def is_page_name(name: str) -> bool:
-    """Whether a file of this name is HTML."""
+    """Whether a file name is that of HTML."""
     return _PAGE_NAME.search(name) is not None
 
 
 def page_path(relative: PurePosixPath) -> str:
-    """The URL path of a file: percent-encoded, no ``.gz``, a folder for its index."""
+    """Return the URL path of a file: percent-encoded, without ``.gz`` and ``index.html``."""
     path = str(relative).removesuffix(".gz")
     if relative.name.removesuffix(".gz") == INDEX_PAGE:
         path = path.removesuffix(INDEX_PAGE)
@@ -142,7 +138,7 @@ def _is_api(relative: PurePosixPath) -> bool:
 
 
 def read_html(file: Path) -> bytes:
-    """A file's bytes, unzipped; OSError when it cannot be read."""
+    """Return a file's bytes, decompressed; raises OSError."""
     body = file.read_bytes()
     try:
         return gzip.decompress(body) if file.name.lower().endswith(".gz") else body
@@ -151,7 +147,7 @@ def read_html(file: Path) -> bytes:
 
 
 def read_page(file: Path) -> bytes | None:
-    """The page's bytes; None when it is empty, huge, unreadable or not in English."""
+    """Return a page's bytes; None if it is empty, too large, unreadable or not in English."""
     try:
         body = read_html(file)
     except OSError:
@@ -163,7 +159,7 @@ def read_page(file: Path) -> bytes | None:
 
 
 def page_headers(body: bytes, modified: datetime) -> dict[str, str]:
-    """What a web server would say of a static page; UTF-8 is named only when it holds."""
+    """Return the headers of a static page; the charset only if the body is valid UTF-8."""
     try:
         body.decode("utf-8")
         content_type = "text/html; charset=utf-8"
@@ -176,5 +172,5 @@ def page_headers(body: bytes, modified: datetime) -> dict[str, str]:
 
 
 def modified_at(file: Path) -> datetime:
-    """When the file was last changed, in UTC."""
+    """Return when the file was last changed, in UTC."""
     return datetime.fromtimestamp(int(file.stat().st_mtime), UTC)

@@ -1,8 +1,6 @@
-"""The recorded web: look a URL up, get the response that was recorded for it.
+"""Read and write recorded webs.
 
-:class:`RecordedWeb` reads a folder, :class:`RecordedWebWriter` makes one. The
-folder appears whole or not at all: the writer works in a folder beside it and
-renames at the end.
+:class:`RecordedWebWriter` works in a temporary folder and renames it at the end.
 """
 
 from __future__ import annotations
@@ -46,10 +44,10 @@ WARC_FILE = "pages.warc.gz"
 
 @dataclass(frozen=True, slots=True)
 class RecordedResponse:
-    """What a server answered. Header names are lower-case; the body is decoded.
+    """A recorded response with lower-case header names and a decoded body.
 
-    ``url`` is the address it was recorded under, which may differ from the one
-    asked for in scheme or by a trailing ``index.html``.
+    ``url`` is the recorded URL, which may differ from the requested one in its scheme or by a
+    trailing ``index.html``.
     """
 
     url: str
@@ -59,11 +57,10 @@ class RecordedResponse:
 
 
 class RecordedWeb:
-    """A recorded web, open for reading; may be asked from several threads.
+    """A recorded web, open for reading; thread-safe.
 
-    Look-up forgives what real servers forgive: see
-    :mod:`focused.recorded_web.web_index`. ``damaged`` counts the records that were
-    passed over because they cannot be read.
+    Look-up tolerates what real servers tolerate: see
+    :func:`~focused.recorded_web.web_index.key_variants`. ``damaged`` counts unreadable records.
     """
 
     def __init__(self, folder: Path, index: WebIndex, details: Mapping[str, object]) -> None:
@@ -77,10 +74,10 @@ class RecordedWeb:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open the web in ``folder``; its index is made anew when needed.
+        """Open the web in ``folder``; rebuild its index if needed.
 
-        Raises RecordedWebError when there is no recorded web or none of it
-        can be read. Cut or damaged records are skipped and counted.
+        Raises RecordedWebError if there is no recorded web or nothing in it can be read. Damaged
+        records are skipped and counted.
         """
         if not folder.is_dir():
             raise RecordedWebError(
@@ -91,12 +88,12 @@ class RecordedWeb:
 
     @cached_property
     def urls(self) -> Sequence[str]:
-        """All recorded URLs, redirects and robots.txt included, in recorded order."""
+        """All recorded URLs, with redirects and robots.txt, in recorded order."""
         return tuple(self._locations)
 
     @cached_property
     def page_urls(self) -> Sequence[str]:
-        """The URLs that answer with status 200, robots.txt left out."""
+        """The URLs with status 200, without robots.txt."""
         return tuple(
             key
             for key, place in self._locations.items()
@@ -105,12 +102,12 @@ class RecordedWeb:
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """The hosts that have something recorded."""
+        """The recorded hosts."""
         return frozenset(host_of(key) for key in self._locations)
 
     @cached_property
     def labels(self) -> Mapping[str, frozenset[str]]:
-        """Categories by recorded URL, from ``labels.tsv``; read when first asked for."""
+        """Categories by recorded URL, from ``labels.tsv``."""
         return read_web_labels(self.folder / LABELS_FILE)
 
     def __len__(self) -> int:
@@ -120,19 +117,18 @@ class RecordedWeb:
         return self.find(url) is not None
 
     def find(self, url: str) -> str | None:
-        """The recorded URL that answers for ``url``; None when nothing does."""
+        """Return the recorded URL that answers for ``url``, or None."""
         return find_key(url, self._locations)
 
     def status(self, url: str) -> int | None:
-        """The recorded status for ``url`` without reading its body."""
+        """Return the recorded status of ``url`` without reading its body."""
         found = self.find(url)
         return None if found is None else self._locations[found].status
 
     def get(self, url: str) -> RecordedResponse | None:
-        """The response recorded for ``url``; None when there is none.
+        """Return the recorded response for ``url``, or None.
 
-        Raises RecordedWebError when the record is no longer where the index
-        says (a file was changed while the web was open).
+        Raises RecordedWebError if a file changed since the web was opened.
         """
         found = self.find(url)
         if found is None:
@@ -149,12 +145,12 @@ class RecordedWeb:
         return RecordedResponse(found, stored.status, stored.headers, stored.body)
 
     def categories(self, url: str) -> frozenset[str]:
-        """The labels of the page that answers for ``url``."""
+        """Return the labels of the page that answers for ``url``."""
         found = self.find(url)
         return frozenset() if found is None else self.labels.get(found, frozenset())
 
     def close(self) -> None:
-        """Close the files; the web answers no more."""
+        """Close the files."""
         with self._lock:
             self._files.clear()
             self._closing.close()
@@ -182,10 +178,10 @@ class RecordedWeb:
 
 
 class RecordedWebWriter:
-    """Makes a recorded web; nothing stands at ``folder`` before :meth:`finish`.
+    """Writes a recorded web; ``folder`` appears with :meth:`finish`.
 
-    As a context manager it throws its work away unless ``finish`` was called.
-    A recorded web that stands at ``folder`` is replaced, anything else refused.
+    As a context manager it discards its work unless ``finish`` was called. It replaces a recorded
+    web at ``folder`` and refuses anything else.
     """
 
     def __init__(self, folder: Path, name: str, builder: str) -> None:
@@ -211,10 +207,10 @@ class RecordedWebWriter:
         body: bytes,
         recorded_at: datetime = EPOCH,
     ) -> bool:
-        """Record one response; False when the URL is recorded already (the first stays).
+        """Record one response; return False if the URL is recorded already.
 
-        ``recorded_at`` is the record's WARC-Date, the epoch when unknown.
-        Raises ValueError for what is no http(s) URL.
+        ``recorded_at`` is the record's WARC-Date. Raises ValueError for a URL that cannot be
+        crawled.
         """
         key = url_key(url)
         if key in self._index.locations:
@@ -233,13 +229,13 @@ class RecordedWebWriter:
         return self.find(url) is not None
 
     def find(self, url: str) -> str | None:
-        """The URL recorded so far that answers for ``url``; None when nothing does."""
+        """Return the recorded URL that answers for ``url``, or None."""
         return find_key(url, self._index.locations)
 
     def finish(
         self, labels: Iterable[tuple[str, str]] = (), details: Mapping[str, object] | None = None
     ) -> None:
-        """Write labels, index and ``web.json`` (with ``details``), then put the web in place."""
+        """Write labels, index and ``web.json`` (with ``details``), then rename the folder."""
         self._warc.close()
         if not self._index.locations:
             self.discard()
@@ -251,7 +247,7 @@ class RecordedWebWriter:
         _replace(self.folder, self._part)
 
     def discard(self) -> None:
-        """Throw away what was recorded so far."""
+        """Delete what was recorded."""
         self._warc.close()
         shutil.rmtree(self._part, ignore_errors=True)
 
@@ -264,9 +260,9 @@ class RecordedWebWriter:
 
 
 def read_details(folder: Path) -> dict[str, object]:
-    """What ``web.json`` says; just the folder's name when there is none.
+    """Return the content of ``web.json``; only the folder's name without it.
 
-    Raises RecordedWebError when it is there and no JSON object.
+    Raises RecordedWebError if the file is damaged.
     """
     path = folder / WEB_FILE
     if not path.exists():
@@ -276,12 +272,12 @@ def read_details(folder: Path) -> dict[str, object]:
     except (OSError, ValueError) as error:
         raise RecordedWebError(f"{path} is damaged ({error}): build the web again") from error
     if not isinstance(details, dict):
-        raise RecordedWebError(f"{path} is damaged (no JSON object): build the web again")
+        raise RecordedWebError(f"{path} is damaged (not a JSON object): build the web again")
     return details
 
 
 def write_details(folder: Path, details: Mapping[str, object]) -> None:
-    """Write ``web.json`` whole."""
+    """Write ``web.json`` atomically."""
     write_json_atomically(folder / WEB_FILE, dict(details))
 
 
@@ -289,7 +285,7 @@ def _refuse_foreign(folder: Path) -> None:
     occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if occupied and not (folder / WEB_FILE).is_file():
         raise RecordedWebError(
-            f"{folder} exists and is no recorded web: name another folder, or remove it"
+            f"{folder} exists and is not a recorded web: name another folder, or remove it"
         )
 
 
@@ -303,21 +299,21 @@ def _replace(folder: Path, part: Path) -> None:
 
 
 class WebSource(Protocol):
-    """Pages by URL, and the hosts they are on."""
+    """A source of responses for a web's hosts: a recorded web, or one in memory."""
 
     @property
     def hosts(self) -> Collection[str]:
-        """Hosts of the web, lower case, with the port unless it is the scheme's own."""
+        """Hosts in lower case, with the port unless it is the scheme's default."""
 
     def get(self, url: str) -> RecordedResponse | None:
-        """Return what was recorded for an absolute URL, or None."""
+        """Return the response recorded for an absolute URL, or None."""
 
 
 _MAX_REDIRECTS = 5
 
 
 def page_reader(web: RecordedWeb) -> Callable[[str], Page | None]:
-    """Return a function from URL to page, redirects followed; None when the web has none."""
+    """Return a function from URL to parsed page, following redirects; None without a page."""
 
     def read(url: str) -> Page | None:
         target = normalise(url)

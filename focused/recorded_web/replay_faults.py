@@ -1,16 +1,14 @@
-"""What may go wrong with a replayed host: a plan of faults, the same for the same seed.
+"""Faults of a replayed web: a deterministic plan of latency, errors and broken responses.
 
-A plan says for each request what shall happen to it. Latencies of several
-faults add up; of the others the first that strikes wins. Whether one strikes
-depends on seed, URL and attempt alone, so a test that saw a fault sees it
-again, and a retry draws anew.
+Latencies of several faults add up; of the others the first that applies counts. Whether a fault
+applies depends only on seed, URL and attempt.
 
 On the command line and in TOML::
 
     docs.*:kind=503,rate=0.1                  a status, 400 to 599
-    *:kind=429,retry_after_s=2,attempts=1     each URL once, then well
+    *:kind=429,retry_after_s=2,attempts=1     only the first request of each URL
     slow.example.org:kind=latency,latency_s=0.1-0.5
-    *.org/robots.txt:kind=drop-headers        a pattern with a "/" sees host and path
+    *.org/robots.txt:kind=drop-headers        a pattern with "/" matches host and path
     *:kind=drop-body,rate=0.02
     big.example.org:kind=slow,bytes_per_s=2000
 
@@ -34,7 +32,7 @@ from focused.text.hash_sampling import hash_fraction
 
 
 class FaultKind(StrEnum):
-    """What a fault does. ``STATUS`` is written as its number (``kind=503``)."""
+    """What a fault does; ``STATUS`` is written as its number (``kind=503``)."""
 
     LATENCY = "latency"
     STATUS = "status"
@@ -45,13 +43,12 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One way in which some hosts misbehave.
+    """A fault of some hosts.
 
-    ``hosts`` is a pattern with ``*`` and ``?`` for the host, or for host and
-    path when it holds a "/". ``rate`` in (0, 1] is the share of requests
-    struck; ``attempts`` limits it to the first requests of each URL.
-    ``latency_s`` is a uniform range. Raises ConfigurationError when values
-    are out of range or belong to another kind.
+    ``hosts`` is a pattern with ``*`` and ``?`` for the host, or for host and path if it contains a
+    "/". ``rate`` in (0, 1] is the share of affected requests; ``attempts`` limits the fault to the
+    first requests of each URL. ``latency_s`` is a uniform range. Raises ConfigurationError for
+    values that are out of range or belong to another kind.
     """
 
     hosts: str
@@ -99,12 +96,12 @@ class Fault:
         )
 
     def __str__(self) -> str:
-        """Write the fault so that :func:`parse_fault` reads it back."""
+        """Return the text that :func:`parse_fault` reads."""
         options = {"kind": str(self.status or self.kind)}
         if self.rate != 1.0:
             options["rate"] = repr(self.rate)
         if self.latency_s is not None:
-            # Fixed-point: a "1e-05" would be cut at its minus sign when read back.
+            # Fixed-point: "1e-05" contains the separator.
             options["latency_s"] = "-".join(f"{seconds:.6f}" for seconds in self.latency_s)
         for key in ("attempts", "retry_after_s", "bytes_per_s"):
             if getattr(self, key) is not None:
@@ -114,7 +111,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultEffects:
-    """What shall happen to one request; ``fault`` is None when it goes well."""
+    """Effects on one request; ``fault`` is None without a fault besides latency."""
 
     latency_s: float = 0.0
     fault: Fault | None = None
@@ -122,13 +119,13 @@ class FaultEffects:
 
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
-    """All faults of a replay, and the seed that decides whom they strike."""
+    """The faults of a replay and the seed that selects the affected requests."""
 
     faults: tuple[Fault, ...] = ()
     seed: int = 0
 
     def effects(self, host: str, path: str, attempt: int) -> FaultEffects:
-        """Decide about one request; ``attempt`` counts the URL's requests from 1."""
+        """Return the effects on one request; ``attempt`` counts the URL's requests from 1."""
         latency_s, struck = 0.0, None
         for number, fault in enumerate(self.faults):
             if not fnmatchcase(host + path if "/" in fault.hosts else host, fault.hosts):
@@ -148,12 +145,12 @@ class FaultPlan:
         return FaultEffects(latency_s, struck)
 
     def _draw(self, what: str) -> float:
-        """Return a number in [0, 1) that depends on the seed and ``what`` alone."""
+        """Return a number in [0, 1) that depends only on the seed and ``what``."""
         return hash_fraction(f"{self.seed} {what}")
 
 
 def parse_fault(text: str) -> Fault:
-    """Read one fault, ``HOSTPATTERN:kind=KIND[,key=value...]``.
+    """Parse ``HOSTPATTERN:kind=KIND[,key=value...]``.
 
     Raises ConfigurationError that quotes the text and names the wrong key.
     """
@@ -168,7 +165,7 @@ def parse_fault(text: str) -> Fault:
         if not equals:
             raise ConfigurationError(f"fault {text!r}: {part!r} is not key=value")
         if key.strip() in options:
-            raise ConfigurationError(f"fault {text!r}: {key.strip()} stands there twice")
+            raise ConfigurationError(f"fault {text!r}: {key.strip()} is given twice")
         options[key.strip()] = value.strip()
     return _fault(hosts.strip(), options, where=f"fault {text!r}")
 
@@ -237,10 +234,10 @@ def _parse_int(given: Mapping[str, str], key: str, where: str) -> int | None:
 
 
 SCHEME_HEADER = "X-Focused-Scheme"
-"""Of a request: the scheme that is meant, ``http`` unless told."""
+"""Request header: the intended scheme, ``http`` by default."""
 
 FAULT_HEADER = "X-Focused-Fault"
-"""Of an answer that no host gave."""
+"""Header of a response that no recorded host gave."""
 
 UNKNOWN_HOST = "unknown-host"
-"""Its value where the host was not recorded."""
+"""Value of :data:`FAULT_HEADER` for a host that was not recorded."""

@@ -1,8 +1,7 @@
-"""A replay server in a process of its own, so that a crawl's second core serves.
+"""Run a replay server in a child process.
 
-The child says on its first line of output which port it got, or why it got
-none, as JSON. It ends when its standard input closes: then its parent has
-ended, in whatever way.
+The child prints its port, or an error, as JSON on its first line of output. It ends when its
+standard input closes, so also when its parent dies.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ _STOP_WITHIN_S = 5.0
 
 
 class ReplayProcess:
-    """Context manager: serves the recorded web of a folder in a child process.
+    """Context manager that serves a recorded web in a child process.
 
-    ``address`` is ``HOST:PORT`` while it runs. Entering raises
-    RecordedWebError, with the child's reason, when it cannot serve.
+    ``address`` is ``HOST:PORT`` while it runs. Entering raises RecordedWebError with the child's
+    reason if it cannot serve.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class ReplayProcess:
         self.address = ""
 
     def __enter__(self) -> Self:
-        # In a bare checkout the package is found from its own folder only.
+        # The child must find the package in a checkout that is not installed.
         search = [str(Path(focused.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         self._child = subprocess.Popen(
             self._command,
@@ -59,17 +58,17 @@ class ReplayProcess:
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search))},
-            # Ctrl-C is for the crawl: it still fetches while it stops cleanly.
+            # Ctrl-C must not stop the server: the crawl still fetches while it stops.
             start_new_session=True,
         )
         assert self._child.stdout is not None
         line = self._child.stdout.readline()
-        said = json.loads(line) if line else {}
-        if "port" not in said:
+        message = json.loads(line) if line else {}
+        if "port" not in message:
             self._stop()
-            reason = said.get("error", "the server's process ended before it could serve")
+            reason = message.get("error", "the server's process ended before it could serve")
             raise RecordedWebError(reason)
-        self.address = f"{self._host}:{said['port']}"
+        self.address = f"{self._host}:{message['port']}"
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -90,7 +89,7 @@ class ReplayProcess:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve as the child of :class:`ReplayProcess`; return the exit status."""
+    """Run as the child of :class:`ReplayProcess`; return the exit status."""
     parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--host", default="127.0.0.1")
@@ -120,7 +119,7 @@ def _print_json(what: dict[str, int | str]) -> None:
 
 
 def _wait_for_parent_exit() -> None:
-    # The bare descriptor: a thread inside sys.stdin would hold its lock at exit.
+    # Not sys.stdin: the thread would hold its lock at exit.
     while os.read(0, 1024):
         pass
 

@@ -1,14 +1,9 @@
-"""A recorded web over real HTTP: one loopback port answers for all its hosts.
+"""Replay a recorded web over HTTP: one loopback port answers for all its hosts.
 
-A request says which host it means by its Host header (or an absolute URI, as
-proxies get them) and which scheme by ``X-Focused-Scheme`` (http unless told):
-https pages travel as plain HTTP over the loopback, without certificates.
-
-A page that was not recorded is a 404. A host that was not recorded does not
-exist: the answer is a 502 with ``X-Focused-Fault: unknown-host``, and the
-client's side turns it into the error that a failed DNS look-up gives. Faults
-(:mod:`focused.recorded_web.replay_faults`) are added on request; the access log, JSON
-lines, says when each request came and when its last byte had been written.
+The Host header (or an absolute URI, as sent to proxies) names the host, ``X-Focused-Scheme`` the
+scheme: https pages are sent as plain HTTP over loopback. A page that was not recorded is a 404. For
+a host that was not recorded the response is a 502 with ``X-Focused-Fault: unknown-host``, which the
+client turns into a DNS error. The access log has one JSON line for each request.
 """
 
 from __future__ import annotations
@@ -47,9 +42,9 @@ if TYPE_CHECKING:
 class AccessLogEntry:
     """One line of the access log.
 
-    ``time`` is seconds since the epoch; ``start`` and ``end`` are on the
-    monotonic clock, in seconds, comparable between processes of one machine.
-    ``status`` is 0 when the connection was dropped before a status went out.
+    ``time`` is in seconds since the epoch; ``start`` (arrival) and ``end`` (last byte written) are
+    seconds of the monotonic clock, comparable between processes of one machine. ``status`` is 0 if
+    the connection was dropped before the status was sent.
     """
 
     time: float
@@ -76,10 +71,9 @@ class _RequestedUrl:
 
 
 class ReplayServer:
-    """Serves one recorded web. ``start`` once, ``stop`` once, in one event loop.
+    """Serves one recorded web; call ``start`` and ``stop`` once, in one event loop.
 
-    ``clock`` tells the time of day for the access log (seconds since the
-    epoch); ``access_log`` gets a line of JSON for each request.
+    ``clock`` returns seconds since the epoch for the access log.
     """
 
     def __init__(
@@ -99,11 +93,11 @@ class ReplayServer:
         self._runner: web.ServerRunner | None = None
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Listen; return the port, which the system chooses when 0 is requested for.
+        """Listen; return the port, which the system chooses for 0.
 
-        Raises RecordedWebError when the port cannot be had.
+        Raises RecordedWebError if the port cannot be bound.
         """
-        # The recorded error pages are answers, not accidents: no log of aiohttp's own.
+        # aiohttp's own log would report recorded error pages.
         server = web.Server(self._answer, access_log=None)
         self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -131,7 +125,7 @@ class ReplayServer:
         try:
             sent = await send_response(request, response, effects.fault)
         except ConnectionError:
-            sent = response  # the client went away, or we dropped it: the log line is still due
+            sent = response  # the client closed, or a fault did: log the request anyway
         if self._access_log is not None:
             self._log(request, requested, response, effects, start)
         return sent
@@ -219,12 +213,11 @@ def serve_forever(
 ) -> None:
     """Serve a recorded web until SIGINT or SIGTERM, or until ``stop`` returns.
 
-    ``on_ready`` is told the port; ``stop`` runs in a thread of its own. The
-    access log is appended to. Raises RecordedWebError when the folder is no
-    recorded web or the port cannot be had, ConfigurationError when the access
-    log cannot be written.
+    ``on_ready`` receives the port; ``stop`` runs in its own thread. The access log is appended to.
+    Raises RecordedWebError if there is no readable web or the port cannot be bound,
+    ConfigurationError if the access log cannot be written.
     """
-    # Here, so that serving any other source does not load the WARC reader.
+    # Other sources do not need the WARC reader.
     from focused.recorded_web.recorded_web import RecordedWeb
 
     with contextlib.ExitStack() as stack:
@@ -255,7 +248,7 @@ async def _serve(
 ) -> None:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Not on Windows, nor off the main thread: there Ctrl-C raises by itself.
+        # Not available on Windows and outside of the main thread, where Ctrl-C raises.
         with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(number, stopped.set)
     server = ReplayServer(source, clock=time.time, faults=faults, access_log=access_log)
@@ -268,8 +261,7 @@ async def _serve(
     await server.stop()
 
 
-# RFC 9110, section 7.6.1: for one connection only. The last two describe the
-# body as it travelled then; it is kept decoded.
+# Hop-by-hop headers (RFC 9110, section 7.6.1), and two that describe the encoded body.
 _HOP_BY_HOP_HEADERS = frozenset(
     {
         "connection",
@@ -288,12 +280,12 @@ _SLOW_INTERVAL_S = 0.05
 
 
 def end_to_end_headers(recorded: Mapping[str, str]) -> CIMultiDict[str]:
-    """Return the recorded headers that still hold for a decoded body on a new connection."""
+    """Return the recorded headers that apply to a decoded body on a new connection."""
     headers = CIMultiDict(recorded)
     gone = {name.strip().lower() for name in headers.get("Connection", "").split(",")}
     for name in {name.lower() for name in headers} & (_HOP_BY_HOP_HEADERS | gone):
         headers.popall(name)
-    # aiohttp would say application/octet-stream; empty is nearest to "not told".
+    # Empty: aiohttp's default would be application/octet-stream.
     headers.setdefault("Content-Type", "")
     return headers
 
@@ -301,7 +293,7 @@ def end_to_end_headers(recorded: Mapping[str, str]) -> CIMultiDict[str]:
 async def send_response(
     request: web.BaseRequest, response: web.Response, fault: Fault | None
 ) -> web.StreamResponse:
-    """Send the response as the fault has it; return what aiohttp shall regard as sent."""
+    """Send the response with the fault's effect."""
     kind = None if fault is None else fault.kind
     if kind is FaultKind.DROP_HEADERS and request.transport is not None:
         request.transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/ht")
@@ -318,7 +310,7 @@ async def send_response(
 async def _send_in_pieces(
     request: web.BaseRequest, response: web.Response, body: bytes, bytes_per_s: float | None
 ) -> web.StreamResponse:
-    """Send the body slowly or, without a speed, half of it and then hang up."""
+    """Send the body slowly or, without a rate, half of it before closing."""
     pieces = web.StreamResponse(status=response.status, headers=response.headers)
     pieces.content_length = len(body)
     await pieces.prepare(request)

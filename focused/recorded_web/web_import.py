@@ -1,8 +1,4 @@
-"""Recorded webs from what others made: a folder of HTML, or WARC files.
-
-Nothing is left out by taste, as it is when the documentation web is built:
-what is a page in the source becomes a page of the web.
-"""
+"""Import recorded webs from a folder of HTML or from WARC files."""
 
 from __future__ import annotations
 
@@ -28,12 +24,11 @@ _OK_BELOW = 400
 
 @dataclass(frozen=True, slots=True)
 class ImportedWeb:
-    """What an import brought and what it passed over.
+    """Result of an import.
 
-    ``skipped`` counts what cannot be a page of the web (unreadable files,
-    impossible addresses), ``damaged`` broken stretches of WARC files,
-    ``duplicates`` further responses for a URL that has one, ``unknown_labels``
-    labels of URLs that aren't in the web.
+    ``skipped`` counts unreadable files and invalid URLs, ``damaged`` unreadable parts of WARC
+    files, ``duplicates`` further responses for a URL, ``unknown_labels`` labels of URLs that are
+    not in the web.
     """
 
     folder: Path
@@ -47,11 +42,11 @@ class ImportedWeb:
 def import_html(
     source: Path, base_url: str, folder: Path, name: str, labels: Iterable[tuple[str, str]] = ()
 ) -> ImportedWeb:
-    """Make a recorded web at ``folder`` from the HTML files below ``source``.
+    """Import the HTML files below ``source`` as a recorded web at ``folder``.
 
-    The folder's top is ``base_url``; an ``index.html`` stands at its folder's
-    address. A ``robots.txt`` at the top is taken to the root of the host.
-    Raises RecordedWebError without any HTML file, or for an unusable base URL.
+    ``base_url`` is the URL of the top folder; an ``index.html`` gets its folder's URL. A
+    ``robots.txt`` in the top folder becomes the host's. Raises RecordedWebError without any HTML
+    file, or for an invalid base URL.
     """
     base = _checked_base_url(base_url)
     responses = skipped = 0
@@ -81,15 +76,15 @@ def import_html(
 def import_warc(
     files: Sequence[Path], folder: Path, name: str, labels: Iterable[tuple[str, str]] = ()
 ) -> ImportedWeb:
-    """Make a recorded web at ``folder`` from WARC files, gzipped or not.
+    """Import WARC files, gzipped or not, as a recorded web at ``folder``.
 
-    HTTP responses are taken, bodies decoded; other records are passed over.
-    Of several responses for one URL the first with a status below 400 is
-    taken, else the first. Raises RecordedWebError when no response is found.
+    Only HTTP responses are imported, with decoded bodies. Of several responses for one URL the
+    first with a status below 400 counts, else the first. Raises RecordedWebError without any
+    response.
     """
     for file in files:
         if not file.is_file():
-            raise RecordedWebError(f"{file} is no file: name WARC files (.warc or .warc.gz)")
+            raise RecordedWebError(f"{file} is not a file: name WARC files (.warc or .warc.gz)")
     best, damaged, skipped = _best_responses(files)
     if not best:
         raise RecordedWebError(
@@ -125,7 +120,7 @@ def _checked_base_url(base_url: str) -> str:
 
 def _page_files(source: Path) -> Iterator[Path]:
     if not source.is_dir():
-        raise RecordedWebError(f"{source} is no folder")
+        raise RecordedWebError(f"{source} is not a folder")
     top = source.resolve()
     for file in sorted(source.rglob("*")):
         if is_page_name(file.name) and file.is_file() and file.resolve().is_relative_to(top):
@@ -133,7 +128,7 @@ def _page_files(source: Path) -> Iterator[Path]:
 
 
 def _responses(files: Sequence[Path]) -> Iterator[tuple[int, WarcResponse | DamagedRecord]]:
-    """All responses of all files, numbered."""
+    """Yield all responses of all files, numbered."""
     number = 0
     for file in files:
         for record in read_responses(file):
@@ -142,7 +137,7 @@ def _responses(files: Sequence[Path]) -> Iterator[tuple[int, WarcResponse | Dama
 
 
 def _best_responses(files: Sequence[Path]) -> tuple[dict[str, tuple[bool, int]], int, int]:
-    """(is an error, number) of the response to take by key; damaged; skipped."""
+    """Return (is an error, number) of the chosen response by key; damaged; skipped."""
     best: dict[str, tuple[bool, int]] = {}
     damaged = skipped = 0
     for number, record in _responses(files):
@@ -168,7 +163,7 @@ def _key(record: WarcResponse) -> str | None:
 def _known_labels(
     writer: RecordedWebWriter, labels: Iterable[tuple[str, str]]
 ) -> tuple[list[tuple[str, str]], int]:
-    """The labels of recorded URLs, under the URLs as recorded; how many others there were."""
+    """Return the labels of recorded URLs, and the number of other labels."""
     known: list[tuple[str, str]] = []
     unknown = 0
     for url, category in labels:

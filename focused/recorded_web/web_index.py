@@ -1,7 +1,7 @@
-"""Where each response of a recorded web lies: url -> file, offset, length.
+"""Index of a recorded web: URL -> file, offset, length; and the URLs that each page answers to.
 
-``index.tsv`` is a cache beside the WARC files, made from them and made again
-when it is missing, unreadable, or names other files or sizes.
+``index.tsv`` is a cache beside the WARC files. It is rebuilt if it is missing or unreadable, or
+names other files or sizes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FORMAT = "#focused-index 1"
 
 @dataclass(frozen=True, slots=True)
 class RecordLocation:
-    """One response's gzip member: ``offset`` and ``length`` in bytes."""
+    """Location of a response's gzip member; ``offset`` and ``length`` in bytes."""
 
     file: str
     offset: int
@@ -32,29 +32,29 @@ class RecordLocation:
 
 @dataclass(slots=True)
 class WebIndex:
-    """The locations by URL key, in recorded order; ``damaged`` counts what was passed over."""
+    """Locations by URL key, in recorded order; ``damaged`` counts unreadable records."""
 
     locations: dict[str, RecordLocation] = field(default_factory=dict)
     damaged: int = 0
 
 
 def load_index(folder: Path) -> WebIndex:
-    """The folder's index, read from its cache or made from the WARC files.
+    """Read the folder's index from its cache, or build it from the WARC files.
 
-    Raises RecordedWebError when the folder holds no WARC file, or one whose
-    responses cannot be reached one by one.
+    Raises RecordedWebError if the folder has no WARC file, or one whose records share a gzip
+    member.
     """
     warcs = sorted(folder.glob("*.warc.gz"))
     if not warcs:
         raise RecordedWebError(
-            f"{folder} holds no *.warc.gz file, so it is no recorded web: "
+            f"{folder} holds no *.warc.gz file, so it is not a recorded web: "
             "build or import one with 'focused web'"
         )
     return _read_cache(folder, warcs) or _rebuild(folder, warcs)
 
 
 def write_index(folder: Path, index: WebIndex) -> None:
-    """Write the cache; a folder that cannot be written to goes without."""
+    """Write the cache, unless the folder is read-only."""
     warcs = sorted(folder.glob("*.warc.gz"))
     lines = [_signature(warcs, index.damaged)]
     lines += [
@@ -66,12 +66,12 @@ def write_index(folder: Path, index: WebIndex) -> None:
 
 
 def warc_file_sizes(warcs: Sequence[Path]) -> str:
-    """What tells one state of the WARC files from another: their names and sizes in bytes."""
+    """Return names and sizes of the WARC files, to detect changes."""
     return "\t".join(f"{warc.name}={warc.stat().st_size}" for warc in warcs)
 
 
 def warc_files_stamp(folder: Path) -> str:
-    """The same with the times of their last change: a file may be replaced by one as long."""
+    """Return names, sizes and modification times of the WARC files."""
     states = ((warc.name, warc.stat()) for warc in sorted(folder.glob("*.warc.gz")))
     return "".join(f"{name} {about.st_size} {about.st_mtime_ns}\n" for name, about in states)
 
@@ -121,7 +121,7 @@ def _rebuild(folder: Path, warcs: Sequence[Path]) -> WebIndex:
 
 
 def _scan(warc: Path) -> list[tuple[int, tuple[str, int] | str]]:
-    """(offset, (key, status) or why it is unreadable) of all responses of a file."""
+    """Return (offset, (key, status) or the reason why it is unreadable) for each response."""
     found: list[tuple[int, tuple[str, int] | str]] = []
     for item in read_responses(warc):
         found.append((item.offset, _key_and_status(item)))
@@ -141,18 +141,21 @@ INDEX_PAGE = "index.html"
 
 
 def url_key(url: str) -> str:
-    """The URL normalised, which is its key in the index.
+    """Return the URL's key in the index: the normalised URL.
 
-    Raises ValueError when ``url`` is nothing that could be crawled.
+    Raises ValueError for a URL that cannot be crawled.
     """
     key = normalise(url)
     if key is None:
-        raise ValueError(f"not an http or https URL, or far too long: {url[:200]!r}")
+        raise ValueError(f"not an http or https URL, or too long: {url[:200]!r}")
     return key
 
 
 def key_variants(key: str) -> Iterator[str]:
-    """The keys to look ``key`` up by, best first."""
+    """Yield the keys to look ``key`` up by, best first.
+
+    The exact URL, then the other of http and https, then the folder of an ``index.html``.
+    """
     yield key
     yield other_scheme(key)
     path, mark, query = key.partition("?")
@@ -163,7 +166,7 @@ def key_variants(key: str) -> Iterator[str]:
 
 
 def find_key(url: str, keys: Container[str]) -> str | None:
-    """The one of ``keys`` that answers for ``url``; None when there is none."""
+    """Return the one of ``keys`` that answers for ``url``, or None."""
     try:
         variants = key_variants(url_key(url))
     except ValueError:
@@ -172,5 +175,5 @@ def find_key(url: str, keys: Container[str]) -> str | None:
 
 
 def other_scheme(key: str) -> str:
-    """The same address over https instead of http, or the other way round."""
+    """Return the URL over the other of http and https."""
     return "http://" + key[8:] if key.startswith("https://") else "https://" + key[7:]

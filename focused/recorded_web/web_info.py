@@ -1,7 +1,7 @@
-"""What a recorded web holds: pages, redirects, hosts, links, categories.
+"""Count the pages, redirects, hosts, links and categories of a recorded web.
 
-Counting links means parsing every page, so the count is stored in ``web.json`` when the web
-is built or imported, and made again only when the WARC files have changed.
+Counting links parses every page, so the count is stored in ``web.json`` and repeated only if the
+WARC files have changed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from focused.web.urls import host_of
 _EVERY_PAGES = 50
 
 PageProgress = Callable[[int, int], None]
-"""Takes how many pages are done, and how many there are."""
+"""Called with the number of pages done and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebInfo:
-    """Counts of a recorded web; the pairs are ordered, most first.
+    """Counts of a recorded web; pairs are in descending order.
 
-    ``links`` counts the pairs of a page and another page it links to, directly
-    or through a recorded redirect. ``categories`` counts labelled pages,
-    ``hosts`` pages by host. ``other`` are responses that are neither page nor
-    redirect: robots.txt, errors. ``size_bytes`` is that of the WARC files.
+    ``links`` counts the pairs of a page and another page that it links to, directly or by a
+    recorded redirect. ``categories`` counts labelled pages, ``hosts`` pages. ``other`` are
+    responses that are neither page nor redirect. ``size_bytes`` is the size of the WARC files.
     """
 
     name: str
@@ -48,10 +47,10 @@ class WebInfo:
 
 
 def web_info(folder: Path, progress: PageProgress = lambda done, whole: None) -> WebInfo:
-    """Count what the recorded web in ``folder`` holds.
+    """Count what the recorded web in ``folder`` contains.
 
-    ``progress`` is told how many of its pages are parsed, where they have to be.
-    Raises RecordedWebError when there is none, or it is damaged.
+    ``progress`` is called while pages are parsed. Raises RecordedWebError if there is no readable
+    web.
     """
     with RecordedWeb.open(folder) as web:
         statuses = [web.status(url) or 0 for url in web.urls]
@@ -81,14 +80,14 @@ def _links(web: RecordedWeb, progress: PageProgress) -> int:
     if isinstance(kept, dict) and kept.get("state") == state:
         return int(kept["links"])
     links = count_links(web, progress)
-    # A folder that cannot be written to is counted anew each time.
+    # A read-only folder is counted each time.
     with contextlib.suppress(OSError):
         write_details(web.folder, {**web.details, "measured": {"state": state, "links": links}})
     return links
 
 
 def count_links(web: RecordedWeb, progress: PageProgress = lambda done, whole: None) -> int:
-    """Pairs of a page and another page of the web it links to; reads every page."""
+    """Count the pairs of a page and another page of the web that it links to."""
     redirects = _redirect_targets(web)
     links = 0
     for number, url in enumerate(web.page_urls, start=1):

@@ -1,7 +1,8 @@
-"""``labels.tsv``: what the ground truth knows, one ``url<TAB>category`` a line.
+"""Read and write ``labels.tsv``: the ground truth of a recorded web, one ``url<TAB>category`` a
+line.
 
-A URL may stand in several lines. Categories are paths such as
-``Top/Computers/Databases``; a page of a category belongs to all above it.
+A URL may have several lines. Categories are paths such as ``Top/Computers/Databases``; a page of a
+category also belongs to its ancestors.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ LABELS_FILE = "labels.tsv"
 
 
 def write_web_labels(path: Path, labels: Iterable[tuple[str, str]]) -> int:
-    """Write sorted, each line once; returns how many lines there are.
+    """Write sorted unique lines; return their number.
 
-    Raises RecordedWebError for a URL or category that holds a tab or line break.
+    Raises RecordedWebError for a URL or category with a tab or line break.
     """
     lines = sorted({_label_line(url, category) for url, category in labels})
     path.write_text("".join(lines), encoding="utf-8")
@@ -34,9 +35,9 @@ def _label_line(url: str, category: str) -> str:
 
 
 def read_web_labels(path: Path) -> Mapping[str, frozenset[str]]:
-    """Categories by URL; empty when there is no such file.
+    """Return categories by URL; empty without a file.
 
-    Raises RecordedWebError naming the first line that isn't ``url<TAB>category``.
+    Raises RecordedWebError for the first malformed line.
     """
     if not path.exists():
         return {}
@@ -51,7 +52,7 @@ def read_web_labels(path: Path) -> Mapping[str, frozenset[str]]:
 
 
 def read_web_label_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The (url, category) pairs of a labels file, in file order."""
+    """Yield the (url, category) pairs in file order."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,8 +1,7 @@
-"""Pages as data: no network, no state.
+"""Pages as data: pure functions without network access or state.
 
-Bytes and headers come in, a :class:`~focused.web.page.Page` goes out: text,
-title, links with their anchors and surroundings, what the page says about
-robots. URLs that leave this package are absolute, WHATWG-normalised, http or
-https, without fragment. Nothing here raises for what a server sent: a bad
-page is a :class:`~focused.web.page.Failed`.
+The input is bytes and headers; the output is a :class:`~focused.web.page.Page` with text, title,
+links with anchors and context, and robots directives. All URLs that leave this package are
+absolute, normalised, http or https, and have no fragment. Nothing here raises for what a server
+sent: a bad page is a :class:`~focused.web.page.Failed`.
 """

@@ -1,4 +1,4 @@
-"""When two pages are the same page: a hash of what a reader would see."""
+"""Hashes of a page's content: for exact duplicates, and for pages that a trap generates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NO_BREAK_SPACE = "\u00a0"
 
 
 def content_fingerprint(page: Page) -> bytes:
-    """Return 16 bytes that pages with the same title and text share (xxHash128).
+    """Return 16 bytes that pages with equal title and text share (xxHash128).
 
-    Case and white space do not count, nor do markup, URL and links. Pages
-    without any text (sitemaps, framesets) share nothing: their links count.
+    Case, white space, markup, URL and links are ignored. The links of pages without text (sitemaps,
+    framesets) are hashed instead.
     """
     words, title = _fold_text(page.text), _fold_text(page.title)
     parts = (title, words) if words else (title, *(_utf8(link.url) for link in page.links))
@@ -30,11 +30,9 @@ def content_fingerprint(page: Page) -> bytes:
 
 
 def _fold_text(text: str) -> bytes:
-    """``"".join(text.lower().split())`` in bytes.
+    """Return ``"".join(text.lower().split())`` in UTF-8.
 
-    Letter by letter that takes long where a single one is beyond ASCII. So
-    bytes are folded, wherever what is beyond ASCII is in lower case already
-    and no white space but the no-break space.
+    Bytes are folded where possible, which is faster for texts with some non-ASCII letters.
     """
     raw = _utf8(text)
     plain = raw.translate(_LOWER, _WHITESPACE)
@@ -57,13 +55,13 @@ MIN_WORDS = 4
 OPENING_WORDS = 12
 _MAX_CHARS = 20_000
 _FIRST_CHARS = (400, 2_000)
-"""Nearly always enough for a beginning."""
+"""Usually enough for the opening."""
 _MAX_ANCHOR_CHARS = 60_000
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _NO_LETTERS = b"0123456789_"
 _IN_WORDS = _LETTERS | frozenset(_NO_LETTERS) | frozenset(range(128, 256))
 _WORDS_ALONE = bytes(byte if byte in _IN_WORDS else 32 for byte in range(256)).lower()
-# UTF-8 of Latin-1's signs, general punctuation, and that of East Asia in both widths.
+# UTF-8 of Latin-1 signs, general punctuation and East Asian punctuation.
 _PUNCTUATION = re.compile(rb"\xc2[\x80-\xbf]|\xe2[\x80-\x81].|\xe3\x80.|\xef\xbc.", re.DOTALL)
 _DATE_WORDS = frozenset(
     name.lower().encode()
@@ -74,11 +72,10 @@ _DATE_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PageTemplate:
-    """A page's words that are neither numbers' nor dates', links' nor its URL's, in order.
+    """The words of a page without numbers, dates, link texts and the words of its URL, in order.
 
-    ``digest`` hashes them; None where they say too little: fewer than four.
-    ``share`` in [0, 1] is their part of all words without digits: low where a
-    page is a list of links.
+    A trap generates pages that differ only in these. ``digest`` is None for fewer than four words.
+    ``share`` in [0, 1] is their part of all words without digits: low for lists of links.
     """
 
     digest: bytes | None
@@ -86,34 +83,34 @@ class PageTemplate:
 
 
 def text_of(page: Page) -> bytes:
-    """Hash the words of a page but numbers and dates; of long pages the first 20,000 characters."""
-    said = _words(_title_and_text(page, _MAX_CHARS))
-    return _digest(_keep_words(_plain_words(said), said))
+    """Hash the words of a page without numbers and dates; at most 20,000 characters."""
+    words = _words(_title_and_text(page, _MAX_CHARS))
+    return _digest(_keep_words(_plain_words(words), words))
 
 
 def page_template(page: Page) -> PageTemplate:
-    """Reduce a page to its frame; of long pages the first 20,000 characters."""
-    said = _words(_title_and_text(page, _MAX_CHARS))
-    plain = _plain_words(said)
-    frame = _keep_words(plain - _variable_words(page), said)
-    tells = len(frame) >= MIN_WORDS
-    share = len(frame) / max(len(_keep_words(plain, said)), 1)
-    return PageTemplate(_digest(frame) if tells else None, share)
+    """Return the template of a page; at most 20,000 characters."""
+    words = _words(_title_and_text(page, _MAX_CHARS))
+    plain = _plain_words(words)
+    template = _keep_words(plain - _variable_words(page), words)
+    is_long_enough = len(template) >= MIN_WORDS
+    share = len(template) / max(len(_keep_words(plain, words)), 1)
+    return PageTemplate(_digest(template) if is_long_enough else None, share)
 
 
 def opening_digest(page: Page) -> bytes:
-    """Hash the first :data:`OPENING_WORDS` words of a page's frame."""
+    """Hash the first :data:`OPENING_WORDS` words of a page's template."""
     varying = _variable_words(page)
     for chars in (*_FIRST_CHARS, _MAX_CHARS):
-        said = _words(_title_and_text(page, chars))
+        words = _words(_title_and_text(page, chars))
         if chars < _MAX_CHARS:
-            del said[-1:]  # it may have been cut
-        words = (
+            del words[-1:]  # may be incomplete
+        kept = (
             word
-            for word in said
+            for word in words
             if word not in varying and word not in _DATE_WORDS and _has_no_digits(word)
         )
-        found = list(islice(words, OPENING_WORDS))
+        found = list(islice(kept, OPENING_WORDS))
         if len(found) == OPENING_WORDS:
             break
     return _digest(found)
@@ -129,23 +126,23 @@ def _variable_words(page: Page) -> set[bytes]:
 
 
 def _words(text: str) -> list[bytes]:
-    """Runs of letters and digits, ASCII in lower case; bytes cost a third of what strings do."""
+    """Return runs of letters and digits as bytes, ASCII in lower case."""
     raw = text.encode("utf-8", "replace")
     if not raw.isascii():
         raw = _PUNCTUATION.sub(b" ", raw)
     return raw.translate(_WORDS_ALONE).split()
 
 
-def _plain_words(said: Iterable[bytes]) -> set[bytes]:
-    return {word for word in set(said) if _has_no_digits(word)} - _DATE_WORDS
+def _plain_words(words: Iterable[bytes]) -> set[bytes]:
+    return {word for word in set(words) if _has_no_digits(word)} - _DATE_WORDS
 
 
 def _has_no_digits(word: bytes) -> bool:
     return word.translate(None, _NO_LETTERS) == word
 
 
-def _keep_words(kept: Collection[bytes], said: Iterable[bytes]) -> list[bytes]:
-    return list(filter(kept.__contains__, said))
+def _keep_words(kept: Collection[bytes], words: Iterable[bytes]) -> list[bytes]:
+    return list(filter(kept.__contains__, words))
 
 
 def _digest(words: Iterable[bytes]) -> bytes:

@@ -1,7 +1,9 @@
-"""From the bytes of a response to text that is safe to parse.
+"""Decode a response: media type, character encoding, and markup that a parser handles in linear
+time.
 
-What type is it, whatever the server says; which charset; and is it markup
-that a parser can take in linear time? Nothing here raises for any bytes.
+Encodings have the names of the `Encoding Standard <https:
+
+encoding.spec.whatwg.org/>`_ in lower case. Nothing here raises for any bytes.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ _BOMS = (
 _UTF_16_START = (b"\xff\xfe", b"\xfe\xff", b"<\x00?\x00x\x00", b"\x00<\x00?\x00x")
 _NON_ASCII_BYTES = bytes(range(0x80, 0x100))
 _JAPANESE_SHIFT = b"\x1b$"
-_UTF8_SHARE = 10  # so many characters of UTF-8 for each error
+_UTF8_SHARE = 10  # characters for each error
 _SAMPLE_BYTES = 16_384
 
-# Atomic groups: a run of comments must not be tried in all its divisions.
+# Possessive groups prevent backtracking over runs of comments.
 _HTML_START = re.compile(
     rb"(?>\s*<!--.{0,2000}?-->)*+\s*+<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
@@ -40,7 +42,7 @@ _HTML_ANYWHERE = re.compile(
     rb"<(?:!doctype|html|head|title|meta|body|p|a|div|table|h[1-6]|br|pre|ul|script|center|font)\b",
     re.IGNORECASE,
 )
-# Control characters that no charset of the Web's text uses; ESC belongs to ISO-2022-JP.
+# Control characters that no charset of the Web uses for text; ISO-2022-JP uses ESC.
 _CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\f\r\x1b")
 _MAX_CONTROL_SHARE = 0.02
 _FEW_CONTROLS = 2
@@ -48,22 +50,22 @@ _NO_MAGIC = frozenset({"application/octet-stream", "application/xml", "applicati
 
 
 def media_type_of(headers: Mapping[str, str]) -> str:
-    """Return the media type in lower case without parameters, "" when there is none."""
+    """Return the lower-case media type without parameters, ``""`` without the header."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def sniff_media_type(body: bytes) -> str:
-    """Return the media type that the bytes themselves speak for.
+    """Return the media type that the bytes look like.
 
-    ``text/html`` and ``text/plain`` among text; a type of its own for known
-    binary formats; ``application/octet-stream`` for other binary.
+    Text is ``text/html`` or ``text/plain``; known binary formats have their own type, others
+    ``application/octet-stream``.
     """
     if body.startswith(_UTF_16_START):
         return sniff_media_type(decode(body[:_SAMPLE_BYTES], {})[0].encode("utf-8", "replace"))
     sample = body[:_SAMPLE_BYTES].removeprefix(b"\xef\xbb\xbf")
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if controls or sample.startswith(b"%PDF-"):
-        # Magic numbers are believed with control characters only: "BM" can begin a sentence.
+        # Trust magic numbers only beside control characters: "BM" can begin a sentence.
         magic = str(detect_mime(sample[:1_024]))
         if not magic.startswith("text/") and magic not in _NO_MAGIC:
             return magic
@@ -77,12 +79,11 @@ def sniff_media_type(body: bytes) -> str:
 
 
 def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return the text of a body and its encoding, named as by the Encoding Standard.
+    """Return the text of a body and its encoding.
 
-    The order is the HTML standard's: byte order mark, Content-Type header,
-    declaration in the document. A document without any of them is UTF-8 where
-    its bytes are that, else what they look like, else windows-1252. Bytes
-    that the encoding cannot read become U+FFFD.
+    The order is that of the HTML standard: byte order mark, Content-Type header, declaration in the
+    document. Without any of them the text is UTF-8 if it is valid, else the detected encoding, else
+    windows-1252. Undecodable bytes become U+FFFD.
     """
     for bom, encoding in _BOMS:
         if body.startswith(bom):
@@ -105,7 +106,7 @@ def _decode_as(body: bytes, encoding: str) -> str:
 
 
 def _decode_if_utf8(body: bytes) -> str | None:
-    """Return a body's text if it is UTF-8, a few errors or a cut end aside."""
+    """Return the text if the body is UTF-8, except for few errors or a cut end."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -117,22 +118,61 @@ def _decode_if_utf8(body: bytes) -> str | None:
     return text if others > _UTF8_SHARE * errors else None
 
 
-# Elements that the parser closes by itself, or that never hold anything.
-# fmt: off
-_UNNESTED_TAGS = frozenset({
-    "a", "area", "base", "body", "br", "caption", "col", "colgroup", "embed", "head", "hr",
-    "html", "img", "input", "link", "meta", "p", "param", "source", "tbody", "td",
-    "tfoot", "th", "thead", "tr", "track", "wbr",
-})
-# What the parser opens again in each block after one that left it open; without "a", a link.
-_FORMATTING_TAGS = frozenset({
-    "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
-})
+# Void elements, and elements that the parser closes itself.
+_UNNESTED_TAGS = frozenset(
+    {
+        "a",
+        "area",
+        "base",
+        "body",
+        "br",
+        "caption",
+        "col",
+        "colgroup",
+        "embed",
+        "head",
+        "hr",
+        "html",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "p",
+        "param",
+        "source",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "track",
+        "wbr",
+    }
+)
+# Elements that the parser reopens in each following block; without "a".
+_FORMATTING_TAGS = frozenset(
+    {
+        "b",
+        "big",
+        "code",
+        "em",
+        "font",
+        "i",
+        "nobr",
+        "s",
+        "small",
+        "strike",
+        "strong",
+        "tt",
+        "u",
+    }
+)
 # fmt: on
 _RUBY = frozenset({"rb", "rp", "rt", "rtc"})
-_ITEMS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its like, and the other not
+_ITEMS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its own kind only
 _OPTIONS = frozenset({"optgroup", "option"})
-# Letters in both cases are faster here than re.IGNORECASE.
+# Faster than re.IGNORECASE.
 _FORMATTING_TAG = re.compile(
     "<(/?)(?=[bcefinstuBCEFINSTU])(?:{})[\\s/>]".format(
         "|".join("".join(f"[{c}{c.upper()}]" for c in name) for name in sorted(_FORMATTING_TAGS))
@@ -152,15 +192,13 @@ _MAX_OPTIONS = 1_000
 
 
 def limit_markup(html: str) -> str:
-    """Return markup that an HTML parser takes in about linear time.
+    """Return markup that an HTML parser handles in about linear time.
 
-    HTML's rules make a parser walk the stack of open elements at each tag,
-    and a tag's attributes at each attribute. Only documents that are large
-    enough to hurt are looked at: in them, start tags nested deeper than 1,000
-    are dropped (their text stays), and so are tags of 20,000 characters, tags
-    of ruby annotations, of options after the first 1,000, of formatting
-    within formatting, which the parser repeats in each block, and of items of
-    definition lists directly in those of other lists, and the reverse.
+    The parser walks the stack of open elements at each tag, and a tag's attributes at each
+    attribute. In large documents this removes start tags nested deeper than 1,000 (their text
+    stays), tags of more than 20,000 characters, ruby tags, options after the first 1,000,
+    formatting within formatting, and items of definition lists directly in other lists and vice
+    versa.
     """
     half = MAX_TAG_CHARS // 2
     if any(html.find(">", i, i + half) < 0 for i in range(0, len(html) - half, half)):
@@ -208,7 +246,9 @@ def limit_markup(html: str) -> str:
 
 
 def _has_unclosed_formatting(html: str) -> bool:
-    """Whether so much formatting is open at once that the parser might repeat it many times."""
+    """Whether many formatting elements are open at once, which the parser would reopen in each
+    block.
+    """
     is_open = 0
     for closes in _FORMATTING_TAG.findall(html):
         is_open = max(0, is_open - 1) if closes else is_open + 1
@@ -218,14 +258,14 @@ def _has_unclosed_formatting(html: str) -> bool:
 
 
 def close_empty_elements(xhtml: str) -> str:
-    """Write ``<script/>`` as ``<script></script>``: an HTML parser never sees the slash."""
+    """Write ``<script/>`` as ``<script></script>``, since HTML parsers ignore the slash."""
     return _SELF_CLOSED.sub(r"<\1\2></\1>", xhtml)
 
 
 FALLBACK = "windows-1252"
 UTF_16 = frozenset({"utf-16le", "utf-16be"})
 
-# The standard encourages 1,024 bytes, and has the parser begin again at a later declaration.
+# The standard encourages 1,024 bytes and a restart of the parser at a later declaration.
 _PRESCAN_BYTES = 16_384
 _DETECTION_BYTES = 262_144
 _DETECTION_SAMPLE_BYTES = 8_192
@@ -249,29 +289,27 @@ _TAG_BYTES = re.compile(
 )
 _META_CHARSET = re.compile(rb"charset[\t\n\f\r ]*+=[\t\n\f\r ]*+")
 _META_LABEL = re.compile(rb"\"([^\"]*+)\"|'([^']*+)'|([^\"'\t\n\f\r ;][^\t\n\f\r ;]*+)")
-# Their text is no markup, which the standard's prescan overlooks and browsers do not.
+# Elements whose text is no markup; the standard's prescan ignores this, browsers do not.
 _RAW_TEXT = {
     name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE)
     for name in (b"script", b"style", b"title", b"textarea", b"xmp", b"iframe", b"noframes")
 }
 
-# The first byte of a run of ASCII may be the second of a character.
+# The first byte of an ASCII run may be the second byte of a character.
 _LONG_ASCII = re.compile(rb"([\x00-\x7f]{20})[\x00-\x7f]{40,}+")
-_ISO_2022_JP_SHIFT = b"\x1b$"
-_PYTHON_NAMES = {"cp874": "windows-874"}  # that the detector gives, and the standard has not
-_HIGH_BYTES = bytes(range(0x80, 0x100))
-# A pound or degree sign is not enough to tell windows-1252 from these.
+_PYTHON_NAMES = {"cp874": "windows-874"}  # not in the standard
+# A pound or degree sign is not enough to distinguish windows-1252 from these.
 _MIN_NON_ASCII_BYTES = 6
 _AMBIGUOUS_ENCODINGS = re.compile(r"iso-8859-(?:[2349]|1\d)|windows-125[0478]")
 
 
 def encoding_of_label(label: str) -> str | None:
-    """Return the encoding that the standard gives a label, None for labels it does not have."""
+    """Return the encoding of a label of the standard, None for unknown labels."""
     return LABELS.get(label.strip(_TRIMMED).lower()) if label.isascii() else None
 
 
 def encoding_in_content_type(value: str) -> str | None:
-    """Return the encoding of the first known ``charset`` in a Content-Type header."""
+    """Return the encoding of the first known ``charset`` of a Content-Type header."""
     for quoted, bare in _PARAMETER.findall(value):
         if encoding := encoding_of_label(quoted or bare.strip("'")):
             return encoding
@@ -279,10 +317,9 @@ def encoding_in_content_type(value: str) -> str | None:
 
 
 def encoding_in_document(body: bytes, *, is_html: bool) -> str | None:
-    """Return the encoding that a document without a byte order mark declares.
+    """Return the encoding that a document without byte order mark declares.
 
-    HTML declares it by a meta element, and by an XML declaration if there is
-    no such element; in other documents the XML declaration comes first.
+    In HTML a meta element comes before the XML declaration, in other documents after it.
     """
     for start, encoding in _UTF_16_XML:
         if body.startswith(start):
@@ -293,11 +330,11 @@ def encoding_in_document(body: bytes, *, is_html: bool) -> str | None:
 
 
 def detect(body: bytes) -> str:
-    """Return the encoding that the bytes look like, :data:`FALLBACK` if they look like none.
+    """Return the encoding that the bytes look like, else :data:`FALLBACK`.
 
-    Of the first 256 KiB a sample of 8 KiB is examined, long runs of ASCII left out.
+    Examines 8 KiB of the first 256 KiB, without long runs of ASCII.
     """
-    shift = body.find(_ISO_2022_JP_SHIFT, 0, _DETECTION_BYTES)
+    shift = body.find(_JAPANESE_SHIFT, 0, _DETECTION_BYTES)
     if shift >= 0:
         sample = body[shift : shift + _DETECTION_SAMPLE_BYTES]
     else:
@@ -307,13 +344,13 @@ def detect(body: bytes) -> str:
     name = detector.guess(tld=None, allow_utf8=False)
     encoding = encoding_of_label(_PYTHON_NAMES.get(name, name)) or FALLBACK
     if _AMBIGUOUS_ENCODINGS.fullmatch(encoding):
-        letters = len(sample) - len(sample.translate(None, _HIGH_BYTES))
+        letters = len(sample) - len(sample.translate(None, _NON_ASCII_BYTES))
         return encoding if letters >= _MIN_NON_ASCII_BYTES else FALLBACK
     return encoding
 
 
 def _encoding_in_meta(head: bytes) -> str | None:
-    """Prescan a byte stream to determine its encoding (HTML standard, section 13.2.3.2)."""
+    """Prescan a byte stream for its encoding (HTML standard, section 13.2.3.2)."""
     last = head.lower().rfind(b"charset")
     at = head.find(b"<", 0, last)
     while at >= 0:
@@ -343,23 +380,23 @@ def _index_after(head: bytes, end: bytes, start: int) -> int:
 
 
 def _encoding_of_meta(attributes: bytes) -> str | None:
-    told: dict[bytes, bytes] = {}
+    attributes_by_name: dict[bytes, bytes] = {}
     for name, *values in _ATTRIBUTES.findall(attributes):
-        told.setdefault(name.lower(), b"".join(values).lower())
-    if b"charset" in told:
-        label = told[b"charset"]
-    elif told.get(b"http-equiv") == b"content-type":
-        label = _label_in_content(told.get(b"content", b""))
+        attributes_by_name.setdefault(name.lower(), b"".join(values).lower())
+    if b"charset" in attributes_by_name:
+        label = attributes_by_name[b"charset"]
+    elif attributes_by_name.get(b"http-equiv") == b"content-type":
+        label = _label_in_content(attributes_by_name.get(b"content", b""))
     else:
         return None
     encoding = encoding_of_label(label.decode("latin-1"))
-    if encoding in UTF_16:  # who could read this declaration was not reading UTF-16
+    if encoding in UTF_16:  # a UTF-16 document could not have been read up to here
         return "utf-8"
     return FALLBACK if encoding == "x-user-defined" else encoding
 
 
 def _label_in_content(content: bytes) -> bytes:
-    """Extract a character encoding from a meta element (HTML standard, section 2.4.4)."""
+    """Extract the encoding from a meta element (HTML standard, section 2.4.4)."""
     start = _META_CHARSET.search(content)
     label = _META_LABEL.match(content, start.end()) if start else None
     return b"".join(group or b"" for group in label.groups()) if label else b""

@@ -1,8 +1,8 @@
-"""Sitemaps, RSS and Atom as pages of links, so that any of them can be a seed.
+"""Parse sitemaps, RSS and Atom feeds as pages of links.
 
-XML is read as a stream: no network, no entities of its own, and what is
-broken is skipped. A feed becomes a :class:`~focused.web.page.Page` whose
-links carry the entries' titles as anchors and their summaries as context.
+XML is parsed as a stream, without network access and without entities; no tree is built, since a
+few kilobytes of gzip can hold millions of elements. Each link has the entry's title as anchor and
+its summary as context.
 """
 
 from __future__ import annotations
@@ -37,16 +37,15 @@ _URL_LINE = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 def is_feed(fetched: Fetched) -> bool:
-    """Tell, from its beginning, whether a response is a sitemap or a feed."""
+    """Whether a response begins like a sitemap or a feed."""
     return _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES)) is not None
 
 
 def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "") -> Page | None:
     """Return a sitemap (XML or text, gzipped or not), RSS or Atom feed as a page.
 
-    None when it is nothing of the kind. Never raises: a feed that breaks off
-    gives the entries before the break. A sitemap has links and no text.
-    ``robot`` is the product token that X-Robots-Tag may speak to.
+    None if it is none of these. Never raises: a truncated feed gives the entries before the break.
+    A sitemap has links and no text. ``robot`` is the product token that X-Robots-Tag may name.
     """
     kind = _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES))
     if kind is None:
@@ -57,14 +56,14 @@ def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "
         return _feed_page(fetched, kind, FeedEntry(), lines, max_links, robot)
     channel = FeedEntry()
     root = _ROOT.match(text)
-    # What declares entities stands before the root, and is not read.
+    # Entity declarations before the root are skipped.
     xml = text[root.start("root") :] if root else text
     entries = read_entries(xml, channel, fetched.url)
     return _feed_page(fetched, kind, channel, entries, max_links, robot)
 
 
 def _gunzip(body: bytes, max_bytes: int) -> bytes:
-    """Return at most ``max_bytes`` of a body, gunzipped when it is gzip."""
+    """Return at most ``max_bytes`` of a body, decompressed if it is gzip."""
     if not body.startswith(_GZIP):
         return body[:max_bytes]
     try:
@@ -74,7 +73,7 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
 
 
 def _feed_kind(fetched: Fetched, start: bytes) -> str | None:
-    """Return the root's name, ``"text"`` for a list of URLs, or None."""
+    """Return the root element's name, ``"text"`` for a list of URLs, or None."""
     text = decode(start[:_START_BYTES], {})[0]
     root = _ROOT.match(text)
     if root:
@@ -108,9 +107,9 @@ def _feed_page(
         Link(target, entry.title, _truncate_texts(entry.summary), f"{kind}/entry", i / last)
         for i, (target, entry) in enumerate(found.items())
     )
-    says = [channel.title, channel.summary]
-    says += [text for entry in found.values() for text in (entry.title, entry.summary)]
-    text = " ".join(" ".join(says).split())[:_MAX_TEXT_CHARS]
+    texts = [channel.title, channel.summary]
+    texts += [text for entry in found.values() for text in (entry.title, entry.summary)]
+    text = " ".join(" ".join(texts).split())[:_MAX_TEXT_CHARS]
     tags = parse_robots_directives(fetched.headers.get("x-robots-tag", ""), (), robot)
     return Page(
         url=fetched.url,
@@ -130,14 +129,14 @@ def _truncate_texts(summary: str) -> str:
 
 
 MAX_ELEMENTS = 1_000_000
-"""Of one feed; what comes later is not read. A full sitemap (50,000 URLs) has 250,000."""
+"""Elements of one feed at most; the rest is ignored. A full sitemap (50,000 URLs) has 250,000."""
 
 MAX_TITLE_CHARS = 300
 SUMMARY_CHARS = 2_000
 
-_KEPT_CHARS = 8_000  # of one element's text; as long as a link may be before it is normalised
+_KEPT_CHARS = 8_000  # of one element's text
 _CHUNK_CHARS = 65_536
-_MAX_OPEN = 100  # containers and entries; broken feeds nest entries, hostile ones millions
+_MAX_OPEN = 100  # containers and entries; broken feeds nest entries
 
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
@@ -166,24 +165,24 @@ _INLINE = frozenset({
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "iframe"})
 _NOT_NAME = r"(?=[\s/>])"
 _REST_OF_TAG = r"""(?:[^>"']++|"[^"]*+"|'[^']*+'|["'])*+>?"""
-# What an HTML tokenizer takes for markup: "x < 5" has none. Each repetition is possessive, and
-# what is not closed reaches to the end, so that no text takes more than linear time.
+# HTML tags, but not "x < 5". Repetitions are possessive and unclosed tags reach to the end, so that
+# matching takes linear time.
 _MARKUP = re.compile(
     rf"<(?P<hidden>{'|'.join(sorted(_HIDDEN))}){_NOT_NAME}{_REST_OF_TAG}"
     rf".*?(?:</(?P=hidden){_NOT_NAME}{_REST_OF_TAG}|\Z)"
     rf"|<!--.*?(?:-->|\Z)|</?(?P<name>[a-z][^\s/>]*+){_REST_OF_TAG}|<[!/?][^>]*+>?",
     re.IGNORECASE | re.DOTALL,
 )
-# libxml2 lets these pass, and lxml then breaks off.
+# libxml2 accepts these, and lxml then fails.
 _SURROGATE = re.compile(r"&#(?:[xX]0{0,20}[dD][89a-fA-F][0-9a-fA-F]{2}|0{0,20}5[5-7][0-9]{3});")
 
 
 @dataclass(slots=True)
 class FeedEntry:
-    """What one entry of a feed says; its URLs are absolute and normalised.
+    """One entry of a feed; its URLs are absolute and normalised.
 
-    ``fallback_url`` counts when there is no ``url``: that of a permanent guid,
-    of a link to another format than HTML, or of content that stands elsewhere.
+    ``fallback_url`` is used without a ``url``: a permanent guid, a link to a format other than
+    HTML, or the URL of external content.
     """
 
     url: str = ""
@@ -193,7 +192,7 @@ class FeedEntry:
 
 
 class _OpenElement(NamedTuple):
-    """An element that has begun and whose children matter. ``entry`` is what they belong to."""
+    """An open element whose children matter; they belong to ``entry``."""
 
     namespace: str
     name: str
@@ -202,14 +201,14 @@ class _OpenElement(NamedTuple):
 
 
 def read_entries(xml: str, channel: FeedEntry, url: str) -> Iterator[FeedEntry]:
-    """Yield the entries in order; what stands outside of them goes to ``channel``.
+    """Yield the entries in order; text outside of them goes to ``channel``.
 
-    ``xml`` begins at the root; ``url`` is the document's own. Never raises: XML
-    that breaks off gives the entries before the break, the last one if its URL
-    is whole.
+    ``xml`` begins at the root; ``url`` is the document's own. Only children in the entry's own
+    namespace are read. Never raises: truncated XML gives the entries before the break, the last one
+    if its URL is complete.
     """
     reader = _EntryReader(channel, url)
-    target: Any = reader  # lxml's stubs want all optional methods
+    target: Any = reader  # lxml's stubs require all optional methods
     parser = etree.XMLParser(
         target=target,
         encoding="utf-8",
@@ -236,7 +235,7 @@ def read_entries(xml: str, channel: FeedEntry, url: str) -> Iterator[FeedEntry]:
 
 
 class _EntryReader:
-    """Takes the parser's events; keeps the elements it is in, and one element's text."""
+    """Parser target that collects entries."""
 
     def __init__(self, channel: FeedEntry, url: str) -> None:
         self.left = MAX_ELEMENTS
@@ -244,26 +243,26 @@ class _EntryReader:
         self._url = url
         self._open: list[_OpenElement] = []
         self._done: list[FeedEntry] = []
-        self._skipped = 0  # depth below an element whose content does not matter
-        self._name = ""  # of the element whose text is being kept
+        self._skipped = 0  # depth below an irrelevant element
+        self._name = ""  # of the current text element
         self._attributes: Mapping[str, str] = {}
-        self._depth = 0  # below that element
-        self._hidden = 0  # the depth at which a script or style began, 0: none
+        self._depth = 0  # below the text element
+        self._hidden = 0  # the depth at which a script or style element began, or 0
         self._pieces: list[str] = []
         self._chars = 0
 
     def take(self) -> list[FeedEntry]:
-        """Return the entries that are complete since the last time."""
+        """Return the entries that were completed since the last call."""
         done, self._done = self._done, []
         return done
 
     def break_off(self) -> None:
-        """Nothing comes after this; an entry that has begun is as good as what is known of it."""
+        """Handle the end of a truncated document: keep entries with a URL."""
         while self._open:
             self._close(self._open.pop(), needs_url=True)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Handle a start tag."""
         self.left -= 1
         if self._name:
             self._start_within(tag.rpartition("}")[2].lower())
@@ -310,7 +309,7 @@ class _EntryReader:
     ) -> None:
         if self._open:
             outer = self._open[-1]
-            if outer.entry is not self._channel:  # left open: the next entry ends it
+            if outer.entry is not self._channel:  # not closed: the next entry ends it
                 self._close(outer, needs_url=True)
                 self._open[-1] = outer._replace(entry=self._channel)
         base = self._base(attributes)
@@ -318,16 +317,16 @@ class _EntryReader:
 
     def _base(self, attributes: Mapping[str, str]) -> str:
         base = self._open[-1].base if self._open else self._url
-        told = attributes.get(_XML_BASE)
-        return (normalise(told, base) if told else None) or base
+        xml_base = attributes.get(_XML_BASE)
+        return (normalise(xml_base, base) if xml_base else None) or base
 
     def data(self, text: str) -> None:
-        """Text, or a piece of it; a link's is its own alone, not its children's."""
+        """Handle text; only a link's own text counts, not that of its children."""
         if self._name and not self._hidden and (self._depth == 0 or self._name in _TEXT_TAGS):
             self._keep(text)
 
     def end(self, tag: str) -> None:
-        """An element ends."""
+        """Handle an end tag."""
         if self._name:
             if self._depth:
                 if self._hidden == self._depth:
@@ -342,7 +341,7 @@ class _EntryReader:
             self._close(self._open.pop())
 
     def close(self) -> None:
-        """The document ends."""
+        """Handle the end of the document."""
 
     def _close(self, element: _OpenElement, *, needs_url: bool = False) -> None:
         entry = element.entry
@@ -355,7 +354,7 @@ class _EntryReader:
             self._chars += len(text)
 
     def _read(self) -> None:
-        """Put what the element says where it belongs; the first of a kind counts."""
+        """Store the current element's text; the first of a kind counts."""
         parent, name, attributes = self._open[-1], self._name, self._attributes
         entry, text = parent.entry, "".join(self._pieces)
         if name in ("loc", "link"):
@@ -384,11 +383,11 @@ class _EntryReader:
         return normalise(href, self._base(self._attributes)) or "" if href else ""
 
     def _text(self, text: str, parent: _OpenElement) -> str:
-        """Return a title or summary as a reader sees it."""
+        """Return a title or summary as plain text."""
         if parent.name in _ATOM:
             kind = self._attributes.get("type", "text").partition(";")[0].strip().lower()
             is_xml = kind.endswith("xml") or kind == "xhtml"
-            # Atom 0.3 has a mode besides: what is not escaped is XML.
+            # Atom 0.3 has a mode attribute: content that is not escaped is XML.
             if self._attributes.get("mode") == "base64" or (
                 kind not in ("text", "html") and not kind.startswith("text/") and not is_xml
             ):
@@ -399,7 +398,7 @@ class _EntryReader:
 
 
 def _strip_markup(html: str) -> str:
-    """Return the text of HTML that was escaped."""
+    """Return the text of escaped HTML."""
     text = unescape(_MARKUP.sub(_tag_replacement, html[: 2 * SUMMARY_CHARS]))
     return " ".join(text.split())[:SUMMARY_CHARS]
 

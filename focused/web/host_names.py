@@ -1,9 +1,8 @@
-"""IP addresses that are nobody's public server, however they are written.
+"""Classify hosts: IP addresses in any notation, private addresses, registered domains.
 
-Pages can link to the crawler's own machine, its network, or the service that
-hands out its credentials (CWE-918). Python's ``is_global`` has changed its
-mind between versions, so the networks of the IANA special-purpose registries
-stand here.
+Pages can link to the crawler's own machine, its network, or a cloud's metadata service (CWE-918).
+Python's ``is_global`` differs between versions, so the networks of the IANA special-purpose
+registries are listed here.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 import ada_url
 from tldextract import TLDExtract
 
-# RFC 6890 and the registries it set up; multicast (RFC 5771) and what is reserved.
+# RFC 6890 and its registries, multicast (RFC 5771), reserved networks.
 _PRIVATE_V4 = tuple(
     IPv4Network(net)
     for net in (
@@ -37,7 +36,7 @@ _PRIVATE_V4 = tuple(
         "240.0.0.0/4",  # reserved, broadcast
     )
 )
-_PUBLIC_V6 = IPv6Network("2000::/3")  # all that is given out as global unicast, RFC 4291
+_PUBLIC_V6 = IPv6Network("2000::/3")  # global unicast, RFC 4291
 _PRIVATE_V6 = tuple(
     IPv6Network(net)
     for net in (
@@ -46,23 +45,23 @@ _PRIVATE_V6 = tuple(
         "3fff::/20",  # documentation, RFC 9637
     )
 )
-# Network and how far to the right the IPv4 address stands that a packet ends at.
+# Networks with an embedded IPv4 address, and the number of bits to its right.
 _EMBEDDING_V6 = (
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64, RFC 6052
     (IPv6Network("2002::/16"), 80),  # 6to4, RFC 3056
 )
-# WHATWG's "ends in a number": then a host is an IPv4 address or no host at all.
+# WHATWG's "ends in a number": the host is an IPv4 address or invalid.
 _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)\.?")
 
 IpAddress = IPv4Address | IPv6Address
 
 
 def is_public_address(address: IpAddress) -> bool:
-    """Whether a packet to ``address`` leaves for the public Internet, by the registries.
+    """Whether the registries call ``address`` globally reachable.
 
-    IPv6 addresses that carry an IPv4 address (mapped, NAT64, 6to4) are what
-    that one is.
+    An IPv6 address with an embedded IPv4 address (mapped, NAT64, 6to4) is classified as that
+    address.
     """
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _PRIVATE_V4)
@@ -73,10 +72,10 @@ def is_public_address(address: IpAddress) -> bool:
 
 
 def parse_ip_address(host: str) -> IpAddress | None:
-    """The address that a URL's host (without port) is; None for a name, or no host at all.
+    """Return the address that a URL's host (without port) is; None for a name or an invalid host.
 
-    Reads all that WHATWG's URLs and getaddrinfo(3) take for an address:
-    ``0x7f.1``, ``2130706433``, ``0177.0.0.1``, ``[::1]``, ``fe80::1%eth0``.
+    Reads every notation that WHATWG URLs and getaddrinfo(3) accept: ``0x7f.1``, ``2130706433``,
+    ``0177.0.0.1``, ``[::1]``, ``fe80::1%eth0``.
     """
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     try:
@@ -91,9 +90,9 @@ def parse_ip_address(host: str) -> IpAddress | None:
 
 
 def canonical_address(address: str) -> str:
-    """An IP address in the one spelling that tells it from others; an IPv4-mapped one is IPv4.
+    """Return an IP address in one spelling; an IPv4-mapped address as IPv4.
 
-    What is no IP address is returned as it is.
+    Other texts are returned unchanged.
     """
     try:
         found = ip_address(address)
@@ -104,12 +103,12 @@ def canonical_address(address: str) -> str:
 
 
 def is_private_host(host: str) -> bool:
-    """Whether a URL's host (without port) tells by itself that it is no public server.
+    """Whether a URL's host (without port) is a private address or ``localhost``.
 
-    Of a name, ``localhost`` apart, only the name service can tell.
+    Other names have to be resolved first.
     """
     last = host[-1:]
-    # Nearly all links end here.
+    # The common case.
     if not (last.isdigit() or last in "]:.tT" or "0x" in host.lower()):
         return False
     if is_loopback_name(host):
@@ -119,22 +118,21 @@ def is_private_host(host: str) -> bool:
 
 
 def is_loopback_name(host: str) -> bool:
-    """Whether the name means this machine, whatever name services say (RFC 6761, 6.3)."""
+    """Whether the name always means this machine (RFC 6761, section 6.3)."""
     name = host.lower().removesuffix(".")
     return name == "localhost" or name.endswith(".localhost")
 
 
-# The list of suffixes comes with the library: nothing is ever fetched, nothing is cached on disk.
+# The list of suffixes is bundled: nothing is fetched or cached on disk.
 _EXTRACT = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 @lru_cache(maxsize=8_192)
 def registered_domain(host: str) -> str:
-    """Return the registered domain of a host, port or none; the host where it has none.
+    """Return the registered domain of a host (with or without port); else the host.
 
-    By the Public Suffix List, the private part included: a blog at a
-    provider's is a site of its own. Under suffixes that the list does not
-    know it is the last two labels.
+    The private part of the Public Suffix List counts: a blog at a provider is a site of its own.
+    Unknown suffixes give the last two labels.
     """
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
     found = _EXTRACT(name)

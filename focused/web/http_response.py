@@ -1,7 +1,7 @@
-"""From a raw HTTP response to an :data:`~focused.web.page.Outcome`.
+"""Convert an HTTP response to an :data:`~focused.web.page.Outcome`; parse Link and Refresh headers.
 
-Scrapy's side and the simulator both come through here, so that the same
-response means the same to both.
+The crawler and the simulator both use these functions, so that a response has the same effect in
+both.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ def outcome_from_response(
     elapsed_s: float,
     now: float,
 ) -> Outcome:
-    """Return what a response is: a page, a pointer elsewhere, or a failure.
+    """Return the outcome of a response: a page, a redirect or a failure.
 
-    ``headers`` has lower-case names; ``now`` (seconds since the epoch) is
-    when it came. 2xx is Fetched; 3xx with a
-    Location is Redirected, without a usable one BAD_REDIRECT; 404 and 410
-    are GONE, 429 THROTTLED, other 4xx CLIENT_ERROR, and 5xx SERVER_ERROR.
-    A status outside of HTTP's ranges is OTHER. Never raises.
+    ``headers`` has lower-case names; ``now`` is the time of receipt in seconds since the epoch. 2xx
+    is Fetched. 3xx with a usable Location is Redirected, without one BAD_REDIRECT. 404 and 410 are
+    GONE, 429 THROTTLED, other 4xx CLIENT_ERROR, 5xx SERVER_ERROR, and a status outside of HTTP's
+    ranges is OTHER. Never raises.
     """
     if 200 <= status < 300:
         return Fetched(url, status, headers, body, elapsed_s, received_at=now)
@@ -50,9 +49,9 @@ def outcome_from_response(
 
 
 def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds to wait that Retry-After asks for (RFC 9110, section 10.2.3).
+    """Return the seconds of a Retry-After header (RFC 9110, section 10.2.3).
 
-    None when there is no such header or it cannot be read; never negative.
+    None without a readable header; never negative.
     """
     value = headers.get("retry-after", "").strip()
     if not value:
@@ -81,7 +80,7 @@ def _redirect_outcome(
     target = normalise(_decode_location(location), url) if location else None
     wait_s = retry_after_s(headers, now)
     if target is None:
-        detail = f"Location {location[:200]!r} is no http(s) URL" if location else "no Location"
+        detail = f"Location {location[:200]!r} is not an http(s) URL" if location else "no Location"
         return Failed(url, FailureKind.BAD_REDIRECT, status, detail, wait_s, elapsed_s)
     if target == normalise(url):
         detail = "redirects to itself"
@@ -90,12 +89,12 @@ def _redirect_outcome(
 
 
 def _decode_location(location: str) -> str:
-    """Read a header's bytes, which came as ISO-8859-1, as UTF-8 when they are that."""
+    """Decode a header value, read as ISO-8859-1, as UTF-8 if it is valid UTF-8."""
     if location.isascii():
         return location
     try:
         raw = location.encode("latin-1")
-    except UnicodeEncodeError:  # a recorded web keeps headers as text
+    except UnicodeEncodeError:  # headers of a recorded web are text
         return location
     try:
         return raw.decode("utf-8")
@@ -118,26 +117,25 @@ def _failure_kind(status: int) -> FailureKind:
 
 
 _MAX_CHARS = 16_000
-# A quoted string, or a token: what may stand behind "name=".
+# A quoted string or a token.
 _VALUE = r'(?:"(?:[^"\\]|\\.)*+"|[^\s;,"]*+)'
 _LINK = re.compile(rf"<([^<>]*)>((?:\s*+;\s*+[\w!#$&+.^`|~*-]*+(?:\s*+=\s*+{_VALUE})?+)*+)")
 _PARAMETER = re.compile(rf";\s*+([\w!#$&+.^`|~*-]++)\s*+=\s*+({_VALUE})")
 
 
 def parse_canonical(header: str) -> str | None:
-    """Return the target of the first ``rel="canonical"`` in a Link header, as it stands there.
+    """Return the target of the first ``rel="canonical"`` link of a Link header, unresolved.
 
-    The header's values may be joined by commas. A link with an ``anchor``
-    speaks of another page and is passed over. Of several ``rel`` the first
-    counts. Never raises.
+    Links with an ``anchor`` parameter are about another page and are ignored. The first ``rel``
+    parameter counts. Never raises.
     """
     if "canonical" not in header.lower():
         return None
     for target, parameters in _LINK.findall(header[:_MAX_CHARS]):
-        told: dict[str, str] = {}
+        values: dict[str, str] = {}
         for name, value in _PARAMETER.findall(parameters):
-            told.setdefault(name.lower(), value.strip('"'))
-        if "canonical" in told.get("rel", "").lower().split() and "anchor" not in told:
+            values.setdefault(name.lower(), value.strip('"'))
+        if "canonical" in values.get("rel", "").lower().split() and "anchor" not in values:
             return str(target).strip() or None
     return None
 
@@ -150,10 +148,9 @@ _URL_EQUALS = re.compile(rf"url[{_SPACE}]*+=[{_SPACE}]*+", re.IGNORECASE)
 
 
 def parse_refresh(value: str) -> str | None:
-    """Return the URL of a Refresh header or meta element as it stands there.
+    """Return the unresolved URL of a Refresh header or meta element.
 
-    ``""`` when the page itself is meant, None when the value has no effect.
-    These are the HTML standard's shared declarative refresh steps (section
+    ``""`` means the page itself, None that the value has no effect (HTML standard, section
     4.2.5.3). Never raises.
     """
     time = _REFRESH.match(value)

@@ -1,8 +1,7 @@
-"""What a fetch can bring: links, pages, classifications, outcomes.
+"""Data types of a fetch: links, pages, classifications, outcomes.
 
-Frozen data that every other package speaks in. Score (predicted before the
-fetch), relevance (judged after it) and outcome (what the network did) are
-three things and stay three fields.
+Score (predicted before the fetch), relevance (measured after it) and outcome (what the network did)
+are three different fields.
 """
 
 from __future__ import annotations
@@ -17,36 +16,30 @@ NEAR_WORDS = 8
 
 
 class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One hyperlink as its page shows it.
+    """One hyperlink of a page.
 
-    ``url`` is absolute and normalised. ``anchor`` is the link's own text
-    (alt and title texts of what it wraps included), ``context`` the text
-    around it without the anchor, then the heading above. ``tag_path``
-    is the path of elements from ``body`` to the link, classes included,
-    such as ``"body/div.nav/ul/li/a"``. ``position`` is its place among the
-    page's links in [0, 1]. ``nofollow`` tells rel=nofollow.
+    ``url`` is absolute and normalised. ``anchor`` is the link's own text, with the alt and title
+    texts of the elements in it. ``context`` is the text around the link without the anchor,
+    followed by the heading above. ``tag_path`` is the path of elements from ``body`` to the link,
+    with classes: ``"body/div.nav/ul/li/a"``. ``position`` is the link's place among the page's
+    links, in [0, 1]. ``nofollow`` is rel=nofollow.
 
-    Of the context's words the first ``words_before`` (0 to 20) stand before
-    the link, the last ``heading_words`` (0 to 10) are the heading's, those
-    between (0 to 20) stand after the link. ``context_levels`` (0 to 2) is how many
-    blocks above the link's own the text was taken from, that one saying too
-    little: the words' distance in the tree.
+    The first ``words_before`` (0 to 20) words of the context stand before the link, the last
+    ``heading_words`` (0 to 10) are the heading's, the words between (0 to 20) stand after the link.
+    ``context_levels`` (0 to 2) counts the blocks between the link's own block, which has too little
+    text, and the block that the context is from.
 
-    ``title`` is the title or aria-label where the anchor does not have it
-    already, at most 200 characters. ``rel`` has the lower-case tokens of all
-    the page's links to this target, at most 8 of 20 characters each, so that
-    it can have "nofollow" where ``nofollow`` is False.
+    ``title`` is the title or aria-label, at most 200 characters, unless the anchor contains it.
+    ``rel`` has the lower-case tokens of all links of the page to this target, at most 8 of 20
+    characters. It can contain "nofollow" where ``nofollow`` is False.
 
-    ``block`` is the number, from 0 on in document order, of the nearest block
-    around the link (list, table, paragraph, section, at last the page) that
-    holds another target too; links with equal numbers are of one block.
-    ``siblings`` counts the targets in that block, nested blocks and this
-    link included. ``navigation`` is for links that stand in what says it is
-    navigation (:mod:`focused.web.html.link_context`) in the first 24 levels of the
-    tree, and only if all the page's links to this target do.
+    ``block`` is the number, in document order, of the nearest block around the link (list, table,
+    paragraph, section or page) that holds another target too. ``siblings`` counts the targets in
+    that block. ``navigation`` is True if all links of the page to this target stand in navigation
+    (:func:`~focused.web.html.link_context.is_navigation`) within the first 24 levels of the tree.
 
-    A struct and no dataclass, for pages have many, which are made, kept and
-    read back for less. :func:`msgspec.structs.replace` makes changed copies.
+    A struct, not a dataclass: pages have many links, and structs are created and decoded faster.
+    Copy with :func:`msgspec.structs.replace`.
     """
 
     url: str
@@ -66,42 +59,37 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def before(self) -> str:
-        """The words before the link, 8 at most: the i-th from the end is at distance -i.
+        """The last 8 words before the link; the i-th from the end is at distance -i.
 
-        The <term, distance> of Chakrabarti, Punera and Subramanyam (2002):
-        in document order, other links' text and the blocks between included,
-        no further than the block the context is from.
+        This is the <term, distance> feature of Chakrabarti, Punera and Subramanyam (2002), limited
+        to the block of the context.
         """
         return " ".join(self.context.split()[: self.words_before][-NEAR_WORDS:])
 
     @property
     def after(self) -> str:
-        """The words after the link, 8 at most: the i-th is at distance i. See ``before``."""
+        """The first 8 words after the link; the i-th is at distance i."""
         words = self.context.split()
         end = min(len(words) - self.heading_words, self.words_before + NEAR_WORDS)
         return " ".join(words[self.words_before : end])
 
     @property
     def heading(self) -> str:
-        """The beginning of the nearest heading (h1 to h6) above the link, 10 words at most."""
+        """The first 10 words of the nearest heading (h1 to h6) above the link."""
         words = self.context.split()
         return " ".join(words[len(words) - self.heading_words :])
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A parsed page. ``links`` holds each target once, in document order.
+    """A parsed page; ``links`` holds each target once, in document order.
 
-    ``links_over_limit`` counts those that came after the most that are taken, each
-    time one stands on the page.
-
-    ``text`` is the visible text, boilerplate included; ``headings`` the texts
-    of h1 to h3. ``canonical`` (as the page says, in its head or its Link header)
-    and ``refresh`` are absolute URLs or None.
-    ``language`` is an ISO 639-1 code or ``""`` when unknown, ``charset`` an
-    encoding as the Encoding Standard names it, in lower case. ``noindex`` and
-    ``nofollow`` join meta robots and X-Robots-Tag, and so does
-    ``unavailable_after``, in seconds since the epoch.
+    ``links_over_limit`` counts the links after the maximum. ``text`` is the visible text with
+    boilerplate; ``headings`` are the texts of h1 to h3. ``canonical`` (from the head or the Link
+    header) and ``refresh`` are absolute URLs or None. ``language`` is an ISO 639-1 code, ``""`` if
+    unknown; ``charset`` is an encoding of the Encoding Standard in lower case. ``noindex``,
+    ``nofollow`` and ``unavailable_after`` (seconds since the epoch) combine meta robots and
+    X-Robots-Tag.
     """
 
     url: str
@@ -120,19 +108,18 @@ class Page:
     unavailable_after: float | None = None
 
     def is_noindex_at(self, now: float) -> bool:
-        """Whether the page asks not to be indexed, ``now`` in seconds since the epoch."""
+        """Whether the page asks not to be indexed at ``now`` (seconds since the epoch)."""
         ends_at = self.unavailable_after
         return self.noindex or (ends_at is not None and now >= ends_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """The topic classifier's verdict on one fetched page.
+    """The topic classifier's result for one fetched page.
 
-    ``relevance`` is the calibrated probability in [0, 1] that the page is on
-    topic; ``on_topic`` is relevance held against the model's threshold;
-    ``known`` is False when the page had too little text to be judged (then
-    relevance is the prior). ``category`` is the likeliest of all, good or not.
+    ``relevance`` is the calibrated probability in [0, 1] that the page is on topic; ``on_topic``
+    compares it with the model's threshold. ``known`` is False if the page has too little text; the
+    relevance is then the prior. ``category`` is the most probable category, on topic or not.
     """
 
     relevance: float
@@ -142,12 +129,11 @@ class Classification:
 
 
 class FailureKind(StrEnum):
-    """Why a URL gave no page. The value is what reports print.
+    """Why a URL gave no page; the value is what reports print.
 
-    ``NO_HOST``: the name service says that there is no such name; ``DNS``:
-    the name service gave no answer; ``PRIVATE_ADDRESS``: it, or the URL,
-    names an address that is no public server's. ``PARSE_TIMEOUT``,
-    ``PARSE_MEMORY``: parsing the page exceeded the time or memory limit.
+    ``NO_HOST``: the name does not exist. ``DNS``: no name server answered. ``PRIVATE_ADDRESS``: the
+    URL or the name leads to a private address. ``PARSE_TIMEOUT``, ``PARSE_MEMORY``: parsing
+    exceeded a limit.
     """
 
     DNS = "dns"
@@ -180,18 +166,17 @@ class FailureKind(StrEnum):
 
 
 UNRECORDED_HOST = FailureKind.NO_HOST
-"""In a crawl of a recorded web: the host is not in that web, which is no error."""
+"""In a crawl of a recorded web: the host is not recorded, which is no error."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpExchange:
     """A request and its response as they were sent, for the archive.
 
-    Heads are the first line and the headers, up to and including the empty
-    line. ``body`` is the response's: transfer coding removed, content coding
-    as received; None when it equals the body of the outcome. ``truncated``
-    is why the body ends early, in WARC's words (``length``, ``time``,
-    ``disconnect``, ``unspecified``); ``""`` when it is whole.
+    A head is the first line and the headers, up to and including the empty line. ``body`` is the
+    response's body without transfer coding, with content coding; None if it equals the outcome's
+    body. ``truncated`` is the WARC reason for an incomplete body (``length``, ``time``,
+    ``disconnect``, ``unspecified``), ``""`` for a complete one.
     """
 
     request_head: bytes
@@ -200,7 +185,7 @@ class HttpExchange:
     truncated: str = ""
 
     def response_values(self, name: str) -> list[str]:
-        """Return the values of the response's headers of that lower-case name, in order."""
+        """Return the values of a response header, in order; ``name`` is lower-case."""
         lines = self.response_head.decode("latin-1").split("\r\n")[1:]
         fields = (line.partition(":") for line in lines)
         return [value.strip() for key, _, value in fields if key.lower() == name]
@@ -208,12 +193,11 @@ class HttpExchange:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A response with a body that may be a page (status 2xx).
+    """A response with status 2xx, whose body may be a page.
 
-    ``headers`` has lower-case names; ``elapsed_s`` is the time from request
-    to last byte; ``address`` is the IP address that answered, ``""`` when it
-    is not known. ``received_at`` is when it came, in seconds since the epoch.
-    ``exchange`` is what was sent; None when the client did not keep it.
+    ``headers`` has lower-case names. ``elapsed_s`` is the time from the request to the last byte.
+    ``address`` is the IP address of the server, ``""`` if unknown. ``received_at`` is in seconds
+    since the epoch. ``exchange`` is None if the client did not keep it.
     """
 
     url: str
@@ -226,7 +210,7 @@ class Fetched:
     exchange: HttpExchange | None = field(default=None, compare=False, repr=False)
 
     def as_failure(self, kind: FailureKind, detail: str = "") -> Failed:
-        """Return the failure that this response is; it keeps what was sent."""
+        """Return the failure that this response is, with its exchange."""
         exchange = self.exchange
         if exchange is not None and exchange.body is None:
             exchange = replace(exchange, body=self.body)
@@ -235,9 +219,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """The server points elsewhere; ``target`` is absolute and normalised.
+    """A redirect; ``target`` is absolute and normalised.
 
-    ``retry_after_s`` is what it asked for, if it did. ``exchange`` as in :class:`Fetched`.
+    ``retry_after_s`` is the Retry-After header. ``exchange`` as in :class:`Fetched`.
     """
 
     url: str
@@ -251,9 +235,9 @@ class Redirected:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No page came. ``retry_after_s`` is what the server asked for, if it did.
+    """No page came; ``retry_after_s`` is the Retry-After header.
 
-    ``exchange`` is what was sent, where there was a response.
+    ``exchange`` is set if there was a response.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""Which URLs may be asked for: the topic's scope, compiled to answer in a microsecond."""
+"""The URL filter: the topic's scope and URL traps; and the query parameters to drop."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PRIVATE_ADDRESS_HINT = "scope.private_addresses = true lets in hosts of your ow
 
 
 class ScopeFilter:
-    """Says why a URL is out of a :class:`Scope`.
+    """Filters URLs by a topic's :class:`Scope`.
 
-    What needs more than the URL (languages, content types, counts per host,
-    sizes) is settled after or around the fetch, not here.
+    Limits that need more than the URL (languages, content types, sizes, counts per host) are
+    applied elsewhere.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -39,14 +39,12 @@ class ScopeFilter:
         )
 
     def refuses(self, url: str, depth: int = 0) -> str | None:
-        """Why ``url`` may not be asked for, or None when it may.
+        """Return why ``url`` may not be requested, or None if it may.
 
-        ``url`` is absolute and normalised (see :mod:`focused.web.urls`),
-        ``depth`` its distance from the seed in links. The reasons are short
-        and few, fit to be counted: ``"too deep"``, ``"private address"``,
-        ``"host denied"``, ``"host not allowed"``, ``"path denied"``,
-        ``"path not allowed"``, and those of :func:`focused.web.scope_filter.find_url_trap`,
-        which seeds do not get. Where a name stands is not known here.
+        ``url`` is normalised; ``depth`` is its distance from the seed in links. The reasons are
+        ``"too deep"``, ``"private address"``, ``"host denied"``, ``"host not allowed"``, ``"path
+        denied"``, ``"path not allowed"``, and those of :func:`find_url_trap`, which does not apply
+        to seeds. Names are not resolved here.
         """
         if self._max_depth is not None and depth > self._max_depth:
             return "too deep"
@@ -57,16 +55,16 @@ class ScopeFilter:
         return find_url_trap(url) if self._traps and depth > 0 else None
 
     def is_open(self, host: str, depth: int) -> bool:
-        """Whether only its own shape can refuse a link to that host, with its port, at ``depth``.
+        """Whether only a link's path can be refused at this host (with port) and ``depth``.
 
-        That is what :meth:`is_plain` tells of.
+        :meth:`is_plain` checks the path.
         """
         if self._has_paths or (self._max_depth is not None and depth > self._max_depth):
             return False
         return self._out_of_bounds(f"http://{host}/") is None
 
     def is_plain(self, url: str) -> bool:
-        """Whether the URL looks like no trap."""
+        """Whether the URL does not look like a trap."""
         return not self._traps or find_url_trap(url) is None
 
     def _out_of_bounds(self, url: str) -> str | None:
@@ -87,7 +85,7 @@ class ScopeFilter:
 
 
 def check_seeds_in_scope(topic: Topic) -> None:
-    """Raise :class:`ConfigurationError` when the scope refuses one of the topic's own seeds."""
+    """Raise :class:`ConfigurationError` if the scope refuses one of the topic's seeds."""
     scope = ScopeFilter(topic.scope)
     refused = [(seed, scope.refuses(ada_url.URL(seed).href)) for seed in topic.seeds.urls]
     lines = [
@@ -101,9 +99,9 @@ def check_seeds_in_scope(topic: Topic) -> None:
 
 
 def _host_and_path(url: str) -> tuple[str, str]:
-    """Host without user and port, and path with query.
+    """Split a normalised URL into host (without user and port) and path with query.
 
-    Slices instead of parsing: ten times faster, and right for normalised URLs.
+    Slices are ten times faster than parsing.
     """
     start = url.find("://") + 3
     end = url.find("/", start)
@@ -118,7 +116,7 @@ def _host_and_path(url: str) -> tuple[str, str]:
 
 
 def _matches_domain(host: str, names: frozenset[str]) -> bool:
-    """Whether ``host`` or a domain above it is among ``names``."""
+    """Whether ``names`` contains ``host`` or one of its parent domains."""
     while host not in names:
         dot = host.find(".")
         if dot < 0:
@@ -134,7 +132,7 @@ REPEATS_IN_PATH = 5
 REPEATS_IN_QUERY = 3
 
 TRAP_PREFIX = "trap: "
-"""How every reason begins."""
+"""Prefix of every reason."""
 REPEATED_SEGMENTS = "trap: repeated segments"
 DEEP_PATH = "trap: path too deep"
 MANY_PARAMETERS = "trap: too many parameters"
@@ -148,14 +146,19 @@ _TRIPLE_ESCAPE = "%252525"
 
 
 def find_url_trap(url: str) -> str | None:
-    """Why a normalised URL looks like one of endlessly many, or None.
+    """Return why a normalised URL looks like one of endlessly many, or None.
 
-    - ``"trap: repeated segments"``: one to four folders, not all of them numbers,
-      three times in a row, or one folder five times anywhere;
-    - ``"trap: path too deep"``: more than 20 segments;
-    - ``"trap: too many parameters"``: more than 20;
-    - ``"trap: repeated parameters"``: one with the same value three times;
-    - ``"trap: nested escapes"``: an address in an address in an address.
+    Traps are mostly accidents: a relative link that was meant to be absolute, a filter that adds
+    itself to the URL of each page. Such URLs grow from link to link. The limits are wide. The first
+    is Heritrix's PathologicalPathDecideRule, the second its TooManyPathSegmentsDecideRule, both
+    widened. :mod:`focused.crawl.traps` detects traps by a host's history.
+
+    - ``"trap: repeated segments"``: one to four folders, not all of them numbers, three times in a
+      row, or one folder five times anywhere.
+    - ``"trap: path too deep"``: more than 20 segments.
+    - ``"trap: too many parameters"``: more than 20.
+    - ``"trap: repeated parameters"``: one with the same value three times.
+    - ``"trap: nested escapes"``: a URL in a URL in a URL.
     """
     if _TRIPLE_ESCAPE in url:
         return NESTED_ESCAPES
@@ -179,19 +182,18 @@ def _query_trap(query: str) -> str | None:
 
 def _has_repetition(path: str) -> bool:
     folders = path.split("/")[1:-1]
-    if len(folders) - len(set(folders)) < REPEATS_IN_ROW - 1:  # most paths are done with here
+    if len(folders) - len(set(folders)) < REPEATS_IN_ROW - 1:  # the common case
         return False
     most = _max_count([each for each in folders if each and not each.isdigit()])
     if most >= REPEATS_IN_PATH:
         return True
-    # What stands three times in a row stands there three times.
     if most < REPEATS_IN_ROW:
         return False
     return any(not _NUMBERS.fullmatch(found[1]) for found in _REPEATED_IN_ROW.finditer(path))
 
 
 def _max_count(parts: Sequence[str]) -> int:
-    """How often the most frequent part occurs."""
+    """Return how often the most frequent part occurs."""
     if len(set(parts)) == len(parts):
         return min(len(parts), 1)
     return max(Counter(parts).values())
@@ -201,27 +203,29 @@ _NOTHING = "(?!)"
 
 
 def compile_parameter_names(names: Sequence[str]) -> Callable[[str], object]:
-    """Return a test of a parameter's name: is it one of ``names``?
+    """Return a function that tests a parameter's name against ``names``.
 
-    These are exact, letter case and all; one that ends in ``*`` is a beginning.
+    Names are case-sensitive; a name that ends in ``*`` is a prefix.
     """
     patterns = (
         f"{re.escape(name[:-1])}.*" if name.endswith("*") else re.escape(name) for name in names
     )
-    # A bound method of a pattern, and not a lambda: it can be sent to another process.
+    # A bound method, not a lambda: it must be picklable.
     return re.compile("|".join(patterns) or _NOTHING, re.DOTALL).fullmatch
 
 
 class QueryParameterFilter:
-    """Rewrites URLs, and the targets of pages, without some parameters."""
+    """Removes query parameters from URLs and from the links of pages."""
 
     def __init__(self, names: Sequence[str], kept: Sequence[str] = ()) -> None:
-        """Both as in :func:`compile_parameter_names`; one that is in both is kept."""
+        """Drop the parameters in ``names`` that are not in ``kept``: see
+        :func:`compile_parameter_names`.
+        """
         self._any = bool(names)
         self._drops, self._keeps = compile_parameter_names(names), compile_parameter_names(kept)
 
     def apply(self, url: str) -> str:
-        """Return a normalised URL without them."""
+        """Return a normalised URL without the dropped parameters."""
         path, mark, query = url.partition("?")
         if not mark or not self._any:
             return url
@@ -232,12 +236,12 @@ class QueryParameterFilter:
         return not self._drops(name) or bool(self._keeps(name))
 
     def apply_to_target(self, target: str, source: str) -> str:
-        """The same for where ``source`` redirects; a parameter that leads on is kept."""
+        """Return a redirect's target without them, unless it would then equal ``source``."""
         shorter = self.apply(target)
         return target if shorter == source else shorter
 
     def apply_to_page(self, page: Page) -> Page:
-        """Return the page with its targets without them; each target once, never itself."""
+        """Return the page with filtered targets; each target once, never the page itself."""
         if not self._any:
             return page
         own_url = self.apply(page.url)

@@ -1,4 +1,4 @@
-"""What URLs have in common: places on a host, and the parts in which two URLs may differ."""
+"""Generalise URLs to patterns, and find the parts in which two URLs differ."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from focused.web.host_names import registered_domain
 
 MAX_PARTS_PER_URL = 8
 PARAMETER_ORDER = "order of parameters"
-"""The slot of all parameters together: in which order they stand."""
+"""Ignorable part of all parameters together: their order."""
 CASE, INDEX, SLASH = "letter case", "index page", "trailing slash"
-"""Slots of the whole path: capitals, a folder's own page by its name, the slash at the end."""
+"""Ignorable parts of the whole path."""
 SPELLING_PARTS = (PARAMETER_ORDER, CASE, INDEX, SLASH)
-"""Slots that hold nothing: URLs that differ in these alone are spelled differently."""
+"""Ignorable parts without a value: URLs that differ only in these are spelled differently."""
 
 _DAY = r"(?:1[5-9]|2[0-9])\d\d(?P<by>[-/_.]?)(?:0?[1-9]|1[0-2])(?:(?P=by)(?:0?[1-9]|[12]\d|3[01]))?"
 _DATE = re.compile(rf"(?<![0-9A-Za-z]){_DAY}(?![0-9A-Za-z])")
@@ -26,18 +26,18 @@ _LAST_DATE = re.compile(r"\{date\}/?(?:\.[a-z]{2,5})?")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])", re.I)
 _NUMBER = re.compile(r"\d+")
 _MAX_VALUE_CHARS = 100
-_ROOT_SEGMENTS = 4  # of "https://host/", split at each slash
+_ROOT_SEGMENTS = 4  # of "https://host/"
 _TOKEN = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[0-9A-Za-z_()~-]{12,}")
 _INDEX = re.compile(
     r"(?:index|default|home|welcome)\.(?:x?html?|shtml|php\d?|aspx?|jsp|cfm|cgi|pl)", re.IGNORECASE
 )
-_CAPITAL = re.compile(r"(?<!%)(?<!%[0-9A-F])[A-Z]")  # those of escapes are spelled by ourselves
+_CAPITAL = re.compile(r"(?<!%)(?<!%[0-9A-F])[A-Z]")  # escapes are normalised already
 _DATE_NAMES = frozenset({"date", "day", "month", "year", "week", "y", "yr", "mon", "mm", "yyyy"})
 _DATE_VALUE = re.compile(rf"{_DAY}(?:T.*)?")
 
 
 class UrlPatternKind(StrEnum):
-    """What holds a place's URLs together."""
+    """What the URLs of a pattern have in common."""
 
     CALENDAR = "calendar"
     QUERY = "query"
@@ -50,21 +50,21 @@ class UrlPatternKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UrlPattern:
-    """Where a URL stands, together with others: ``name`` is unique among all places."""
+    """A set of URLs; ``name`` is unique among all patterns."""
 
     kind: UrlPatternKind
     name: str
 
 
 def patterns_of_url(url: str) -> tuple[UrlPattern, ...]:
-    """Where a normalised URL stands, from its pattern outwards to its domain.
+    """Return the patterns of a normalised URL, from the most specific to its domain.
 
-    - *calendar*, *query* or *numbered*: the path with ``{date}``, ``{hex}`` and
-      ``{n}`` for what varies, and the sorted names of the parameters; only where
-      something varies. A calendar's path ends in a date, or a parameter is one;
-    - *script*: the same path with any parameters;
-    - *directory*: all below the first folder of the path;
-    - *host*; *domain*, as registered.
+    - *calendar*, *query* or *numbered*: the path with ``{date}``, ``{hex}`` and ``{n}`` for what
+      varies, and the sorted names of the parameters; only if something varies. The path of a
+      calendar ends in a date, or a parameter is a date.
+    - *script*: the same path with any parameters.
+    - *directory*: everything below the first folder of the path.
+    - *host*, and *domain* as registered.
     """
     head, _, query = url.partition("?")
     _, _, rest = head.partition("://")
@@ -93,9 +93,9 @@ def patterns_of_url(url: str) -> tuple[UrlPattern, ...]:
 
 @lru_cache(maxsize=1_024)
 def ignorable_parts(url: str) -> tuple[str, ...]:
-    """The parts of a normalised URL that may change nothing, each by name, eight at most.
+    """Return the names of at most eight parts of a normalised URL that may not affect the content.
 
-    Its spelling (:data:`SPELLINGS`), folders that look like a token, and parameters.
+    These are its spelling (:data:`SPELLING_PARTS`), folders that look like a token, and parameters.
     """
     head, _, query = url.partition("?")
     spelled = [slot for slot in (CASE, INDEX, SLASH) if _has_part(slot, head)]
@@ -107,10 +107,10 @@ def ignorable_parts(url: str) -> tuple[str, ...]:
 
 
 def without_parts(url: str, slots: Collection[str]) -> str:
-    """The URL with those slots left out: what URLs have in common that differ in these alone.
+    """Return the URL without these parts, as a key for URLs that differ only in them.
 
-    A slot may be a parameter with its value, ``"?sort=up"``. No URL itself: without any slot
-    a "?" is added to one that has none.
+    A part may be a parameter with its value, ``"?sort=up"``. The result is never a URL: without any
+    part, a "?" is appended to a URL that has none.
     """
     head, mark, query = url.partition("?")
     if not slots:
@@ -135,9 +135,10 @@ def without_parts(url: str, slots: Collection[str]) -> str:
 
 
 def part_with_value(url: str, slot: str) -> str:
-    """The slot with what ``url`` has there, if it is a parameter's (``"?sort=up"``); else itself.
+    """Return a parameter's part with its value in ``url`` (``"?sort=up"``); any other part
+    unchanged.
 
-    Of long values, and of several, it is a hash that stands for them.
+    A hash replaces long values and several values.
     """
     if not slot.startswith("?"):
         return slot
@@ -149,16 +150,16 @@ def part_with_value(url: str, slot: str) -> str:
 
 
 def part_name(slot: str) -> str:
-    """A slot without the value that :func:`part_with_value` put."""
+    """Return a part without the value that :func:`part_with_value` added."""
     return slot.partition("=")[0]
 
 
 def differing_parts(one: str, other: str) -> tuple[str, ...]:
-    """The slots in which two normalised URLs differ; none when they differ in more than slots."""
+    """Return the parts in which two normalised URLs differ; else none."""
     left = list(dict.fromkeys((*ignorable_parts(one), *ignorable_parts(other))))
     if one == other or without_parts(one, left) != without_parts(other, left):
         return ()
-    # Parameters that are equal go first: without one of them no order would be left to tell.
+    # Drop equal parameters first: without one of them no order would be left to compare.
     for slot in reversed(tuple(left)):
         fewer = [each for each in left if each != slot]
         if without_parts(one, fewer) == without_parts(other, fewer):
@@ -167,12 +168,12 @@ def differing_parts(one: str, other: str) -> tuple[str, ...]:
 
 
 def looks_like_token(value: str) -> bool:
-    """Whether a parameter's value, or a folder, is none that a person would choose."""
+    """Whether a parameter's value or a folder looks machine-generated."""
     return _TOKEN.fullmatch(value) is not None
 
 
 def _has_part(slot: str, head: str) -> bool:
-    """Whether scheme, host and path would be others without a slot of the whole path."""
+    """Whether removing a part of the whole path changes scheme, host and path."""
     last = head[head.rindex("/") + 1 :]
     if slot == INDEX:
         return _INDEX.fullmatch(last) is not None
@@ -182,7 +183,7 @@ def _has_part(slot: str, head: str) -> bool:
 
 
 def _folders(head: str) -> list[tuple[int, str]]:
-    """The segments of scheme, host and path that are folders, by their place."""
+    """Return the folders of scheme, host and path with their indices."""
     return list(enumerate(head.split("/")))[3:-1]
 
 
@@ -202,13 +203,13 @@ def _has_date(query: str) -> bool:
 
 
 MAX_PREFIX_FOLDERS = 8
-"""A prefix has so many folders at most: a bound on the work for one URL."""
+"""Folders of a prefix at most, which bounds the work for one URL."""
 
 
 def prefixes_and_suffixes(url: str) -> Iterator[tuple[str, str]]:
-    """Each (prefix, ending) that a normalised URL is made of, its site's first.
+    """Yield each (prefix, suffix) of a normalised URL, beginning with its host.
 
-    An ending begins with a slash of the path; query and all belong to it.
+    A suffix begins with a slash of the path and includes the query.
     """
     path_ends = url.find("?")
     at = url.index("/", url.index("//") + 2)
@@ -220,22 +221,22 @@ def prefixes_and_suffixes(url: str) -> Iterator[tuple[str, str]]:
 
 
 def common_suffix(url: str, other: str) -> tuple[str, str, str] | None:
-    """The prefixes of two different normalised URLs before the longest ending that both have.
+    """Return the prefixes of two different URLs before their longest common suffix.
 
-    As (prefix of the one, prefix of the other, ending). None when they end differently, or
-    after more folders than :data:`MAX_PREFIX_FOLDERS`.
+    The result is (prefix of ``url``, prefix of ``other``, suffix). None if the URLs have no common
+    suffix, or a prefix has more than :data:`MAX_PREFIX_FOLDERS` folders.
     """
     head, query, values = url.partition("?")
     other_head, other_query, other_values = other.partition("?")
     if (query, values) != (other_query, other_values) or url == other:
         return None
     here, there = _path_segments(head), _path_segments(other_head)
-    alike = 0
-    while alike < min(len(here), len(there)) and here[-1 - alike] == there[-1 - alike]:
-        alike += 1
-    if alike == 0 or max(len(here), len(there)) - alike > MAX_PREFIX_FOLDERS:
+    shared = 0
+    while shared < min(len(here), len(there)) and here[-1 - shared] == there[-1 - shared]:
+        shared += 1
+    if shared == 0 or max(len(here), len(there)) - shared > MAX_PREFIX_FOLDERS:
         return None
-    ending = "/" + "/".join(here[-alike:])
+    ending = "/" + "/".join(here[-shared:])
     return head[: -len(ending)], other_head[: -len(ending)], ending + query + values
 
 

@@ -1,19 +1,17 @@
-"""URLs as the crawl writes them: absolute, normalised, one spelling a page.
+"""Normalise URLs: one spelling for each page.
 
-Parsing is WHATWG's (ada-url): what a browser would fetch is what we fetch.
-What differs from a browser's spelling is by these rules, and no others:
+URLs are parsed by the WHATWG standard (ada-url), as in browsers. These rules apply in addition:
 
-1. http and https alone; all other schemes are refused.
+1. Only http and https.
 2. No fragment, no credentials, no trailing dot on the host.
 3. A host name is 1 to 63 letters, digits, hyphens or underscores between
-   dots, 253 in all: no other has an address. Others are refused.
+   dots, 253 characters in all.
 4. Escapes of unreserved characters are decoded, others in capitals (RFC 3986,
    section 6.2.2), in parts where every "%" begins an escape.
 5. No empty query, no empty parameters, no tracking parameters, no session ids.
-6. Longer than 2,000 characters: refused.
+6. At most 2,000 characters.
 
-:func:`normalise` is idempotent and never raises. All other functions here
-take its results and do no checking of their own.
+:func:`normalise` is idempotent and never raises. The other functions expect normalised URLs.
 """
 
 from __future__ import annotations
@@ -27,13 +25,13 @@ from ada_url import join_url, normalize_url
 
 MAX_URL_CHARS = 2_000
 
-# Raw attributes longer than this (data: URLs, mostly) are not even parsed.
+# Longer raw attributes (mostly data: URLs) are not parsed.
 _MAX_RAW_CHARS = 4 * MAX_URL_CHARS
 _MAX_ROUNDS = 8
 _MAX_HOST_CHARS = 253  # RFC 1035, section 2.3.4, less the root's dot
 _MAX_ORIGIN_CHARS = _MAX_HOST_CHARS + len("https://:65535/")
 
-# Parameters that name a campaign, a click or a session, never a page.
+# Parameters that identify a campaign, a click or a session.
 _NOISE_NAMES = re.compile(
     r"""(?: utm_.* | mtm_.* | pk_(?:campaign|kwd|source|medium|content|cid)
         | (?:g|d|fb|y|tw|tt)clid | msclkid | gclsrc | gbraid | wbraid | igshid | srsltid | wickedid
@@ -43,8 +41,8 @@ _NOISE_NAMES = re.compile(
         )""",
     re.IGNORECASE | re.VERBOSE,
 )
-# These are sessions only when they look like one: "sid" may be a story, "session_id=12" the
-# session of a conference. No person writes letters and digits side by side that often.
+# A session only if the value looks random: "sid" may be a story, "session_id=12" a session of a
+# conference.
 _SESSION_NAMES = frozenset(
     ("sid", "session_id", "sessionid", "session-id", "cfid", "cftoken", "zenid", "oscsid")
 )
@@ -59,8 +57,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
-# What WHATWG parsing leaves as it is: such links need no parser. A segment may
-# not begin with a dot (dot segments), a name may not end in a number (IPv4).
+# Links that WHATWG parsing does not change need no parser. A segment may not begin with a dot (dot
+# segments); a host name may not end in a number (IPv4).
 _SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+"
 _PLAIN_PATH = rf"(?:{_SEGMENT}/)*+(?:{_SEGMENT})?+"
 _PLAIN_QUERY = r"[A-Za-z0-9_.~=&/:@+,-]*+"
@@ -76,11 +74,11 @@ _PLAIN_REST = re.compile(rf"({_PLAIN_PATH})(?:\?({_PLAIN_QUERY}))?+")
 
 
 def normalise(url: str, base: str | None = None) -> str | None:
-    """Return the one spelling of a URL, or None when it cannot be crawled.
+    """Return the normalised spelling of a URL, or None if it cannot be crawled.
 
-    ``url`` may be relative when ``base`` (absolute) is given. None means:
-    unparsable, neither http nor https, an impossible host, or longer than
-    2,000 characters once normalised.
+    ``url`` may be relative to ``base``, which is absolute. The result is None for a URL that cannot
+    be parsed, is neither http nor https, has an impossible host, or has more than 2,000 characters
+    once normalised.
     """
     start = url.partition("#")[0]
     plain = _match_plain_url(start)
@@ -93,12 +91,10 @@ def normalise(url: str, base: str | None = None) -> str | None:
 
 @lru_cache(maxsize=512)
 def make_resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | None]:
-    """Return a function that normalises the links of one page against its ``base``.
+    """Return a function that normalises a page's links against its ``base``.
 
-    The same as ``normalise(url, base)`` and faster: what depends on the base
-    is done once. ``charset`` is the page's (:mod:`focused.web.decoding`): letters in a
-    link's query are sent in it, as browsers do
-    (:func:`focused.web.urls.encode_query`).
+    Equals ``normalise(url, base)``, but is faster: work that depends on the base is done once.
+    ``charset`` is the page's encoding, which :func:`encode_query` applies to a link's query.
     """
     clean_base = normalise(base)
     if clean_base is None:
@@ -130,7 +126,7 @@ def make_resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | No
 
 
 def _match_plain_url(url: str) -> re.Match[str] | None:
-    """Path and query of an absolute URL that no parser would change; None for others."""
+    """Match path and query of an absolute URL that no parser would change."""
     root = url.find("/", 8, _MAX_ORIGIN_CHARS) + 1
     return _PLAIN_REST.fullmatch(url, root) if _is_plain_origin(url[:root]) else None
 
@@ -141,7 +137,7 @@ def _is_plain_origin(origin: str) -> bool:
 
 
 def _ancestor_folder(folder: str, levels: int) -> str:
-    """The folder so many levels above, or the root."""
+    """Return the folder ``levels`` above, at most the root."""
     root = folder.index("/", 8)
     end = len(folder) - 1
     for _ in range(levels):
@@ -152,7 +148,7 @@ def _ancestor_folder(folder: str, levels: int) -> str:
 
 
 def _join_plain(path: str, query: str | None) -> str | None:
-    """A URL of parts that no parser would change."""
+    """Return a URL from parts that no parser would change."""
     if query:
         query = _clean_query(query)
     url = f"{path}?{query}" if query else path
@@ -160,12 +156,11 @@ def _join_plain(path: str, query: str | None) -> str | None:
 
 
 def _parse_and_normalise(url: str, base: str | None) -> str | None:
-    """Parse, then apply our rules until nothing changes.
+    """Parse, then apply the rules until nothing changes.
 
-    Once is enough without a ";": dropping a session id can leave a dot
-    segment behind.
+    One round is enough without ";": removing a session id can leave a dot segment.
     """
-    # The fragment goes, its "#" stays: it keeps blanks before it from the parser's trimming.
+    # Keep the "#" of the fragment: the parser trims blanks at the end of a URL, not before a "#".
     start, hash_, _ = url.partition("#")
     if len(start) > _MAX_RAW_CHARS:
         return None
@@ -185,7 +180,7 @@ def _parse_and_normalise(url: str, base: str | None) -> str | None:
 
 
 def _fix_surrogates(url: str) -> str:
-    """Join surrogates that are pairs, put U+FFFD for those that are not, as browsers do."""
+    """Join surrogate pairs and replace lone surrogates with U+FFFD, as browsers do."""
     if url.isascii() or not _SURROGATE.search(url):
         return url
     return url.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -209,7 +204,7 @@ def _apply_rules(href: str) -> str | None:
 
 
 def _clean_host(authority: str) -> str | None:
-    """Drop credentials and a trailing dot; None for what no resolver would take."""
+    """Remove credentials and a trailing dot; return None for an impossible host."""
     address = authority.rpartition("@")[2]
     bracket = address.rfind("]") + 1  # an IPv6 address has colons of its own
     name, colon, port = address[bracket:].partition(":")
@@ -223,8 +218,7 @@ def _clean_host(authority: str) -> str | None:
 def _unescape(part: str) -> str:
     """Decode escaped unreserved characters, write other escapes in capitals.
 
-    A part with a stray "%" is left alone: decoding next to it could make an
-    escape that was not there ("%%32e").
+    A part with a stray "%" is not changed: decoding beside it could create an escape ("%%32e").
     """
     if "%" not in part or _STRAY_PERCENT.search(part):
         return part
@@ -255,19 +249,21 @@ def _is_noise_name(name: str) -> bool:
 
 
 def _is_session_id(value: str) -> bool:
-    """Whether a parameter's value is made by a machine, for one visitor."""
+    """Whether a parameter's value looks machine-generated."""
     if not _SESSION_SHAPED.fullmatch(value):
         return False
     return value.isdigit() or len(_LETTER_BY_DIGIT.findall(value)) >= _SESSION_CHANGES
 
 
 def host_of(url: str) -> str:
-    """Return the host of a normalised URL, with its port unless it is the scheme's own."""
+    """Return the host of a normalised URL, with the port unless it is the scheme's default."""
     return url.split("/", 3)[2]
 
 
 def path_depth(url: str) -> int:
-    """How many levels a normalised URL lies below its host's root; an index is its folder."""
+    """Return how many levels a normalised URL lies below the root; an index page counts as its
+    folder.
+    """
     path = url.partition("#")[0].partition("?")[0]
     segments = [segment for segment in path.split("/")[3:] if segment]
     if segments and segments[-1].startswith("index."):
@@ -276,16 +272,16 @@ def path_depth(url: str) -> int:
 
 
 def directory_of(url: str) -> str:
-    """Return host and path, up to the path's last slash, of a normalised URL.
+    """Return host and path, up to the last slash of the path, of a normalised URL.
 
-    http and https are one directory, as they are one host; queries are no part.
+    http and https have the same directories. Queries are ignored.
     """
     _, _, rest = url.partition("?")[0].partition("://")
     return rest[: rest.rfind("/") + 1]
 
 
 def robots_url(url: str) -> str:
-    """Return where the rules for a normalised URL live (RFC 9309, section 2.3)."""
+    """Return the URL of the robots.txt for a normalised URL (RFC 9309, section 2.3)."""
     scheme, _, host, _ = url.split("/", 3)
     return f"{scheme}//{host}/robots.txt"
 
@@ -298,11 +294,12 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode_query(url: str, charset: str) -> str:
-    """Return ``url`` with what is beyond ASCII in its query escaped in ``charset``.
+    """Return ``url`` with the non-ASCII characters of its query percent-encoded in ``charset``.
 
-    ``charset`` is named as by the Encoding Standard. What it lacks becomes a
-    character reference (``%26%231234%3B``), as in a form. The URL is not
-    parsed: it may be relative, and may have a fragment.
+    The URL standard's percent-encoding after encoding (section 1.3): a server that publishes pages
+    in windows-1251 expects queries in windows-1251. Paths and hosts are UTF-8 on any page.
+    ``charset`` is a name of the Encoding Standard. Characters that it lacks become character
+    references (``%26%231234%3B``), as in forms. The URL may be relative and may have a fragment.
     """
     if charset in _UTF8_CHARSETS or (url.isascii() and charset != "iso-2022-jp"):
         return url

@@ -1,10 +1,9 @@
-"""HTTP responses out of WARC files, reading on behind damage.
+"""Read HTTP responses from WARC files, and continue after damage.
 
-Every record we write is a gzip member of its own (WARC 1.1, annex D), so it
-can be read alone from its offset; :mod:`focused.web.warc_writer` writes them. Bodies
-are handed out decoded: ``Content-Encoding`` and ``Transfer-Encoding`` are
-undone, and ``Content-Length`` is that of the decoded body. A ``revisit``
-record of ours is handed out with the payload of the record it refers to.
+Our records are gzip members of their own (WARC 1.1, annex D) and can be read from their offset.
+Bodies are decoded: ``Content-Encoding`` and ``Transfer-Encoding`` are removed, and
+``Content-Length`` is adjusted. Our ``revisit`` records are returned with the payload of the record
+that they refer to.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from focused.web.warc_writer import PAYLOAD_DIGEST, REFERS_TO_FILE, REFERS_TO_OF
 GZIP_MAGIC = b"\x1f\x8b\x08"
 WARC_MAGIC = b"WARC/1."
 MAX_BODY_BYTES = 100_000_000
-"""Of a decoded body; a larger one is damage, or was made to fill the memory."""
+"""Largest decoded body; a larger one counts as damage."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _READING_ERRORS = (OSError, ValueError, EOFError)
-_HEAD_BYTES = 512  # of a gzip member: more than its own header and a record's first line
+_HEAD_BYTES = 512  # of a gzip member: its header and a record's first line
 _CHUNK_BYTES = 1 << 16
 _TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
-# zlib's window sizes: gzip; deflate with zlib's head, as the RFC has it, and without.
+# zlib window sizes: gzip; deflate with zlib header (RFC) and without.
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 _STREAMS = {"br": BrotliReader, "zstd": ZstdReader}
 
 
 @dataclass(frozen=True, slots=True)
 class WarcResponse:
-    """A response as a WARC file holds it; ``offset`` in bytes from the file's start."""
+    """A response in a WARC file; ``offset`` is in bytes."""
 
     url: str
     status: int
@@ -51,18 +50,17 @@ class WarcResponse:
 
 @dataclass(frozen=True, slots=True)
 class DamagedRecord:
-    """A stretch of a WARC file that holds no readable record."""
+    """A part of a WARC file without a readable record."""
 
     offset: int
     reason: str
 
 
 def read_responses(path: Path) -> Iterator[WarcResponse | DamagedRecord]:
-    """All HTTP responses of a WARC file, gzipped or not, in their order.
+    """Yield all HTTP responses of a WARC file, gzipped or not, in order.
 
-    Damage is yielded, not raised: reading goes on at the next place where a
-    record begins. Records of other types are skipped, and so are ``revisit``
-    records that don't tell the file and offset of what they refer to.
+    Damage is yielded, not raised; reading continues at the next record. Other records are skipped,
+    and so are ``revisit`` records without file and offset of the original.
     """
     with path.open("rb") as file:
         starts = _gzip_starts if _is_gzip(file) else _plain_starts
@@ -76,7 +74,7 @@ def read_responses(path: Path) -> Iterator[WarcResponse | DamagedRecord]:
                 yield from _read_from(file, path, position, last)
             except _READING_ERRORS as error:
                 reason = str(error)
-            # The iterator may also end without a word, as if the file did.
+            # The iterator may also stop at damage without an error.
             beyond = next(starts(file, last.offset + 1), -1)
             if not reason and beyond < 0:
                 return
@@ -87,14 +85,14 @@ def read_responses(path: Path) -> Iterator[WarcResponse | DamagedRecord]:
 
 @dataclass(slots=True)
 class _ReadPosition:
-    """How far reading came: offset of the last record seen, whether it was damaged."""
+    """Offset of the last record, and whether it was damaged."""
 
     offset: int
     damaged: bool = False
 
 
 def read_response(path: Path, offset: int) -> WarcResponse | None:
-    """The response whose record begins at ``offset``; None when there is no readable one."""
+    """Return the response whose record begins at ``offset``, or None."""
     try:
         with path.open("rb") as file:
             file.seek(offset)
@@ -105,9 +103,9 @@ def read_response(path: Path, offset: int) -> WarcResponse | None:
 
 
 def read_original_record(path: Path, offset: int) -> tuple[OriginalRecord, str] | None:
-    """The record that begins at ``offset``, for a ``revisit`` record, and its payload's digest.
+    """Return the record at ``offset`` for a ``revisit`` record, and its payload digest.
 
-    None when there is no readable response.
+    None without a readable response.
     """
     try:
         with path.open("rb") as file:
@@ -139,7 +137,7 @@ def _read_from(
 
 
 def _is_gzip(file: BinaryIO) -> bool:
-    """Whether gzip members come before plain records, however the file begins."""
+    """Whether gzip members come before plain records."""
     file.seek(0)
     head = file.read(_CHUNK_BYTES)
     zipped, plain = head.find(GZIP_MAGIC), head.find(WARC_MAGIC)
@@ -147,7 +145,7 @@ def _is_gzip(file: BinaryIO) -> bool:
 
 
 def _first_readable(file: BinaryIO, starts: Iterable[int]) -> int:
-    """The first of ``starts`` where a record's header can be read, or -1."""
+    """Return the first of ``starts`` where a record header can be read, or -1."""
     for start in starts:
         file.seek(start)
         try:
@@ -159,21 +157,21 @@ def _first_readable(file: BinaryIO, starts: Iterable[int]) -> int:
 
 
 def _gzip_starts(file: BinaryIO, position: int) -> Iterator[int]:
-    """Offsets from ``position`` on where a gzipped record begins, or the file breaks off."""
+    """Yield offsets of gzipped records, and of a truncated one at the end of the file."""
     for start in _find_offsets(file, GZIP_MAGIC, position):
         file.seek(start)
         packed = file.read(_HEAD_BYTES)
         try:
             beginning = zlib.decompressobj(wbits=31).decompress(packed, 16)
         except zlib.error:
-            continue  # the three bytes stand inside compressed data
+            continue  # inside compressed data
         breaks_off = not beginning and len(packed) < _HEAD_BYTES
         if breaks_off or beginning.startswith(WARC_MAGIC):
             yield start
 
 
 def _plain_starts(file: BinaryIO, position: int) -> Iterator[int]:
-    """Offsets from ``position`` on of what looks like a record's first line."""
+    """Yield offsets that look like a record's first line."""
     for start in _find_offsets(file, WARC_MAGIC, position):
         file.seek(max(start - 4, 0))
         if start == 0 or file.read(4).endswith(b"\n"):
@@ -181,7 +179,7 @@ def _plain_starts(file: BinaryIO, position: int) -> Iterator[int]:
 
 
 def _find_offsets(file: BinaryIO, magic: bytes, position: int) -> Iterator[int]:
-    """Offsets of ``magic`` from ``position`` on; the file may be moved meanwhile."""
+    """Yield offsets of ``magic`` from ``position`` on."""
     while True:
         file.seek(position)
         chunk = file.read(_CHUNK_BYTES)
@@ -196,7 +194,7 @@ def _find_offsets(file: BinaryIO, magic: bytes, position: int) -> Iterator[int]:
 
 def _parse_or_damage(record: WarcRecord, path: Path) -> WarcResponse | DamagedRecord | None:
     try:
-        # Of a record cut inside its header the iterator gives what there is.
+        # The iterator returns records with a truncated header.
         if not (record.headers.get("Content-Length") or "").strip().isdecimal():
             raise ValueError("the record's header ends early")
         stored = parse_response_record(record, path)
@@ -208,11 +206,10 @@ def _parse_or_damage(record: WarcRecord, path: Path) -> WarcResponse | DamagedRe
 
 
 def parse_response_record(record: WarcRecord, path: Path) -> WarcResponse | None:
-    """The record as data; None when it isn't an HTTP response over http(s).
+    """Return a record as data; None unless it is an HTTP response.
 
-    ``record`` must have been read with ``auto_decode="transfer"`` from the
-    file ``path``. Raises ValueError or OSError when it is cut short, damaged
-    or too large, or refers to a record that cannot be read.
+    ``record`` must have been read from ``path`` with ``auto_decode="transfer"``. Raises ValueError
+    or OSError for a truncated, damaged or too large record, and for an unreadable original.
     """
     url = (record.headers.get("WARC-Target-URI") or "").strip("<> ")
     is_revisit = record.record_type == WarcRecordType.revisit
@@ -243,12 +240,12 @@ def parse_response_record(record: WarcRecord, path: Path) -> WarcResponse | None
 
 
 def _revisited_body(record: WarcRecord, path: Path) -> bytes:
-    """The decoded payload of the record that a ``revisit`` record refers to."""
+    """Return the decoded payload of the record that a ``revisit`` record refers to."""
     name = Path(record.headers.get(REFERS_TO_FILE) or path.name).name
     offset = record.headers[REFERS_TO_OFFSET]
     digest = record.headers.get(PAYLOAD_DIGEST)
     if offset.isdecimal():
-        # A file of its own may have been renamed.
+        # The record's own file may have been renamed.
         for file in dict.fromkeys((path.with_name(name), path)):
             found = read_original_record(file, int(offset))
             if found is not None and found[1] == digest:
@@ -259,7 +256,7 @@ def _revisited_body(record: WarcRecord, path: Path) -> bytes:
 
 
 def _decode_content(body: bytes, codings: str) -> bytes:
-    """``body`` without its content codings. Raises ValueError or OSError."""
+    """Remove content codings. Raises ValueError or OSError."""
     for coding in reversed(codings.lower().split(",")):
         name = coding.strip()
         if name in _WINDOWS:
@@ -274,7 +271,7 @@ def _decode_content(body: bytes, codings: str) -> bytes:
 
 
 def _inflate(packed: bytes, windows: Iterable[int]) -> bytes:
-    """Return what can be unpacked, as browsers do: what ends early or in noise is kept."""
+    """Decompress; like browsers, keep what precedes a truncation or garbage."""
     if not packed:
         return b""
     for window in windows:
@@ -288,11 +285,11 @@ def _inflate(packed: bytes, windows: Iterable[int]) -> bytes:
             if not text:
                 continue
         return bytes(text)
-    raise ValueError("its body is not packed as its Content-Encoding says")
+    raise ValueError("its body does not match its Content-Encoding")
 
 
 def _is_cut_short(record: WarcRecord, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether fewer bytes came than announced (not known for a body in chunks)."""
+    """Whether fewer bytes came than announced; unknown for chunked bodies."""
     if "transfer-encoding" in headers:
         return False
     return len(body) < record.content_length

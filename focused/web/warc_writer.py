@@ -1,8 +1,4 @@
-"""WARC records (ISO 28500, WARC 1.1), each a gzip member of its own.
-
-The one module that knows how records are written; FastWARC serialises them.
-:mod:`focused.web.warc_reader` reads them.
-"""
+"""Create WARC records (ISO 28500, WARC 1.1), each as a gzip member of its own."""
 
 from __future__ import annotations
 
@@ -24,21 +20,21 @@ from fastwarc.warc import WarcRecord, WarcRecordType
 from focused.web.page import Fetched, HttpExchange
 
 IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-"""Profile of a ``revisit`` record whose payload is that of an earlier record."""
+"""Profile of ``revisit`` records with the payload of an earlier record."""
 
 REFERS_TO_FILE = "WARC-Refers-To-Filename"
 REFERS_TO_OFFSET = "WARC-Refers-To-File-Offset"
-"""Where the record that a ``revisit`` refers to begins; extensions that Heritrix writes, too."""
+"""Where the record that a ``revisit`` refers to begins; Heritrix writes these extensions too."""
 
 PAYLOAD_DIGEST = "WARC-Payload-Digest"
 
 _NAMESPACE = uuid.UUID("8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11")
-# Of real pages a tenth larger than at level 4, for three quarters of the time.
+# A tenth larger than level 4 for real pages, in three quarters of the time.
 _GZIP_LEVEL = 2
 _RESPONSE = "application/http;msgtype=response"
 _REQUEST = "application/http;msgtype=request"
 _FIELDS = "application/warc-fields"
-# A body stored decoded: these would lie about it (WARC 1.1, section 6.3.2).
+# Wrong for a body that is stored decoded (WARC 1.1, section 6.3.2).
 _BODY_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 
 _CREDENTIALS = re.compile(
@@ -47,16 +43,16 @@ _CREDENTIALS = re.compile(
 _SESSION = re.compile(rb"^(set-cookie2?):[^\r\n]*", re.IGNORECASE | re.MULTILINE)
 _REDACTED = rb"\1: REDACTED"
 _READ_ONLY = (b"GET ", b"HEAD ")
-# The body is stored without transfer coding; readers would try to remove it once more.
+# The body is stored without transfer coding; readers would try to remove it.
 _TRANSFER_CODING = re.compile(rb"^(?=transfer-encoding:)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class WarcCapture:
-    """One response as WARC records, ready to be appended to a file.
+    """One response as WARC records.
 
-    ``digest`` is the SHA-1 of the payload; ``head`` the HTTP response's head
-    as it is recorded; ``request`` is empty when the request is not recorded.
+    ``digest`` is the SHA-1 of the payload; ``head`` is the recorded head of the HTTP response;
+    ``request`` is empty if the request is not recorded.
     """
 
     record_id: str
@@ -72,7 +68,7 @@ class WarcCapture:
 
 @dataclass(frozen=True, slots=True)
 class OriginalRecord:
-    """The record that a ``revisit`` record refers to, and where it begins."""
+    """The record that a ``revisit`` record refers to, and its offset."""
 
     record_id: str
     url: str
@@ -83,18 +79,17 @@ class OriginalRecord:
 
 @dataclass(frozen=True, slots=True)
 class WarcRecordBuilder:
-    """Makes the records of responses.
+    """Builds the records of responses; picklable.
 
-    ``warcinfo_id`` names the ``warcinfo`` record of the file that they go
-    into; ``requests`` tells whether ``request`` records are made, too. Can be
-    sent to another process.
+    ``warcinfo_id`` names the ``warcinfo`` record of the file; ``requests`` adds ``request``
+    records.
     """
 
     warcinfo_id: str = ""
     requests: bool = False
 
     def capture(self, fetched: Fetched) -> WarcCapture:
-        """Return the records of a fetched page. The same page at the same time: the same bytes."""
+        """Return the records of a fetched page; deterministic."""
         exchange = fetched.exchange
         if exchange is None:
             exchange = HttpExchange(b"", _response_head(fetched))
@@ -105,7 +100,7 @@ class WarcRecordBuilder:
     def capture_exchange(
         self, url: str, exchange: HttpExchange, body: bytes, received_at: float, address: str
     ) -> WarcCapture:
-        """Return the records of any exchange; ``body`` counts where the exchange has none."""
+        """Return the records of an exchange; ``body`` is used if the exchange has none."""
         payload = body if exchange.body is None else exchange.body
         record_id = _urn(f"{url} {received_at!r}")
         date = warc_date(received_at)
@@ -132,7 +127,7 @@ class WarcRecordBuilder:
         )
 
     def revisit(self, capture: WarcCapture, original: OriginalRecord) -> bytes:
-        """Return the record in place of a response whose payload was recorded before."""
+        """Return the record of a response whose payload was recorded before."""
         fields = {
             "WARC-Target-URI": capture.url,
             "WARC-IP-Address": capture.address,
@@ -155,7 +150,7 @@ class WarcRecordBuilder:
         )
 
     def metadata(self, capture: WarcCapture, about: Mapping[str, str]) -> bytes:
-        """Return the ``metadata`` record that tells ``about`` the captured response."""
+        """Return a ``metadata`` record about the captured response."""
         fields = {
             "WARC-Target-URI": capture.url,
             "WARC-Warcinfo-ID": _bracketed(self.warcinfo_id),
@@ -171,7 +166,7 @@ class WarcRecordBuilder:
     def _request(
         self, head: bytes, response_id: str, date: str, fields: Mapping[str, str]
     ) -> bytes:
-        # The body of a POST may hold a password: a request's body is never recorded.
+        # Never record a request's body: it may hold a password.
         has_body = not head.startswith(_READ_ONLY)
         return _record(
             WarcRecordType.request,
@@ -188,33 +183,30 @@ class WarcRecordBuilder:
 
 
 def response_record(fetched: Fetched) -> bytes:
-    """One gzip member holding the ``response`` record of a fetched page, for a file of pages.
-
-    The same response at the same time gives the same bytes.
-    """
+    """Return the ``response`` record of a fetched page; deterministic."""
     return WarcRecordBuilder().capture(fetched).response
 
 
 def warcinfo_record(record_id: str, file: str, date: str, about: Mapping[str, str]) -> bytes:
-    """The ``warcinfo`` record that begins the file named ``file``."""
+    """Return the ``warcinfo`` record that begins the file ``file``."""
     fields = {"WARC-Filename": file, "Content-Type": _FIELDS}
     return _record(WarcRecordType.warcinfo, record_id, date, fields, _warc_fields(about))
 
 
 def record_id_from_name(name: str) -> str:
-    """A record ID that follows from ``name`` alone."""
+    """Return a record ID derived from ``name``."""
     return _urn(name)
 
 
 def format_http_head(first_line: str, headers: Mapping[str, str] | list[tuple[str, str]]) -> bytes:
-    """Return the bytes of a request's or response's head, for clients that don't keep them."""
+    """Return the head of a request or response as bytes."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     lines = [first_line, *(f"{name}: {' '.join(value.splitlines())}" for name, value in pairs)]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
 def status_line(status: int) -> str:
-    """The first line of a response, with the standard's phrase for its status."""
+    """Return the first line of a response, with the standard phrase."""
     try:
         phrase = HTTPStatus(status).phrase
     except ValueError:
@@ -249,7 +241,7 @@ def _record(
 
 
 def format_digest(digest: bytes) -> str:
-    """A SHA-1 as WARC records have it."""
+    """Return a SHA-1 digest as in WARC headers."""
     return f"sha1:{b32encode(digest).decode()}"
 
 
@@ -267,7 +259,7 @@ def _warc_fields(about: Mapping[str, str]) -> bytes:
 
 
 def warc_date(seconds: float) -> str:
-    """Seconds since the epoch as WARC records have them."""
+    """Return seconds since the epoch as a WARC date."""
     return _date(int(seconds // 1))
 
 
@@ -277,11 +269,11 @@ def _date(second: int) -> str:
 
 
 def _redact_response_head(exchange: HttpExchange) -> bytes:
-    """The response's head; its cookies are redacted where they may be a user's session."""
-    asked = exchange.request_head
+    """Return the response's head; cookies are redacted if the request had credentials or a body."""
+    request_head = exchange.request_head
     head = _TRANSFER_CODING.sub(b"X-Archive-Orig-", exchange.response_head)
-    is_private = bool(asked) and (
-        not asked.startswith(_READ_ONLY) or _CREDENTIALS.search(asked) is not None
+    is_private = bool(request_head) and (
+        not request_head.startswith(_READ_ONLY) or _CREDENTIALS.search(request_head) is not None
     )
     return _SESSION.sub(_REDACTED, head) if is_private else head
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
+from focused.recorded_web.builders.built_web import record_site
 from focused.recorded_web.builders.debian_packages import PackageIndex, parse_index, parse_relation
 from focused.recorded_web.builders.debian_site import (
     HOME,
@@ -20,7 +21,6 @@ from focused.recorded_web.builders.debian_site import (
     package_url,
     source_url,
 )
-from focused.recorded_web.builders.reference_site import record_site
 from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from tests.support.fake_debian import FakeDebian
 from tests.support.recorded_web import body

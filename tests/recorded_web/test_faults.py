@@ -67,7 +67,7 @@ def test_every_option_is_read() -> None:
         (":kind=503", "host pattern is empty"),
         ("*:kind=503,rate", "'rate' is not key=value"),
         ("*:kind=503,rtae=0.1", "unknown key rtae"),
-        ("*:kind=503,kind=429", "kind stands there twice"),
+        ("*:kind=503,kind=429", "kind is given twice"),
         ("*:rate=0.1", "kind must be"),
         ("*:kind=explode", "kind must be"),
         ("*:kind=200", "400 to 599"),

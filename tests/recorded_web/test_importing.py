@@ -101,7 +101,7 @@ def test_a_folder_without_html_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RecordedWebError, match="is no folder"):
+    with pytest.raises(RecordedWebError, match="is not a folder"):
         import_html(tmp_path / "nowhere", "https://a.example/", tmp_path / "web", "mine")
 
 
@@ -177,5 +177,5 @@ def test_a_file_that_is_no_warc_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RecordedWebError, match="is no file"):
+    with pytest.raises(RecordedWebError, match="is not a file"):
         import_warc([tmp_path / "nowhere.warc"], tmp_path / "web", "theirs")

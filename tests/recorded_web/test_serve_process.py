@@ -20,7 +20,7 @@ from focused.recorded_web.replay_server import serve_forever
 PARENT = """
 import sys, time
 from pathlib import Path
-from focused.recorded.serve_process import ReplayProcess
+from focused.recorded_web.replay_process import ReplayProcess
 with ReplayProcess(Path(sys.argv[1])) as replay:
     print(replay.address, flush=True)
     time.sleep(600)

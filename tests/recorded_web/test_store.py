@@ -241,7 +241,7 @@ def test_no_folder_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_warc_files_is_no_recorded_web(tmp_path: Path) -> None:
-    with pytest.raises(RecordedWebError, match="is no recorded web"):
+    with pytest.raises(RecordedWebError, match="is not a recorded web"):
         RecordedWeb.open(tmp_path)
 
 
@@ -326,7 +326,7 @@ def test_a_finished_web_replaces_the_older_one(three_pages: Path) -> None:
 
 def test_a_folder_with_other_things_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(RecordedWebError, match="is no recorded web"):
+    with pytest.raises(RecordedWebError, match="is not a recorded web"):
         RecordedWebWriter(tmp_path, "tiny", "test")
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 

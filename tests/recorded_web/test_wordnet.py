@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.builders.reference_site import record_site
+from focused.recorded_web.builders.built_web import record_site
 from focused.recorded_web.builders.wordnet import (
     DATA_FILES,
     HOME,

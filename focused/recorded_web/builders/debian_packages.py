@@ -1,7 +1,7 @@
-"""Debian packages as files: look up, download, unpack; no root needed.
+"""Look up, download and unpack Debian packages; read Debian's package index. Needs no root.
 
-Uses ``apt-cache``, ``apt-get download`` (which checks the archive's signed
-hashes) and ``dpkg-deb -x``. Downloads stay in the cache folder.
+Uses ``apt-cache``, ``apt-get download`` (which checks the archive's signed hashes) and ``dpkg-deb
+-x``. Downloads stay in the cache folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BATCH = 25
 
 @dataclass(frozen=True, slots=True)
 class DebianPackage:
-    """A package that apt can download; ``size_bytes`` is that of the ``.deb``."""
+    """A package that apt can download; ``size_bytes`` is the size of the ``.deb``."""
 
     name: str
     version: str
@@ -38,17 +38,16 @@ class DebianPackage:
 
     @property
     def file_name(self) -> str:
-        """The name that ``apt-get download`` gives the file."""
+        """The file name that ``apt-get download`` uses."""
         version = quote(self.version, safe="+~.-")
         return f"{self.name}_{version.replace('%3A', '%3a')}_{self.architecture}.deb"
 
 
 def fetch_packages(names: Sequence[str], cache: Path, progress: ProgressLine) -> dict[str, Path]:
-    """The ``.deb`` files of the packages by name, downloaded unless in ``cache``.
+    """Return the ``.deb`` files of the packages by name; download those not in ``cache``.
 
-    Packages that this release of Debian doesn't have are left out and named
-    to ``progress``. Raises RecordedWebError without apt, without package
-    lists, when none of the packages is known, or when a download fails.
+    Packages that this release of Debian lacks are skipped and reported to ``progress``. Raises
+    RecordedWebError without apt or package lists, if no package is known, or if a download fails.
     """
     require_tools()
     cache.mkdir(parents=True, exist_ok=True)
@@ -65,13 +64,13 @@ def fetch_packages(names: Sequence[str], cache: Path, progress: ProgressLine) ->
     for package in known.values():
         if not _is_cached(package, cache):
             raise RecordedWebError(
-                f"apt-get download brought no intact {package.file_name} into {cache}: try again"
+                f"no intact {package.file_name} was downloaded to {cache}: try again"
             )
     return {name: cache / package.file_name for name, package in known.items()}
 
 
 def unpack(deb: Path, folder: Path) -> None:
-    """Unpack a package's files below ``folder``; RecordedWebError when it is damaged."""
+    """Unpack a package's files below ``folder``; raises RecordedWebError if it is damaged."""
     folder.mkdir(parents=True, exist_ok=True)
     done = run_tool(["dpkg-deb", "-x", str(deb), str(folder)])
     if done.returncode != 0:
@@ -82,7 +81,7 @@ def unpack(deb: Path, folder: Path) -> None:
 
 @contextmanager
 def unpacked(deb: Path, folder: Path) -> Iterator[Path]:
-    """The files of a package in ``folder``, removed when they are no longer needed.
+    """Unpack a package into ``folder`` for the duration of the context.
 
     Raises RecordedWebError as :func:`unpack` does.
     """
@@ -94,27 +93,23 @@ def unpacked(deb: Path, folder: Path) -> Iterator[Path]:
 
 
 def parse_packages(text: str) -> dict[str, DebianPackage]:
-    """The packages of ``apt-cache show`` output.
-
-    Of several versions the first counts, which is the one apt would take.
-    """
+    """Parse the output of ``apt-cache show``; of several versions the first counts, as for apt."""
     found: dict[str, DebianPackage] = {}
     for fields in parse_stanzas(text.split("\n")):
-        if not {"Package", "Version", "Size", "SHA256"} <= fields.keys():
-            continue
-        package = DebianPackage(
-            fields["Package"],
-            fields["Version"],
-            fields.get("Architecture", "all"),
-            int(fields["Size"]),
-            fields["SHA256"],
-        )
-        found.setdefault(package.name, package)
+        if {"Package", "Version", "Size", "SHA256"} <= fields.keys():
+            package = DebianPackage(
+                fields["Package"],
+                fields["Version"],
+                fields.get("Architecture", "all"),
+                int(fields["Size"]),
+                fields["SHA256"],
+            )
+            found.setdefault(package.name, package)
     return found
 
 
 def require_tools() -> None:
-    """Raise RecordedWebError unless apt and dpkg are here."""
+    """Raise RecordedWebError without apt and dpkg."""
     absent = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if absent:
         raise RecordedWebError(
@@ -152,7 +147,7 @@ def _is_cached(package: DebianPackage, cache: Path) -> bool:
 
 
 def _download(names: Sequence[str], cache: Path) -> None:
-    # The _apt user cannot write to a private folder; unsandboxed root can, without a warning.
+    # The _apt user cannot write to a private folder.
     done = run_tool(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names], cache)
     if done.returncode != 0:
         raise RecordedWebError(
@@ -164,7 +159,7 @@ def _download(names: Sequence[str], cache: Path) -> None:
 def run_tool(
     command: Sequence[str], folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run one of the tools in a folder, in plain English, and wait for its end."""
+    """Run a tool in a folder, with English messages, and wait for it."""
     environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -172,7 +167,7 @@ def run_tool(
 
 
 def last_line(text: str) -> str:
-    """The last line that isn't empty: where the tools say what went wrong."""
+    """Return the last line that is not empty, which has the error message."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "no message"
 
@@ -183,10 +178,10 @@ _PACKAGE_NAME = re.compile(r"\A[a-z0-9][a-z0-9+.-]+")
 
 @dataclass(frozen=True, slots=True)
 class IndexedPackage:
-    """A binary package as the index has it.
+    """A binary package of the index.
 
-    ``related`` are names of packages by relation, one of ``RELATIONS``, each once; of
-    alternatives all. ``paragraphs`` are those of the long description.
+    ``related`` are names of packages by relation, one of ``RELATIONS``; all of several
+    alternatives. ``paragraphs`` are those of the long description.
     """
 
     name: str
@@ -200,15 +195,19 @@ class IndexedPackage:
 
 
 class PackageIndex:
-    """Package lists in a folder of their own, brought there when it has none."""
+    """Package lists in a folder of their own, downloaded if missing.
+
+    ``apt-get update`` downloads them with English descriptions; the machine's own package lists are
+    not changed. Fields are those of Debian Policy, chapter 5, relations those of chapter 7.
+    """
 
     def __init__(self, folder: Path, progress: ProgressLine) -> None:
-        """Raises RecordedWebError without apt, or when the lists cannot be had."""
+        """Raises RecordedWebError without apt, or if the lists cannot be downloaded."""
         require_tools()
         self.folder = folder.absolute()
         self._options = [
             *("-o", f"Dir::State::Lists={self.folder}"),
-            # In memory: the machine's own cache of its lists stays as it is.
+            # In memory: do not change the machine's own cache.
             *("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="),
             *("-o", "Acquire::Languages=en"),
         ]
@@ -218,37 +217,37 @@ class PackageIndex:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the lists as they were downloaded."""
+        """Size of the downloaded lists."""
         return sum(file.stat().st_size for file in self.folder.iterdir() if file.is_file())
 
     def packages(self) -> dict[str, IndexedPackage]:
-        """All packages by name, as apt would take them, without long descriptions."""
+        """Return all packages by name, without long descriptions."""
         return parse_index(self._cache("dumpavail"))
 
     def described(self, names: Collection[str]) -> dict[str, IndexedPackage]:
-        """The packages of these names, with their long descriptions."""
+        """Return the packages of these names, with long descriptions."""
         return parse_index(self._cache("show", "--no-all-versions", *sorted(names)))
 
     def _cache(self, *arguments: str) -> str:
         return run_tool(["apt-cache", *self._options, *arguments]).stdout
 
     def _update(self) -> None:
-        # The _apt user cannot write to a private folder; unsandboxed root can.
+        # The _apt user cannot write to a private folder.
         options = ["-o", "APT::Sandbox::User=root", "-o", "APT::Update::Error-Mode=any"]
         (self.folder / "partial").mkdir(parents=True, exist_ok=True)
         done = run_tool(["apt-get", "-q", *self._options, *options, "update"])
         if done.returncode != 0 or not any(self.folder.glob("*_Packages*")):
             shutil.rmtree(self.folder)
             raise RecordedWebError(
-                f"apt-get update brought no package lists ({last_line(done.stderr)}): check the "
+                f"apt-get update downloaded no package lists ({last_line(done.stderr)}): check the "
                 "network and /etc/apt/sources.list, then build again"
             )
 
 
 def parse_index(text: str) -> dict[str, IndexedPackage]:
-    """Packages by name from stanzas; stanzas without name or section are passed over.
+    """Parse the index: packages by name; of several versions the first counts.
 
-    Of several versions the first counts.
+    Stanzas without name or section are skipped.
     """
     found: dict[str, IndexedPackage] = {}
     for fields in parse_stanzas(text.split("\n")):
@@ -279,7 +278,7 @@ def _package(fields: Mapping[str, str]) -> IndexedPackage:
 
 
 def parse_relation(value: str, own_name: str) -> tuple[str, ...]:
-    """Names in a relation: ``a (>= 1) | b:any, c`` gives a, b and c; one's own is left out."""
+    """Return the names in a relation: ``a (>= 1) | b:any, c`` gives a, b, c."""
     parts = (part.strip() for part in re.split(r"[,|]", value))
     names = [match[0] for part in parts if (match := _PACKAGE_NAME.match(part))]
     return tuple(dict.fromkeys(name for name in names if name != own_name))

@@ -1,15 +1,12 @@
-"""Debian's package index as a web: pages of packages, sources and maintainers.
+"""Build Debian's package index as a web: pages of packages, sources and maintainers.
 
-Under the addresses where the public sites have them: a page for each package
-(packages.debian.org), for each source of several packages
-(tracker.debian.org) and for each maintainer of several (qa.debian.org).
-Sections (games, science, mail ...) stand nowhere on the pages: they are the
-labels, ``Top/Software/Games``. A source has the section of its packages when
-all have the same; pages of maintainers, home and contents have none.
+Pages have the URLs of the public sites: packages (packages.debian.org), sources of several packages
+(tracker.debian.org), maintainers of several packages (qa.debian.org). Sections (games, science,
+mail ...) are not on the pages: they become the labels, ``Top/Software/Games``. A source has a label
+if its packages share a section.
 
-Of some 63,000 packages the web holds what people run: the sections in
-``SECTIONS``, without transitional packages, and the libraries that at least
-``_LIBRARY_USERS`` of these depend on.
+Of some 63,000 packages the web contains those in ``SECTIONS``, without transitional packages, and
+the libraries that at least ``_LIBRARY_USERS`` of them depend on.
 """
 
 from __future__ import annotations
@@ -22,19 +19,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
+from focused.recorded_web.builders.built_web import (
+    BuiltWeb,
+    SitePage,
+    build_details,
+    contents_pages,
+    existing_web,
+    headed_list,
+    link,
+    record_site,
+)
 from focused.recorded_web.builders.debian_packages import (
     RELATIONS,
     IndexedPackage,
     PackageIndex,
     ProgressLine,
-)
-from focused.recorded_web.builders.docweb import BuiltWeb, build_details, existing_web
-from focused.recorded_web.builders.reference_site import (
-    SitePage,
-    contents_pages,
-    headed_list,
-    link,
-    record_site,
 )
 from focused.recorded_web.recorded_web import RecordedWebWriter
 
@@ -81,16 +80,15 @@ _HOSTS = 3
 
 
 def build_debian_site(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb:
-    """Build the web of Debian's packages at ``folder``, unless it stands there already.
+    """Build the web of Debian's packages at ``folder``, unless it is up to date.
 
-    The package lists are downloaded into ``cache`` and kept there: the same
-    lists give the same web. Raises RecordedWebError without apt or network,
-    or when the folder holds anything else.
+    The package lists are downloaded to ``cache`` and kept: the same lists give the same web. Raises
+    RecordedWebError without apt or network, or if the folder contains something else.
     """
     fingerprint = hashlib.sha256(BUILDER.encode()).hexdigest()[:16]
-    if (standing := existing_web(folder, fingerprint)) is not None:
+    if (existing := existing_web(folder, fingerprint)) is not None:
         progress(f"{folder} is up to date")
-        return standing
+        return existing
     with RecordedWebWriter(folder, "debian", BUILDER) as writer:
         index = PackageIndex(cache / "lists", progress)
         chosen = index.described(choose_packages(index.packages()))
@@ -103,13 +101,13 @@ def build_debian_site(folder: Path, cache: Path, progress: ProgressLine) -> Buil
 
 
 def listed_at(lists: Path) -> datetime:
-    """When the newest of the package lists was made, in UTC."""
+    """Return when the newest of the package lists was made, in UTC."""
     newest = max(file.stat().st_mtime for file in lists.glob("*_Packages*"))
     return datetime.fromtimestamp(int(newest), UTC)
 
 
 def choose_packages(index: Mapping[str, IndexedPackage]) -> list[str]:
-    """Names of the packages that the web holds."""
+    """Return the names of the packages in the web."""
     own = {
         name
         for name, package in index.items()
@@ -121,7 +119,7 @@ def choose_packages(index: Mapping[str, IndexedPackage]) -> list[str]:
 
 
 def debian_labels(packages: Mapping[str, IndexedPackage]) -> list[tuple[str, str]]:
-    """(URL, category) of packages and sources."""
+    """Return (URL, category) of packages and sources."""
     labels = [(package_url(p.name), _category(p.section)) for p in packages.values()]
     for source, binaries in _sources(packages).items():
         sections = {package.section for package in binaries}
@@ -131,7 +129,7 @@ def debian_labels(packages: Mapping[str, IndexedPackage]) -> list[tuple[str, str
 
 
 def debian_pages(packages: Mapping[str, IndexedPackage]) -> Iterator[SitePage]:
-    """Home, contents, packages, sources of several packages and maintainers of several."""
+    """Yield home, contents, packages, sources and maintainers."""
     ordered = sorted(packages.values(), key=lambda package: package.name)
     groups: dict[str, list[str]] = {}
     for package in ordered:
@@ -146,28 +144,28 @@ def debian_pages(packages: Mapping[str, IndexedPackage]) -> Iterator[SitePage]:
         yield _package_page(package, packages, siblings, maintainers)
     for source, binaries in sources.items():
         yield _source_page(source, binaries, maintainers)
-    for address, cared_for in maintainers.items():
-        name = cared_for[0].maintainer
+    for address, maintained in maintainers.items():
+        name = maintained[0].maintainer
         body = f"<h1>{html.escape(name)}</h1>\n"
         yield SitePage(
             maintainer_url(address),
             f"Packages overview for {name}",
-            body + headed_list("Packages", list(map(_entry, cared_for))) + _footer(),
+            body + headed_list("Packages", list(map(_entry, maintained))) + _footer(),
         )
 
 
 def package_url(name: str) -> str:
-    """Where a package's page lies."""
+    """Return the URL of a package's page."""
     return HOME + quote(name, safe="+")
 
 
 def source_url(name: str) -> str:
-    """Where a source's page lies."""
+    """Return the URL of a source's page."""
     return "https://tracker.debian.org/pkg/" + quote(name, safe="+")
 
 
 def maintainer_url(address: str) -> str:
-    """Where the page of a maintainer with this mail address lies."""
+    """Return the URL of the page of a maintainer with this mail address."""
     return "https://qa.debian.org/developer.php?login=" + quote_plus(address)
 
 
@@ -220,7 +218,7 @@ def _maintainer(package: IndexedPackage, maintainers: Collection[str]) -> str:
 
 
 def _sources(packages: Mapping[str, IndexedPackage]) -> dict[str, list[IndexedPackage]]:
-    """Packages of each source that has several."""
+    """Return the packages of each source that has several."""
     found: dict[str, list[IndexedPackage]] = {}
     for name in sorted(packages):
         found.setdefault(packages[name].source, []).append(packages[name])
@@ -228,7 +226,7 @@ def _sources(packages: Mapping[str, IndexedPackage]) -> dict[str, list[IndexedPa
 
 
 def _maintainers(packages: Sequence[IndexedPackage]) -> dict[str, list[IndexedPackage]]:
-    """Packages by the mail address of a maintainer who has several."""
+    """Return the packages by mail address of each maintainer who has several."""
     found: dict[str, list[IndexedPackage]] = {}
     for package in packages:
         if package.maintainer_address:
@@ -246,7 +244,7 @@ def _footer(name: str = "") -> str:
 
 
 def _contents_name(name: str) -> str:
-    """First letter, or four of a library's: how Debian's archive sorts its sources."""
+    """Return the first letter, or four letters of a library, as in Debian's archive."""
     return name[:4] if name.startswith("lib") and len(name) > 3 else name[:1]
 
 

@@ -1,14 +1,11 @@
-"""Records documentation packages page by page, then what holds them together.
+"""Record the pages of documentation packages, with redirects, listings and robots.txt.
 
-Pages stand as the packages hold them, which keep their folders, so relative
-links work. Four things are ours, as live servers have them:
+Pages are recorded as they are in the packages, so that relative links work. Four things are added:
 
-- links to ``/usr/share/...`` (Debian points its pages at each other's files)
-  are rewritten to public addresses;
-- other addresses of pages that are linked to answer with redirects
-  (:mod:`focused.recorded_web.builders.docweb_recorder`);
-- a documentation root without an index page answers with a listing;
-- every host's ``robots.txt`` is made up (``data/robots.toml``).
+- links to ``/usr/share/...`` are rewritten to public URLs;
+- other URLs of pages redirect to them, if a page links there;
+- a documentation root without an index page gets a listing;
+- each host's ``robots.txt`` is made up (``data/robots.toml``).
 """
 
 from __future__ import annotations
@@ -43,10 +40,9 @@ _TITLE = re.compile(rb"<title[^>]*>(.*?)</title", re.I | re.S)
 
 @dataclass(slots=True)
 class DocRecorder:
-    """Takes unpacked packages, one after the other; ``finish`` adds what belongs to all.
+    """Records unpacked packages one by one; :meth:`finish` adds redirects and robots.txt.
 
-    ``packages`` are all that will be recorded, so that pages can point at each
-    other's public addresses.
+    ``packages`` are all packages of the web, whose public URLs pages may link to.
     """
 
     writer: RecordedWebWriter
@@ -56,7 +52,7 @@ class DocRecorder:
     _linked: set[str] = field(default_factory=set)
 
     def record(self, package: DocPackage, unpacked: Path) -> int:
-        """Record the pages of a package unpacked at ``unpacked``; returns their number."""
+        """Record the pages of a package unpacked at ``unpacked``; return their number."""
         root = _path_inside(unpacked, package.root)
         before = len(self.pages)
         newest = EPOCH
@@ -74,7 +70,7 @@ class DocRecorder:
         return len(self.pages) - before
 
     def finish(self) -> int:
-        """Record redirects and robots.txt; returns the number of redirects."""
+        """Record redirects and robots.txt; return the number of redirects."""
         bases = [package.base for package in self.packages]
         finder = RedirectFinder(self.pages, bases, load_aliases())
         count = 0
@@ -101,7 +97,7 @@ class DocRecorder:
     def _record_listing(
         self, package: DocPackage, pages: Sequence[str], modified: datetime
     ) -> None:
-        """What Apache calls an index: a link to each page right below the root, or to all."""
+        """Record a listing with links to the pages directly below the root, else to all."""
         names = [page.removeprefix(package.base) for page in pages]
         names = [name for name in names if "/" not in name.rstrip("/")] or names
         path = html.escape("/" + package.base.split("/", 3)[3])
@@ -137,7 +133,7 @@ class DocRecorder:
 
 
 def _path_inside(unpacked: Path, absolute: str) -> Path:
-    """Where an absolute path of the package lies, through its own symbolic links."""
+    """Return where an absolute path of the package is, following its symbolic links."""
     path = unpacked
     for part in Path(absolute).parts[1:]:
         path = path / part
@@ -154,7 +150,7 @@ def _title(body: bytes) -> str:
 
 
 def _robots_files(pages: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(url, text) of the hosts that have rules; about a third has none, which allows all."""
+    """Yield (url, text) of each robots.txt; about a third of the hosts have none."""
     disallowed = load_disallowed_paths()
     origins = sorted({page[: page.index("/", 8)] for page in pages})
     for origin in origins:
@@ -168,18 +164,18 @@ def _robots_files(pages: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """``url`` leads to ``target``; both normalised."""
+    """A redirect from ``url`` to ``target``; both normalised."""
 
     url: str
     target: str
 
 
 class RedirectFinder:
-    """Finds the recorded page that an address means.
+    """Finds the recorded page that a URL refers to.
 
-    ``pages`` are the recorded URLs, ``bases`` the addresses of documentation
-    roots. The root of a host that has no page of its own means its first base,
-    as on hosts that serve nothing but documentation.
+    Pages link by many URLs: older versions, other hosts, http for https, with and without ``www.``,
+    trailing slash or ``.html``. ``pages`` are the recorded URLs, ``bases`` the URLs of
+    documentation roots. The root of a host without a page refers to its first base.
     """
 
     def __init__(
@@ -194,49 +190,49 @@ class RedirectFinder:
             self._bases.setdefault(host, []).append(path)
 
     def find(self, address: str) -> Redirect | None:
-        """The redirect for an absolute address; None when it needs or has none."""
+        """Return the redirect for an absolute URL; None if it needs or has none."""
         url = normalise(address)
         if url is None or self._is_served(url):
             return None
-        asked = _without_scheme(url).partition("?")[0]
-        for candidate in self._candidates(asked):
+        requested = _without_scheme(url).partition("?")[0]
+        for candidate in self._candidates(requested):
             target = self._pages.get(candidate)
             if target is not None:
                 return Redirect(url, target)
         return None
 
     def redirects(self, addresses: Iterable[str]) -> Iterator[Redirect]:
-        """The redirects for many addresses, each URL once, in order of the URLs."""
+        """Yield the redirects for many URLs, each once, sorted by URL."""
         found: Mapping[str, Redirect] = {
             redirect.url: redirect for redirect in map(self.find, addresses) if redirect is not None
         }
         return (found[url] for url in sorted(found))
 
     def _is_served(self, url: str) -> bool:
-        """Whether look-up finds the page without a redirect, over the scheme asked for."""
+        """Whether look-up finds the page without a redirect, in the same scheme."""
         return any(
             variant in self._urls
             for variant in key_variants(url)
             if variant.partition(":")[0] == url.partition(":")[0]
         )
 
-    def _candidates(self, asked: str) -> Iterator[str]:
-        meant = [asked, *self._aliased(asked)]
-        for address in meant:
+    def _candidates(self, requested: str) -> Iterator[str]:
+        aliased = [requested, *self._aliased(requested)]
+        for address in aliased:
             for host_form in _with_and_without_www(address):
                 yield from _path_forms(host_form)
-        host, _, path = asked.partition("/")
+        host, _, path = requested.partition("/")
         if not path:
             for form in _with_and_without_www(host):
                 yield from (f"{form}/{base}" for base in self._bases.get(form, ())[:1])
 
-    def _aliased(self, asked: str) -> Iterator[str]:
+    def _aliased(self, requested: str) -> Iterator[str]:
         for rule in self._rules:
-            meant, count = rule.pattern.subn(rule.replacement, asked, count=1)
+            aliased, count = rule.pattern.subn(rule.replacement, requested, count=1)
             if count:
-                host, star, rest = meant.partition("/*/")
+                host, star, rest = aliased.partition("/*/")
                 if not star:
-                    yield meant
+                    yield aliased
                 for base in self._bases.get(host, ()) if star else ():
                     yield f"{host}/{base}{rest}"
                 return

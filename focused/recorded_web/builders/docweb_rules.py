@@ -1,7 +1,7 @@
-"""The map of the documentation web: which package stands where, and its aliases.
+"""Data files of the documentation web: packages, URL aliases, robots.txt rules, page labels.
 
-Read from the data files ``webmap.tsv``, ``load_aliases.tsv`` and ``robots.toml``
-that ship with the library; their first lines explain the columns.
+The label rules in ``data/docweb_topics.toml``, each with its reason, derive a page's categories
+from its URL and title. They label recorded webs and must never reach what guides a crawl.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ DATA_FILES = ("webmap.tsv", "aliases.tsv", "robots.toml")
 class DocPackage:
     """One package's documentation: ``root`` in the package is ``base`` on the web.
 
-    ``base`` ends with a slash. ``category`` labels all its pages. ``with_api``
-    says that generated API pages are taken, too.
+    ``base`` ends with a slash. ``category`` labels all its pages. ``with_api`` includes generated
+    API pages.
     """
 
     package: str
@@ -38,7 +38,7 @@ class DocPackage:
 
 @dataclass(frozen=True, slots=True)
 class UrlAlias:
-    """Other addresses of mapped pages, as host/path without scheme.
+    """A rule for other URLs of mapped pages, as host/path without scheme.
 
     ``*`` in ``replacement`` stands for the path of any base on that host.
     """
@@ -48,7 +48,7 @@ class UrlAlias:
 
 
 def load_doc_packages(tier: str) -> tuple[DocPackage, ...]:
-    """The packages of a tier; each tier holds those before it."""
+    """Return the packages of a tier; each tier includes the previous ones."""
     wanted = TIERS[: TIERS.index(tier) + 1]
     rows = [line.split("\t") for line in _data_lines("webmap.tsv")]
     return tuple(
@@ -59,13 +59,13 @@ def load_doc_packages(tier: str) -> tuple[DocPackage, ...]:
 
 
 def load_aliases() -> tuple[UrlAlias, ...]:
-    """The alias rules, in the order they are tried."""
+    """Return the alias rules, in order."""
     rows = [line.split("\t") for line in _data_lines("aliases.tsv")]
     return tuple(UrlAlias(re.compile(pattern), replacement) for pattern, replacement in rows)
 
 
 def load_disallowed_paths() -> dict[str, list[str]]:
-    """Paths that a host's robots.txt keeps crawlers out of."""
+    """Return the paths that a host's robots.txt disallows."""
     table: dict[str, list[str]] = tomllib.loads(_data("robots.toml"))["disallow"]
     return table
 
@@ -83,10 +83,10 @@ RULES_FILE = "docweb_topics.toml"
 
 @dataclass(frozen=True, slots=True)
 class TopicRule:
-    """Pages below one address; None as pattern matches everything.
+    """A label rule for pages below one address.
 
-    ``at`` is host and the beginning of the path, the patterns are searched in
-    what follows (``path``, ``without``) and in the title.
+    ``at`` is the host and the beginning of the path. The patterns are searched in the rest of the
+    path (``path``, ``without``) and in the title; None matches everything.
     """
 
     category: str
@@ -96,7 +96,7 @@ class TopicRule:
     title: re.Pattern[str] | None = None
 
     def matches(self, address: str, title: str) -> bool:
-        """Whether a page is one of this rule's; ``address`` has no scheme."""
+        """Whether the rule applies to a page; ``address`` has no scheme."""
         if not address.startswith(self.at):
             return False
         rest = address[len(self.at) :]
@@ -109,16 +109,16 @@ class TopicRule:
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """All rules, by host name; ``never`` is searched in the path of every page."""
+    """All label rules by host; ``never`` excludes pages by their path."""
 
     never: re.Pattern[str]
     rules: Mapping[str, tuple[TopicRule, ...]]
 
     def categories(self, url: str, title: str) -> tuple[str, ...]:
-        """Categories that the page earns by itself, in the rules' order, each once.
+        """Return the page-level categories of a page, in the rules' order.
 
-        Empty for pages without a title (they are stubs that redirect) and for
-        pages about releases, people and paperwork.
+        None for pages without a title (redirect stubs) and for pages about releases, people and
+        licences.
         """
         address = _address(url)
         host = address.partition("/")[0]
@@ -130,26 +130,24 @@ class TopicRules:
 
 
 def page_categories(url: str, title: str) -> tuple[str, ...]:
-    """Page-level categories of a page of the doc web; see :class:`TopicRules`.
+    """Return the page-level categories of a page of the documentation web.
 
-    ``url`` is the page's public address, http or https, fragment and query
-    ignored; ``title`` the text of its title element.
+    ``url`` is the page's public URL; scheme, fragment and query are ignored.
     """
     return load_topic_rules().categories(url, title)
 
 
 @cache
 def load_topic_rules() -> TopicRules:
-    """The rules that come with the package."""
+    """Return the rules of the package's data file."""
     data = files("focused.recorded_web").joinpath("data", RULES_FILE).read_bytes()
     return parse_topic_rules(tomllib.loads(data.decode("utf-8")), RULES_FILE)
 
 
 def parse_topic_rules(document: Mapping[str, Any], source: str) -> TopicRules:
-    """Build the rules from a parsed TOML document.
+    """Parse label rules from a TOML document.
 
-    Raises ConfigurationError naming ``source`` and the key for unknown or
-    missing keys and for patterns that don't compile.
+    Raises ConfigurationError for unknown or missing keys and invalid patterns.
     """
     _only_known(document, {"never", "topic"}, source)
     by_host: dict[str, list[TopicRule]] = {}
@@ -184,7 +182,7 @@ def _topic_rule(category: str, table: Mapping[str, Any], where: str) -> TopicRul
 
 
 def _address(url: str) -> str:
-    """Host and path with the spellings of one page made one."""
+    """Return host and path in one spelling."""
     bare = url.partition("://")[2] or url
     for mark in "#?":
         bare = bare.partition(mark)[0]

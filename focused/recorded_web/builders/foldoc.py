@@ -1,14 +1,12 @@
-"""FOLDOC, the Free On-line Dictionary of Computing, as a web of small pages.
+"""Build FOLDOC, the Free On-line Dictionary of Computing, as a web of small pages.
 
-Made from Debian's ``dict-foldoc``: one page an entry under
-``http://foldoc.org/Entry+Name``, cross references ``{like this}`` as links, a
-home page and contents pages by first letter. The subject tags of an entry
-(``<networking, standard>``) are taken out of the page: they are its labels,
-``Top/Computers/Networking`` and ``Top/Computers/Standard``. Entries without a
-tag have no label.
+From Debian's ``dict-foldoc``: one page for each entry under ``http:
 
-FOLDOC is copyright by Denis Howe, GNU Free Documentation License; its own
-notice is one of the entries.
+foldoc.org/Entry+Name``, cross references ``{like this}`` as links, a home page and contents pages
+by first letter. The subject tags of an entry (``<networking, standard>``) are removed from the page
+and become its labels, ``Top/Computers/Networking`` and ``Top/Computers/Standard``.
+
+FOLDOC is copyright by Denis Howe, GNU Free Documentation License; its notice is one of the entries.
 """
 
 from __future__ import annotations
@@ -26,9 +24,15 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 from focused.errors import RecordedWebError
+from focused.recorded_web.builders.built_web import (
+    BuiltWeb,
+    SitePage,
+    build_details,
+    existing_web,
+    link,
+    record_site,
+)
 from focused.recorded_web.builders.debian_packages import ProgressLine, fetch_packages, unpacked
-from focused.recorded_web.builders.docweb import BuiltWeb, build_details, existing_web
-from focused.recorded_web.builders.reference_site import SitePage, link, record_site
 from focused.recorded_web.html_files import modified_at
 from focused.recorded_web.recorded_web import RecordedWebWriter
 
@@ -48,7 +52,7 @@ _ADDRESS = re.compile(r"\A(.*?)\s*\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)
 
 @dataclass(frozen=True, slots=True)
 class FoldocEntry:
-    """One entry: its title, all names it is found by, its subjects and its paragraphs."""
+    """One entry: title, all its names, subjects and paragraphs."""
 
     title: str
     names: tuple[str, ...]
@@ -57,20 +61,20 @@ class FoldocEntry:
 
     @property
     def url(self) -> str:
-        """Where the entry's page lies."""
+        """URL of the entry's page."""
         return HOME + quote_plus(self.title)
 
 
 def build_foldoc(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb:
-    """Build the web of FOLDOC at ``folder``, unless it stands there already.
+    """Build the web of FOLDOC at ``folder``, unless it is up to date.
 
-    The package is downloaded into ``cache`` and kept there. Raises
-    RecordedWebError without apt or network, or when the folder holds anything else.
+    The package is downloaded to ``cache`` and kept. Raises RecordedWebError without apt or network,
+    or if the folder contains something else.
     """
     fingerprint = hashlib.sha256(BUILDER.encode()).hexdigest()[:16]
-    if (standing := existing_web(folder, fingerprint)) is not None:
+    if (existing := existing_web(folder, fingerprint)) is not None:
         progress(f"{folder} is up to date")
-        return standing
+        return existing
     with RecordedWebWriter(folder, "foldoc", BUILDER) as writer:
         deb = fetch_packages([_PACKAGE], cache / "debs", progress)[_PACKAGE]
         with unpacked(deb, cache / "unpacked" / _PACKAGE) as files:
@@ -86,7 +90,7 @@ def build_foldoc(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb:
 
 
 def parse_entries(raw: Sequence[DictEntry]) -> list[FoldocEntry]:
-    """The entries, ordered by title; of several with one title the first stays."""
+    """Return the entries sorted by title; of several with one title, the first."""
     entries: dict[str, FoldocEntry] = {}
     for entry in map(parse_entry, raw):
         if entry is not None:
@@ -95,11 +99,10 @@ def parse_entries(raw: Sequence[DictEntry]) -> list[FoldocEntry]:
 
 
 def parse_entry(raw: DictEntry) -> FoldocEntry | None:
-    """One entry out of its printed form; None when it has no title.
+    """Parse one printed entry; None without a title.
 
-    The lines before the first empty one name the entry; a subject tag stands
-    at the beginning of a paragraph, behind pronunciation, abbreviation and the
-    number of a sense at most.
+    The lines before the first empty line are its names. A subject tag is at the beginning of a
+    paragraph, at most after pronunciation, abbreviation and sense number.
     """
     heading, _, body = raw.text.strip("\n").partition("\n\n")
     names = [name.strip() for line in heading.split("\n") for name in line.split(_SYNONYMS)]
@@ -115,13 +118,13 @@ def parse_entry(raw: DictEntry) -> FoldocEntry | None:
             paragraph = tag[1] + paragraph[tag.end() :]
         if paragraph.strip():
             paragraphs.append(" ".join(paragraph.split()))
-    found_by = dict.fromkeys([*names, *raw.headwords])
+    all_names = dict.fromkeys([*names, *raw.headwords])
     unique_subjects = dict.fromkeys(subject for subject in subjects if subject)
-    return FoldocEntry(names[0], tuple(found_by), tuple(unique_subjects), tuple(paragraphs))
+    return FoldocEntry(names[0], tuple(all_names), tuple(unique_subjects), tuple(paragraphs))
 
 
 def categories(entry: FoldocEntry) -> list[str]:
-    """An entry's labels: ``Top/Computers/Operating_System`` for the tag ``operating system``."""
+    """Return an entry's labels: ``Top/Computers/Operating_System`` for ``operating system``."""
     return [
         "Top/Computers/" + "_".join(word.capitalize() for word in re.split(r"[ /]", subject))
         for subject in entry.subjects
@@ -131,7 +134,7 @@ def categories(entry: FoldocEntry) -> list[str]:
 def record_foldoc(
     writer: RecordedWebWriter, entries: Sequence[FoldocEntry], written_at: datetime
 ) -> int:
-    """Record home, contents and entry pages; returns the number of pages."""
+    """Record home, contents and entry pages; return the number of pages."""
     targets = {_key(name): entry.url for entry in reversed(entries) for name in entry.names}
     targets |= {_key(entry.title): entry.url for entry in reversed(entries)}
     return record_site(writer, _pages(entries, targets), written_at)
@@ -176,7 +179,7 @@ def _link(entry: FoldocEntry) -> str:
 
 
 def _linked(paragraph: str, targets: Mapping[str, str]) -> str:
-    """The paragraph as HTML; references that lead nowhere become plain text."""
+    """Return the paragraph as HTML; references without a target become plain text."""
     parts: list[str] = []
     end = 0
     for match in _REFERENCE.finditer(paragraph):
@@ -208,14 +211,14 @@ _DIGITS = {
 
 @dataclass(frozen=True, slots=True)
 class DictEntry:
-    """One entry as it is printed; ``headwords`` are the index's words for it."""
+    """One printed entry; ``headwords`` are its words in the index."""
 
     headwords: tuple[str, ...]
     text: str
 
 
 def decode_number(digits: str) -> int:
-    """The number that base-64 digits stand for; ValueError for any other sign."""
+    """Decode a base-64 number (RFC 4648 digits, most significant first); raises ValueError."""
     if not digits or any(digit not in _DIGITS for digit in digits):
         raise ValueError(f"{digits!r} is no base-64 number")
     number = 0
@@ -225,9 +228,10 @@ def decode_number(digits: str) -> int:
 
 
 def read_dictionary(index: Path, data: Path) -> list[DictEntry]:
-    """All entries in the order of the data file, those about the database left out.
+    """Read a dictd dictionary: all entries in file order, without those about the database.
 
-    Raises RecordedWebError naming the file, and the index's line, that is damaged.
+    A line of the index is ``headword<TAB>offset<TAB>length``, with base-64 numbers; the data file
+    is gzip. Raises RecordedWebError that names the damaged file and line.
     """
     try:
         text = gzip.decompress(data.read_bytes())

@@ -1,20 +1,18 @@
-"""WordNet, a dictionary of meanings, as a web of small pages.
+"""Build WordNet, a dictionary of word senses, as a web of small pages.
 
-Made from Debian's ``wordnet-base``: one page a synset under
-``http://wordnet.princeton.edu/noun/jury-08395465``, its words as title, its
-gloss as text, its pointers (kinds, parts, members, opposites ...) as lists of
-links. The topic domains that WordNet's makers gave a synset (``;c`` pointers)
-are taken out of the page, as is ``(law)`` before its gloss: they are its
-labels, ``Top/Domains/Law``. A domain that is a kind of another belongs to it:
-terms of baseball are terms of sport. Kinds of a term are terms, too, unless
-they have a domain of their own (Magnini and Cavaglia 2000 let domains be
-inherited so): WordNet's makers often marked the highest meaning alone.
+From Debian's ``wordnet-base``: one page for each synset under ``http:
 
-WordNet has 117,659 synsets, most without a domain. The web holds those with
-a pointer to one, the domains themselves, and all that their lists lead to.
+wordnet.princeton.edu/noun/jury-08395465``, with its words as title, its gloss as text, and its
+pointers (kinds, parts, members, opposites ...) as lists of links. Topic domains (``;c`` pointers)
+are removed from the page, like ``(law)`` before its gloss, and become its labels,
+``Top/Domains/Law``. A domain belongs to the domains that it is a kind of. Kinds of a term inherit
+its domain unless they have their own (Magnini and Cavaglia 2000).
 
-WordNet 3.0 is copyright 2006 by Princeton University; its licence allows use,
-copies and changes for any purpose.
+WordNet has 117,659 synsets, most without a domain. The web contains those with a domain, the
+domains, and everything that their lists link to.
+
+WordNet 3.0 is copyright 2006 by Princeton University; its licence allows use, copies and changes
+for any purpose.
 """
 
 from __future__ import annotations
@@ -28,15 +26,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 from focused.errors import RecordedWebError
-from focused.recorded_web.builders.debian_packages import ProgressLine, fetch_packages, unpacked
-from focused.recorded_web.builders.docweb import BuiltWeb, build_details, existing_web
-from focused.recorded_web.builders.reference_site import (
+from focused.recorded_web.builders.built_web import (
+    BuiltWeb,
     SitePage,
+    build_details,
     contents_pages,
+    existing_web,
     headed_list,
     link,
     record_site,
 )
+from focused.recorded_web.builders.debian_packages import ProgressLine, fetch_packages, unpacked
 from focused.recorded_web.html_files import modified_at
 from focused.recorded_web.recorded_web import RecordedWebWriter
 
@@ -47,7 +47,7 @@ _DOMAIN = ";c"
 _KIND_OF = ("@", "@i")
 _NEARBY = 3
 _LEADING_PARENTHESIS = re.compile(r"\A\(([^()]{1,40})\)\s*")
-# Domain pointers are not here: they are what the labels are made from.
+# Without domain pointers, which become labels.
 _HEADINGS = {
     "Is a kind of": ("@",),
     "Is an instance of": ("@i",),
@@ -68,16 +68,15 @@ _HEADINGS = {
 
 
 def build_wordnet(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb:
-    """Build the web of WordNet at ``folder``, unless it stands there already.
+    """Build the web of WordNet at ``folder``, unless it is up to date.
 
-    The package is downloaded into ``cache`` and kept there. Raises
-    RecordedWebError without apt or network, when a file of the package is
-    damaged, or when the folder holds anything else.
+    The package is downloaded to ``cache`` and kept. Raises RecordedWebError without apt or network,
+    for a damaged package, or if the folder contains something else.
     """
     fingerprint = hashlib.sha256(BUILDER.encode()).hexdigest()[:16]
-    if (standing := existing_web(folder, fingerprint)) is not None:
+    if (existing := existing_web(folder, fingerprint)) is not None:
         progress(f"{folder} is up to date")
-        return standing
+        return existing
     with RecordedWebWriter(folder, "wordnet", BUILDER) as writer:
         deb = fetch_packages([_PACKAGE], cache / "debs", progress)[_PACKAGE]
         with unpacked(deb, cache / "unpacked" / _PACKAGE) as files:
@@ -100,22 +99,21 @@ def build_wordnet(folder: Path, cache: Path, progress: ProgressLine) -> BuiltWeb
 
 
 def address(synset: Synset) -> str:
-    """Where the synset's page lies."""
+    """Return the URL of the synset's page."""
     kind, _, offset = synset.key.partition("-")
     return f"{HOME}{kind}/{quote(synset.words[0].replace(' ', '_'))}-{offset}"
 
 
 def category(domain: Synset) -> str:
-    """The label of a domain's terms: ``Top/Domains/Computer_Science``."""
+    """Return the label of a domain's terms: ``Top/Domains/Computer_Science``."""
     words = re.split(r"[ /-]", domain.words[0])
     return "Top/Domains/" + "_".join(word[:1].upper() + word[1:] for word in words)
 
 
 def domains_by_synset(synsets: Mapping[str, Synset]) -> dict[str, tuple[str, ...]]:
-    """Keys of the domains that synsets are marked with; those of none are left out.
+    """Return the domains of each synset that has any.
 
-    A domain belongs to itself and to the nearest domains that it is a kind
-    of, to theirs, and so on.
+    A domain belongs to itself and to all domains that it is a kind of.
     """
     terms = {key: synset.targets(_DOMAIN) for key, synset in synsets.items()}
     domains = {domain for own in terms.values() for domain in own}
@@ -133,12 +131,12 @@ def _with_kinds_above(
 ) -> frozenset[str]:
     found = {domain}
     seen = {domain}
-    ahead = [domain]
-    while ahead:
-        for target in synsets[ahead.pop()].targets(*_KIND_OF):
+    queue = [domain]
+    while queue:
+        for target in synsets[queue.pop()].targets(*_KIND_OF):
             if target not in seen:
                 seen.add(target)
-                ahead.append(target)
+                queue.append(target)
                 if target in domains:
                     found.add(target)
     return frozenset(found)
@@ -147,26 +145,26 @@ def _with_kinds_above(
 def inherited_domains(
     synsets: Mapping[str, Synset], domains: Mapping[str, Sequence[str]]
 ) -> dict[str, frozenset[str]]:
-    """``domains``, and for kinds and instances of a term that have none the term's.
+    """Return ``domains``, and those that kinds and instances inherit from a term.
 
-    Only what has a domain pointer hands it down: a domain's own kinds are no terms of it.
+    Only terms with a domain pointer pass it on, not the domains themselves.
     """
     found = {key: frozenset(own) for key, own in domains.items()}
-    ahead = [key for key in domains if synsets[key].targets(_DOMAIN)]
-    while ahead:
-        key = ahead.pop()
+    queue = [key for key in domains if synsets[key].targets(_DOMAIN)]
+    while queue:
+        key = queue.pop()
         for kind in synsets[key].targets("~", "~i"):
             known = found.get(kind, frozenset())
             if kind not in domains and not found[key] <= known:
                 found[kind] = known | found[key]
-                ahead.append(kind)
+                queue.append(kind)
     return found
 
 
 def choose_synsets(
     synsets: Mapping[str, Synset], domains: Mapping[str, Sequence[str]]
 ) -> dict[str, Synset]:
-    """Synsets with a domain and those that their lists lead to, in alphabetical order."""
+    """Return the synsets with a domain and those that their lists link to, sorted by title."""
     shown = [symbol for symbols in _HEADINGS.values() for symbol in symbols]
     keys = set(domains).union(*(synsets[key].targets(*shown) for key in domains))
     ordered = sorted(keys, key=lambda key: (_title(synsets[key]).casefold(), key))
@@ -176,7 +174,7 @@ def choose_synsets(
 def wordnet_pages(
     chosen: Mapping[str, Synset], domains: Mapping[str, Sequence[str]]
 ) -> Iterator[SitePage]:
-    """Home, contents by first letter, and a page for each synset, given in their order."""
+    """Yield the home page, contents by first letter, and a page for each synset."""
     letters: dict[str, list[str]] = {}
     senses: dict[str, list[Synset]] = {}
     for synset in chosen.values():
@@ -206,10 +204,10 @@ def wordnet_pages(
 
 
 def plain_gloss(synset: Synset, domain_names: set[str]) -> str:
-    """The gloss without its domain: ``(law) a body of citizens`` is ``a body of citizens``.
+    """Return the gloss without its domain: ``(law) a body of citizens`` is ``a body of citizens``.
 
-    ``domain_names`` are words in lower case. What stands in parentheses before the gloss of
-    a synset with a domain goes, and before any other when it is a domain's name.
+    ``domain_names`` are in lower case. Leading parentheses are removed if the synset has a domain,
+    or if they contain a domain's name.
     """
     found = _LEADING_PARENTHESIS.match(synset.gloss)
     if found and (synset.targets(_DOMAIN) or found[1].casefold() in domain_names):
@@ -218,7 +216,7 @@ def plain_gloss(synset: Synset, domain_names: set[str]) -> str:
 
 
 def _lists(synset: Synset, chosen: Mapping[str, Synset]) -> Iterator[str]:
-    """The synset's relations; targets outside the web are left out."""
+    """Yield the synset's relations as lists; targets outside of the web are left out."""
     for heading, symbols in _HEADINGS.items():
         targets = (chosen.get(key) for key in synset.targets(*symbols))
         yield headed_list(heading, [_link(target) for target in targets if target is not None])
@@ -252,7 +250,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Synset:
-    """Words of one meaning. ``key`` is part of speech and offset: ``noun-08395465``."""
+    """Words with one meaning; ``key`` is part of speech and offset: ``noun-08395465``."""
 
     key: str
     words: tuple[str, ...]
@@ -265,14 +263,14 @@ class Synset:
         return self.key.partition("-")[0]
 
     def targets(self, *symbols: str) -> list[str]:
-        """Keys of the synsets that pointers of these symbols lead to, each once."""
+        """Return the keys of the synsets that pointers with these symbols lead to."""
         return list(dict.fromkeys(p.target for p in self.pointers if p.symbol in symbols))
 
 
 def read_synsets(folder: Path) -> dict[str, Synset]:
-    """All synsets by key, in the order of the files.
+    """Read WordNet's database files (wndb(5WN)): all synsets by key, in file order.
 
-    Raises RecordedWebError naming the file, and the line, that is missing or damaged.
+    Raises RecordedWebError that names the missing or damaged file and line.
     """
     synsets: dict[str, Synset] = {}
     for name in DATA_FILES:
@@ -293,7 +291,7 @@ def read_synsets(folder: Path) -> dict[str, Synset]:
 
 
 def parse_synset(line: str) -> Synset:
-    """One line of a data file; ValueError when it is none."""
+    """Parse a line of a data file; raises ValueError."""
     data, bar, gloss = line.partition(" | ")
     fields = data.split()
     try:
@@ -316,7 +314,7 @@ def parse_synset(line: str) -> Synset:
             ),
         )
     except (IndexError, KeyError, ValueError) as error:
-        raise ValueError(f"no synset as wndb(5WN) has it: {error}") from error
+        raise ValueError(f"not a synset as in wndb(5WN): {error}") from error
 
 
 def _require_targets(synsets: Mapping[str, Synset], folder: Path) -> None:

@@ -1,7 +1,6 @@
-"""What stands around a link: its anchor, its context, its place in the tree.
+"""The context of a link: anchor, words around it, tag path, block, navigation.
 
-All that is read is a slice of the walk's text of bounded length, so that a
-page's links cost time in proportion to their number, however they nest.
+All reads are slices of bounded length, so that the cost is proportional to the number of links.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MAX_LINK_TITLE_CHARS = 200
 MAX_REL_TOKENS = 8
 
 _NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
-_MIN_CONTEXT_CHARS = 30  # a block with less around a link says too little
+_MIN_CONTEXT_CHARS = 30  # a block with fewer characters gives way to its parent
 _MAX_CONTEXT_LEVELS = 2
 _WINDOW_CHARS = 200
 _PATH_DEPTH = 24
@@ -44,7 +43,7 @@ _REL_TOKEN_CHARS = 20
 
 
 class LinkContext(NamedTuple):
-    """The words around a link, and what they are: see :class:`focused.web.page.Link`."""
+    """The words around a link: see :class:`focused.web.page.Link`."""
 
     text: str
     words_before: int
@@ -53,7 +52,7 @@ class LinkContext(NamedTuple):
 
 
 class LinkContextReader:
-    """Reads a finished walk: the page's text, and each link's surroundings."""
+    """Reads the text and the links' context from a finished walk."""
 
     def __init__(self, walk: TreeWalk) -> None:
         self._walk = walk
@@ -62,7 +61,7 @@ class LinkContextReader:
         self._heading_words: dict[tuple[int, int], list[str]] = {}
 
     def text(self) -> str:
-        """Return the page's visible text, white space collapsed."""
+        """Return the page's visible text with white space collapsed."""
         return " ".join(self._text.split())
 
     def headings(self) -> tuple[str, ...]:
@@ -71,7 +70,7 @@ class LinkContextReader:
         return tuple(text for text in texts if text)
 
     def anchor(self, link: RawLink) -> str:
-        """Return the link's own text with the alts of its images, or else its label."""
+        """Return the link's text with the alts of its images, else its label."""
         offsets = self._offsets
         text = collapse_whitespace(
             self._text[offsets[link.start] : offsets[link.end]], MAX_ANCHOR_CHARS
@@ -81,10 +80,9 @@ class LinkContextReader:
         return text or collapse_whitespace(get(link.attributes, *link.label), MAX_ANCHOR_CHARS)
 
     def context(self, link: RawLink) -> LinkContext:
-        """Return the words around a link: of its block, then of the heading above.
+        """Return the words of the link's block around it, then the heading above.
 
-        A block that holds little else (a list item, a cell, a result's title)
-        gives way to the one around it.
+        A block with little other text (a list item, a cell) gives way to its parent.
         """
         offsets = self._offsets
         start, end = offsets[link.start], offsets[link.end]
@@ -102,7 +100,7 @@ class LinkContextReader:
         text, heading = self._text, self._words_of_heading(link.heading)
         before = text[max(first, start - _WINDOW_CHARS) : start].rsplit(None, _HALF)
         after = text[end : min(last, end + _WINDOW_CHARS)].split(None, _HALF)
-        # What is left over is one string more.
+        # The rest of the text is one more item.
         before, after = before[-_HALF:], after[:_HALF]
         words = " ".join([*before, *after, *heading])
         return LinkContext(words, len(before), len(heading), context_levels)
@@ -110,7 +108,7 @@ class LinkContextReader:
     def place(self, link: RawLink) -> tuple[str, bool]:
         """Return a link's tag path, and whether it stands in navigation.
 
-        The path is from ``body`` to the link, classes included, 24 levels at most.
+        The path goes from ``body`` to the link, with classes, 24 levels at most.
         """
         pending: list[Block] = []
         block: Block | None = link.block
@@ -121,14 +119,14 @@ class LinkContextReader:
         for block in reversed(pending):
             place = block.place = _extend(place, block.inline)
         path, navigation = _extend(place, link.inline)
-        if len(link.attributes) == 1:  # its target alone
+        if len(link.attributes) == 1:  # only the target
             return f"{path}/{link.tag}", navigation
         navigation = navigation or is_navigation(link.tag, link.attributes)
         return f"{path}/{_name(link.tag, link.attributes)}", navigation
 
     def title(self, link: RawLink, anchor: str) -> str:
-        """Return what a link is called besides its anchor, or ``""``."""
-        # Most links have a target alone.
+        """Return the link's title if the anchor does not contain it, else ``""``."""
+        # Most links have only a target.
         title = get(link.attributes, *LABEL_ATTRIBUTES) if len(link.attributes) > 1 else ""
         if not title:
             return ""
@@ -148,7 +146,7 @@ class LinkContextReader:
 
 
 def is_nofollow(link: RawLink) -> bool:
-    """Tell whether the page says that the link is no recommendation."""
+    """Whether rel says nofollow, ugc or sponsored."""
     rel = link.attributes.get("rel")
     return rel is not None and not _NOT_FOLLOWED.isdisjoint(rel.lower().split())
 
@@ -183,13 +181,10 @@ def _name(tag: str, attributes: Attributes) -> str:
 
 
 def group_by_block(links: Sequence[RawLink]) -> list[tuple[int, int]]:
-    """Return, for each link, its block's number and how many of the links that block holds.
+    """Return, for each link, the number of its block and how many of the links that block holds.
 
-    A link's block is the nearest around it that holds another of the links,
-    the whole page at last. Numbers run from 0 in the links' document order.
-
-    The time is that of sorting, however blocks nest: a block that is passed
-    over holds one link alone, so no block is passed over twice.
+    A link's block is the nearest one around it that holds another of the links, else the page.
+    Numbers follow document order. The cost is that of sorting, however deep blocks nest.
     """
     order = sorted(range(len(links)), key=lambda i: links[i].start)
     starts = [links[i].start for i in order]
@@ -218,17 +213,19 @@ NAVIGATION_WORDS = frozenset({
     "pagination", "related", "sidebar", "sidenav", "sphinxsidebar", "subnav", "toc", "topbar",
     "topnav",
 })
-# fmt: on
-# ``has-sidebar`` and ``grid-for-nav`` tell of the page, not of what they stand at.
+# ``has-sidebar`` and ``grid-for-nav`` describe the page, not the element.
 _NEGATING_WORDS = frozenset({"for", "has", "hide", "no", "show", "with", "without"})
 _MAX_NAME_CHARS = 200
 _CACHED_NAMES = 4_096
 
 
 def is_navigation(tag: str, attributes: Mapping[str, str | None]) -> bool:
-    """Tell whether an element says that it is navigation; pages' own wrappers never do.
+    """Whether an element declares itself navigation; ``html`` and ``body`` never do.
 
-    The first 200 characters each of its class and id are read.
+    Declarations are the elements nav, header, footer and aside, some ARIA roles, and class and id
+    names whose last word is one of a list (``main-nav``, but neither ``nav-content`` nor
+    ``grid-for-nav``). Nothing is inferred from layout. The first 200 characters of class and id are
+    read.
     """
     if tag in NAVIGATION_TAGS:
         return True

@@ -1,9 +1,8 @@
-"""One pass over a page: its text, and its links with what surrounds them.
+"""Parse a response into a page: text, links and their context.
 
-The document is walked once, in order, and its text laid down piece by piece.
-A link, a block and a heading are then nothing but ranges of pieces, so that
-a link's context is a slice of its block, whatever the nesting: the cost is
-linear in the size of the page.
+The tree is walked once, and its text is collected piece by piece. Links, blocks and headings are
+ranges of pieces, so that a link's context is a slice of its block and the cost is linear in the
+size of the page.
 """
 
 from __future__ import annotations
@@ -47,21 +46,20 @@ UrlResolver = Callable[[str], str | None]
 
 _MIN_DETECTED_CHARS = 200
 _DETECTED_FROM_CHARS = 4_000
-_MAX_LANGUAGE_RANK = 1_000  # resiliparse: above 1,200 it is usually wrong
+_MAX_LANGUAGE_RANK = 1_000  # resiliparse: usually wrong above 1,200
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2})(?![A-Za-z])")
 
 
 def parse_page(
     fetched: Fetched, max_links: int = DEFAULT_MAX_LINKS, robot: str = ""
 ) -> Page | Failed:
-    """Parse a response into a page; never raises, whatever the server sent.
+    """Parse a response into a page; never raises.
 
-    The first 2,000,000 bytes are parsed. The body's own look decides, not
-    only its Content-Type: binary sent as HTML is ``Failed(WRONG_TYPE)``, a
-    page with neither text nor target is ``Failed(EMPTY)``. Whether a type is
-    wanted at all is the caller's scope. At most ``max_links`` targets, the
-    rest is counted; a sitemap or feed (:mod:`focused.web.feeds`) may have more. ``robot`` is the
-    product token that pages may speak to.
+    The first 2,000,000 bytes are parsed. The body is sniffed besides the Content-Type: binary data
+    sent as HTML is ``Failed(WRONG_TYPE)``, a page without text and links ``Failed(EMPTY)``. The
+    caller checks whether the topic's scope allows the type. At most ``max_links`` targets are
+    returned and the rest is counted; sitemaps and feeds may have more. ``robot`` is the product
+    token that robots directives may name.
     """
     body = fetched.body[:MAX_PARSED_BYTES]
     if not body.strip():
@@ -86,9 +84,9 @@ def parse_page(
 
 
 def needs_parser_process(fetched: Fetched) -> bool:
-    """Whether parsing could take long enough to need a process that can be stopped.
+    """Whether parsing may take long enough to need a process that can be killed.
 
-    So can pages of many bytes or tags, and a gzipped feed, which may unpack to megabytes.
+    True for many bytes or tags, and for gzipped feeds, which may decompress to megabytes.
     """
     body = fetched.body
     if len(body) > MAX_QUICK_BYTES or body.startswith(_GZIP):
@@ -113,10 +111,10 @@ def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
 
 
 def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot: str) -> Page:
-    # As with scripts on: <noscript> in <head> then cannot end the head.
+    # scripting=True: a <noscript> in <head> cannot end the head.
     try:
         tree = LexborHTMLParser(limit_markup(html), scripting=True)
-    except SelectolaxError as error:  # Lexbor fails over no markup, only for want of memory
+    except SelectolaxError as error:  # Lexbor fails only for lack of memory
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
     base = make_resolver(fetched.url, charset)(walk.base) if walk.base else None
@@ -148,7 +146,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
 
 @dataclass(slots=True)
 class _LinkTarget:
-    """What the page's links to one URL say together; ``raw`` is the one with the longest anchor."""
+    """The links of a page to one URL; ``raw`` is the one with the longest anchor."""
 
     raw: RawLink
     anchor: str
@@ -198,10 +196,10 @@ def _merge_links(
     resolve: UrlResolver,
     max_links: int,
 ) -> tuple[tuple[Link, ...], int]:
-    """Join the links to one target: the longest anchor stays, at the first one's place.
+    """Merge the links to each target: the longest anchor, at the place of the first link.
 
-    The target is nofollow, or navigation, only when all its links are. Of
-    links to more than ``max_links`` targets only the number is returned.
+    A target is nofollow, or navigation, only if all its links are. Links beyond ``max_links``
+    targets are counted.
     """
     targets: dict[str, _LinkTarget] = {}
     cut = 0

@@ -1,9 +1,8 @@
-"""The walk over a document's tree that lays its text down in one string.
+"""Walk a document's tree and collect its text, links, headings and metadata.
 
-Blocks, headings and links are ranges of it. What is found on the way is kept
-raw, and read (:class:`focused.web.html.link_context.LinkContextReader`) only for the
-links that are kept. The walk has a stack of its own: depth costs memory,
-never recursion.
+Blocks, headings and links are ranges of text pieces.
+:class:`~focused.web.html.link_context.LinkContextReader` reads them only for the links that are
+kept. The walk has its own stack, so that depth never causes recursion.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ MAX_TITLE_CHARS = 500
 MAX_DESCRIPTION_CHARS = 1_000
 MAX_HEADINGS = 200
 _MAX_TOLD_ROBOTS = 20
-MAX_INLINE = 24  # elements remembered between a block or link and the block around it
+MAX_INLINE = 24  # inline elements kept between a block or link and its parent block
 
-# Kinds of nodes: what the walk does with them. From _LINK on, leaving them matters.
+# Kinds of nodes. From _LINK on, the end of the element matters.
 _TEXT, _SKIPPED, _LEAF, _INLINE, _LINK, _BLOCK, _LOW_HEADING, _HEADING = range(8)
 
 # fmt: off
@@ -55,10 +54,10 @@ Stack = list[tuple[LexborNode, int]]
 
 @dataclass(slots=True)
 class Block:
-    """A block element as a range of pieces; ``end`` is known once it is left.
+    """A block element as a range of pieces; ``end`` is set when the walk leaves it.
 
-    ``inline`` holds the inline elements that stand between the block and the
-    one around it, outermost first, then the block's own.
+    ``inline`` holds the inline elements between the parent block and this block, outermost first,
+    then the block itself.
     """
 
     start: int
@@ -71,10 +70,10 @@ class Block:
 
 @dataclass(slots=True)
 class RawLink:
-    """A link whose URL is not resolved; pieces ``start`` to ``end`` are its anchor.
+    """A link with an unresolved URL; pieces ``start`` to ``end`` are its anchor.
 
-    ``label`` is what it is called when it has no text; ``inline`` holds the
-    inline elements between it and its block.
+    ``label`` names the attributes that replace a missing anchor; ``inline`` holds the inline
+    elements between the link and its block.
     """
 
     tag: str
@@ -90,7 +89,7 @@ class RawLink:
 
 
 def get(attributes: Attributes, *names: str) -> str:
-    """Return the first of these attributes that says something, or ``""``."""
+    """Return the first of these attributes that is not empty, else ``""``."""
     for name in names:
         if value := attributes.get(name):
             return value
@@ -98,17 +97,16 @@ def get(attributes: Attributes, *names: str) -> str:
 
 
 def collapse_whitespace(text: str, max_chars: int) -> str:
-    """Return the beginning of a text, white space collapsed."""
+    """Return the beginning of a text with white space collapsed."""
     return " ".join(text[: 4 * max_chars].split())[:max_chars]
 
 
 class TreeWalk:
-    """Visits a tree once; afterwards its attributes hold what was found.
+    """Walks a tree once; its attributes hold the results.
 
-    ``pieces`` joined are the text. ``headings`` are the ranges of h1 to h3.
-    ``meta`` has the lower-case names (or properties) of meta elements and
-    their first contents, ``meta_robots`` all those of ``robots`` and of the
-    ``robot`` that it is told of. Strings are ``""`` when the page does not say.
+    The text is ``"".join(pieces)``. ``headings`` are the ranges of h1 to h3. ``meta`` has the first
+    content of each meta element by lower-case name or property, ``meta_robots`` all contents for
+    ``robots`` and for ``robot``. Missing strings are ``""``.
     """
 
     def __init__(self, root: LexborNode | None, robot: str = "") -> None:
@@ -146,7 +144,7 @@ class TreeWalk:
                 elif kind != _INLINE:
                     pieces.append("\n")
                 if child is not None:
-                    # Most elements hold one text and nothing else.
+                    # The common case: a single text child.
                     if kind <= _BLOCK and child.tag == "-text" and child.next is None:
                         self._take_text(kind, child)
                     else:
@@ -162,7 +160,7 @@ class TreeWalk:
             node = following
 
     def _take_text(self, kind: int, text: LexborNode) -> None:
-        """All of an inline element, a link or a block with one text in it."""
+        """Handle an inline element, link or block whose only child is a text."""
         self.pieces.append(text.text_content or "")
         if kind == _LINK:
             self.links[-1].end = len(self.pieces)
@@ -195,7 +193,7 @@ class TreeWalk:
                 self.headings.append(self._heading)
 
     def _begin_link(self, node: LexborNode) -> int:
-        """Take a link's target; return the kind that the element is then."""
+        """Store the link's target; return the element's kind."""
         attributes = node.attributes
         for target in _HREF_ATTRIBUTES:
             if attributes.get(target):

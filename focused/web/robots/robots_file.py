@@ -1,9 +1,14 @@
-"""The text of a robots.txt file as groups, delays and sitemaps: RFC 9309, section 2.
+"""Parse a robots.txt file (RFC 9309, section 2) and match paths against its rules.
 
-The parser takes what the RFC defines, and the slips that are common enough to
-be understood by the large crawlers: misspelt "disallow", "user agent", a space
-in the place of the colon, versions behind a product token, pieces of a byte
-order mark.
+The parser accepts common mistakes as large crawlers do: misspelt "disallow", "user agent", a space
+in place of the colon, versions after a product token, fragments of a byte order mark.
+
+Paths are compared in one spelling of their octets. Escapes of unreserved characters and of
+delimiters that mean the same escaped or not (``;`` and ``%3B``) are decoded; everything else is
+percent-encoded. An escaped slash or question mark in the path is not a delimiter; in the query it
+is the same, as in the RFC's example ``?baz=https:
+
+foo.bar``. Octets are never interpreted as characters: ``%E9`` and ``%E8`` are two paths.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from functools import partial
 
 MAX_ROBOTS_BYTES = 512_000  # 500 KiB, section 2.5
 MAX_SITEMAPS = 1_000
-# Rules are renewed after a day, and a crawl that waits for a host a million years does not end.
+# 12 h: rules are refreshed after a day.
 MAX_DELAY_S = 43_200.0
 
 _FIELD = re.compile(
@@ -40,7 +45,7 @@ _ESCAPED_OCTET = re.compile("[\udc80-\udcff]")
 
 @dataclass(slots=True)
 class RobotsGroup:
-    """What is said to one product token (or to ``*``), all its groups together."""
+    """The rules for one product token or ``*``, all its groups merged."""
 
     rules: list[PathRule] = field(default_factory=list)
     delay_s: float | None = None
@@ -48,29 +53,27 @@ class RobotsGroup:
 
 @dataclass(frozen=True, slots=True)
 class RobotsFile:
-    """``groups`` by lower-case product token; ``sitemaps`` as they stand there, 1,000 at most."""
+    """``groups`` by lower-case product token; ``sitemaps`` unresolved, 1,000 at most."""
 
     groups: dict[str, RobotsGroup]
     sitemaps: tuple[str, ...]
 
     def group_of(self, product_token: str) -> RobotsGroup:
-        """Return the group that a crawler has to obey, an empty one when none speaks to it."""
+        """Return the group that a crawler must obey; an empty one if none applies."""
         return self.groups.get(product_token.lower()) or self.groups.get("*") or RobotsGroup()
 
 
 def decode_robots(body: bytes) -> str:
-    """Return the text of a file: UTF-8, 500 KiB of it, and never half a line.
+    """Decode a file as UTF-8: at most 500 KiB, whole lines only.
 
-    Octets that are no UTF-8 become percent escapes, one by one: in a path they
-    then match the URLs that have them, and elsewhere they do no harm. A UTF-16
-    byte order mark is believed. Content-Type's charset, a server's default more
-    often than not, is not.
+    Octets that are not UTF-8 become percent escapes, which match URLs that contain them. A UTF-16
+    byte order mark is honoured, the charset of the Content-Type header is not.
     """
     if len(body) > MAX_ROBOTS_BYTES:
         body = cut_to_whole_lines(body)
     if body.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in body:
         return body.decode("utf-16", "replace")
-    # Without a NUL no field could be read in UTF-16: such marks say nothing.
+    # Without a NUL it is not UTF-16.
     body = _FALSE_MARKS.sub(b"", body, count=1)
     start = _BOM.match(body)
     text = body[start.end() if start else 0 :].decode("utf-8", "surrogateescape")
@@ -78,13 +81,13 @@ def decode_robots(body: bytes) -> str:
 
 
 def cut_to_whole_lines(body: bytes) -> bytes:
-    """Return 500 KiB of a file that was cut off, and no half line: it would be another rule."""
+    """Return at most 500 KiB without a partial last line, which would be another rule."""
     body = body[:MAX_ROBOTS_BYTES]
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
 def parse_robots(text: str) -> RobotsFile:
-    """Read a file's lines; never raises. What is no known line is passed over."""
+    """Parse a file's lines; never raises. Unknown lines are ignored."""
     groups: dict[str, RobotsGroup] = {}
     sitemaps: dict[str, None] = {}
     current: dict[str, RobotsGroup] = {}
@@ -114,7 +117,7 @@ def parse_robots(text: str) -> RobotsFile:
 
 
 def _token(value: str) -> str:
-    """Return the product token a line begins with, lower-case: that of ``Foo/2.1`` is ``foo``."""
+    """Return the lower-case product token of a line: ``foo`` for ``Foo/2.1``."""
     if _ALL_ROBOTS.match(value):
         return "*"
     match = _TOKEN.match(value)
@@ -122,7 +125,7 @@ def _token(value: str) -> str:
 
 
 def _seconds(value: str) -> float | None:
-    """``10``, ``.5`` or ``10 s``, 12 h at most; None for what is no number of seconds."""
+    """Parse ``10``, ``.5`` or ``10 s``, 12 h at most; None for other texts."""
     match = _SECONDS.fullmatch(value)
     return min(MAX_DELAY_S, float(match[1])) if match else None
 
@@ -141,9 +144,8 @@ _PATH_OF = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*([^#]*)")
 class PathRule:
     """One allow or disallow line.
 
-    ``pieces`` stood between its stars, in the one spelling; stars in a row are
-    one. ``octets`` tells how specific the rule is: its length, special
-    characters included.
+    ``pieces`` are the parts between its stars, normalised; consecutive stars count as one.
+    ``octets`` is the rule's length with special characters: its specificity.
     """
 
     allow: bool
@@ -153,7 +155,7 @@ class PathRule:
 
     @classmethod
     def of(cls, pattern: str, *, allow: bool) -> PathRule:
-        """Read the value of a line, such as ``/*/print$``."""
+        """Parse the value of a line, such as ``/*/print$``."""
         anchored = pattern.endswith("$")
         before, mark, query = pattern.removesuffix("$").partition("?")
         path = [_normalise_octets(piece) for piece in before.split("*")]
@@ -166,7 +168,7 @@ class PathRule:
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """Of the rules that match, the one with the highest rank decides."""
+        """Sort key; of the matching rules, the one with the highest rank decides."""
         return self.octets, self.allow
 
     @property
@@ -175,13 +177,13 @@ class PathRule:
         return len(self.pieces) == 1 and not self.anchored
 
     def marks(self) -> Iterator[str]:
-        """Yield strings of 8 characters at most; a path that the rule matches has them all."""
+        """Yield substrings of at most 8 characters that every matching path contains."""
         for piece in self.pieces:
             for start in range(max(1, len(piece) - _MARK_CHARS + 1)):
                 yield piece[start : start + _MARK_CHARS]
 
     def matches(self, path: str) -> bool:
-        """Tell whether the rule speaks of a path; time is linear in the path's length."""
+        """Whether the rule matches a path, in time linear in the path's length."""
         first, *others = self.pieces
         if not path.startswith(first):
             return False
@@ -199,7 +201,11 @@ class PathRule:
 
 
 class PathMatcher:
-    """The rules of one group, all its lines together."""
+    """The rules of one group.
+
+    A file may have tens of thousands of rules. Plain prefixes are looked up by length, other rules
+    by a substring that a matching path must contain.
+    """
 
     def __init__(self, rules: Iterable[PathRule]) -> None:
         ordered = sorted(set(rules), key=lambda rule: rule.rank)
@@ -209,10 +215,9 @@ class PathMatcher:
         self._mark_lengths = sorted(set(map(len, self._patterns)))
 
     def allow(self, url: str) -> bool:
-        """Tell whether an absolute URL, or a path with its query, may be asked for.
+        """Whether an absolute URL, or a path with its query, may be requested.
 
-        The rule with the most octets decides; without one all is allowed, and
-        ``/robots.txt`` always is.
+        The longest rule decides. Without a matching rule, and for ``/robots.txt``, it is allowed.
         """
         match = _PATH_OF.match(url)
         before, mark, query = (match[1] if match else url.partition("#")[0]).partition("?")
@@ -223,7 +228,7 @@ class PathMatcher:
             return self._decide((path,))
         spellings = [f"{path}?{_normalise_octets(query, in_query=True)}"]
         if not _DELIMITERS.isdisjoint(spellings[0].encode()[len(path) + 1 :]):
-            # A rule such as "/*a%2Fb" does not tell whether it means path or query.
+            # Rules such as "/*a%2Fb" do not say whether they mean path or query.
             escaped = spellings[0][len(path) + 1 :].replace("/", "%2F").replace("?", "%3F")
             spellings.append(f"{path}?{escaped}")
         return self._decide(spellings)
@@ -239,7 +244,7 @@ class PathMatcher:
         return prefix is None or prefix.allow
 
     def _candidates(self, spellings: Sequence[str]) -> list[PathRule]:
-        """The rules with special characters whose mark is in one of the paths."""
+        """Return the rules with special characters whose substring occurs in a path."""
         found = {
             path[at : at + length]
             for length in self._mark_lengths
@@ -258,18 +263,18 @@ class PathMatcher:
 
 
 def _by_rarest_mark(rules: Sequence[PathRule]) -> dict[str, list[PathRule]]:
-    """Put each rule under the rarest of its marks."""
+    """Index each rule by its rarest substring."""
     often = Counter(mark for rule in rules for mark in rule.marks())
     filed: dict[str, list[PathRule]] = {}
     for rule in rules:
-        # Of marks that are as rare the longest: fewer paths have it.
+        # Ties: the longest, which occurs in fewer paths.
         mark = min(rule.marks(), key=lambda each: (often[each], -len(each)))
         filed.setdefault(mark, []).append(rule)
     return filed
 
 
 def _normalise_octets(text: str, *, in_query: bool = False) -> str:
-    """Write a piece of a path or of a query in the one spelling; never raises."""
+    """Return a piece of a path or query in one spelling; never raises."""
     if _ALL_PLAIN.fullmatch(text):
         return text
     octets = text.encode("utf-8", "surrogatepass")

@@ -1,14 +1,9 @@
-"""robots.txt as RFC 9309 has it: a decision, a delay, an expiry.
+"""robots.txt rules of a site (RFC 9309): access, crawl delay, expiry.
 
-The file is read in :mod:`focused.web.robots.robots_file`, paths are matched in
-:mod:`focused.web.robots.robots_file`. Redirects are followed by whoever fetches, five
-hops at least (section 2.3.1.2), and the last outcome is what
-:func:`rules_from_fetch` wants.
-
-Where Google's parser differs from the RFC, the RFC is kept: an allowed
-``/x/index.html`` does not allow ``/x/``, ``%62`` is ``b``, a ``$`` at the end is
-never a dollar, lines are not cut at 16 kB. Its leniency is kept, too, where
-the RFC is silent: see :mod:`focused.web.robots.robots_file`.
+Whoever fetches follows at least five redirects (section 2.3.1.2) and passes the last outcome to
+:func:`rules_from_fetch`. Where Google's parser differs from the RFC, the RFC applies: an allowed
+``/x/index.html`` does not allow ``/x/``, ``%62`` is ``b``, a ``$`` at the end is never a dollar,
+and lines are not cut at 16 kB.
 """
 
 from __future__ import annotations
@@ -37,10 +32,10 @@ __all__ = [
     "RobotsAccess", "RobotsRules", "product_token", "rules_from_fetch", "rules_while_unreachable",
 ]  # fmt: skip
 
-RETRY_S = 300.0  # how soon an unreachable robots.txt is asked for again
+RETRY_S = 300.0  # retry interval for an unreachable robots.txt
 MIN_RETRY_S = 60.0
 UNREACHABLE_LONG_S = 30 * 86_400.0  # section 2.3.1.4: "a reasonably long period"
-STALE_FOR_S = 3_600.0  # how soon a copy that is out of date is tried to be renewed
+STALE_FOR_S = 3_600.0  # retry interval for an expired copy
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _COMPATIBLE = re.compile(r"\bcompatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
@@ -64,7 +59,7 @@ UNAVAILABLE = frozenset(
 
 
 class RobotsAccess(StrEnum):
-    """What a fetch of robots.txt came to."""
+    """Result of a fetch of robots.txt."""
 
     RULES = "rules"
     ALLOW_ALL = "allow-all"
@@ -75,8 +70,8 @@ class RobotsAccess(StrEnum):
 class RobotsRules:
     """One site's rules until ``expires_at``.
 
-    ``unreachable_since`` is when robots.txt first could not be had, None when
-    the last try brought it; both in seconds since the epoch.
+    ``unreachable_since`` is the time of the first failed fetch, None if the last fetch succeeded.
+    Both in seconds since the epoch.
     """
 
     access: RobotsAccess
@@ -86,7 +81,7 @@ class RobotsRules:
     _matchers: dict[str, PathMatcher] = field(default_factory=dict, repr=False, compare=False)
 
     def allows(self, url: str, user_agent: str) -> bool:
-        """Tell whether ``user_agent`` (header or product token) may fetch a URL of this site."""
+        """Whether ``user_agent`` (header or product token) may fetch a URL of this site."""
         if self.access is not RobotsAccess.RULES:
             return self.access is RobotsAccess.ALLOW_ALL
         matcher = self._matchers.get(user_agent)
@@ -96,24 +91,21 @@ class RobotsRules:
         return matcher.allow(url)
 
     def crawl_delay_s(self, user_agent: str) -> float | None:
-        """Return the seconds that the host wants between requests, 12 h at most.
-
-        None when it does not say.
-        """
+        """Return the crawl delay in seconds, 12 h at most; None if there is none."""
         return self._file.group_of(product_token(user_agent)).delay_s
 
     @property
     def came_from_server(self) -> bool:
-        """Whether a server said so, and not its silence."""
+        """Whether a server answered."""
         return self.access is not RobotsAccess.DISALLOW_ALL
 
     def sitemaps(self, robots_url: str) -> tuple[str, ...]:
-        """The sitemaps named, normalised, each once; ``robots_url`` is where the file was found."""
+        """Return the named sitemaps, normalised, each once; ``robots_url`` is the file's URL."""
         urls = (normalise(named, robots_url) for named in self._file.sitemaps if named)
         return tuple(dict.fromkeys(url for url in urls if url))
 
     def to_state(self) -> dict[str, str | float | None]:
-        """Return what a restarted crawl needs, fit for JSON."""
+        """Return the state to persist, as JSON data."""
         return {
             "access": self.access.value,
             "expires_at": self.expires_at,
@@ -123,7 +115,7 @@ class RobotsRules:
 
     @classmethod
     def from_state(cls, state: Mapping[str, object]) -> RobotsRules:
-        """Return the rules that :meth:`to_state` gave; raises StateError for anything else."""
+        """Return the rules of :meth:`to_state`; raises StateError for anything else."""
         try:
             expires_at, text = state["expires_at"], state["text"]
             since = state.get("unreachable_since")
@@ -143,11 +135,12 @@ class RobotsRules:
 
 
 def product_token(user_agent: str) -> str:
-    """Return the name that robots.txt files call a crawler by (section 2.2.1).
+    """Return the product token of a user agent (section 2.2.1).
 
-    ``"FocusedBot/0.1 (+https://example.org/bot)"`` gives ``"FocusedBot"``;
-    behind a browser's name, the one that is "compatible" counts, or else the
-    last product that is no browser's.
+    ``"FocusedBot/0.1 (+https:
+
+    example.org/bot)"`` gives ``"FocusedBot"``. If the agent begins with a browser's name, it is the
+    name after "compatible", else the last product that is not a browser.
     """
     compatible = _COMPATIBLE.search(user_agent)
     if compatible:
@@ -161,14 +154,12 @@ def product_token(user_agent: str) -> str:
 
 
 def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
-    """Return the rules that the last outcome of fetching robots.txt stands for.
+    """Return the rules that follow from the outcome of fetching robots.txt.
 
-    Success is parsed. "Unavailable" (4xx, a chain of redirects that was given
-    up; section 2.3.1.3) allows all. "Unreachable" (5xx, no network, and 429,
-    which is no statement about rules; section 2.3.1.4) disallows all and
-    expires in five minutes or when Retry-After says. Other rules last as
-    Cache-Control and Expires say, ten minutes at least and a day at most. Never
-    raises.
+    "Unavailable" (4xx, too many redirects; section 2.3.1.3) allows all. "Unreachable" (5xx, network
+    errors, also 429; section 2.3.1.4) disallows all and expires after five minutes or Retry-After.
+    Other rules expire by Cache-Control and Expires, after ten minutes at least and a day at most.
+    Never raises.
     """
     if isinstance(outcome, Fetched):
         return _from_response(outcome, now)
@@ -181,11 +172,10 @@ def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
 
 
 def rules_while_unreachable(known: RobotsRules | None, now: float) -> RobotsRules:
-    """Return what holds while robots.txt cannot be had; ``known`` is what held before.
+    """Return the rules that apply while robots.txt is unreachable; ``known`` applied before.
 
-    A copy stays in use though it is out of date, and is tried to be renewed in
-    an hour (section 2.4). Without one all is disallowed, until 30 days of that
-    are over: then it counts as unavailable, and all is allowed for a day
+    An expired copy stays in use and is retried after an hour (section 2.4). Without a copy all is
+    disallowed for 30 days; then the file counts as unavailable and all is allowed for a day
     (section 2.3.1.4).
     """
     since = now
@@ -208,18 +198,17 @@ def _from_response(fetched: Fetched, now: float) -> RobotsRules:
 
 
 MAX_AGE_S = 86_400.0  # RFC 9309, section 2.4
-MIN_AGE_S = 600.0  # many servers forbid caching by default; this is kind enough to them
+MIN_AGE_S = 600.0  # many servers forbid caching by default
 
 _DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s,;\"]*)))?")
 _UNCACHEABLE = frozenset({"no-cache", "no-store"})
 
 
 def max_age_s(headers: Mapping[str, str]) -> float:
-    """Return the seconds that an answer with these headers stays good, 600 to 86,400.
+    """Return how many seconds a response may be cached, 600 to 86,400 (RFC 9111).
 
-    ``headers`` has lower-case names. no-store and no-cache, then max-age, then
-    Expires are heard, each less Age; without any of them a day it is. s-maxage
-    is for caches that many share, and is passed over. Never raises.
+    ``headers`` has lower-case names. no-store and no-cache come first, then max-age, then Expires,
+    each less Age; the default is a day. s-maxage is for shared caches and is ignored. Never raises.
     """
     return min(MAX_AGE_S, max(MIN_AGE_S, _cache_lifetime_s(headers)))
 
@@ -230,16 +219,16 @@ def _cache_lifetime_s(headers: Mapping[str, str]) -> float:
         directives.setdefault(name, quoted or plain)
     if not _UNCACHEABLE.isdisjoint(directives):
         return 0.0
-    told = _parse_seconds(directives.get("max-age", ""))
-    if told is None:
-        told = _until_expiry_s(headers)
-    if told is None:
+    age_s = _parse_seconds(directives.get("max-age", ""))
+    if age_s is None:
+        age_s = _until_expiry_s(headers)
+    if age_s is None:
         return MAX_AGE_S
-    return told - (_parse_seconds(headers.get("age", "")) or 0.0)
+    return age_s - (_parse_seconds(headers.get("age", "")) or 0.0)
 
 
 def _until_expiry_s(headers: Mapping[str, str]) -> float | None:
-    """Expires less Date; one that is no date has passed (RFC 9111, section 5.3)."""
+    """Return Expires less Date; an invalid date has expired (RFC 9111, section 5.3)."""
     expires = headers.get("expires", "").strip()
     if not expires:
         return None

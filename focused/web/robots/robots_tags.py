@@ -1,8 +1,7 @@
-"""What a page asks of robots: meta robots and X-Robots-Tag.
+"""Parse robots directives of a page: meta robots and X-Robots-Tag.
 
-No RFC has them; they are read as Google's "Robots meta tag" specification
-tells, and the stricter way where that is silent: what is said to all robots
-and what is said to us add up, and blanks part directives as commas do.
+They follow Google's "Robots meta tag" specification, and the stricter reading where it is silent:
+directives for all robots and for this one are combined, and blanks separate directives like commas.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 X_ROBOTS_SEPARATOR = "\n"
-"""Stands between the values of several X-Robots-Tag headers, in their order."""
+"""Separator between the values of several X-Robots-Tag headers."""
 
 ALL_ROBOTS = "robots"
 
@@ -26,7 +25,7 @@ _MAX_DATE_PARTS = 3  # "Saturday, 25-Jun-10 15:00:00 GMT" has two
 
 @dataclass(frozen=True, slots=True)
 class RobotsDirectives:
-    """``unavailable_after`` is in seconds since the epoch: from then on it is noindex."""
+    """``unavailable_after`` is in seconds since the epoch; from then on the page is noindex."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -34,12 +33,11 @@ class RobotsDirectives:
 
 
 def parse_robots_directives(header: str, metas: Iterable[str], robot: str = "") -> RobotsDirectives:
-    """Return what applies to ``robot`` (a product token, ``""``: what applies to all).
+    """Return the directives for ``robot``, a product token; ``""``: those for all robots.
 
-    ``header`` joins the X-Robots-Tag values with :data:`X_ROBOTS_SEPARATOR`; a
-    name before a directive (``googlebot: noindex, nofollow``) holds until the
-    header ends or another name comes. ``metas`` are the contents of the meta
-    elements that speak to all robots or to this one. Never raises.
+    ``header`` joins the X-Robots-Tag values with :data:`X_ROBOTS_SEPARATOR`. A name before a
+    directive (``googlebot: noindex, nofollow``) applies up to the next name. ``metas`` are the
+    contents of the matching meta elements. Never raises.
     """
     words: set[str] = set()
     ends: list[float] = []
@@ -55,7 +53,7 @@ def parse_robots_directives(header: str, metas: Iterable[str], robot: str = "") 
 
 
 def _parse_value(value: str, robot: str | None, words: set[str], ends: list[float]) -> None:
-    """Add the directives of one value; without ``robot`` it has no names in it."""
+    """Add the directives of one value; it contains no names if ``robot`` is None."""
     ours = True
     parts = value.split(",")
     for place, part in enumerate(parts):
@@ -73,7 +71,7 @@ def _parse_value(value: str, robot: str | None, words: set[str], ends: list[floa
 
 
 def _first_date(parts: list[str]) -> list[float]:
-    """The date that these parts begin with, commas between them; none when it cannot be read."""
+    """Return the date at the beginning of the comma-separated parts, if any."""
     for count in range(1, len(parts) + 1):
         date = ",".join(parts[:count]).strip()
         for read in (parsedate_to_datetime, datetime.fromisoformat):
