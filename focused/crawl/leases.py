@@ -101,15 +101,15 @@ class DirectRequests:
 
     def add(self, url: str, now: float) -> DirectRequest:
         """Add a request for a normalised URL and reserve its host."""
-        direct_request = DirectRequest(url, self._hosts.get(host_of(url)))
-        self._queues.setdefault(direct_request.host, deque()).append(direct_request)
-        self._hosts.reserve(direct_request.host, now)
-        return direct_request
+        request = DirectRequest(url, self._hosts.get(host_of(url)))
+        self._queues.setdefault(request.host, deque()).append(request)
+        self._hosts.reserve(request.host, now)
+        return request
 
-    def wait_s(self, direct_request: DirectRequest, now: float) -> float:
+    def wait_s(self, request: DirectRequest, now: float) -> float:
         """Return the seconds until to ask again; 0 when the request may be sent."""
-        host, server = direct_request.host, direct_request.host.server
-        if self._queues[host][0] is not direct_request:
+        host, server = request.host, request.host.server
+        if self._queues[host][0] is not request:
             return POLL_INTERVAL_S
         due_at = max(host.pace.due_at, 0.0 if server is None else server.due_at)
         if due_at > now:
@@ -118,17 +118,15 @@ class DirectRequests:
 
     def is_busy(self, host: Host, but: Lease | None = None) -> bool:
         """Whether host or address has a request in flight; the lease ``but`` doesn't count."""
-        asked = [self._hosts.get(host_of(lease.url)) for lease in self._leases if lease is not but]
-        own = None if but is None else but.direct_request
-        first_members = [direct_requests[0] for direct_requests in self._queues.values()]
-        asked += [
-            direct_request.host
-            for direct_request in first_members
-            if direct_request.sent and direct_request is not own
+        in_flight = [
+            self._hosts.get(host_of(lease.url)) for lease in self._leases if lease is not but
         ]
+        own = None if but is None else but.direct_request
+        first = [queue[0] for queue in self._queues.values()]
+        in_flight += [request.host for request in first if request.sent and request is not own]
         return any(
             each is host or (each.server is not None and each.server is host.server)
-            for each in asked
+            for each in in_flight
         )
 
     def may_connect(self, lease: Lease | None, url: str, address: str, now: float) -> bool:
@@ -142,29 +140,29 @@ class DirectRequests:
         server = host.server
         return server is None or (server.due_at <= now and not self.is_busy(host, lease))
 
-    def hold_back(self, direct_request: DirectRequest) -> None:
+    def hold_back(self, request: DirectRequest) -> None:
         """Delay a request that was marked as sent."""
-        direct_request.sent = False
+        request.sent = False
 
-    def mark_sent(self, direct_request: DirectRequest, now: float) -> None:
+    def mark_sent(self, request: DirectRequest, now: float) -> None:
         """Record that the request is sent, which restarts the host's delay."""
-        direct_request.sent = True
-        self._host_policy.touch(direct_request.host, now)
-        self._hosts.refresh(direct_request.host, now)
+        request.sent = True
+        self._host_policy.touch(request.host, now)
+        self._hosts.refresh(request.host, now)
 
-    def finish(self, direct_request: DirectRequest, outcome: Outcome | None, now: float) -> None:
+    def finish(self, request: DirectRequest, outcome: Outcome | None, now: float) -> None:
         """Remove the request; if it was sent, the host's delay counts from now.
 
         ``outcome`` None says nothing of the host.
         """
-        host, queue = direct_request.host, self._queues[direct_request.host]
-        queue.remove(direct_request)
-        direct_request.over = True
+        host, queue = request.host, self._queues[request.host]
+        queue.remove(request)
+        request.over = True
         if outcome is not None:
-            self._host_policy.answered(direct_request.url, outcome)
-        if direct_request.sent and (outcome is None or isinstance(outcome, Redirected)):
+            self._host_policy.answered(request.url, outcome)
+        if request.sent and (outcome is None or isinstance(outcome, Redirected)):
             self._host_policy.touch(host, now, outcome)
-        elif direct_request.sent and outcome is not None:
+        elif request.sent and outcome is not None:
             host.pace = self._host_policy.next_pace(host, outcome, now)
         self._hosts.release_reservation(host, now)
         if queue:

@@ -240,7 +240,7 @@ class ResponseParser:
         *,
         record_builder: Callable[[], WarcRecordBuilder | None],
     ) -> None:
-        """``parse`` replaces the HTML parser; ``record_builder`` returns the WARC record builder."""
+        """``parse`` replaces the HTML parser; ``record_builder`` returns the record builder."""
         self._scope = topic.scope
         self._archives_noindex = topic.politeness.noindex == "keep"
         self._classifier = classifier

@@ -27,9 +27,7 @@ class HostTable:
         address_delay_s: float = 0.0,
         address_delay_of: Callable[[str], float] | None = None,
     ) -> None:
-        """``address_delay_of`` returns the delay at an address by host; it replaces
-        ``address_delay_s``.
-        """
+        """``address_delay_of`` replaces ``address_delay_s`` by a delay for each host."""
         self._tables = tables
         self._address_delay_of = address_delay_of or (lambda _: address_delay_s)
         self._by_name: dict[str, Host] = {}

@@ -191,9 +191,7 @@ class Frontier(Protocol):
         """
 
     def rescore_best(self, host: Host, again: ScoreAgain, ranks: range, now: float) -> None:
-        """Replace the host's best links, those of ``ranks``, by the result of ``again``; 0 is the
-        best.
-        """
+        """Replace the host's links of ``ranks``, 0 the best, by the result of ``again``."""
 
     def save(self) -> None:
         """Write the state held in memory into the open transaction."""

@@ -198,7 +198,7 @@ def test_links_to_hosts_that_are_dead_are_refused_until_the_host_is_revived(stor
 
 def test_a_score_is_refused_where_scores_do_not_order(store):
     tending, _ = tending_of(store, by_score=False)
-    with pytest.raises(ConfigurationError, match="orders by something else"):
+    with pytest.raises(ConfigurationError, match="doesn't order by scores"):
         list(tending.add([A], score=0.5))
 
 
