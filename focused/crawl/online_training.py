@@ -106,7 +106,7 @@ class OnlineTraining:
             # A user's own scorer may raise; that must not stop the crawl.
             logger.exception("%s could not be used for training", settled.link.url)
             return
-        self._tables.put("lessons", _EXAMPLE_KEY.pack(self._examples), row)
+        self._tables.put("training_examples", _EXAMPLE_KEY.pack(self._examples), row)
         self._examples += 1
         if self._examples % _EXAMPLES_PER_SNAPSHOT == 0:
             self._save_snapshot(self._learner)
@@ -191,17 +191,17 @@ class OnlineTraining:
 
     def _save_snapshot(self, learner: OnlineLinkScorer) -> None:
         self._tables.put(
-            "learned", _SNAPSHOT_KEY, _EXAMPLE_KEY.pack(self._examples) + learner.state()
+            "scorer_state", _SNAPSHOT_KEY, _EXAMPLE_KEY.pack(self._examples) + learner.state()
         )
-        for key in [key for key, _ in self._tables.scan("lessons")]:
-            self._tables.delete("lessons", key)
+        for key in [key for key, _ in self._tables.scan("training_examples")]:
+            self._tables.delete("training_examples", key)
 
     def _restore(self, learner: OnlineLinkScorer) -> None:
-        kept = self._tables.get("learned", _SNAPSHOT_KEY)
+        kept = self._tables.get("scorer_state", _SNAPSHOT_KEY)
         if kept is not None:
             (self._examples,) = _EXAMPLE_KEY.unpack(kept[: _EXAMPLE_KEY.size])
             learner.restore(kept[_EXAMPLE_KEY.size :])
-        for _, row in self._tables.scan("lessons"):
+        for _, row in self._tables.scan("training_examples"):
             learner.learn(from_bytes(row))
             self._examples += 1
 
@@ -223,7 +223,7 @@ def _with_score(link: QueuedLink, update: UpdatedScore, priority: float) -> Queu
     return structs.replace(link, score=update.score, features=update.features, priority=priority)
 
 
-_MODEL_HISTORY_META = "judges"
+_MODEL_HISTORY_META = "models"
 
 
 class ModelPeriod(msgspec.Struct, frozen=True):

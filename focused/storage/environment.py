@@ -19,14 +19,22 @@ from focused.storage import journal
 from focused.storage.rows import add_checksum, checksum_seed, verify_checksum
 
 TABLES = (
-    "meta", "links", "sources", "host_ids", "hosts", "leased", "robots", "directories",
-    "given_up", "pages", "page_links", "content", "lessons", "learned",
-    "sketches", "shingles", "host_shingles", "mirrors",
-    "canonicals", "canonical_hosts",
-    "trap_places", "trap_closed", "trap_texts", "trap_slots", "trap_frames", "trap_lines",
-    "payloads",
+    "meta",
+    # frontier
+    "links", "sources", "host_ids", "hosts", "leased", "robots",
+    # archive
+    "pages", "page_links", "payloads",
+    # crawl
+    "training_examples", "scorer_state",
+    # crawl.hosts
+    "directories", "dead_hosts",
+    # crawl.dedup
+    "content", "sketches", "shingles", "host_shingles", "mirrors",
+    "canonical_urls", "canonical_hosts", "signatures", "ignorable_url_parts",
+    # crawl.traps
+    "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
 )  # fmt: skip
-"""Tables of rows."""
+"""Tables of rows, by owner. The journal refers to them by position."""
 SETS = ("queue", "seen")
 """Tables of sets, with members of one length."""
 _META, IDENTITY = b"meta", b"identity"

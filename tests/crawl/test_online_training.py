@@ -128,14 +128,16 @@ def test_a_learner_that_breaks_over_a_page_does_not_stop_the_crawl(simulate, tmp
     assert len(set(done.urls)) == 7
     assert A + "whale" in [url for url, _, _ in pupil.lessons]
     assert A + "trade" not in [url for url, _, _ in pupil.lessons]
-    assert done.store.tables.count("lessons") == len(pupil.lessons)
+    assert done.store.tables.count("training_examples") == len(pupil.lessons)
     assert "could not be used for training" in caplog.text
     assert "could not be scored again" in caplog.text
 
 
 def test_a_scorer_that_does_not_learn_leaves_no_training_examples(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), web(), scorer=WhaleScorer()).run()
-    assert done.store.tables.count("lessons") == done.store.tables.count("learned") == 0
+    assert (
+        done.store.tables.count("training_examples") == done.store.tables.count("scorer_state") == 0
+    )
 
 
 def test_where_a_redirect_led_is_learned_with_what_was_known_of_its_link(simulate, tmp_path):
@@ -390,12 +392,12 @@ def settled(number: int) -> SettledFetch:
 
 def test_training_examples_are_kept_until_the_state_is_every_so_many(tmp_path, monkeypatch):
     monkeypatch.setattr(online_training, "_EXAMPLES_PER_SNAPSHOT", 500)
-    store = StateStore.open(tmp_path / "state", {"test": "lessons"})
+    store = StateStore.open(tmp_path / "state", {"test": "training_examples"})
     kept = OnlineTraining(Policy("pupil", Pupil()), DiskFrontier(store.tables), store.tables)
     rows = []
     for number in range(1_203):
         kept.learn(settled(number))
-        rows.append(store.tables.count("lessons"))
+        rows.append(store.tables.count("training_examples"))
     assert rows[:500] == [*range(1, 500), 0]
     assert max(rows) == 499
     assert rows[-1] == 203

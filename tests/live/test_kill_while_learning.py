@@ -43,7 +43,7 @@ class Left:
                 for row in page_rows(store.tables)
                 if row["outcome"] == "fetched" and row["duplicate_of"] is None
             ]
-            lessons = [decode_example(row) for _, row in store.tables.scan("lessons")]
+            lessons = [decode_example(row) for _, row in store.tables.scan("training_examples")]
             apprentice = Apprentice(WhaleJudge())
             OnlineTraining(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
             return cls(rows, lessons, apprentice.state())

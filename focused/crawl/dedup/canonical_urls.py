@@ -23,7 +23,7 @@ CANONICAL = "canonical of a fetched page"
 MIN_HITS = 3
 RECHECK_ONE_IN = 8
 _HITS_PER_MISS = 10
-_TABLE, _HOSTS = "canonicals", "canonical_hosts"
+_TABLE, _HOSTS = "canonical_urls", "canonical_hosts"
 
 
 class _CanonicalTarget(msgspec.Struct, array_like=True):

@@ -68,7 +68,7 @@ class IgnorableUrlParts:
         self._tables = tables
         self._keeps = keeps
         self._ignorable: dict[str, list[str]] = {
-            host.decode(): unpack(raw) for host, raw in tables.scan("trap_slots")
+            host.decode(): unpack(raw) for host, raw in tables.scan("ignorable_url_parts")
         }
 
     def of(self, host: str) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ class IgnorableUrlParts:
         # A parameter that is ignorable as a whole replaces its values.
         others = [each for each in ignorable if part != name or part_name(each) != name]
         self._ignorable[host] = [*others, part]
-        self._tables.put("trap_slots", host.encode(), pack(self._ignorable[host]))
+        self._tables.put("ignorable_url_parts", host.encode(), pack(self._ignorable[host]))
 
     def _is_new(self, mark: str) -> bool:
         """Set a mark; True if it was not set before."""

@@ -9,7 +9,7 @@ import xxhash
 from focused.storage.tables import Tables
 from focused.text.content_signatures import NO_BAG_HASH
 
-SIGNATURES_TABLE = "trap_texts"
+SIGNATURES_TABLE = "signatures"
 NO_TEXT = bytes(16)
 """The text digest of a page that is compared with no other."""
 _TEXT, _BAG, _OWN = slice(0, 16), slice(16, 24), slice(24, 32)

@@ -109,7 +109,7 @@ class DeadHosts:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._hosts: dict[str, tuple[FailureKind, int]] = {}
-        for name, raw in tables.scan("given_up"):
+        for name, raw in tables.scan("dead_hosts"):
             kind, rows = unpack(raw)
             self._hosts[name.decode()] = FailureKind(kind), rows
 
@@ -136,8 +136,8 @@ class DeadHosts:
     def revive(self, host: str) -> None:
         """Allow requests to a host again."""
         if self._hosts.pop(host, None) is not None:
-            self._tables.delete("given_up", host.encode())
+            self._tables.delete("dead_hosts", host.encode())
 
     def _put(self, host: str, kind: FailureKind, rows: int) -> None:
         self._hosts[host] = kind, rows
-        self._tables.put("given_up", host.encode(), pack([kind.value, rows]))
+        self._tables.put("dead_hosts", host.encode(), pack([kind.value, rows]))

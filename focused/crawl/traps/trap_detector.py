@@ -133,7 +133,7 @@ class TrapDetector:
         self._seed_patterns: set[str] = set()
         self._closed: dict[bytes, ClosedPattern] = {}
         self._closed_sites: set[str] = set()
-        for key, raw in tables.scan("trap_closed"):
+        for key, raw in tables.scan("closed_patterns"):
             self._closed[key] = ClosedPattern(*unpack(raw))
             self._closed_sites.add(self._closed[key].site)
 
@@ -167,7 +167,7 @@ class TrapDetector:
         """Count a page's verdict; return the patterns that this closes."""
         patterns = patterns_of_url(url)
         keys = [_pattern_key(pattern.name) for pattern in patterns]
-        rows = dict(self._tables.get_many("trap_places", keys))
+        rows = dict(self._tables.get_many("trap_patterns", keys))
         all_counts = [
             _PatternCounts(*_COUNTS_ROW.unpack(rows[key])) if key in rows else _PatternCounts()
             for key in keys
@@ -188,7 +188,7 @@ class TrapDetector:
                 for wider in all_counts[number + 1 :]:
                     wider.counted_elsewhere += found.pages
         packed = [counts.packed() for counts in all_counts]
-        self._tables.put_many("trap_places", list(zip(keys, packed, strict=True)))
+        self._tables.put_many("trap_patterns", list(zip(keys, packed, strict=True)))
         return closed
 
     def _close(
@@ -204,7 +204,7 @@ class TrapDetector:
         found = ClosedPattern(site, reason, max(0, pages - counts.counted_elsewhere))
         self._closed[key] = found
         self._closed_sites.add(site)
-        self._tables.put("trap_closed", key, pack([found.site, found.reason, found.pages]))
+        self._tables.put("closed_patterns", key, pack([found.site, found.reason, found.pages]))
         return found
 
     def _reason_to_close(
@@ -223,7 +223,7 @@ class TrapDetector:
         return None, 0
 
     def _load_counts(self, pattern: UrlPattern) -> _PatternCounts:
-        raw = self._tables.get("trap_places", _pattern_key(pattern.name))
+        raw = self._tables.get("trap_patterns", _pattern_key(pattern.name))
         return _PatternCounts() if raw is None else _PatternCounts(*_COUNTS_ROW.unpack(raw))
 
     def _is_productive(self, host: str) -> bool:

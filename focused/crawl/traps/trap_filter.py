@@ -241,7 +241,7 @@ class TrapStats:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._lines: dict[tuple[str, str], TrapCount] = {}
-        for _, raw in tables.scan("trap_lines"):
+        for _, raw in tables.scan("trap_counts"):
             line = TrapCount(*unpack(raw))
             self._lines[line.site, line.kind] = line
 
@@ -278,4 +278,4 @@ class TrapStats:
 
     def _keep(self, line: TrapCount) -> None:
         key = xxhash.xxh3_128_digest(f"{line.site} {line.kind}".encode("utf-8", "replace"))
-        self._tables.put("trap_lines", key, pack(msgspec.structs.astuple(line)))
+        self._tables.put("trap_counts", key, pack(msgspec.structs.astuple(line)))
