@@ -149,17 +149,17 @@ def _cpu_s(topic: Topic, read: FetchPage) -> float:
     return time.process_time() - began_s
 
 
-def harvest_table(findings: ComparisonAnalysis) -> pd.DataFrame:
+def harvest_table(analysis: ComparisonAnalysis) -> pd.DataFrame:
     """A row per estimator and kind of seeds, with its difference to the default.
 
     Shares in per cent, differences in percentage points, 95% bootstrap intervals over topics and
     starts; None in the default's own row.
     """
     rows = []
-    for each in findings.summary:
+    for each in analysis.summary:
         for seeds in (None, *SEEDS):
             share = each if seeds is None else _group(each.by_group, seeds)
-            pairs = [p for p in findings.paired if (p.policy, p.seeds) == (each.policy, seeds)]
+            pairs = [p for p in analysis.paired if (p.policy, p.seeds) == (each.policy, seeds)]
             pair = pairs[0] if pairs else None
             rows.append(
                 {

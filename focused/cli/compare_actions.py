@@ -296,11 +296,11 @@ def _show(document: Mapping[str, Any], folder: Path) -> None:
     console = Console()
     # Where there is less room, or a pipe: long lines that wrap, no figures that are cut.
     console.width = max(console.width, TABLES_WIDTH)
-    findings = analyse_runs(comparison.runs, comparison.settings.seed)
-    for table in all_tables(findings):
+    analysis = analyse_runs(comparison.runs, comparison.settings.seed)
+    for table in all_tables(analysis):
         console.print(table)
         console.print()
-    console.print(Text(single_line(summary_sentence(findings))))
+    console.print(Text(single_line(summary_sentence(analysis))))
     report = write_comparison_report(document, folder)[0]
     echo(f"Report: {report}")
 

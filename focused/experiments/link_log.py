@@ -139,9 +139,9 @@ class LinkLogger:
             link = settled.link
             if settled.classification is None or settled.duplicate_of is not None:
                 return
-            verdict = web_context.ground_truth.known_relevance(link.url)
-            if verdict is not None and len(link.features) == len(FEATURE_NAMES):
-                followed.append((tuple(link.features), verdict))
+            is_relevant = web_context.ground_truth.known_relevance(link.url)
+            if is_relevant is not None and len(link.features) == len(FEATURE_NAMES):
+                followed.append((tuple(link.features), is_relevant))
 
         seed = self._settings.seed * 1_000_003 + trial.repeat
         simulate(
@@ -156,8 +156,8 @@ class LinkLogger:
             watch=note,
         )
         rows = np.array([features for features, _ in followed], dtype=np.float64)
-        verdicts = np.array([verdict for _, verdict in followed], dtype=np.bool_)
-        return LoggedRun(trial.web, trial.topic, rows.reshape(-1, len(FEATURE_NAMES)), verdicts)
+        relevance = np.array([is_relevant for _, is_relevant in followed], dtype=np.bool_)
+        return LoggedRun(trial.web, trial.topic, rows.reshape(-1, len(FEATURE_NAMES)), relevance)
 
     def close(self) -> None:
         """Close the web."""

@@ -78,16 +78,16 @@ def iterate_completed(
 
 
 def _run_in_process(
-    examiner: ExperimentRunner, trials: Sequence[Trial], under_way: OnRunning
+    runner: ExperimentRunner, trials: Sequence[Trial], under_way: OnRunning
 ) -> Generator[tuple[Trial, RunRecord], None, None]:
     try:
         for trial in trials:
             under_way([trial])
-            yield trial, examiner.run(trial)
+            yield trial, runner.run(trial)
     except RunCancelled:
         raise KeyboardInterrupt from None
     finally:
-        examiner.close()
+        runner.close()
 
 
 @contextmanager

@@ -37,8 +37,8 @@ def make_run_record(
     trial: Trial, ground_truth: GroundTruth, pages: pd.DataFrame, end_reason: str, spent: RunCosts
 ) -> RunRecord:
     """Evaluate a run. ``pages`` has the archive's columns, in the order they were settled."""
-    verdicts = ground_truth.relevance_of(pages)
-    found, relevant = int(verdicts.sum()), ground_truth.relevant_count
+    is_relevant = ground_truth.relevance_of(pages)
+    found, relevant = int(is_relevant.sum()), ground_truth.relevant_count
     return {
         "web": trial.web,
         "topic": trial.topic,
@@ -47,39 +47,39 @@ def make_run_record(
         "repeat": trial.repeat,
         "budget": trial.budget,
         "host_cap": trial.host_cap,
-        "fetched": int(verdicts.size),
+        "fetched": int(is_relevant.size),
         "on_topic": found,
         "relevant": relevant,
-        "harvest": harvest_rate(verdicts),
+        "harvest": harvest_rate(is_relevant),
         "recall": found / relevant,
-        "area": area_under_harvest(verdicts, trial.budget),
+        "area": area_under_harvest(is_relevant, trial.budget),
         "hosts": ground_truth.count_hosts(pages),
         "crawl_and_stop": found / min(trial.budget, relevant),
         "crawl_and_stop_threshold": hot_page_recall(ground_truth, pages),
-        "half_recall_pages": pages_to_half_recall(verdicts, relevant),
+        "half_recall_pages": pages_to_half_recall(is_relevant, relevant),
         **classifier_measures(ground_truth, pages),
         "score_bins": bin_scores(trial.policy, ground_truth, pages),
         "end_reason": end_reason,
         "simulated_s": spent.simulated_s,
         "cpu_s": spent.cpu_s,
         "peak_mb": spent.peak_mb,
-        "curve": harvest_curve(verdicts),
+        "curve": harvest_curve(is_relevant),
     }
 
 
-def area_under_harvest(verdicts: NDArray[np.bool_], budget: int) -> float:
+def area_under_harvest(is_relevant: NDArray[np.bool_], budget: int) -> float:
     """Mean harvest rate of the first n pages over n = 1..budget, in [0, 1].
 
     An unspent budget counts as off topic.
     """
     padded = np.zeros(budget, dtype=bool)
-    padded[: verdicts.size] = verdicts[:budget]
+    padded[: is_relevant.size] = is_relevant[:budget]
     return float(cumulative_harvest(padded).mean())
 
 
-def pages_to_half_recall(verdicts: NDArray[np.bool_], relevant: int) -> int | None:
+def pages_to_half_recall(is_relevant: NDArray[np.bool_], relevant: int) -> int | None:
     """Pages fetched until half of the ``relevant`` ones were found; None if never."""
-    reached = np.flatnonzero(np.cumsum(verdicts) * 2 >= relevant)
+    reached = np.flatnonzero(np.cumsum(is_relevant) * 2 >= relevant)
     return int(reached[0]) + 1 if reached.size and relevant else None
 
 
@@ -101,13 +101,13 @@ def classifier_measures(ground_truth: GroundTruth, pages: pd.DataFrame) -> dict[
     """
     counted = harvest_pages(pages)
     counted = counted[counted["duplicate_of"].isna()]
-    judged = counted["on_topic"].to_numpy(dtype=bool)
-    labelled = np.fromiter((ground_truth.is_relevant(url) for url in counted["url"]), dtype=bool)
-    both, fetched = int((judged & labelled).sum()), len(harvest_pages(pages))
+    called_on_topic = counted["on_topic"].to_numpy(dtype=bool)
+    relevant = np.fromiter((ground_truth.is_relevant(url) for url in counted["url"]), dtype=bool)
+    both, fetched = int((called_on_topic & relevant).sum()), len(harvest_pages(pages))
     return {
-        "classifier_harvest": _ratio(int(judged.sum()), fetched),
-        "classifier_precision": _ratio(both, int(judged.sum())),
-        "classifier_recall": _ratio(both, int(labelled.sum())),
+        "classifier_harvest": _ratio(int(called_on_topic.sum()), fetched),
+        "classifier_precision": _ratio(both, int(called_on_topic.sum())),
+        "classifier_recall": _ratio(both, int(relevant.sum())),
     }
 
 
@@ -122,14 +122,14 @@ def bin_scores(
     if not has_probability_scores(policy):
         return None
     counted = scored_pages(pages)
-    labelled = np.fromiter((ground_truth.is_relevant(url) for url in counted["url"]), dtype=bool)
-    return [list(each) for each in count_bins(counted["score"].to_numpy(np.float64), labelled)]
+    relevant = np.fromiter((ground_truth.is_relevant(url) for url in counted["url"]), dtype=bool)
+    return [list(each) for each in count_bins(counted["score"].to_numpy(np.float64), relevant)]
 
 
-def harvest_curve(verdicts: NDArray[np.bool_]) -> list[list[int]]:
+def harvest_curve(is_relevant: NDArray[np.bool_]) -> list[list[int]]:
     """At most 100 pairs (fetched, on topic), the last one at the end."""
-    found = np.cumsum(verdicts)
-    shown = sample_indices(verdicts.size, _CURVE_POINTS)
+    found = np.cumsum(is_relevant)
+    shown = sample_indices(is_relevant.size, _CURVE_POINTS)
     return [[int(place) + 1, int(found[place])] for place in shown]
 
 

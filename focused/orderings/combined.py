@@ -52,8 +52,8 @@ class CombinedImportance:
 
     def score(self, page_context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Score the links of one classified page; ``features`` are IS, the backlink count, IL."""
-        verdicts = self._classifier.score_texts([link.anchor for link in links])
-        similarity = expit(parent_log_odds(page_context.classification) + verdicts)
+        anchor_log_odds = self._classifier.score_texts([link.anchor for link in links])
+        similarity = expit(parent_log_odds(page_context.classification) + anchor_log_odds)
         known = np.array([self._known.get(link.url, (0.0, 0)) for link in links]).reshape(-1, 2)
         similarity = np.maximum(similarity, known[:, 0])
         count = known[:, 1] + 1

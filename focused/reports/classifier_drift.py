@@ -52,16 +52,16 @@ def measure_drift(pages: pd.DataFrame, labels: Iterable[Label]) -> ClassifierDri
     ``pages`` has the columns of :data:`focused.archive.parquet.PAGES_SCHEMA`. Training samples,
     duplicates and unclassified pages are ignored, and so are labels outside the evaluation set.
     """
-    is_judged = (pages["outcome"] == "fetched") & pages["relevance"].notna()
-    judged = pages[is_judged & ~pages["training"] & pages["duplicate_of"].isna()]
-    if judged.empty:
+    is_classified = (pages["outcome"] == "fetched") & pages["relevance"].notna()
+    classified = pages[is_classified & ~pages["training"] & pages["duplicate_of"].isna()]
+    if classified.empty:
         return None
-    verdicts = {label.url: label.verdict == "yes" for label in evaluation_labels(labels)}
+    is_good = {label.url: label.verdict == "yes" for label in evaluation_labels(labels)}
     frame = pd.DataFrame(
         {
-            "on_topic": judged["on_topic"].to_numpy(dtype=bool),
-            "drawn": [role_of(url) == "evaluation" for url in judged["url"]],
-            "good": [verdicts.get(url) for url in judged["url"]],
+            "on_topic": classified["on_topic"].to_numpy(dtype=bool),
+            "drawn": [role_of(url) == "evaluation" for url in classified["url"]],
+            "good": [is_good.get(url) for url in classified["url"]],
         }
     )
     on_topic, off_topic = (

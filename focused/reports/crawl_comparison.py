@@ -24,14 +24,14 @@ from focused.reports.formatting import single_line
 class ComparedCrawl:
     """One crawl of a comparison.
 
-    ``verdicts``, shape (fetched,), tells which pages are on topic, in the order of fetching.
+    ``on_topic``, shape (fetched,): which pages are on topic, in the order of fetching.
     ``rate`` is the harvest rate of all of them, ``rate_at_equal`` that of the first pages, as many
     as every crawl fetched. ``ratio`` divides the latter by the baseline's; None where that is 0.
     """
 
     name: str
     topic: str
-    verdicts: NDArray[np.bool_]
+    on_topic: NDArray[np.bool_]
     rate: float
     rate_at_equal: float
     ratio: float | None
@@ -51,19 +51,19 @@ def compare_crawls(
     crawls.sort(
         key=lambda crawl: policy_name(crawl) == BASELINE
     )  # stable: the others keep their order
-    verdicts = [_on_topic_flags(crawl, labels, good) for crawl in crawls]
-    equal = min(len(each) for each in verdicts)
-    base = metrics.harvest_rate(verdicts[-1][:equal])
+    on_topic = [_on_topic_flags(crawl, labels, good) for crawl in crawls]
+    equal = min(len(each) for each in on_topic)
+    base = metrics.harvest_rate(on_topic[-1][:equal])
     return [
         ComparedCrawl(
             name=name,
             topic=str(crawl.topic.get("name", "")),
-            verdicts=each,
+            on_topic=each,
             rate=metrics.harvest_rate(each),
             rate_at_equal=metrics.harvest_rate(each[:equal]),
             ratio=metrics.harvest_rate(each[:equal]) / base if base else None,
         )
-        for name, crawl, each in zip(_crawl_names(crawls), crawls, verdicts, strict=True)
+        for name, crawl, each in zip(_crawl_names(crawls), crawls, on_topic, strict=True)
     ]
 
 
@@ -78,29 +78,27 @@ def print_comparison(
 
     Raises :class:`StateError` for an unreadable folder, OSError when ``picture`` cannot be written.
     """
-    contenders = compare_crawls(folders, labels, good)
-    equal = min(len(each.verdicts) for each in contenders)
+    compared = compare_crawls(folders, labels, good)
+    equal = min(len(each.on_topic) for each in compared)
     classifier = "classifier" if labels is None else "labels"
     table = Table(title=f"Harvest by {classifier}", title_justify="left")
     table.add_column("crawl")
     for column in ("fetched", "on topic", "harvest rate", f"rate of the first {equal:,}", "ratio"):
         table.add_column(column, justify="right")
-    for each in contenders:
+    for each in compared:
         table.add_row(
             Text(single_line(each.name)),
-            f"{len(each.verdicts):,}",
-            f"{int(each.verdicts.sum()):,}",
+            f"{len(each.on_topic):,}",
+            f"{int(each.on_topic.sum()):,}",
             f"{each.rate:.1%}",
             f"{each.rate_at_equal:.1%}",
             "–" if each.ratio is None else f"{each.ratio:.2f}",
         )
     console.print(table)
-    topics = dict.fromkeys(each.topic for each in contenders if each.topic)
-    plot_harvest(
-        {each.name: each.verdicts for each in contenders}, picture, title=", ".join(topics)
-    )
+    topics = dict.fromkeys(each.topic for each in compared if each.topic)
+    plot_harvest({each.name: each.on_topic for each in compared}, picture, title=", ".join(topics))
     console.print(Text(single_line(f"Curves: {picture}")), soft_wrap=True)
-    return contenders
+    return compared
 
 
 def _on_topic_flags(

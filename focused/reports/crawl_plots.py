@@ -61,29 +61,29 @@ def plot_harvest(
         name: CurveStyle(PALETTE[place % len(PALETTE)], "-", 2.2, True)
         for place, name in enumerate(curves)
     }
-    for name, verdicts in curves.items():
-        _plot_harvest_curve(axes, np.asarray(verdicts, dtype=bool), styles[name])
-    longest = max((len(verdicts) for verdicts in curves.values()), default=0)
+    for name, on_topic in curves.items():
+        _plot_harvest_curve(axes, np.asarray(on_topic, dtype=bool), styles[name])
+    longest = max((len(on_topic) for on_topic in curves.values()), default=0)
     legend = f"Strong: harvest rate so far. Faint: over the last {ROLLING_WINDOW} pages."
     style_axes(axes, title, legend if longest > ROLLING_WINDOW else "", _TITLE_POINTS)
     _set_limits(axes, longest)
     if longest:
-        ends = {name: harvest_rate(verdicts) for name, verdicts in curves.items()}
+        ends = {name: harvest_rate(on_topic) for name, on_topic in curves.items()}
         label_curve_ends(axes, ends, styles)
     else:
         add_text(axes, 0.5, 0.5, "no page fetched", ha="center")
     write_atomically(path, to_png(figure))
 
 
-def _plot_harvest_curve(axes: Axes, verdicts: NDArray[np.bool_], style: CurveStyle) -> None:
-    if not verdicts.size:
+def _plot_harvest_curve(axes: Axes, on_topic: NDArray[np.bool_], style: CurveStyle) -> None:
+    if not on_topic.size:
         return
-    long = verdicts.size > ROLLING_WINDOW
-    shown = sample_indices(verdicts.size, _MAX_POINTS, _FIRST_PAGE_SHOWN if long else 0)
-    pages, so_far = shown + 1, cumulative_harvest(verdicts)[shown]
+    long = on_topic.size > ROLLING_WINDOW
+    shown = sample_indices(on_topic.size, _MAX_POINTS, _FIRST_PAGE_SHOWN if long else 0)
+    pages, so_far = shown + 1, cumulative_harvest(on_topic)[shown]
     if long:
         apart = shown >= ROLLING_WINDOW - 1  # the two lines are equal before that
-        rolling = rolling_harvest(verdicts)[shown][apart]
+        rolling = rolling_harvest(on_topic)[shown][apart]
         axes.plot(pages[apart], rolling, color=style.colour, lw=0.9, alpha=0.35)
     axes.plot(pages, so_far, style.style, color=style.colour, lw=style.width)
     axes.plot(pages[-1:], so_far[-1:], "o", color=style.colour, ms=4, clip_on=False)

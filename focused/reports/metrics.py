@@ -29,21 +29,21 @@ def harvest_rate(on_topic: ArrayLike) -> float:
 
     ``on_topic`` has shape (n,).
     """
-    verdicts = np.asarray(on_topic, dtype=bool)
-    return float(verdicts.mean()) if verdicts.size else 0.0
+    flags = np.asarray(on_topic, dtype=bool)
+    return float(flags.mean()) if flags.size else 0.0
 
 
 def cumulative_harvest(on_topic: ArrayLike) -> NDArray[np.float64]:
     """The harvest rate after each page, shape (n,)."""
-    verdicts = np.asarray(on_topic, dtype=np.float64)
-    return np.cumsum(verdicts) / np.arange(1, verdicts.size + 1)
+    flags = np.asarray(on_topic, dtype=np.float64)
+    return np.cumsum(flags) / np.arange(1, flags.size + 1)
 
 
 def rolling_harvest(on_topic: ArrayLike, window: int = ROLLING_WINDOW) -> NDArray[np.float64]:
     """The harvest rate over the last ``window`` pages, shape (n,)."""
-    verdicts = np.asarray(on_topic, dtype=np.float64)
-    total = np.concatenate(([0.0], np.cumsum(verdicts)))
-    end = np.arange(1, verdicts.size + 1)
+    flags = np.asarray(on_topic, dtype=np.float64)
+    total = np.concatenate(([0.0], np.cumsum(flags)))
+    end = np.arange(1, flags.size + 1)
     start = np.maximum(end - window, 0)
     return (total[end] - total[start]) / (end - start)
 
@@ -141,14 +141,14 @@ def measure_label_harvest(
     """
     counted = harvest_pages(pages)
     relevant = select_relevant_urls(labels, good).difference(_training_urls(pages))
-    verdicts = relevance_by_labels(pages, relevant)
+    flags = relevance_by_labels(pages, relevant)
     agreed = counted["url"].isin(list(relevant)).to_numpy(dtype=bool)
     found = counted.loc[agreed, "url"].nunique()
     return LabelHarvest(
         labelled=int(counted["url"].isin(list(labels)).sum()),
-        on_topic=int(verdicts.sum()),
-        rate=harvest_rate(verdicts),
-        rate_last=harvest_rate(verdicts[-ROLLING_WINDOW:]),
+        on_topic=int(flags.sum()),
+        rate=harvest_rate(flags),
+        rate_last=harvest_rate(flags[-ROLLING_WINDOW:]),
         relevant=len(relevant),
         recall=found / len(relevant) if relevant else 0.0,
         precision=harvest_rate(agreed[counted["on_topic"].to_numpy(dtype=bool)]),

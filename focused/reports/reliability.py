@@ -86,7 +86,7 @@ class ReliabilityTable:
 
     pages: int
     bins: tuple[ScoreBin, ...]
-    judged: ScoreErrors
+    by_classifier: ScoreErrors
     by_labels: ScoreErrors | None
 
     def bin_of(self, score: float) -> ScoreBin | None:
@@ -134,7 +134,7 @@ def reliability(
     return ReliabilityTable(
         pages=len(counted),
         bins=bins,
-        judged=score_errors(count_bins(score, on_topic)),
+        by_classifier=score_errors(count_bins(score, on_topic)),
         by_labels=None if labels is None else score_errors(count_bins(score, labels)),
     )
 
@@ -150,14 +150,14 @@ def bin_edges(place: int) -> tuple[float, float]:
     return place / BIN_COUNT, (place + 1) / BIN_COUNT
 
 
-def count_bins(scores: NDArray[np.float64], verdicts: NDArray[np.bool_]) -> list[BinCount]:
-    """Count scores and verdicts, shapes (n,), by bin; sums rounded to a millionth."""
-    errors = (scores - verdicts) ** 2
+def count_bins(scores: NDArray[np.float64], on_topic: NDArray[np.bool_]) -> list[BinCount]:
+    """Count ``scores`` and ``on_topic``, shapes (n,), by bin; sums rounded to a millionth."""
+    errors = (scores - on_topic) ** 2
     return [
         BinCount(
             place,
             int(inside.sum()),
-            int(verdicts[inside].sum()),
+            int(on_topic[inside].sum()),
             round(float(scores[inside].sum()), 6),
             round(float(errors[inside].sum()), 6),
         )

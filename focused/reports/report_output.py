@@ -104,27 +104,27 @@ def _harvest_curves(
 
 
 def _summary_table(report: CrawlReport) -> Table:
-    judged = report.by_labels
-    table = Table(title=Text(_title(report)), title_justify="left", show_header=judged is not None)
+    labels = report.by_labels
+    table = Table(title=Text(_title(report)), title_justify="left", show_header=labels is not None)
     table.add_column("")
     table.add_column("classifier", justify="right")
-    if judged is not None:
+    if labels is not None:
         table.add_column("labels", justify="right")
 
     def add(name: str, value: str, by_labels: str = "") -> None:
-        table.add_row(name, value, *([by_labels] if judged is not None else []))
+        table.add_row(name, value, *([by_labels] if labels is not None else []))
 
-    add("fetched", f"{report.fetched:,}", f"{judged.labelled:,} labelled" if judged else "")
-    add("on topic", f"{report.on_topic:,}", f"{judged.on_topic:,}" if judged else "")
-    add("harvest rate", f"{report.harvest_rate:.1%}", f"{judged.rate:.1%}" if judged else "")
+    add("fetched", f"{report.fetched:,}", f"{labels.labelled:,} labelled" if labels else "")
+    add("on topic", f"{report.on_topic:,}", f"{labels.on_topic:,}" if labels else "")
+    add("harvest rate", f"{report.harvest_rate:.1%}", f"{labels.rate:.1%}" if labels else "")
     add(
         f"  over the last {metrics.ROLLING_WINDOW}",
         f"{report.recent_harvest:.1%}",
-        f"{judged.rate_last:.1%}" if judged else "",
+        f"{labels.rate_last:.1%}" if labels else "",
     )
-    if judged is not None:
-        add("recall", "", f"{judged.recall:.1%} of {judged.relevant:,}")
-        add("classifier's precision", "", f"{judged.precision:.1%}")
+    if labels is not None:
+        add("recall", "", f"{labels.recall:.1%} of {labels.relevant:,}")
+        add("classifier's precision", "", f"{labels.precision:.1%}")
     for name, value in _drift_rows(report.drift):
         add(name, value)
     for name, *values in _score_rows(report):
@@ -160,10 +160,10 @@ def _score_rows(report: CrawlReport) -> list[tuple[str, str, str]]:
     table = report.reliability
     if table is None:
         return []
-    judges = (table.judged, table.by_labels)
-    errors = ["" if fit is None else f"{fit.calibration_error:.3f}" for fit in judges]
-    briers = ["" if fit is None else f"{fit.brier:.3f}" for fit in judges]
-    rates = ["" if fit is None else f"{fit.brier_reference:.3f}" for fit in judges]
+    sources = (table.by_classifier, table.by_labels)
+    errors = ["" if fit is None else f"{fit.calibration_error:.3f}" for fit in sources]
+    briers = ["" if fit is None else f"{fit.brier:.3f}" for fit in sources]
+    rates = ["" if fit is None else f"{fit.brier_reference:.3f}" for fit in sources]
     return [
         ("scores' calibration error", errors[0], errors[1]),
         ("scores' Brier score", briers[0], briers[1]),

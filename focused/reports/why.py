@@ -37,11 +37,11 @@ _REDIRECTED, _NOT_FETCHED = "redirected", "not fetched"
 class PageAlias:
     """Another URL of the same page, with its outcome or kind of failure.
 
-    ``says`` is ``led`` (a redirect leads to ``url``), ``names`` (the page names ``url`` as
+    ``relation`` is ``led`` (a redirect leads to ``url``), ``names`` (the page names ``url`` as
     canonical) or ``named`` (a page at ``url`` names this one).
     """
 
-    says: str
+    relation: str
     url: str
     outcome: str
 

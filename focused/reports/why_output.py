@@ -10,7 +10,7 @@ from focused.reports.formatting import odds_in_words, single_line
 from focused.reports.reliability import MIN_BIN_PAGES, bin_edges, bin_indices
 from focused.reports.why import Explanation, InLink, PathStep, UrlOutcome
 
-_ALIAS_TEXTS = {
+_ALIASES = {
     "led": "Redirects to",
     "names": "Canonical URL",
     "named": "Canonical URL of",
@@ -29,7 +29,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     for alias in explanation.aliases:
         _print_line(
             console,
-            f"{_ALIAS_TEXTS[alias.says]} {single_line(alias.url)}: {single_line(alias.outcome)}",
+            f"{_ALIASES[alias.relation]} {single_line(alias.url)}: {single_line(alias.outcome)}",
         )
     if explanation.path_problem:
         _print_line(console, f"The path is incomplete: {explanation.path_problem}.")

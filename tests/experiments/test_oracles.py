@@ -250,5 +250,5 @@ def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(examined: A
     assert others.index("dull") < others.index("whale-1") < others.index("missing")
 
 
-def test_the_findings_know_every_oracle_by_its_name() -> None:
+def test_the_analysis_knows_every_oracle_by_its_name() -> None:
     assert tuple(ORACLES) == comparison_runs.ORACLE_NAMES

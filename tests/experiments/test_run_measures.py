@@ -43,7 +43,7 @@ def test_a_curve_ends_at_the_last_page_and_has_a_hundred_points_at_most() -> Non
     assert (len(long), long[-1]) == (100, [12_345, 12_345])
 
 
-def test_a_row_is_what_the_findings_read(tmp_path: Path) -> None:
+def test_a_row_has_every_field_of_the_comparison(tmp_path: Path) -> None:
     rows = run_all(tmp_path, "bfs", "oracle")
     for run, row in zip(runs_of(rows.values()), rows.values(), strict=True):
         assert set(row) == set(type(run).__struct_fields__)

@@ -146,7 +146,7 @@ def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> 
     asking = session(crawl, file)
     with pytest.raises(LabelError, match="not a page of this crawl"):
         asking.answer("https://elsewhere.example/", "yes", "", 1.0)
-    with pytest.raises(LabelError, match="no category"):
+    with pytest.raises(LabelError, match="not a category"):
         asking.answer(url_of(0), "yes", "Top/Nowhere", 1.0)
     assert file.labels == ()
 
@@ -241,7 +241,7 @@ def test_a_page_that_exceeds_the_limits_of_parsing_is_left_out(tmp_path: Path) -
 def test_a_folder_that_is_no_crawls_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="no such folder"):
         read_fetched_pages(tmp_path / "none")
-    with pytest.raises(StateError, match="holds no pages"):
+    with pytest.raises(StateError, match="is no crawl's folder"):
         read_fetched_pages(tmp_path)
 
 

@@ -37,27 +37,25 @@ def test_crawls_are_compared_over_as_many_pages_as_the_shortest_has(tmp_path: Pa
 
 def test_the_breadth_first_crawl_is_the_baseline_wherever_it_stands(tmp_path: Path) -> None:
     folders = [crawl(tmp_path, "bfs", "+---"), crawl(tmp_path, "focused", "++--")]
-    contenders = compare_crawls(folders)
-    assert [each.name for each in contenders] == ["focused", "breadth-first"]
-    assert [each.ratio for each in contenders] == [2.0, 1.0]
+    compared = compare_crawls(folders)
+    assert [each.name for each in compared] == ["focused", "breadth-first"]
+    assert [each.ratio for each in compared] == [2.0, 1.0]
 
 
 def test_crawls_of_one_policy_are_named_for_their_folders(tmp_path: Path) -> None:
-    contenders = compare_crawls(
-        [crawl(tmp_path, "focused", "+-"), crawl(tmp_path, "focused", "--")]
-    )
-    assert [each.name for each in contenders] == ["p-", "--"]
+    compared = compare_crawls([crawl(tmp_path, "focused", "+-"), crawl(tmp_path, "focused", "--")])
+    assert [each.name for each in compared] == ["p-", "--"]
 
 
 def test_there_is_no_ratio_to_a_baseline_that_found_nothing(tmp_path: Path) -> None:
-    contenders = compare_crawls([crawl(tmp_path, "focused", "+-"), crawl(tmp_path, "bfs", "--")])
-    assert [each.ratio for each in contenders] == [None, None]
+    compared = compare_crawls([crawl(tmp_path, "focused", "+-"), crawl(tmp_path, "bfs", "--")])
+    assert [each.ratio for each in compared] == [None, None]
 
 
 def test_labels_replace_the_classifiers_verdicts(tmp_path: Path) -> None:
     folders = [crawl(tmp_path, "focused", "++"), crawl(tmp_path, "bfs", "--")]
-    contenders = compare_crawls(folders, labels={f"{HOST}1": ["Top/X/Y"]})
-    assert [each.verdicts.tolist() for each in contenders] == [[False, True]] * 2
+    compared = compare_crawls(folders, labels={f"{HOST}1": ["Top/X/Y"]})
+    assert [each.on_topic.tolist() for each in compared] == [[False, True]] * 2
 
 
 def test_one_bad_folder_spoils_the_comparison_with_its_name(tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def test_mean_scores_are_compared_with_classifications() -> None:
     assert (low.low, low.high, low.pages, low.by_labels) == (0.1, 0.2, 2, None)
     assert (low.score, low.relevance, low.on_topic) == pytest.approx((0.15, 0.5, 0.5))
     assert (high.low, high.high, high.pages, high.score) == (0.9, 1.0, 1, 1.0)
-    assert table.judged.calibration_error == pytest.approx(2 / 3 * 0.35)
-    assert table.judged.brier == pytest.approx((0.12**2 + 0.82**2) / 3)
-    assert table.judged.brier_reference == pytest.approx(2 / 9)
+    assert table.by_classifier.calibration_error == pytest.approx(2 / 3 * 0.35)
+    assert table.by_classifier.brier == pytest.approx((0.12**2 + 0.82**2) / 3)
+    assert table.by_classifier.brier_reference == pytest.approx(2 / 9)
     assert table.by_labels is None
 
 
@@ -57,7 +57,7 @@ def test_labels_evaluate_the_same_scores_too() -> None:
     table = reliability(pages, relevant=[B, C])
     assert table is not None and table.by_labels is not None
     assert [(row.on_topic, row.by_labels) for row in table.bins] == [(0.5, 0.5)]
-    assert table.judged.brier == pytest.approx((0.04 + 0.64) / 2)
+    assert table.by_classifier.brier == pytest.approx((0.04 + 0.64) / 2)
     table = reliability(pages, relevant=[A, B])
     assert table is not None and table.by_labels is not None
     assert table.by_labels.calibration_error == pytest.approx(0.2)
@@ -93,7 +93,7 @@ def test_every_page_is_in_one_bin_that_spans_its_score(pairs: list[tuple[float, 
     assert table is not None
     assert sum(row.pages for row in table.bins) == len(pairs)
     assert all(row.low - 1e-9 <= row.score <= row.high + 1e-9 for row in table.bins)
-    assert 0.0 <= table.judged.calibration_error <= 1.0
+    assert 0.0 <= table.by_classifier.calibration_error <= 1.0
 
 
 @given(scored)

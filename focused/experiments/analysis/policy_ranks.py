@@ -20,7 +20,7 @@ ALPHA = 0.05
 class PolicyRanks(msgspec.Struct, frozen=True, kw_only=True):
     """Mean ranks over ``topics`` topics, the best near 1.
 
-    Only starts from which every contender has a run count (``starts``); oracles
+    Only starts from which every policy has a run count (``starts``); oracles
     are left out. ``friedman`` and ``p`` are None below two topics or three
     policies; ``critical_difference`` is None below two of either.
     """

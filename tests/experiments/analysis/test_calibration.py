@@ -7,7 +7,7 @@ import pytest
 from focused.errors import ComparisonError
 from focused.experiments.analysis.comparison_analysis import analyse_runs, analysis_to_dict
 from focused.experiments.analysis.comparison_runs import parse_comparison, runs_of
-from tests.support.findings_runs import Row, document, run
+from tests.support.comparison_rows import Row, document, run
 
 LOW, HIGH = [1, 40, 8, 6.0, 6.5], [8, 10, 9, 8.5, 1.0]
 

@@ -15,7 +15,7 @@ from focused.experiments.analysis.comparison_runs import runs_of
 from focused.experiments.analysis.paired_comparison import PagesToBaseline, pages_until_found
 from focused.experiments.analysis.summary_text import detail_sentences
 from focused.experiments.run_measures import harvest_curve
-from tests.support.findings_runs import Row, run, runs
+from tests.support.comparison_rows import Row, run, runs
 
 
 def every(nth: int, policy: str, **changed: Any) -> Row:

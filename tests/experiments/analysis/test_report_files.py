@@ -19,7 +19,7 @@ from focused.experiments.analysis.plots import resample_curve
 from focused.experiments.analysis.report_files import write_comparison_report
 from focused.experiments.analysis.tables import all_tables
 from focused.reports.plot_style import spread_labels
-from tests.support.findings_runs import Row, document, run, runs
+from tests.support.comparison_rows import Row, document, run, runs
 
 HOSTILE = '<script>alert("x")</script>$\\frac{\x1b[31m'
 MANY = [f"policy-number-{n}" for n in range(16)] + ["focused", "bfs"]

@@ -19,8 +19,9 @@ def run(policy: str, harvest: float, **changed: Any) -> Row:
         "relevant": 200, "harvest": on_topic / fetched, "recall": on_topic / 200,
         "area": harvest * fetched / budget, "hosts": 3, "crawl_and_stop": on_topic / 100,
         "crawl_and_stop_threshold": harvest, "half_recall_pages": None,
-        "classifier_harvest": min(1.0, harvest + 0.1), "classifier_precision": 0.8, "classifier_recall": 0.9,
-        "end_reason": "budget is spent", "simulated_s": 60.0, "cpu_s": 0.5, "peak_mb": 200.0,
+        "classifier_harvest": min(1.0, harvest + 0.1), "classifier_precision": 0.8,
+        "classifier_recall": 0.9, "end_reason": "budget is spent", "simulated_s": 60.0,
+        "cpu_s": 0.5, "peak_mb": 200.0,
         "curve": [[n, round(harvest * n)] for n in range(1, fetched + 1)],
     }  # fmt: skip
     return row | changed
