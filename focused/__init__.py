@@ -1,23 +1,32 @@
-"""Focused: a topical web crawler.
+"""Focused: a focused (topical) web crawler.
 
-You give it a topic and a few pages; it brings home the pages of the Web that
-are on that topic, spending as few downloads as possible.
+Focused crawls from a few seed pages and a topic. It fetches the links that are most likely
+to lead to pages about the topic.
 
-What flows through the packages, in the order of one URL's life::
+Packages, in the order of their layers::
 
-    topic      one TOML file says everything about a crawl
-    web        URLs and pages as data: parse, robots.txt, fingerprints
-    learning   is a page on topic?  will a link's target be?
-    frontier   what to fetch next, and when its host may be asked
-    crawl      puts the three together: seed, next, settle
-    archive    what was harvested, durable page by page
-    recorded   webs kept on disk and replayed over loopback
-    evaluation reports, figures, comparisons
-    scrapy_addon  the Scrapy side; spiders/ and cli.py stand on top
+    errors, atomic_file  errors with a remedy; files written atomically
+    topic           the topic file: everything about one crawl
+    web             URLs, HTML, robots.txt, feeds, WARC records: pure functions
+    text            tokens, word hashes, document vectors, content signatures
+    directory       labelled sample pages under categories
+    labels          people's labels of pages
+    storage         LMDB environment, tables, write-ahead journal
+    classifier      the topic classifier: training, calibration, model files
+    link_scoring    the apprentice: predicts the relevance of link targets
+    frontier        queued links, host scheduling, politeness
+    recorded_web    webs recorded on disk and replayed over loopback
+    archive         fetched pages: rows, WARC, Parquet
+    crawl           the crawl loop
+    orderings       baseline crawling strategies from the literature
+    reports         reports and plots of one crawl
+    experiments     simulator and comparisons
+    labelling       asks people for labels, in the browser and on the terminal
+    scrapy_addon    everything that imports Scrapy
+    cli             the command line
 
-What always holds: nothing below ``scrapy_addon`` imports Scrapy or Twisted;
-time and randomness are arguments; a score is predicted before it is learned
-from; labels that score a crawl never reach what guides it.
+Nothing below ``scrapy_addon`` imports Scrapy or Twisted. Time and randomness are arguments.
+Ground-truth labels never reach what guides a crawl.
 """
 
 __version__ = "0.1.0"

@@ -1,7 +1,6 @@
-"""Files that are there whole or not at all.
+"""Atomic file writes: after a crash a file has its old content or its new content.
 
-What is written goes to a file beside the target, which then takes the target's
-name in one step: a reader, also one after a crash, finds the old file or the new one.
+New content goes to a temporary file beside the target, which then replaces the target.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write_path(path: Path) -> Iterator[Path]:
-    """Give the path to write to; what is there becomes ``path`` when the block ends in order.
+    """Yield a temporary path; it replaces ``path`` when the block succeeds, else it is removed.
 
-    Otherwise it is removed, and ``path`` is what it was. Raises OSError.
+    Raises OSError.
     """
     _remove_stale_parts(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
         with part.open("rb") as written:
-            # A rename may reach the disk before the content does.
+            # The rename may reach the disk before the content.
             os.fsync(written.fileno())
         part.replace(path)
     except BaseException:
@@ -35,7 +34,7 @@ def atomic_write_path(path: Path) -> Iterator[Path]:
 
 
 def _remove_stale_parts(path: Path) -> None:
-    """Remove what processes that were killed had written of ``path``."""
+    """Remove temporary files of ``path`` left by killed processes."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         pid = part.name.split(".")[-2]
         if pid.isdecimal() and not _is_process_alive(int(pid)):
@@ -49,19 +48,19 @@ def _is_process_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        pass  # another user's
+        pass  # the process belongs to another user
     return True
 
 
 def write_atomically(path: Path, content: bytes) -> Path:
-    """Write ``path`` anew; returns it. Raises OSError."""
+    """Write ``content`` to ``path`` atomically; returns ``path``. Raises OSError."""
     with atomic_write_path(path) as part:
         part.write_bytes(content)
     return path
 
 
 def append_durably(descriptor: int, content: bytes) -> None:
-    """Append ``content`` and force it to the disk, or leave the file as it was. Raises OSError."""
+    """Append ``content`` and fsync, or leave the file unchanged. Raises OSError."""
     before = os.fstat(descriptor).st_size
     try:
         written = 0
@@ -75,13 +74,13 @@ def append_durably(descriptor: int, content: bytes) -> None:
 
 
 def write_json_atomically(path: Path, value: object) -> Path:
-    """Write ``path`` anew as JSON that people can read; returns it. Raises OSError."""
+    """Write ``value`` to ``path`` as indented JSON; returns ``path``. Raises OSError."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     return write_atomically(path, f"{text}\n".encode())
 
 
 def fsync_folder(folder: Path) -> None:
-    """Force the folder's entries to the disk: a new file is there after a power failure."""
+    """fsync a folder, so that its new files survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

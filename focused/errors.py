@@ -1,31 +1,30 @@
-"""The tree of errors, named for what the caller does next.
+"""All errors that a user can fix, named for the remedy.
 
 ::
 
-    FocusedError                say the message to the user and stop; never a traceback
-    ├── ConfigurationError      mend the topic file or setting that the message names
-    ├── TrainingError           mend the samples: too few, one class only, none reachable
+    FocusedError                print the message and exit; never a traceback
+    ├── ConfigurationError      fix the topic file or setting that the message names
+    ├── TrainingError           fix the samples: too few, one class only, none readable
     ├── ModelError              train again: the model is missing, damaged, foreign or too new
     ├── RecordedWebError        build or import the recorded web again
-    ├── LabelError              mend the file of labels, or end the other session
-    ├── ComparisonError         name another comparison's document, or compare again
-    ├── MissingExtraError       install the extra that the message names
-    └── StateError              the crawl's folder is damaged, foreign or in use
+    ├── LabelError              fix the label file, or end the other session
+    ├── ComparisonError         name another comparison, or compare again
+    └── StateError              the crawl folder is damaged, foreign or in use
 
-What goes wrong with a single page is no exception: it is a
-:class:`focused.web.page.Failed`, counted and shown, and never stops a crawl.
-Every message says what is wrong, where (file, line, key, URL) and what to do.
+A failure of a single page is not an exception: it is a :class:`focused.web.page.Failed`,
+which is counted and reported and never stops a crawl. Every message says what is wrong,
+where (file, line, key, URL) and what to do.
 """
 
-_JOINERS = "\u200c\u200d"  # spell words in some scripts, and steer nothing
+_JOINERS = "\u200c\u200d"  # part of words in some scripts, harmless
 
 
 def escape_control_characters(text: str) -> str:
-    """Write out what could steer a terminal or reorder its text: an escape becomes ``\\x1b``.
+    r"""Escape characters that could control a terminal or reorder text: ESC becomes ``\x1b``.
 
-    For all text from outside that is printed: URLs, titles, anchors, file names, keys and
-    values of files, messages of other programs. Line breaks stay; controls, bidirectional
-    marks, lone surrogates and blanks that look like others are written as Python writes them.
+    Applies to all untrusted text that is printed: URLs, titles, anchors, file names, values,
+    output of other programs. Keeps line breaks; escapes control characters, bidirectional
+    marks, lone surrogates and unusual spaces as ``repr`` does.
     """
     if text.isprintable():
         return text
@@ -38,7 +37,7 @@ def escape_control_characters(text: str) -> str:
 
 
 class FocusedError(Exception):
-    """Base of all errors that a user can mend; ``str()`` is fit for the terminal."""
+    """Base of all errors that a user can fix; ``str()`` is safe for the terminal."""
 
     def __str__(self) -> str:
         return escape_control_characters(super().__str__())
@@ -49,7 +48,7 @@ class ConfigurationError(FocusedError):
 
 
 class TrainingError(FocusedError):
-    """The classifier cannot be trained from the samples given."""
+    """The classifier cannot be trained from these samples."""
 
 
 class ModelError(FocusedError):
@@ -61,15 +60,15 @@ class RecordedWebError(FocusedError):
 
 
 class LabelError(FocusedError):
-    """A file of labels cannot be read or written, or another session has it."""
+    """A label file cannot be read or written, or another session has it open."""
 
 
 class ComparisonError(FocusedError):
-    """A comparison's document is foreign or damaged."""
+    """A comparison file is damaged or was not written by Focused."""
 
 
 class StateError(FocusedError):
-    """A crawl's folder is damaged, belongs to another crawl, or is in use."""
+    """A crawl folder is damaged, belongs to another crawl, or is in use."""
 
 
 class MissingExtraError(FocusedError):

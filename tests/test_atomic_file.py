@@ -61,7 +61,7 @@ def test_json_keeps_its_letters(tmp_path: Path) -> None:
 KILLED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
-from focused.whole_file import atomic_write_path
+from focused.atomic_file import atomic_write_path
 with atomic_write_path(Path(sys.argv[1])) as part:
     part.write_bytes(bytes(1000))
     os.kill(os.getpid(), signal.SIGKILL)

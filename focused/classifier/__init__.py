@@ -1,8 +1,4 @@
-"""What is on topic, and what will be.
+"""The topic classifier: training, calibration, model files and model versions.
 
-Directory samples train the topic classifier; the classifier judges fetched
-pages; the apprentice predicts, from what a page shows of its links, how
-relevant their targets will be. Learners never change their input, and what
-leaves this package as relevance or score is a calibrated probability.
-Nothing here knows the frontier.
+Sample pages train a linear classifier; calibration turns its scores into probabilities.
 """

@@ -1,8 +1,7 @@
-"""Making scores into probabilities, and measuring how true they are.
+"""Calibration curves, classifier metrics and thresholds.
 
-All from out-of-fold raw_scores: what a model said of samples it had not seen.
-scikit-learn is slow to import, and fits and measures: it is imported by what does, so
-that a crawl with a model begins sooner.
+All functions expect out-of-fold scores. scikit-learn is imported inside functions: it is
+slow to import, and a crawl with a trained model does not need it.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 RELIABILITY_BINS = 10
 
 MIN_SAMPLES_FOR_ISOTONIC = 30
-"""Good samples from which the calibration follows the data (docs/explanation/classifier.md)."""
+"""Minimum number of good samples for isotonic regression (docs/explanation/classifier.md)."""
 
-# Chosen on some hundred samples, a threshold outside these would be chance.
+# With a few hundred samples a threshold outside this range would be noise.
 _THRESHOLD_RANGE = (0.3, 0.7)
 
-_MIN_LOG_ODDS = 500.0  # log-odds below are no different and would overflow
+_MIN_LOG_ODDS = 500.0  # below, exp would overflow
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -30,7 +29,7 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Samples of similar relevance: their weight, mean predicted, share truly good."""
+    """Samples of similar relevance: total weight, mean prediction, share of good samples."""
 
     count: float
     predicted: float
@@ -39,11 +38,10 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True)
 class ClassifierMetrics:
-    """How well probabilities fit the truth; all in [0, 1], higher is better but for ``ece``.
+    """Metrics in [0, 1]; higher is better except for ``ece``.
 
-    ``precision``, ``recall`` and ``f1`` at the threshold; ``auc`` under ROC;
-    ``average_precision`` under precision and recall; ``ece`` the expected
-    calibration error over ten bins of equal width.
+    ``precision``, ``recall`` and ``f1`` at the threshold; ``auc`` is the area under the ROC
+    curve; ``ece`` the expected calibration error over ten bins of equal width.
     """
 
     precision: float
@@ -56,12 +54,11 @@ class ClassifierMetrics:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCurve:
-    """From raw_scores to the share of good samples; ``slope`` is > 0, shares within (0, 1).
+    """Maps raw scores to probabilities within (0, 1); ``slope`` is > 0.
 
-    Platt's sigmoid of slope * raw_scores + offset. Where there were samples
-    enough, its mean with a rising line through ``shares`` at the ``points`` of
-    raw_scores (isotonic regression): the sigmoid's form need not be the truth's,
-    and with few samples the rising line's steps are chance.
+    Platt scaling: sigmoid(slope * score + offset). With enough samples the result is the mean
+    of the sigmoid and isotonic regression, interpolated through ``shares`` at ``points``: the
+    sigmoid may have the wrong form, and isotonic steps of few samples are noise.
     """
 
     slope: float
@@ -70,58 +67,59 @@ class CalibrationCurve:
     shares: tuple[float, ...] = ()
 
     def __call__(self, raw_scores: FloatArray) -> FloatArray:
-        """Probabilities of raw_scores, elementwise."""
+        """Return probabilities of raw scores, elementwise."""
         smooth = expit(self.slope * raw_scores + self.offset)
         if not self.points:
             return smooth
         return np.asarray((smooth + np.interp(raw_scores, self.points, self.shares)) / 2)
 
-    def at(self, raw_scores: float) -> float:
-        """The probability of one piece of raw_scores, sooner than by arrays."""
-        log_odds = self.slope * raw_scores + self.offset
+    def at(self, raw_score: float) -> float:
+        """Return the probability of one raw score; faster than with arrays."""
+        log_odds = self.slope * raw_score + self.offset
         smooth = (
             1 / (1 + math.exp(-log_odds)) if log_odds > -_MIN_LOG_ODDS else math.exp(-_MIN_LOG_ODDS)
         )
         if not self.points:
             return smooth
-        place = bisect_right(self.points, raw_scores)
-        if 0 < place < len(self.points):
+        index = bisect_right(self.points, raw_score)
+        if 0 < index < len(self.points):
             (low, high), (least, most) = (
-                self.points[place - 1 : place + 1],
-                self.shares[place - 1 : place + 1],
+                self.points[index - 1 : index + 1],
+                self.shares[index - 1 : index + 1],
             )
-            return (smooth + least + (most - least) * (raw_scores - low) / (high - low)) / 2
-        return (smooth + self.shares[min(place, len(self.points) - 1)]) / 2
+            return (smooth + least + (most - least) * (raw_score - low) / (high - low)) / 2
+        return (smooth + self.shares[min(index, len(self.points) - 1)]) / 2
 
 
 def fit_platt_scaling(
     raw_scores: FloatArray, good: BoolArray, weights: FloatArray | None = None
 ) -> tuple[float, float]:
-    """Slope and offset such that sigmoid(slope * raw_scores + offset) fits ``good``.
+    """Return slope and offset such that sigmoid(slope * score + offset) fits ``good``.
 
-    Targets are smoothed as in Platt 1999 ("Probabilistic outputs for support
-    vector machines", section 2.2), so that a perfect separation gives a
-    finite slope. The slope is negative when the raw_scores misleads. ``weights``
-    of the samples are > 0; all count alike without.
+    Targets are smoothed as in Platt 1999 ("Probabilistic outputs for support vector machines",
+    section 2.2), so that perfect separation gives a finite slope. A negative slope means that
+    the scores mislead. ``weights`` are > 0, by default all equal.
     """
     from sklearn.linear_model import LogisticRegression
 
-    weighed = np.ones(len(good)) if weights is None else weights
-    positives, negatives = weighed[good].sum(), weighed[~good].sum()
+    sample_weights = np.ones(len(good)) if weights is None else weights
+    positives, negatives = sample_weights[good].sum(), sample_weights[~good].sum()
     high, low = (positives + 1) / (positives + 2), 1 / (negatives + 2)
     target = np.where(good, high, low)
     scale = float(raw_scores.std()) or 1.0
-    twice = np.concatenate([raw_scores, raw_scores])[:, None] / scale
-    side = np.repeat([1, 0], len(raw_scores))
-    weight = np.concatenate([weighed * target, weighed * (1 - target)])
-    fitted = LogisticRegression(C=1e4, max_iter=1000).fit(twice, side, sample_weight=weight)
+    repeated = np.concatenate([raw_scores, raw_scores])[:, None] / scale
+    target_class = np.repeat([1, 0], len(raw_scores))
+    weight = np.concatenate([sample_weights * target, sample_weights * (1 - target)])
+    fitted = LogisticRegression(C=1e4, max_iter=1000).fit(
+        repeated, target_class, sample_weight=weight
+    )
     return float(fitted.coef_[0, 0]) / scale, float(fitted.intercept_[0])
 
 
 def fit_calibration_curve(
     raw_scores: FloatArray, good: BoolArray, weights: FloatArray
 ) -> CalibrationCurve:
-    """Platt's sigmoid; from :data:`MIN_SAMPLES_FOR_ISOTONIC` good samples on joined with isotonic steps."""
+    """Fit Platt scaling, combined with isotonic regression if there are enough good samples."""
     from sklearn.isotonic import IsotonicRegression
 
     slope, offset = fit_platt_scaling(raw_scores, good, weights)
@@ -137,9 +135,9 @@ def fit_calibration_curve(
 def cross_fit_probabilities(
     raw_scores: FloatArray, good: BoolArray, folds: NDArray[np.intp], weights: FloatArray
 ) -> FloatArray:
-    """Each fold's probabilities by a curve fitted on the other folds, shape (n,).
+    """Return each fold's probabilities by a curve fitted on the other folds, shape (n,).
 
-    A fold without which only one class is left is fitted on all.
+    A fold whose complement has a single class uses a curve fitted on all folds.
     """
     probability = np.empty(len(raw_scores))
     for fold in np.unique(folds):
@@ -153,7 +151,7 @@ def cross_fit_probabilities(
 def best_f1_threshold(
     probability: FloatArray, good: BoolArray, weights: FloatArray | None = None
 ) -> float:
-    """The threshold with the highest F1, within 0.3 to 0.7; ties go to the middle."""
+    """Return the threshold with the highest F1, within 0.3 to 0.7; ties go to the median."""
     low, high = _THRESHOLD_RANGE
     candidates = np.round(np.arange(low, high + 0.005, 0.01), 2)
     f1 = np.array([_precision_recall_f1(probability, good, t, weights)[2] for t in candidates])
@@ -163,7 +161,7 @@ def best_f1_threshold(
 def compute_metrics(
     probability: FloatArray, good: BoolArray, threshold: float, weights: FloatArray | None = None
 ) -> ClassifierMetrics:
-    """All figures of :class:`ClassifierMetrics`. Both classes must be present."""
+    """Compute :class:`ClassifierMetrics`. Both classes must be present."""
     from sklearn.metrics import average_precision_score
 
     precision, recall, f1 = _precision_recall_f1(probability, good, threshold, weights)
@@ -178,7 +176,7 @@ def compute_metrics(
 
 
 def roc_auc(raw_scores: FloatArray, good: BoolArray, weights: FloatArray | None = None) -> float:
-    """Area under the ROC curve, in [0, 1]: 0.5 is chance. Both classes must be present."""
+    """Return the area under the ROC curve. Both classes must be present."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(good, raw_scores, sample_weight=weights))
@@ -187,41 +185,43 @@ def roc_auc(raw_scores: FloatArray, good: BoolArray, weights: FloatArray | None 
 def reliability_bins(
     probability: FloatArray, good: BoolArray, weights: FloatArray | None = None
 ) -> list[ReliabilityBin]:
-    """Ten bins of equal width over [0, 1]; empty ones are left out."""
-    weighed = np.ones(len(good)) if weights is None else weights
-    place = np.minimum((probability * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1)
+    """Return the non-empty of ten bins of equal width over [0, 1]."""
+    sample_weights = np.ones(len(good)) if weights is None else weights
+    index = np.minimum((probability * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1)
     return [
         ReliabilityBin(
-            count=float(weighed[place == i].sum()),
-            predicted=float(np.average(probability[place == i], weights=weighed[place == i])),
-            observed=float(np.average(good[place == i], weights=weighed[place == i])),
+            count=float(sample_weights[index == i].sum()),
+            predicted=float(
+                np.average(probability[index == i], weights=sample_weights[index == i])
+            ),
+            observed=float(np.average(good[index == i], weights=sample_weights[index == i])),
         )
-        for i in np.unique(place)
+        for i in np.unique(index)
     ]
 
 
 def expected_calibration_error(bins: list[ReliabilityBin]) -> float:
-    """Mean distance of predicted and observed shares, weighed by count."""
+    """Return the weighted mean distance of predicted and observed shares."""
     total = sum(one.count for one in bins) or 1
     return sum(one.count * abs(one.predicted - one.observed) for one in bins) / total
 
 
 def expit(log_odds: FloatArray) -> FloatArray:
-    """Probabilities of log-odds, elementwise, without overflow."""
+    """Return probabilities of log-odds, elementwise, without overflow."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -log_odds)))
 
 
 def logit(probability: float) -> float:
-    """Log-odds of a probability strictly between 0 and 1."""
+    """Return the log-odds of a probability strictly between 0 and 1."""
     return math.log(probability / (1 - probability))
 
 
 def _precision_recall_f1(
     probability: FloatArray, good: BoolArray, threshold: float, weights: FloatArray | None
 ) -> tuple[float, float, float]:
-    weighed = np.ones(len(good)) if weights is None else weights
+    sample_weights = np.ones(len(good)) if weights is None else weights
     chosen = probability >= threshold
-    hits, taken, ours = (float(weighed[one].sum()) for one in (chosen & good, chosen, good))
+    hits, taken, ours = (float(sample_weights[one].sum()) for one in (chosen & good, chosen, good))
     precision = hits / taken if taken else 0.0
     recall = hits / ours if ours else 0.0
     f1 = 2 * hits / (taken + ours) if taken or ours else 0.0
@@ -229,12 +229,12 @@ def _precision_recall_f1(
 
 
 _MIN_ACCEPTED = 10
-"""A precision of fewer accepted good samples than this (or all there are) would be chance."""
+"""Minimum number of accepted good samples for which a precision is meaningful."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTarget:
-    """What the threshold is to give: this precision, this recall, or the best F1 (both None)."""
+    """What the threshold is chosen for: a precision, a recall, or the best F1 (both None)."""
 
     precision: float | None = None
     recall: float | None = None
@@ -247,39 +247,38 @@ class ThresholdTarget:
 
 @dataclass(frozen=True, slots=True)
 class ChosenThreshold:
-    """A relevance in (0, 1), and whether it gives what was wished for on held-out samples."""
+    """A relevance in (0, 1); ``granted`` if it reaches the target on held-out samples."""
 
     relevance: float
     granted: bool = True
 
 
 def choose_threshold(
-    probability: FloatArray, good: BoolArray, weights: FloatArray, threshold_target: ThresholdTarget
+    probability: FloatArray, good: BoolArray, weights: FloatArray, target: ThresholdTarget
 ) -> ChosenThreshold:
-    """The threshold for the threshold_target, on held-out ``probability`` of samples of these weights.
+    """Choose the threshold for the target from held-out probabilities.
 
-    The lowest that gives the precision, or the highest that gives the recall:
-    of what is granted, it gives the most of the other. A precision that
-    cannot be had gives the threshold of the highest there is.
+    Returns the lowest threshold that reaches the precision, or the highest that reaches the
+    recall. If no threshold reaches the precision, returns the one with the highest precision.
     """
-    if threshold_target.precision is None and threshold_target.recall is None:
+    if target.precision is None and target.recall is None:
         return ChosenThreshold(best_f1_threshold(probability, good, weights))
     order = np.argsort(-probability, kind="stable")
     hits = np.cumsum(weights[order] * good[order])
     precision = hits / np.cumsum(weights[order])
-    # Samples of one relevance are taken together: only the last of them is a threshold.
+    # Only the last of several equal probabilities can be a threshold.
     ends = np.flatnonzero(np.append(np.diff(probability[order]) < 0, True))
-    if threshold_target.recall is not None:
-        place = ends[hits[ends] >= threshold_target.recall * hits[-1] * (1 - 1e-9)][0]
-        return ChosenThreshold(_midpoint_below(probability[order], place))
+    if target.recall is not None:
+        index = ends[hits[ends] >= target.recall * hits[-1] * (1 - 1e-9)][0]
+        return ChosenThreshold(_midpoint_below(probability[order], index))
     enough = ends[np.cumsum(good[order])[ends] >= min(_MIN_ACCEPTED, good.sum())]
-    granted = enough[precision[enough] >= (threshold_target.precision or 0.0)]
-    place = granted[-1] if len(granted) else enough[np.argmax(precision[enough])]
-    return ChosenThreshold(_midpoint_below(probability[order], place), granted=len(granted) > 0)
+    granted = enough[precision[enough] >= (target.precision or 0.0)]
+    index = granted[-1] if len(granted) else enough[np.argmax(precision[enough])]
+    return ChosenThreshold(_midpoint_below(probability[order], index), granted=len(granted) > 0)
 
 
-def _midpoint_below(falling: FloatArray, place: int) -> float:
-    """A relevance half way between the last accepted and the first refused sample."""
-    following = falling[falling < falling[place]]
+def _midpoint_below(descending: FloatArray, index: int) -> float:
+    """Return the midpoint between the last accepted and the first rejected sample."""
+    following = descending[descending < descending[index]]
     lower = following[0] if len(following) else 0.0
-    return float(np.clip((falling[place] + lower) / 2, 1e-4, 1 - 1e-4))
+    return float(np.clip((descending[index] + lower) / 2, 1e-4, 1 - 1e-4))

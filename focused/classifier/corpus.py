@@ -1,13 +1,11 @@
-"""The samples' words, counted once and kept on disk: training in bounded memory.
+"""Word counts of training documents, kept on disk: training in bounded memory.
 
-Which words make the vocabulary is known when all samples were seen, so they
-are gone through twice: :class:`Corpus` counts the words of each as it comes
-and writes the counts to a temporary file (kept in memory while it is small);
-:meth:`Corpus.batches` reads them back as rows of vectors. What stays in memory
-is a number for each word. Where there are very many words, those met once so
-far are forgotten now and then (Manku, Motwani 2002, "Approximate frequency
-counts over data streams"); in a vocabulary of the most frequent ones they are
-hardly ever missed.
+The vocabulary is known only after all documents were seen, so they are read twice.
+:class:`Corpus` counts each document's words and writes the counts to a temporary file (in
+memory while small); :meth:`Corpus.batches` reads them back as vectors. One number per word
+stays in memory. Rare words are dropped when there are too many (Manku, Motwani 2002,
+"Approximate frequency counts over data streams"); the vocabulary of frequent words is
+hardly affected.
 """
 
 from __future__ import annotations
@@ -26,25 +24,24 @@ from numpy.typing import NDArray
 from focused.text.documents import HEAD_WEIGHT, MAX_VOCABULARY_WORDS, Vocabulary
 
 MAX_WORDS_COUNTED = 1_000_000
-"""Different words remembered, some 150 bytes each."""
+"""Maximum number of distinct words in memory, about 150 bytes each."""
 
 _BATCH_DOCUMENTS = 1_000
 _IN_MEMORY_BYTES = 64_000_000
-# From this many hosts on, a word must occur on two: words of one host name it, not a topic.
+# With this many hosts a word must occur on two: words of one host characterise the host.
 _MIN_HOSTS_FOR_HOST_FILTER = 10
 _NO_HOST, _SEVERAL_HOSTS = -1, -2
 _MAX_COUNT = np.iinfo(np.uint16).max
-_MIN_IDF = 0.05  # of a word that is kept though nearly all documents have it
+_MIN_IDF = 0.05  # for a kept word that nearly all documents contain
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusBatch:
-    """Some samples in the order they were added.
+    """Consecutive documents as vectors.
 
-    ``rows`` has shape (n, V), vectors of length one as
-    :meth:`focused.text.documents.Vocabulary.vector` makes them.
-    ``known_share``, shape (n,), is the share of each sample's words that the
-    vocabulary would know had it been made without the sample.
+    ``rows`` has shape (n, V), unit vectors as :meth:`focused.text.documents.Vocabulary.vector`
+    makes them. ``known_share``, shape (n,), is each document's share of words that the
+    vocabulary would contain without that document.
     """
 
     rows: sp.csr_matrix
@@ -52,7 +49,7 @@ class CorpusBatch:
 
 
 class Corpus:
-    """Documents of two lists of words each, text and head. Close it after use."""
+    """Documents of two word lists each, text and head. Close it after use."""
 
     def __init__(self, max_words_counted: int = MAX_WORDS_COUNTED) -> None:
         self._max_words = max_words_counted
@@ -77,9 +74,9 @@ class Corpus:
         self._file.close()
 
     def add(self, text: Sequence[str], head: Sequence[str], host: str, *, own: bool = True) -> None:
-        """Count one document's words, of its text and of its head.
+        """Add one document's words.
 
-        What is not ``own`` brings no word into the vocabulary, but counts for those there are.
+        A document that is not ``own`` adds no words to the vocabulary, only counts.
         """
         self._pending += (Counter(text), Counter(head))
         self._pending_own.append(own)
@@ -89,21 +86,21 @@ class Corpus:
             self._flush()
 
     def words(self) -> Iterator[str]:
-        """All words that were counted."""
+        """Return all counted words."""
         self._flush()
         return iter(self._numbers)
 
     def vocabulary(self, kept_words: Collection[str] = ()) -> Vocabulary:
-        """The words of at least two documents (and hosts, where many), and ``kept_words``.
+        """Return words of at least two documents (and hosts, if many), and ``kept_words``.
 
-        At most :data:`focused.text.documents.MAX_VOCABULARY_WORDS`, the most frequent, beside
-        ``kept_words``, which need not be in any document.
+        At most :data:`focused.text.documents.MAX_VOCABULARY_WORDS`, the most frequent, plus
+        ``kept_words``, which may be in no document.
         """
         self._flush()
         enough = (self._documents >= 2) & (self._own >= 1)
         if len(self._hosts) >= _MIN_HOSTS_FOR_HOST_FILTER:
             enough &= self._host == _SEVERAL_HOSTS
-        # Words in nearly all documents have no idf left and are of no use.
+        # Words in nearly all documents have an idf near 0 and are useless.
         idf = np.log(max(self._size, 1) / (1.0 + self._documents))
         enough &= idf > 0
         kept = [(word, number) for word, number in self._numbers.items() if enough[number]]
@@ -119,12 +116,12 @@ class Corpus:
         )
 
     def batches(self, vocabulary: Vocabulary) -> Iterator[CorpusBatch]:
-        """All documents as vectors over ``vocabulary``, some at a time."""
+        """Yield all documents as vectors over ``vocabulary``."""
         self._flush()
         column = np.full(len(self._documents), -1, dtype=np.int32)
-        for word, place in vocabulary.index.items():
+        for word, index in vocabulary.index.items():
             if (number := self._numbers.get(word)) is not None:
-                column[number] = place
+                column[number] = index
         sure = (column >= 0) & (self._documents > 2) & (self._own > 1)
         self._file.seek(0)
         done = 0
@@ -136,7 +133,7 @@ class Corpus:
         self._file.seek(0, io.SEEK_END)
 
     def _flush(self) -> None:
-        """Number the waiting documents' words, count them in, and write them to the file."""
+        """Count the pending documents and write them to the file."""
         if not self._pending:
             return
         lengths = np.fromiter(map(len, self._pending), np.int32, len(self._pending))
@@ -166,7 +163,7 @@ class Corpus:
         self._own += np.bincount(own, minlength=len(self._own)).astype(np.int32)
         hosts = np.array(self._pending_hosts, dtype=np.int32)[owner]
         first = np.full(len(self._host), _NO_HOST, dtype=np.int32)
-        first[numbers] = hosts  # any one of its hosts in this batch
+        first[numbers] = hosts  # one of its hosts in this batch
         several = np.zeros(len(self._host), dtype=np.bool_)
         several[numbers[hosts != first[numbers]]] = True
         met, old = first != _NO_HOST, self._host
@@ -174,7 +171,7 @@ class Corpus:
         self._host = np.where(several, _SEVERAL_HOSTS, np.where(old == _NO_HOST, first, old))
 
     def _drop_rare_words(self) -> None:
-        """Drop words met in one document; where that is too little, in two, and so on."""
+        """Drop words of one document; if that is not enough, of two, and so on."""
         least = 1
         while len(self._numbers) > self._max_words // 2:
             rare = [word for word, n in self._numbers.items() if self._documents[n] <= least]
@@ -184,7 +181,7 @@ class Corpus:
 
 
 class _WordNumbers(dict[str, int]):
-    """Words by number; a new word gets the next one, and no number is given twice."""
+    """Word numbers, assigned in order and never reused."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -197,7 +194,7 @@ class _WordNumbers(dict[str, int]):
 
 
 def _counts_document_once(parts: Sequence[Counter[str]], total: int) -> NDArray[np.bool_]:
-    """False for the words of heads that their texts have, too: they are of one document."""
+    """False for words of a head that its text also has: they are one document."""
     texts, heads = parts[::2], parts[1::2]
     pairs = zip(texts, heads, strict=True)
     flags = (flag for text, head in pairs for flag in (*(True,) * len(text), *_not_in(head, text)))
@@ -234,7 +231,7 @@ def _vectorize(
     lengths: NDArray[np.int64],
     vocabulary: Vocabulary,
 ) -> sp.csr_matrix:
-    """Rows of length one; parts 2i and 2i + 1 are text and head of document i."""
+    """Return unit rows; parts 2i and 2i + 1 are text and head of document i."""
     known = columns >= 0
     part = np.repeat(np.arange(len(lengths)), lengths)[known]
     columns = columns[known]
@@ -242,6 +239,6 @@ def _vectorize(
     norms = np.sqrt(np.bincount(part, values**2, minlength=len(lengths)))
     values *= np.where(part % 2, HEAD_WEIGHT, 1.0) / norms[part]
     shape = (len(lengths) // 2, len(vocabulary))
-    rows = sp.csr_matrix((values, (part // 2, columns)), shape=shape)  # adds text and head up
+    rows = sp.csr_matrix((values, (part // 2, columns)), shape=shape)  # sums text and head
     lengths_of = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     return sp.csr_matrix(sp.diags(1.0 / np.where(lengths_of, lengths_of, 1.0)) @ rows)

@@ -1,4 +1,9 @@
-"""A classifier that knows nothing but keywords: what a topic begins with, before there are samples."""
+"""Keywords instead of samples: a classifier, word weights, and proposed samples.
+
+A topic can start from keywords alone. :class:`KeywordClassifier` guides its first crawl,
+:func:`propose_samples` selects samples from the crawled pages, and :class:`KeywordWeights`
+adds the keywords to the trained classifier (:mod:`focused.classifier.keyword_prior`).
+"""
 
 from __future__ import annotations
 
@@ -20,29 +25,29 @@ from focused.text.tokens import tokenize
 from focused.web.page import Classification, Page
 
 MIN_CLASSIFIED_WORDS = 5
-"""Pages with fewer words are not judged."""
+"""Pages with fewer words are not classified."""
 
-_HEAD_FACTOR = 3.0  # a keyword in title or headings counts as so many in the text
-_HALF_SATURATION = 1.0  # so many times make half of what a keyword can tell
-_WORDS_PER_HIT = 500  # a long page must repeat a keyword as often as a short one
-_FULL_RARITY = 1.0  # so many rare keywords, told wholly, leave no doubt
+_HEAD_FACTOR = 3.0  # a keyword in title or headings counts as this many in the text
+_HALF_SATURATION = 1.0  # this many hits give half of a keyword's maximum
+_WORDS_PER_HIT = 500  # hits are counted per this many words
+_FULL_RARITY = 1.0  # total rarity that gives relevance 1
 _NATS_PER_KEYWORD = 2.0
 _MAX_NATS = 4.0
 
 
 class KeywordClassifier:
-    """A :class:`focused.classifier.topic_classifier.TopicClassifier` by how much a page speaks of keywords.
+    """A topic classifier that counts keywords.
 
-    Its relevance is a rank in [0, 1], not a probability: nothing was there to calibrate it on.
+    Its relevance is a rank in [0, 1], not a probability: there is no data to calibrate it.
     """
 
     threshold = 0.25
 
     def __init__(self, keywords: Iterable[str]) -> None:
-        """Each keyword is a word or a phrase; one that ends in ``*`` is a beginning.
+        """A keyword is a word, a phrase, or a prefix that ends in ``*``.
 
-        One counts the less the more texts of the general background have it. Raises
-        :class:`ConfigurationError` where one has no word, and without any.
+        A keyword weighs less the more texts of the general background contain it. Raises
+        :class:`ConfigurationError` without keywords, or for one without a word.
         """
         self._phrases = _parse_keywords(keywords)
         background = _background_words()
@@ -50,35 +55,35 @@ class KeywordClassifier:
         self._cache = CachedTextScores(self._score_texts)
 
     def classify(self, page: Page) -> Classification:
-        """Judge one page by its keywords, in the head and in the text."""
+        """Classify one page by the keywords in its head and text."""
         text, head = page_words(page)
         if len(text) + len(head) < MIN_CLASSIFIED_WORDS:
             return Classification(0.0, on_topic=False, known=False)
         scale = min(1.0, _WORDS_PER_HIT / max(len(text), 1))
-        told = 0.0
+        score = 0.0
         for phrase, rarity in zip(self._phrases, self._rarity, strict=True):
             hits = scale * phrase.count(text) + _HEAD_FACTOR * phrase.count(head)
-            told += rarity * hits / (hits + _HALF_SATURATION)
-        relevance = min(told / min(sum(self._rarity), _FULL_RARITY), 1.0)
+            score += rarity * hits / (hits + _HALF_SATURATION)
+        relevance = min(score / min(sum(self._rarity), _FULL_RARITY), 1.0)
         return Classification(relevance, relevance >= self.threshold)
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Evidence of short texts, shape (n,), in nats: two for each rare keyword that is in it."""
+        """Return log-odds of short texts, shape (n,): up to two per keyword in the text."""
         return self._cache.get(texts)
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         tokens = [tokenize(text) for text in texts]
         rarity = np.array(self._rarity)
         found = [[phrase.count(each) > 0 for phrase in self._phrases] for each in tokens]
-        told = np.array(found, dtype=float).reshape(len(texts), len(rarity)) @ rarity
-        return np.asarray(np.minimum(_NATS_PER_KEYWORD * told, _MAX_NATS))
+        score = np.array(found, dtype=float).reshape(len(texts), len(rarity)) @ rarity
+        return np.asarray(np.minimum(_NATS_PER_KEYWORD * score, _MAX_NATS))
 
 
 class KeywordWeights:
     """The keywords as weights of single words, for a linear classifier.
 
-    Each word of a phrase gets its share of the phrase's weight, so a phrase whose words stand
-    apart counts as if they stood together.
+    Each word of a phrase gets an equal share of the phrase's weight, whether or not the words
+    are adjacent.
     """
 
     def __init__(self, keywords: Iterable[str]) -> None:
@@ -87,7 +92,7 @@ class KeywordWeights:
         self._background = _background_words()
 
     def words_among(self, known: Iterable[str]) -> frozenset[str]:
-        """The words that a keyword has, among ``known`` and those of the general background."""
+        """Return the words of ``known`` and of the general background that a keyword matches."""
         whole = {word for phrase in self._phrases for word in phrase.whole_words}
         prefixes = tuple(begin for phrase in self._phrases for begin in phrase.prefixes)
         candidates = frozenset(known).union(*self._background)
@@ -95,10 +100,10 @@ class KeywordWeights:
         return frozenset((*whole, *found))
 
     def of(self, vocabulary: Vocabulary) -> NDArray[np.float64]:
-        """A weight >= 0 for each word of ``vocabulary``, shape (V,), 0 for all others.
+        """Return a weight >= 0 per word of ``vocabulary``, shape (V,).
 
-        The weight is divided by the word's inverse document frequency among the samples: what
-        the samples have in common may well be the topic.
+        Weights are divided by the words' inverse document frequencies in the samples: words common
+        to all samples are likely to be the topic.
         """
         weights = np.zeros(len(vocabulary))
         for phrase in self._phrases:
@@ -122,7 +127,7 @@ def _background_words() -> tuple[frozenset[str], ...]:
 
 
 class _Phrase:
-    """Words in a row; the last may be a beginning."""
+    """Consecutive words; the last may be a prefix."""
 
     def __init__(self, keyword: str) -> None:
         self._words = tokenize(keyword.rstrip("* "))
@@ -134,32 +139,32 @@ class _Phrase:
 
     @property
     def length(self) -> int:
-        """How many words it has."""
+        """Number of words."""
         return len(self._words)
 
     @property
     def whole_words(self) -> tuple[str, ...]:
-        """Its words that must stand as they are."""
+        """Words that must match exactly."""
         return tuple(self._words[:-1] if self._is_prefix else self._words)
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """Its last word, where that is the beginning of words."""
+        """The last word, if it is a prefix."""
         return tuple(self._words[-1:] if self._is_prefix else ())
 
     def has(self, word: str) -> bool:
-        """Whether ``word`` is one of its words."""
+        """Whether ``word`` matches one of its words."""
         return word in self.whole_words or word.startswith(self.prefixes or ("\0",))
 
     def count(self, tokens: list[str]) -> int:
-        """How often it stands in ``tokens``."""
+        """Return how often it occurs in ``tokens``."""
         *before, last = self._words
         matches = last.__eq__ if not self._is_prefix else lambda token: token.startswith(last)
         ends = (i for i, token in enumerate(tokens) if matches(token))
         return sum(_is_preceded_by(before, tokens, end) for end in ends)
 
     def occurs_in(self, bag: frozenset[str]) -> bool:
-        """Whether all its words are in ``bag``, in whatever order."""
+        """Whether all its words are in ``bag``, in any order."""
         *before, last = self._words
         if not bag.issuperset(before):
             return False
@@ -167,12 +172,12 @@ class _Phrase:
 
 
 def _is_single_unspaced_char(word: str) -> bool:
-    """Whether it is one character of a script without spaces, whose texts give pairs of them."""
+    """Whether it is one character of a script that is tokenised to bigrams."""
     return len(word) == 1 and len(tokenize(word * 3)) > 1
 
 
 def _phrase_rarity(phrase: _Phrase, background: Sequence[frozenset[str]]) -> float:
-    """How much it tells, in (0, 1]: its inverse document frequency, over that of no text's."""
+    """Return its relative inverse document frequency in the background, in (0, 1]."""
     texts = sum(phrase.occurs_in(bag) for bag in background)
     most = math.log(len(background) + 2)
     return math.log((len(background) + 2) / (texts + 1)) / most
@@ -186,20 +191,20 @@ def _is_preceded_by(before: list[str], tokens: list[str], end: int) -> bool:
 MAX_PROPOSED_GOOD = 60
 MAX_PROPOSED_OTHER = 180
 
-# Of the pages found, the shares that are proposed: few good ones, for half of the next best are
-# wrong, and many others, for neighbours tell more than the general background. Measured on ten
-# topics that benchmarks/topic_from_keywords.py does not have; flat from an eighth to a third.
+# Proposed shares of the pages found: few good ones, because half of the next best are wrong, and
+# many others, because neighbours are more informative than the general background. Measured on
+# ten topics not in benchmarks/topic_from_keywords.py; flat from an eighth to a third.
 _GOOD_SHARE, _OTHER_SHARE = 0.2, 0.5
-_MIN_GOOD = 12  # of a small crawl more than a fifth
+_MIN_GOOD = 12  # even if that is a larger share of a small crawl
 _MAX_OTHER_RELEVANCE = 0.5
-"""From this relevance on no page is proposed as an other, be all pages better."""
+"""Pages from this relevance on are never proposed as others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedSamples:
-    """Pages with the relevance that the keywords give them, in [0, 1], most telling first.
+    """Proposed pages with the keywords' relevance in [0, 1], most informative first.
 
-    ``seeds`` are those that speak of a keyword at all: others are hubs, perhaps.
+    ``seeds`` are those that contain a keyword; seeds without are probably hubs.
     """
 
     seeds: tuple[Page, ...]
@@ -210,12 +215,11 @@ class ProposedSamples:
 def propose_samples(
     judged: Iterable[tuple[Page, float]], seeds: Collection[str], threshold: float
 ) -> ProposedSamples:
-    """The best of those from ``threshold`` on as good, the worst as other; ``seeds`` are URLs.
+    """Propose the best pages from ``threshold`` on as good, the worst as others.
 
-    Around a good seed nearly all pages have a keyword; those with the fewest are others
-    nevertheless, so that the classifier learns to tell the topic from its neighbours. None of
-    the pages found is proposed that is the evaluation set's (:mod:`focused.labels.label`):
-    a model that has learned from it cannot be measured by it.
+    ``seeds`` are URLs. Pages around a good seed nearly all contain a keyword; those with the
+    fewest still become others, so that the classifier learns to separate the topic from its
+    neighbours. Pages reserved for evaluation are not proposed.
     """
     ranked = sorted(judged, key=lambda each: (-each[1], each[0].url))
     found = [

@@ -1,14 +1,14 @@
-"""The keywords as a prior of the topic classifier, which people's labels update.
+"""The keywords as a Bayesian prior of the topic classifier, updated by labels.
 
-A page's log-odds are a linear function of two scores: what its words say by the samples, and
-how much it has of the keywords. With few samples the second is the better one; neither is as
-good as both. The three coefficients have a prior, and are fitted to the pages that a person
-vouched for, seeds and labels (maximum a posteriori): without labels the keywords lead. The
-prior is narrow, for pages are labelled where the classifier is unsure and say little about the
-others; it widens with the number of labels, so that some hundred overrule wrong keywords.
+A page's log-odds are a linear function of two scores: that of the words learned from
+samples, and that of the keywords. The three coefficients have a Gaussian prior and are
+fitted to the confirmed pages (seeds and labels) by maximum a posteriori. Without labels the
+keywords dominate. The prior is narrow, because labelled pages are those the classifier was
+unsure about and not representative; it widens with the number of labels, so that a hundred
+or so overrule wrong keywords.
 
-The samples that the keywords proposed have no part in that fit. The keywords tell them apart by
-definition, so they say nothing about how far to trust the keywords.
+Samples proposed by the keywords are excluded from that fit: they agree with the keywords by
+construction.
 """
 
 from __future__ import annotations
@@ -44,82 +44,88 @@ from focused.classifier.validation import (
 )
 from focused.directory.background_samples import is_background
 
-# Log-odds at no raw_scores, for the words' score, and for the keywords' score. Fitted on ten topics
-# that benchmarks/topic_from_keywords.py does not have; flat around these values.
+# Bias, coefficient of the learned words, coefficient of the keywords. Fitted on ten topics not in
+# benchmarks/topic_from_keywords.py; flat around these values.
 _PRIOR_MEAN = (-1.5, 0.6, 5.5)
 _PRIOR_PRECISION = (50.0, 50.0, 200.0)
-_LABELS_TO_HALVE_PRECISION = (
-    100  # confirmed pages that halve the precision; four times as many divide it by 17
-)
-# Scores are in units of the samples' own; beyond these a page's score is chance.
+_LABELS_TO_HALVE_PRECISION = 100  # number of confirmed pages that halves the precision
+# Scores beyond these ranges are noise.
 _WORDS_RANGE, _KEYWORDS_RANGE = (-3.0, 3.0), (0.0, 3.0)
 
 DEFAULT_KEYWORD_THRESHOLD = 0.35
-"""The threshold while too few pages are labelled to choose one."""
+"""The threshold while there are too few labels to choose one."""
 
 MIN_LABELS_FOR_THRESHOLD = 30
-"""Confirmed pages on topic, and as many others, from which on they choose the threshold."""
+"""Confirmed good pages, and others, needed to choose the threshold by labels."""
 
 NO_FOLDS = 0
-"""Folds of a trial that could not be made: there were too few samples to leave any out."""
+"""Number of folds of a validation that had too few samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordFit:
-    """A classifier's parts: word ``weights`` of shape (V,) and ``bias`` give log-odds."""
+    """A fitted classifier: word ``weights``, shape (V,), and ``bias`` give log-odds."""
 
     weights: NDArray[np.float32]
     bias: float
     calibration: Calibration
-    seen: OutOfFoldPredictions
+    predictions: OutOfFoldPredictions
     trial: ValidationReport
 
 
 def fit_keyword_model(
     material: TrainingData,
     known_share: FloatArray,
-    plan: TrainingOptions,
+    options: TrainingOptions,
     keyword_weights: FloatArray,
     confirmed: BoolArray,
 ) -> KeywordFit:
-    """Fit word weights to the samples, and join them with the keywords'.
+    """Fit word weights to the samples and combine them with the keywords'.
 
-    ``keyword_weights`` has shape (V,). ``confirmed``, shape (m,), tells which drawn samples a
-    person vouched for.
+    ``keyword_weights`` has shape (V,). ``confirmed``, shape (m,), marks drawn samples that a
+    person confirmed.
     """
     good, weights = material.drawn_good, material.drawn_weights
-    by_keywords = material.rows @ keyword_weights
-    own = _is_not_background(material)
-    scale = max(float(by_keywords[side].mean()) for side in (good, own)) or 1.0
-    learned = _fit_sample_model(material, plan)
-    word_scores = learned.scores if learned else np.zeros(len(good))
-    scores = np.column_stack((word_scores, by_keywords / scale))
-    bias, of_words, of_keywords = _fit_coefficients(scores[confirmed], good[confirmed])
-    log_odds = bias + _clip_scores(scores) @ (of_words, of_keywords)
-    joined = of_keywords / scale * keyword_weights
+    keyword_scores = material.rows @ keyword_weights
+    is_own = _is_not_background(material)
+    scale = max(float(keyword_scores[side].mean()) for side in (good, is_own)) or 1.0
+    sample_model = _fit_sample_model(material, options)
+    word_scores = sample_model.scores if sample_model else np.zeros(len(good))
+    scores = np.column_stack((word_scores, keyword_scores / scale))
+    bias, word_coefficient, keyword_coefficient = _fit_coefficients(
+        scores[confirmed], good[confirmed]
+    )
+    log_odds = bias + _clip_scores(scores) @ (word_coefficient, keyword_coefficient)
+    joined = keyword_coefficient / scale * keyword_weights
     titles = score_short_texts(
         material.vocabulary,
         joined.astype(np.float32),
         [material.titles[place] for place in material.drawn],
     )
-    if learned:
-        joined = joined + of_words * learned.weights
-        bias += of_words * learned.bias
-        titles = titles + of_words / learned.unit * learned.seen.title_scores
-    seen = learned.seen if learned else _keyword_only_predictions(log_odds, titles, len(good))
+    if sample_model:
+        joined = joined + word_coefficient * sample_model.weights
+        bias += word_coefficient * sample_model.bias
+        titles = (
+            titles + word_coefficient / sample_model.unit * sample_model.predictions.title_scores
+        )
+    predictions = (
+        sample_model.predictions
+        if sample_model
+        else _keyword_only_predictions(log_odds, titles, len(good))
+    )
     relevance = expit(log_odds)
-    expected = float(np.average(relevance[own], weights=weights[own]))
-    prior = clip_prior(expected) if plan.prior is None else plan.prior
-    shift = 0.0 if plan.prior is None else logit(plan.prior) - logit(clip_prior(expected))
-    threshold = _choose_threshold(relevance, good, confirmed & own, plan.threshold_target)
+    expected = float(np.average(relevance[is_own], weights=weights[is_own]))
+    prior = clip_prior(expected) if options.prior is None else options.prior
+    shift = 0.0 if options.prior is None else logit(options.prior) - logit(clip_prior(expected))
+    threshold = _choose_threshold(relevance, good, confirmed & is_own, options.target)
     trial = make_validation_report(
-        seen,
-        learned.host_auc if learned else None,
+        predictions,
+        sample_model.host_auc if sample_model else None,
         good,
         weights,
         relevance,
         threshold,
-        plan.threshold_target,
+        options.target,
     )
     calibration = Calibration(
         curve=CalibrationCurve(1.0, 0.0),
@@ -129,52 +135,51 @@ def fit_keyword_model(
         threshold=float(expit(np.array(logit(threshold.relevance) + shift))),
         min_known_share=choose_min_known_share(known_share),
     )
-    return KeywordFit(joined.astype(np.float32), float(bias), calibration, seen, trial)
+    return KeywordFit(joined.astype(np.float32), float(bias), calibration, predictions, trial)
 
 
 @dataclass(frozen=True, slots=True)
 class _SampleModel:
-    """What samples teach: word weights and bias, in units of half the way between the sides.
+    """Word weights and bias from samples, in units of half the distance of the class means.
 
-    ``scores``, shape (m,), are of samples left out of the training. ``unit`` is that half way in
-    the estimator's own raw_scores.
+    ``scores``, shape (m,), are out-of-fold. ``unit`` is that half distance in raw scores.
     """
 
     weights: FloatArray
     bias: float
     scores: FloatArray
     unit: float
-    seen: OutOfFoldPredictions
+    predictions: OutOfFoldPredictions
     host_auc: float | None
 
 
-def _fit_sample_model(material: TrainingData, plan: TrainingOptions) -> _SampleModel | None:
-    """None where samples are too few for a trial, or left-out ones are not told apart."""
+def _fit_sample_model(material: TrainingData, options: TrainingOptions) -> _SampleModel | None:
+    """Return None if there are too few samples, or they are not separated."""
     good, weights = material.drawn_good, material.drawn_weights
     if min(good.sum(), (~good).sum()) < 2:
         return None
-    seen, host_auc = validate_estimator(material, plan.estimator, plan.seed)
+    predictions, host_auc = validate_estimator(material, options.estimator, options.seed)
     others = ~good & _is_not_background(material)
     others = others if others.any() else ~good
-    high, low = seen.raw_scores[good].mean(), seen.raw_scores[others].mean()
+    high, low = predictions.raw_scores[good].mean(), predictions.raw_scores[others].mean()
     unit, middle = float(high - low) / 2, float(high + low) / 2
     if unit <= 0:
         return None
     sums, _ = material.sums(np.zeros(len(material.category), dtype=np.intp))
-    ratio = good_log_likelihood_ratio(sums[0], material.category_good, seen.kind)
-    found, bias = fit_word_weights(plan.estimator, material.rows, good, weights, ratio)
+    ratio = good_log_likelihood_ratio(sums[0], material.category_good, predictions.kind)
+    found, bias = fit_word_weights(options.estimator, material.rows, good, weights, ratio)
     return _SampleModel(
         weights=np.asarray(found, dtype=np.float64) / unit,
         bias=(bias - middle) / unit,
-        scores=(seen.raw_scores - middle) / unit,
+        scores=(predictions.raw_scores - middle) / unit,
         unit=unit,
-        seen=seen,
+        predictions=predictions,
         host_auc=host_auc,
     )
 
 
 def _is_not_background(material: TrainingData) -> BoolArray:
-    """Which drawn samples are the topic's own: not of the general background, shape (m,)."""
+    """Return which drawn samples are not of the general background, shape (m,)."""
     general = np.array([is_background(name) for name in material.categories])
     return np.asarray(~general[material.category[material.drawn]])
 
@@ -185,7 +190,7 @@ def _clip_scores(scores: FloatArray) -> FloatArray:
 
 
 def _fit_coefficients(scores: FloatArray, good: BoolArray) -> tuple[float, float, float]:
-    """Bias and the two scores' coefficients, both >= 0, most probable by the confirmed pages."""
+    """Return the MAP estimates of the bias and the two coefficients, both >= 0."""
     mean = np.array(_PRIOR_MEAN)
     precision = np.array(_PRIOR_PRECISION) / (1.0 + (len(good) / _LABELS_TO_HALVE_PRECISION) ** 2)
     columns = np.column_stack((np.ones(len(good)), _clip_scores(scores)))
@@ -203,24 +208,22 @@ def _fit_coefficients(scores: FloatArray, good: BoolArray) -> tuple[float, float
 
 
 def _choose_threshold(
-    relevance: FloatArray, good: BoolArray, confirmed: BoolArray, threshold_target: ThresholdTarget
+    relevance: FloatArray, good: BoolArray, confirmed: BoolArray, target: ThresholdTarget
 ) -> ChosenThreshold:
-    """By the confirmed pages, where they are enough; else a fixed one, or the wished for."""
+    """Choose by the confirmed pages if there are enough; else use the default or the target."""
     yes, no = (int((confirmed & side).sum()) for side in (good, ~good))
     ones = np.ones(len(good))
     if min(yes, no) >= MIN_LABELS_FOR_THRESHOLD:
-        return choose_threshold(
-            relevance[confirmed], good[confirmed], ones[confirmed], threshold_target
-        )
-    if threshold_target == ThresholdTarget():
+        return choose_threshold(relevance[confirmed], good[confirmed], ones[confirmed], target)
+    if target == ThresholdTarget():
         return ChosenThreshold(DEFAULT_KEYWORD_THRESHOLD)
-    return choose_threshold(relevance, good, ones, threshold_target)
+    return choose_threshold(relevance, good, ones, target)
 
 
 def _keyword_only_predictions(
     log_odds: FloatArray, titles: FloatArray, count: int
 ) -> OutOfFoldPredictions:
-    """Stands for a trial that could not be made: the keywords' log-odds alone."""
+    """Return the keywords' predictions in place of a validation."""
     return OutOfFoldPredictions(
         raw_scores=log_odds,
         title_scores=titles,

@@ -1,9 +1,8 @@
-"""Is a newly trained model better than the one in office? Asked of pages that taught neither.
+"""Compares a new model with the current one on held-out labelled pages.
 
-Both classify the same held-out pages, so the differences are paired, page by page.
-The measure is the Brier score, the mean squared error of the relevance: it
-counts what is mistaken and how surely (Brier 1950, "Verification of forecasts
-expressed in terms of probability"). The interval is a bootstrap over the pages.
+Differences are paired by page. The measure is the Brier score, the mean squared error of the
+relevance (Brier 1950, "Verification of forecasts expressed in terms of probability"), with a
+bootstrap interval over pages.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from focused.classifier.training_report import TrainedModel
 from focused.web.page import Classification, Page
 
 MIN_COMPARED_PAGES = 10
-"""With fewer pages held out nothing is said about which model is better."""
+"""With fewer held-out pages there is no verdict."""
 
 _CONFIDENCE = 0.95
 _RESAMPLES = 2_000
 
 
 class ComparisonVerdict(StrEnum):
-    """What the held-out pages say of the new model against the old."""
+    """Result of comparing the new model with the old one."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -40,7 +39,7 @@ class ComparisonVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HeldOutPages:
-    """Pages that no model learned from, ``on_topic[i]`` what a person said of page i."""
+    """Pages that no model was trained on; ``on_topic[i]`` is the label of page i."""
 
     pages: tuple[Page, ...]
     on_topic: tuple[bool, ...]
@@ -48,7 +47,7 @@ class HeldOutPages:
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
-    """How one model did: pages by verdict and truth; its Brier score in [0, 1], less is better."""
+    """Confusion matrix of one model, and its Brier score in [0, 1], lower is better."""
 
     n_correct: int
     false_positives: int
@@ -58,24 +57,23 @@ class ModelResult:
 
     @property
     def precision(self) -> float | None:
-        """Of what it called on topic, the share that was; None when it called nothing so."""
+        """Share of on-topic pages among those classified as such; None if there are none."""
         called = self.true_positives + self.false_positives
         return self.true_positives / called if called else None
 
     @property
     def recall(self) -> float | None:
-        """Of what was on topic, the share that it called so; None when nothing was."""
+        """Share of on-topic pages classified as such; None if there are none."""
         there = self.true_positives + self.false_negatives
         return self.true_positives / there if there else None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
-    """Old against new on the same held-out pages.
+    """Old and new model on the same held-out pages.
 
-    ``gain`` is by how much the new model's Brier score is smaller, ``low`` and ``high`` its 95%
-    interval. ``neighbours`` are categories with how many of their pages the old and the new
-    model mistake for the topic.
+    ``gain`` is the decrease of the Brier score, ``low`` and ``high`` its 95% interval.
+    ``neighbours`` are categories with the numbers of false positives of either model.
     """
 
     pages: int
@@ -88,7 +86,7 @@ class ModelComparison:
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """Better or worse by the estimate; alike when no page is judged otherwise."""
+        """Better or worse by the estimate; alike if both models agree on every page."""
         if self.pages < MIN_COMPARED_PAGES:
             return ComparisonVerdict.TOO_FEW
         if self.gain == 0.0:
@@ -97,14 +95,14 @@ class ModelComparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.low > 0.0 or self.high < 0.0
 
 
 def compare_classifiers(
     old: TopicClassifier, new: TopicClassifier, held_out: HeldOutPages, rng: np.random.Generator
 ) -> ModelComparison:
-    """Let both classify the held-out pages; at least one page."""
+    """Classify the held-out pages with both models; at least one page."""
     truth = np.array(held_out.on_topic, dtype=bool)
     before = [old.classify(page) for page in held_out.pages]
     after = [new.classify(page) for page in held_out.pages]
@@ -150,7 +148,7 @@ def _make_result(classifications: Sequence[Classification], truth: np.ndarray) -
 def _false_positives_by_category(
     before: Sequence[Classification], after: Sequence[Classification], truth: np.ndarray
 ) -> tuple[tuple[str, int, int], ...]:
-    """False alarms by the category that the model thought likeliest; most of them first."""
+    """Count false positives by their most likely category, most frequent first."""
     old, new = (
         Counter(
             one.category
@@ -164,7 +162,7 @@ def _false_positives_by_category(
 
 
 def are_equivalent(old: TrainedModel, new: TrainedModel) -> bool:
-    """Whether both classify every page alike: the same words, weights and threshold."""
+    """Whether both models classify every page alike: same words, weights and threshold."""
     one, other = old.classifier, new.classifier
     return (
         one.vocabulary.words == other.vocabulary.words
@@ -176,14 +174,14 @@ def are_equivalent(old: TrainedModel, new: TrainedModel) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WordChanges:
-    """Words that began, and that ceased, to be among those that speak most for the topic."""
+    """Words gained and lost among the most important ones."""
 
     gained: tuple[str, ...]
     lost: tuple[str, ...]
 
 
 def word_changes(old: TrainedModel, new: TrainedModel) -> WordChanges:
-    """Which of the words in either card are in one alone, the weightiest first."""
+    """Return words that only one of the models lists, most important first."""
     before = [word for word, _ in old.report.top_words]
     after = [word for word, _ in new.report.top_words]
     return WordChanges(
@@ -199,11 +197,11 @@ _MAX_SHOWN_NEIGHBOURS = 8
 def render_comparison(
     title: str, at: float, succession: ModelComparison | None, words: WordChanges
 ) -> str:
-    """One entry of the list of changes; ``at`` is in seconds since the epoch."""
+    """Render one changelog entry; ``at`` is in seconds since the epoch."""
     when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     parts = [f"## {title}, {when}"]
     if succession is None:
-        parts.append("No page was held out: nothing tells which model is better.")
+        parts.append("No pages were held out: there is no verdict on which model is better.")
     else:
         parts += [
             _verdict_sentence(succession),
@@ -216,18 +214,18 @@ def render_comparison(
 
 def _verdict_sentence(one: ModelComparison) -> str:
     interval = f"{one.gain:+.3f} in Brier score, 95% interval {one.low:+.3f} to {one.high:+.3f}"
-    pages = f"{one.pages} labelled pages that taught neither model"
-    said = {
+    pages = f"{one.pages} labelled pages that neither model was trained on"
+    sentence = {
         ComparisonVerdict.BETTER: f"The new model is better on {pages} ({interval})",
         ComparisonVerdict.WORSE: f"The old model is better on {pages} ({interval})",
-        ComparisonVerdict.ALIKE: f"Both models say the same of {pages}",
-        ComparisonVerdict.TOO_FEW: f"Only {pages} are there ({interval}): too few to tell",
+        ComparisonVerdict.ALIKE: f"Both models agree on {pages}",
+        ComparisonVerdict.TOO_FEW: f"Only {pages} ({interval}): too few for a verdict",
     }[one.verdict]
-    told = (
+    shown = (
         one.verdict in (ComparisonVerdict.BETTER, ComparisonVerdict.WORSE)
         and not one.is_significant
     )
-    return said + ("; that may be chance." if told else ".")
+    return sentence + ("; that may be chance." if shown else ".")
 
 
 def _result_table(one: ModelComparison) -> str:
@@ -261,9 +259,9 @@ def _format_share(value: float | None) -> str:
 def _neighbour_table(one: ModelComparison) -> str:
     if not one.neighbours:
         return ""
-    told = one.neighbours[:_MAX_SHOWN_NEIGHBOURS]
+    shown = one.neighbours[:_MAX_SHOWN_NEIGHBOURS]
     lines = ["| mistaken for the topic, nearest to | old | new |", "|---|---|---|"]
-    lines += [f"| {name or 'no category'} | {old} | {new} |" for name, old, new in told]
+    lines += [f"| {name or 'no category'} | {old} | {new} |" for name, old, new in shown]
     return "\n".join(lines)
 
 

@@ -1,12 +1,10 @@
-"""Model files: saved with joblib, loaded without trusting them.
+"""Model files: written with joblib, loaded without executing code.
 
-A pickle can name any function and call it, so a foreign model could run any
-code. Ours holds dicts, lists, texts, numbers and bytes only (arrays as their
-raw bytes), which needs no name at all. :func:`load_model` first reads the
-file's opcodes and refuses all but the few that build such data, then
-unpickles with names forbidden, then checks shapes, types and a digest. That
-is stricter than an unpickler that lets NumPy's constructors through: arrays
-of objects hide a second pickle.
+A pickle can call any function, so an untrusted model could execute code. Focused's files
+contain dicts, lists, strings, numbers and bytes only (arrays as raw bytes).
+:func:`load_model` scans the opcodes and refuses all but the few that build such data,
+unpickles with global names forbidden, and checks shapes, types and a digest. An unpickler
+that allows NumPy's constructors would be weaker: object arrays contain a second pickle.
 """
 
 from __future__ import annotations
@@ -52,11 +50,11 @@ MODEL_FORMAT_VERSION = 3
 MAX_MODEL_BYTES = 500_000_000
 
 _MODEL_NAME_CHARS = 12
-_PICKLE_PROTOCOL = 4  # fixed: the default differs between Python versions
+_PICKLE_PROTOCOL = 4  # the default differs between Python versions
 _DTYPE = "<f4"
 
-# These build dicts, lists, texts, numbers and bytes; none of them can name or call anything.
-# BINPUT and LONG_BINPUT are not among them: ten bytes could ask for 64 GB of memo.
+# These build dicts, lists, strings, numbers and bytes; none can name or call anything.
+# BINPUT and LONG_BINPUT are excluded: ten bytes could allocate 64 GB of memo.
 _PLAIN_OPCODES = """
     PROTO FRAME STOP MARK MEMOIZE BINGET LONG_BINGET
     EMPTY_DICT SETITEM SETITEMS EMPTY_LIST APPEND APPENDS
@@ -66,12 +64,12 @@ _PLAIN_OPCODES = """
 
 
 def save_model(model: TrainedModel, path: Path) -> Path:
-    """Write the model to ``path`` and its card beside it, each in one step.
+    """Write the model to ``path`` and its card beside it, each atomically.
 
-    The same model gives the same bytes. Returns the card's path, ``path``
-    with the suffix ``.md``. Raises :class:`ModelError` when it cannot be written.
+    The same model gives the same bytes. Returns the card's path, ``path`` with suffix ``.md``.
+    Raises :class:`ModelError` when they cannot be written.
     """
-    import joblib  # slow to import, and needed here alone
+    import joblib  # slow to import
 
     meta = json.dumps(_model_metadata(model), ensure_ascii=False, sort_keys=True)
     arrays = {name: _pack_array(array) for name, array in sorted(_model_arrays(model).items())}
@@ -95,16 +93,16 @@ def save_model(model: TrainedModel, path: Path) -> Path:
 
 
 def load_model(path: Path) -> TrainedModel:
-    """Read a model file without running anything in it.
+    """Read a model file without executing code.
 
-    Raises :class:`ModelError` naming the file when it is missing, damaged,
-    foreign, made to run code, or newer than this program.
+    Raises :class:`ModelError` for a file that is missing, damaged, foreign, unsafe, or newer
+    than this program.
     """
     return _decode_model(_read_file(path), path)
 
 
 def load_named_model(path: Path) -> tuple[TrainedModel, str]:
-    """:func:`load_model`, with :func:`model_name` of the same bytes: the file may be replaced.
+    """Load a model and return it with the :func:`model_name` of the same bytes.
 
     Raises :class:`ModelError`.
     """
@@ -116,12 +114,13 @@ def _decode_model(data: bytes, path: Path) -> TrainedModel:
     content = _unpickle_plain_data(data, path)
     version = content.get("version")
     if content.get("format") != MODEL_FORMAT or type(version) is not int:
-        _raise_refused(path, "is no topic model of this program")
+        _raise_refused(path, "is not a Focused topic model")
     if version != MODEL_FORMAT_VERSION:
         newer = version > MODEL_FORMAT_VERSION
         advice = "update the program or train again" if newer else "train again"
         raise ModelError(
-            f"{path} has model format {version!r}; this program reads {MODEL_FORMAT_VERSION}: {advice}"
+            f"{path} has model format {version!r}; this program reads "
+            f"{MODEL_FORMAT_VERSION}: {advice}"
         )
     try:
         meta, arrays = content["meta"], content["arrays"]
@@ -136,12 +135,12 @@ def _decode_model(data: bytes, path: Path) -> TrainedModel:
 
 
 def training_urls_path(model: Path) -> Path:
-    """Where the URLs that a model learned from are noted."""
+    """Return the path of the list of URLs that a model was trained on."""
     return model.with_suffix(".urls")
 
 
 def model_name(path: Path) -> str:
-    """What labels and crawled pages call the model of a file: the beginning of its SHA-256.
+    """Return the name of a model in labels and crawls: a prefix of its file's SHA-256.
 
     Raises OSError.
     """
@@ -164,7 +163,7 @@ def _read_file(path: Path) -> bytes:
 
 
 def _unpickle_plain_data(data: bytes, path: Path) -> dict[str, Any]:
-    """The dict in a file's ``data``, if plain data is all it holds."""
+    """Return the dict in a file's ``data`` if it contains plain data only."""
     end, plain = 0, frozenset(_PLAIN_OPCODES.split())
     try:
         for opcode, _, position in pickletools.genops(data):
@@ -180,12 +179,12 @@ def _unpickle_plain_data(data: bytes, path: Path) -> dict[str, Any]:
     except Exception as error:
         raise ModelError(f"{path} is damaged or cut short ({error}): train again") from error
     if end != len(data) or type(content) is not dict:
-        _raise_refused(path, "is no topic model of this program")
+        _raise_refused(path, "is not a Focused topic model")
     return content
 
 
 class _NamelessUnpickler(pickle.Unpickler):
-    """Refuses every global name, in case an opcode that names one were let through."""
+    """Refuses all global names, as a second line of defence."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
@@ -251,7 +250,7 @@ def _build_model(meta: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -
 
 
 def _is_tree(parents: tuple[Any, ...], leaves: int) -> bool:
-    """Whether every node lies below a later one that is no leaf, or below the root."""
+    """Whether each node's parent is a later inner node, or the root."""
     return 0 < leaves <= len(parents) and all(
         type(above) is int
         and (above == ROOT_NODE or (leaves <= above < len(parents) and above > node))
@@ -285,7 +284,7 @@ def _build_report(fields: dict[str, Any]) -> TrainingReport:
 
 
 def _as_tuple(value: Any, of: type[ReliabilityBin] | None) -> Any:
-    """JSON's lists as the tuples they were; dicts in them as ``of``."""
+    """Convert JSON lists back to tuples, and dicts in them to ``of``."""
     if not isinstance(value, list):
         return value
     return tuple(of(**one) if of and isinstance(one, dict) else _as_tuple(one, of) for one in value)
@@ -303,7 +302,7 @@ def _pack_array(array: NDArray[np.float32]) -> dict[str, Any]:
 
 
 def _check_packed_arrays(arrays: dict[str, dict[str, Any]]) -> None:
-    """Before anything is made of them: lists that hold one list many times are long in words."""
+    """Check arrays before unpacking: a list nested many times in itself would exhaust memory."""
     for packed in arrays.values():
         if packed["dtype"] != _DTYPE or type(packed["data"]) is not bytes:
             raise ValueError(f"an array that is not of {_DTYPE}")
@@ -337,9 +336,10 @@ def _library_versions() -> list[tuple[str, str]]:
 
 
 def stale_reason(topic: Topic) -> str | None:
-    """Why the topic's model must be trained (again), or None when it is good.
+    """Return why the topic's model must be trained again, or None if it is up to date.
 
-    Compares what the model was made from by content, never by file times.
+    Compares content, never file times. A model that the user chose to keep with
+    :func:`keep_current_model` is not stale while the topic is unchanged.
     """
     path = topic.training.model
     if not path.exists():
@@ -349,7 +349,7 @@ def stale_reason(topic: Topic) -> str | None:
     except ModelError as error:
         return str(error)
     why = None
-    threshold_target = ThresholdTarget(topic.training.precision, topic.training.recall)
+    target = ThresholdTarget(topic.training.precision, topic.training.recall)
     if model.report.digest != samples_digest(topic.training):
         why = f"the samples or training.good have changed since {path} was made"
     elif model.report.estimator != topic.training.estimator:
@@ -357,13 +357,13 @@ def stale_reason(topic: Topic) -> str | None:
             f"training.estimator is {topic.training.estimator}, "
             f"and {path} was made with {model.report.estimator}"
         )
-    elif model.report.trial.wish != str(threshold_target):
-        why = f"the threshold is to give {threshold_target}, and that of {path} {model.report.trial.wish}"
+    elif model.report.trial.wish != str(target):
+        why = f"the threshold is to give {target}, and that of {path} {model.report.trial.wish}"
     return None if why is None or _is_kept(topic) else why
 
 
 def keep_current_model(topic: Topic) -> None:
-    """Note that the model that is there is to stay, for the topic as it is now.
+    """Record in ``NAME.stays`` that the current model is to stay for the topic as it is.
 
     Raises :class:`ModelError` when that cannot be written.
     """
@@ -382,15 +382,15 @@ def _is_kept(topic: Topic) -> bool:
 
 
 def _kept_state(topic: Topic) -> bytes:
-    """What was agreed to: this very model, for these samples and wishes."""
+    """Return what was agreed to: this model, for these samples and options."""
     training = topic.training
     model = hashlib.sha256(training.model.read_bytes()).hexdigest()
-    threshold_target = ThresholdTarget(training.precision, training.recall)
+    target = ThresholdTarget(training.precision, training.recall)
     lines = (
         f"model {model}",
         f"samples {samples_digest(topic.training)}",
         training.estimator,
-        str(threshold_target),
+        str(target),
     )
     return ("\n".join(lines) + "\n").encode()
 

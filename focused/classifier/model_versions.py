@@ -1,8 +1,7 @@
-"""The earlier versions of a topic's model: numbered, kept, and brought back.
+"""Installs models, and keeps and restores their earlier versions.
 
-``NAME.joblib`` is the model in office. What it replaced lies in
-``NAME.versions/``, each version with its card and the URLs it learned from:
-``1.joblib``, ``1.md``, ``1.urls``, ``2.joblib`` ...
+``NAME.joblib`` is the current model. Replaced models are in ``NAME.versions/``, each with
+its card and the URLs it was trained on: ``1.joblib``, ``1.md``, ``1.urls``, ``2.joblib`` ...
 """
 
 from __future__ import annotations
@@ -25,26 +24,23 @@ from focused.topic import Topic
 from focused.web.page import Page
 
 _CHANGELOG_SUFFIX = ".changes.md"
-# The model last: a version is there when its model is.
+# The model last: a version exists once its model does.
 _VERSION_SUFFIXES = (".md", ".urls", ".joblib")
 
 
 def versions_folder(model: Path) -> Path:
-    """Where the earlier versions lie."""
+    """Return the folder of earlier versions."""
     return model.with_suffix(".versions")
 
 
 def list_versions(model: Path) -> list[int]:
-    """The numbers of the versions that are kept, ascending."""
+    """Return the numbers of the earlier versions, ascending."""
     found = versions_folder(model).glob("*.joblib")
     return sorted(int(path.stem) for path in found if path.stem.isdecimal())
 
 
 def keep_version(model: Path) -> int:
-    """Keep the model in office as the next version, with its card; return the number.
-
-    It stays in office. Raises ModelError when it cannot be kept.
-    """
+    """Copy the current model to the next version; return its number. Raises ModelError."""
     number = max(list_versions(model), default=0) + 1
     folder = versions_folder(model)
     try:
@@ -55,13 +51,13 @@ def keep_version(model: Path) -> int:
     return number
 
 
-def replace_model(made: NewModel, model: Path) -> int | None:
-    """Put ``made`` in office; return the number that the old model is kept by, None without one.
+def replace_model(new_model: NewModel, model: Path) -> int | None:
+    """Install ``new_model``; return the version number of the old model, None if there was none.
 
-    A file that is there and cannot be loaded is not kept. Raises ModelError.
+    An old file that cannot be loaded is not kept. Raises ModelError.
     """
     number = keep_version(model) if _is_loadable(model) else None
-    install_model(made, model)
+    install_model(new_model, model)
     return number
 
 
@@ -75,9 +71,9 @@ def _is_loadable(model: Path) -> bool:
 
 @contextmanager
 def lock_model(model: Path) -> Iterator[None]:
-    """While the block runs, nobody else who asks for this may replace the model.
+    """Lock the model against replacement by other processes while the block runs.
 
-    Raises ModelError while somebody does, and where the folder cannot be written.
+    Raises ModelError if it is locked, or its folder cannot be written.
     """
     path = model.with_name(f".{model.stem}.lock")
     is_new = not path.parent.exists()
@@ -93,7 +89,7 @@ def lock_model(model: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ModelError(
-                f"{model}: another process is training this model; wait until it is done"
+                f"{model}: another process is training this model; wait until it finishes"
             ) from error
         try:
             yield
@@ -104,10 +100,10 @@ def lock_model(model: Path) -> Iterator[None]:
 
 
 def restore_version(model: Path, number: int) -> int:
-    """Put version ``number`` back in office; what is in office is kept as a version first.
+    """Make version ``number`` current again, after keeping the current model as a version.
 
-    Returns the number of that. Raises ModelError when there is no such version or
-    it cannot be loaded.
+    Returns the number of the kept version. Raises ModelError if the version does not exist or
+    cannot be loaded.
     """
     path = versions_folder(model) / f"{number}.joblib"
     if not path.exists():
@@ -132,7 +128,7 @@ def _copy_model_files(source: Path, target: Path) -> None:
 
 
 def prepend_changelog(model: Path, text: str) -> Path:
-    """Put ``text`` on top of the model's list of changes; return its path."""
+    """Add ``text`` at the top of the model's changelog; return its path."""
     path = model.with_suffix(_CHANGELOG_SUFFIX)
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -144,9 +140,9 @@ def prepend_changelog(model: Path, text: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class NewModel:
-    """A model, and the URLs of the pages that it learned from as they answered.
+    """A trained model, and the final URLs of the pages it was trained on.
 
-    ``texts`` tells the same pages by their words: see :meth:`was_trained_on`.
+    ``texts`` identify the same pages by content: see :meth:`was_trained_on`.
     """
 
     model: TrainedModel
@@ -154,7 +150,7 @@ class NewModel:
     texts: frozenset[bytes] = frozenset()
 
     def was_trained_on(self, page: Page) -> bool:
-        """Whether it learned from this page, at this address or word for word at another."""
+        """Whether the model was trained on this page, by URL or by identical text."""
         return page.url in self.training_urls or text_identity(page_words(page)) in self.texts
 
 
@@ -166,7 +162,7 @@ def train_model(
     labels: Sequence[Label] = (),
     on_message: MessageCallback | None = None,
 ) -> NewModel:
-    """Train the topic's model and note what it learned from; see :func:`train_topic`."""
+    """Train the topic's model and record its training pages; see :func:`train_topic`."""
     training_urls: set[str] = set()
     texts: set[bytes] = set()
 
@@ -181,16 +177,16 @@ def train_model(
     return NewModel(model, frozenset(training_urls), frozenset(texts))
 
 
-def install_model(made: NewModel, path: Path) -> Path:
-    """Write the model, its card and the list of URLs; return the card's path.
+def install_model(new_model: NewModel, path: Path) -> Path:
+    """Write model, card and URL list; return the card's path.
 
-    The model last: a crawl that runs takes it over as soon as it is there.
-    Raises :class:`ModelError` when they cannot be written.
+    The model is written last, because a running crawl loads it at once. Raises
+    :class:`ModelError` when they cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        urls = "".join(f"{url}\n" for url in sorted(made.training_urls))
+        urls = "".join(f"{url}\n" for url in sorted(new_model.training_urls))
         write_atomically(training_urls_path(path), urls.encode())
     except OSError as error:
         raise ModelError(f"training.model: cannot write beside {path}: {error.strerror}") from error
-    return save_model(made.model, path)
+    return save_model(new_model.model, path)

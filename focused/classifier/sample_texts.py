@@ -1,4 +1,4 @@
-"""From a list of samples to their words: pages read, copies dropped, words counted."""
+"""From listed samples to texts: adds labels and background, reads pages, drops copies."""
 
 from __future__ import annotations
 
@@ -25,20 +25,19 @@ ProgressCallback = Callable[[int, int], None]
 MessageCallback = Callable[[str], None]
 
 TokenLists = tuple[list[str], list[str]]
-# Shorter texts are alike by chance; they are copies only with their titles.
+# Shorter texts coincide by chance; they are copies only with the same head.
 _MIN_WORDS_WITHOUT_HEAD = 20
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSamples:
-    """n samples that have words; those are in a corpus, in the same order.
+    """n samples with words; the words are in a corpus, in the same order.
 
-    ``languages`` are ISO 639-1 codes or ``""``. ``fetched`` samples gave a page,
-    ``without_text`` had no words at all and are left out. ``copies`` repeated
-    the words of a sample of their side, ``contradictions`` those of a good one
-    though they are listed as others: both are left out, too. ``confirmed`` tells which
-    samples a person vouched for: labels and seeds, not what keywords proposed. With
-    ``halved`` the first two samples are the halves of the only good page.
+    ``languages`` are ISO 639-1 codes or "". ``fetched`` counts samples with a page. Left out
+    are samples ``without_text``, ``copies`` of a sample of the same class, and
+    ``contradictions``, others with the words of a good sample. ``confirmed`` marks samples that
+    a person confirmed (labels and seeds). With ``halved`` the first two samples are the halves
+    of the only good page.
     """
 
     categories: tuple[str, ...]
@@ -65,7 +64,7 @@ class TrainingSamples:
         hosts: Sequence[str],
         titles: Sequence[str],
     ) -> TrainingSamples:
-        """Samples of pages that are at hand, all of weight one."""
+        """Return samples of available pages, all with weight one."""
         count = len(good)
         return cls(
             categories=tuple(categories),
@@ -89,36 +88,34 @@ def gather_samples(
     progress: ProgressCallback | None = None,
     confirmed: Collection[str] = (),
 ) -> TrainingSamples:
-    """Add every sample's words to ``corpus``: the page's, else the directory's own.
+    """Add every sample's words to ``corpus``: the page's, else the directory's title and text.
 
-    Good samples come first, so that of equal pages the good one is kept. The halves of a single
-    good page stand for two pages: a trial needs one to learn from and one to try.
-    ``confirmed`` are the URLs of samples that a person vouched for.
+    Good samples come first, so that the good one of equal pages is kept. A single good page is
+    split into halves: validation needs one to train on and one to test. ``confirmed`` are the
+    URLs of samples that a person confirmed.
     """
     gathering = _SampleCollector(corpus, frozenset(confirmed))
     order = np.argsort(~np.array(listed.good, dtype=bool), kind="stable").tolist()
-    for done, place in enumerate(order, start=1):
-        gathering.take(listed.entries[place], listed.good[place], fetch_page)
+    for done, index in enumerate(order, start=1):
+        gathering.collect(listed.entries[index], listed.good[index], fetch_page)
         if progress:
             progress(done, len(order))
     return gathering.samples()
 
 
 class _SampleCollector:
-    """Samples as they come."""
+    """Collects samples one by one."""
 
     def __init__(self, corpus: Corpus, confirmed: frozenset[str]) -> None:
         self._corpus = corpus
         self._confirmed = confirmed
         self._kept: list[tuple[str, bool, float, str, str, str, bool]] = []
-        self._first: TokenLists | None = (
-            None  # held back until it is known whether it is the only one
-        )
+        self._first: TokenLists | None = None  # held back until a second good sample appears
         self._halved = False
-        self._side_of: dict[bytes, bool] = {}
+        self._class_by_identity: dict[bytes, bool] = {}
         self._counts: Counter[str] = Counter()
 
-    def take(self, entry: DirectoryEntry, good: bool, fetch_page: FetchPage) -> None:
+    def collect(self, entry: DirectoryEntry, good: bool, fetch_page: FetchPage) -> None:
         """Read one sample's page and count its words."""
         page, document = _read_sample(entry, fetch_page)
         self._counts["fetched"] += any(document)
@@ -129,10 +126,10 @@ class _SampleCollector:
             self._counts["without_text"] += 1
             return
         identity = text_identity(document)
-        if (side := self._side_of.get(identity)) is not None:
-            self._counts["copies" if side == good else "contradictions"] += 1
+        if (is_good_copy := self._class_by_identity.get(identity)) is not None:
+            self._counts["copies" if is_good_copy == good else "contradictions"] += 1
             return
-        self._side_of[identity] = good
+        self._class_by_identity[identity] = good
         host, title = host_of(entry.url), page.title or entry.title
         is_confirmed = entry.url in self._confirmed
         if self._first is not None:
@@ -146,8 +143,8 @@ class _SampleCollector:
         )
 
     def _add_first(self, *, halved: bool) -> None:
-        """Count the words of the first good sample; with ``halved`` each half is a sample."""
-        assert self._first is not None, "it was held back"
+        """Add the first good sample; with ``halved`` each half is a sample."""
+        assert self._first is not None, "the first sample was held back"
         (text, head), host = self._first, self._kept[0][3]
         self._first = None
         self._halved = halved and len(text) >= 2 * _MIN_WORDS_WITHOUT_HEAD
@@ -158,7 +155,7 @@ class _SampleCollector:
             self._kept.insert(0, self._kept[0])
 
     def samples(self) -> TrainingSamples:
-        """All that were taken."""
+        """Return all collected samples."""
         if self._first is not None:
             self._add_first(halved=True)
         columns = zip(*self._kept, strict=True) if self._kept else ((),) * 7
@@ -185,19 +182,19 @@ def _read_sample(entry: DirectoryEntry, fetch_page: FetchPage) -> tuple[Page | N
 
 
 def text_identity(document: TokenLists) -> bytes:
-    """Equal for documents of the same words in the same order."""
+    """Return a hash of the words in order; short texts include the head."""
     text, head = document
-    told = text if len(text) >= _MIN_WORDS_WITHOUT_HEAD else [*text, "", *head]
-    return xxhash.xxh3_128_digest(" ".join(told).encode("utf-8", "surrogatepass"))
+    words = text if len(text) >= _MIN_WORDS_WITHOUT_HEAD else [*text, "", *head]
+    return xxhash.xxh3_128_digest(" ".join(words).encode("utf-8", "surrogatepass"))
 
 
 OTHER_CATEGORY = "Top/Labelled/Other"
-"""Where a page goes that was labelled no without a category."""
+"""The category of a page labelled no without a category."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Labels that taught: yes and no, and how many of them overruled the directory."""
+    """Training labels: yes, no, and how many of them overruled the directory."""
 
     yes: int = 0
     no: int = 0
@@ -210,37 +207,37 @@ def add_labels(
     good_prefixes: Sequence[str],
     weight: float | None = None,
 ) -> tuple[SampleSet, LabelCounts]:
-    """The samples with those that labels teach, each URL once; the label wins.
+    """Merge training labels into the samples, each URL once; labels collect precedence.
 
-    Only labels that may teach are taken in. Yes puts a page into the label's
-    category, where that is good, else into the first of ``good_prefixes``; no
-    into the label's category, where that is not good, else into :data:`OTHER`.
-    A page that is in the directory keeps its category when the label agrees
-    with its side. ``weight``, > 0, is that of a labelled sample; None leaves it
-    as it is listed, or 1.
+    A yes goes into the label's category if that is good, else into the first of
+    ``good_prefixes``; a no into the label's category if that is not good, else into
+    :data:`OTHER_CATEGORY`. A listed page keeps its category if the label agrees with its class.
+    ``weight``, > 0, is that of a labelled sample; None keeps the listed weight, or 1.
     """
-    sides = dict(zip((entry.url for entry in listed.entries), listed.good, strict=True))
+    is_good_by_url = dict(zip((entry.url for entry in listed.entries), listed.good, strict=True))
     entries = {entry.url: entry for entry in listed.entries}
     overruled = 0
-    said: dict[str, bool] = {}
+    labelled: dict[str, bool] = {}
     for label in training_labels(labels):
         url, good = normalise(label.url) or label.url, label.verdict == "yes"
-        said[url] = good
+        labelled[url] = good
         old = entries.get(url)
         if old is not None and weight is not None:
             entries[url] = old = replace(old, weight=weight)
-        if old is not None and sides[url] == good and not label.category:
+        if old is not None and is_good_by_url[url] == good and not label.category:
             continue
-        overruled += old is not None and sides[url] != good
-        sides[url] = good
+        overruled += old is not None and is_good_by_url[url] != good
+        is_good_by_url[url] = good
         category = _category_of_label(label, good, good_prefixes)
         entries[url] = (
             replace(old, category=category)
             if old is not None
             else DirectoryEntry(category, url, label.title, weight=weight or 1.0)
         )
-    counts = LabelCounts(sum(said.values()), len(said) - sum(said.values()), overruled)
-    return replace(listed, entries=tuple(entries.values()), good=tuple(sides.values())), counts
+    counts = LabelCounts(sum(labelled.values()), len(labelled) - sum(labelled.values()), overruled)
+    return replace(
+        listed, entries=tuple(entries.values()), good=tuple(is_good_by_url.values())
+    ), counts
 
 
 def _category_of_label(label: Label, good: bool, good_prefixes: Sequence[str]) -> str:
@@ -252,21 +249,21 @@ def _category_of_label(label: Label, good: bool, good_prefixes: Sequence[str]) -
 
 
 TARGET_OTHER_SAMPLES = 300
-"""So many other samples are wanted; what a directory has fewer of them, the background stands for.
+"""The background makes up for missing other samples below this number.
 
-From here on it is left out: a topic's own neighbours tell more than the Web at large.
+With more it is left out: neighbours of the topic are more informative than the background.
 """
 
 _BACKGROUND_PAGES = 600
 
 
 def add_background(listed: SampleSet) -> SampleSet:
-    """The samples, and the background as others that together weigh what is missing."""
-    missing = TARGET_OTHER_SAMPLES - sum(not good for good in listed.good)
-    if missing <= 0:
+    """Add the background as other samples whose total weight is the missing number."""
+    n_missing = TARGET_OTHER_SAMPLES - sum(not good for good in listed.good)
+    if n_missing <= 0:
         return listed
     added = background_samples(_BACKGROUND_PAGES)
-    weighed = tuple(replace(entry, weight=missing / len(added)) for entry in added)
+    weighed = tuple(replace(entry, weight=n_missing / len(added)) for entry in added)
     return replace(
         listed, entries=(*listed.entries, *weighed), good=(*listed.good, *(False for _ in weighed))
     )

@@ -1,11 +1,14 @@
-"""Which category a page is likeliest of: naive Bayes down the tree of categories, or flat.
+"""Naive Bayes over the taxonomy, down the tree of categories or flat.
 
-Down the tree, the posterior of a category is the product of the posteriors
-along the path from the root, each node judged among its siblings alone
-(Chakrabarti, Dom, Agrawal, Raghavan 1998, "Scalable feature selection,
-classification and signature generation for organizing large text databases
-into hierarchical topic taxonomies"). Flat, all categories are siblings. What a
-good node has is summed in soft focus (Chakrabarti, van den Berg, Dom 1999).
+Down the tree, the posterior of a category is the product of the posteriors along its path
+from the root (Chakrabarti, Dom, Agrawal, Raghavan 1998, "Scalable feature selection,
+classification and signature generation for organizing large text databases into
+hierarchical topic taxonomies"). Flat, all categories are siblings. Summing the posteriors
+of the good categories is the soft focus of Chakrabarti, van den Berg, Dom 1999.
+
+Multinomial naive Bayes estimates a class's words from its own samples; complement naive
+Bayes from all other samples (Rennie, Shih, Teevan, Karger 2003, "Tackling the poor
+assumptions of naive Bayes text classifiers"). Validation selects the variant.
 """
 
 from __future__ import annotations
@@ -32,11 +35,11 @@ TAXONOMY_SHAPES = ("flat", "tree")
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """Naive Bayes over the nodes of a tree, N of them; the first C are the categories.
+    """Naive Bayes over N nodes of a tree; the first C nodes are the categories.
 
-    ``categories`` and ``good`` have C members. ``parents[i]`` is the node
-    above node i, or -1 below the root; it comes after its children.
-    ``log_prior`` has shape (N,), ``log_likelihood`` shape (N, V).
+    ``categories`` and ``good`` have C entries. ``parents[i]`` is the parent of node i, which
+    comes after its children, or -1 for the root. ``log_prior`` has shape (N,),
+    ``log_likelihood`` shape (N, V).
     """
 
     categories: tuple[str, ...]
@@ -46,29 +49,29 @@ class Taxonomy:
     log_likelihood: NDArray[np.float32]
 
     def likeliest(self, vector: DocumentVector) -> str:
-        """The likeliest category of all, good or not."""
+        """Return the most likely category, good or not."""
         joint = self.log_likelihood[:, vector.ids] @ vector.values + self.log_prior
-        # Flat, all are held against the same sum: it makes no one likelier.
+        # Flat: normalisation does not change the order.
         posterior = (
             joint if len(self._children_by_parent) == 1 else self._propagate(joint[:, None])[:, 0]
         )
         return self.categories[int(np.argmax(posterior[: len(self.categories)]))]
 
     def log_posteriors(self, rows: sp.csr_matrix) -> FloatArray:
-        """Log posterior of each category for each row, shape (n, C)."""
+        """Return the log posterior of each category for each row, shape (n, C)."""
         joint = np.asarray(rows @ self.log_likelihood.T.astype(np.float64) + self.log_prior)
         return self._propagate(joint.T).T
 
     @cached_property
     def _children_by_parent(self) -> tuple[tuple[int, NDArray[np.intp]], ...]:
-        """Each parent with its children, from the root on."""
+        """Each parent with its children, root first."""
         above = np.array(self.parents)
         return tuple(
             (int(one), np.flatnonzero(above == one)) for one in _inner_nodes_top_down(above)
         )
 
     def _propagate(self, joint: FloatArray) -> FloatArray:
-        """Log posteriors of the categories, shape (C, n), from ``joint`` of shape (N, n)."""
+        """Return log posteriors of the categories, shape (C, n), from ``joint`` of shape (N, n)."""
         posterior = np.empty(joint.shape)
         for parent, children in self._children_by_parent:
             among = joint[children]
@@ -79,7 +82,7 @@ class Taxonomy:
 
 
 def _inner_nodes_top_down(parents: NDArray[np.intp]) -> list[int]:
-    """The nodes with children, each after the one above it: numbers fall along every path down."""
+    """Return the nodes with children, parents first: numbers decrease along every path."""
     inner = sorted({*parents.tolist()} - {ROOT_NODE}, reverse=True)
     return [ROOT_NODE, *inner]
 
@@ -92,23 +95,22 @@ def fit_taxonomy(
     kind: str,
     shape: str,
 ) -> Taxonomy:
-    """Fit on the categories' summed vectors, shape (C, V), and weights of samples, shape (C,).
+    """Fit on the categories' summed vectors, shape (C, V), and sample weights, shape (C,).
 
-    ``kind`` is one of :data:`focused.classifier.taxonomy.NAIVE_BAYES_KINDS`, ``shape`` of
-    :data:`SHAPES`. Down the tree a category that has others below it is
-    judged among them, as a child of itself.
+    ``kind`` is one of :data:`NAIVE_BAYES_KINDS`, ``shape`` of :data:`TAXONOMY_SHAPES`. In a
+    tree, a category with subcategories is also a child of itself.
     """
     parents = _build_tree(categories) if shape == "tree" else [ROOT_NODE] * len(categories)
-    of_nodes, weight_of = _sum_subtrees(sums, sizes, parents)
-    likelihood = np.empty(of_nodes.shape)
+    node_sums, node_weights = _sum_subtrees(sums, sizes, parents)
+    likelihood = np.empty(node_sums.shape)
     prior = np.zeros(len(parents))
     for parent in {*parents}:
         children = [node for node, above in enumerate(parents) if above == parent]
         likelihood[children] = (
-            class_log_likelihoods(of_nodes[children], kind) if len(children) > 1 else 0.0
+            class_log_likelihoods(node_sums[children], kind) if len(children) > 1 else 0.0
         )
-        if kind == "multinomial":  # complement naive Bayes does better without
-            weights = np.maximum(weight_of[children], 1e-9)
+        if kind == "multinomial":  # complement naive Bayes is better without a prior
+            weights = np.maximum(node_weights[children], 1e-9)
             prior[children] = np.log(weights / weights.sum())
     return Taxonomy(
         tuple(categories),
@@ -120,16 +122,16 @@ def fit_taxonomy(
 
 
 def _build_tree(categories: Sequence[str]) -> list[int]:
-    """Parents of the categories and of the nodes above them that part two or more."""
+    """Return parents of the categories and of the inner nodes that split two or more."""
     paths = [tuple(name.split("/")) for name in categories]
     kids: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for path in paths:
-        # The mark makes a category that has others below it a leaf beside them.
+        # The empty part makes a category with subcategories a leaf beside them.
         for depth in range(len(path) + 1):
             kids.setdefault(path[:depth], set()).add((*path, "")[: depth + 1])
     forks = sorted((path for path, below in kids.items() if len(below) > 1), key=len, reverse=True)
-    inner = forks[:-1]  # the last is above all others: it stands for the root
-    number = {path: len(paths) + place for place, path in enumerate(inner)}
+    inner = forks[:-1]  # the last contains all others: it is the root
+    number = {path: len(paths) + index for index, path in enumerate(inner)}
     return [_nearest_ancestor((*path, ""), number) for path in paths] + [
         _nearest_ancestor(path, number) for path in inner
     ]
@@ -144,7 +146,7 @@ def _nearest_ancestor(path: tuple[str, ...], number: dict[tuple[str, ...], int])
 def _sum_subtrees(
     sums: NDArray[np.floating[Any]], sizes: FloatArray, parents: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums and weights of all nodes; a node's are those of the categories below it."""
+    """Return sums and weights of all nodes; a node's are those of the categories below it."""
     extra = len(parents) - len(sums)
     nodes = np.vstack([sums, np.zeros((extra, sums.shape[1]))])
     weights = np.concatenate([sizes, np.zeros(extra)])
@@ -157,17 +159,16 @@ def _sum_subtrees(
 
 NAIVE_BAYES_KINDS = ("multinomial", "complement")
 
-# Chosen on hosts left out of nine topics of two builds of the documentation web, some 60 good
-# and 540 other samples each; flat around this value (docs/explanation/classifier.md).
+# Chosen by cross-validation over hosts on nine topics; see docs/explanation/classifier.md.
 SMOOTHING = 0.05
 """Added to each word's count."""
 
 
 def class_log_likelihoods(sums: FloatArray, kind: str) -> FloatArray:
-    """What each word says for each class, shape (C, V), in nats but for a shift by class.
+    """Return each word's log-likelihood per class, shape (C, V), up to a constant per class.
 
-    ``sums``, shape (C, V), has the words' summed values by class; ``kind`` is
-    one of :data:`KINDS`.
+    ``sums``, shape (C, V), are the words' summed values per class; ``kind`` is one of
+    :data:`NAIVE_BAYES_KINDS`.
     """
     if kind == "multinomial":
         return _smoothed_log_shares(sums)
@@ -175,10 +176,10 @@ def class_log_likelihoods(sums: FloatArray, kind: str) -> FloatArray:
 
 
 def log_likelihood_ratio(good: FloatArray, other: FloatArray, kind: str) -> FloatArray:
-    """The words' log-likelihood ratio, shape (V,), from their sums on either side.
+    """Return the words' log-likelihood ratio, shape (V,), from their sums in either class.
 
-    Of two classes each is the other's complement: there the kinds differ in
-    that complement gives both sides the same total weight.
+    With two classes each is the other's complement: the complement variant differs only by
+    giving both classes the same total weight.
     """
     ours, theirs = _smoothed_log_shares(np.stack([good, other]))
     if kind == "multinomial":
@@ -188,7 +189,7 @@ def log_likelihood_ratio(good: FloatArray, other: FloatArray, kind: str) -> Floa
 
 
 def _smoothed_log_shares(sums: FloatArray) -> FloatArray:
-    counts = np.maximum(sums, 0.0) + SMOOTHING  # differences of sums may fall short of 0
+    counts = np.maximum(sums, 0.0) + SMOOTHING  # differences may be slightly negative
     return np.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)))
 
 
@@ -197,19 +198,18 @@ MAX_CATEGORIES = 48
 
 
 def merge_small_categories(categories: Sequence[str], good: Sequence[bool]) -> list[str]:
-    """Each sample's class: its category, or the nearest one above that is large enough.
+    """Return each sample's class: its category, or the nearest large enough ancestor.
 
-    A class is good or not as a whole: where a good and another sample would
-    meet in one category, the other's class gets a ``(other)`` to its name.
-    At most :data:`MAX_CATEGORIES` classes a side: where more are left, what
-    counts as large enough is doubled.
+    Good and other samples never share a class: if they would, the others' class is renamed
+    with ``(other)``. At most :data:`MAX_CATEGORIES` classes for good samples, and for others;
+    the minimum size doubles until they fit.
     """
     result = [""] * len(categories)
     for side in (True, False):
-        places = [i for i, is_good in enumerate(good) if is_good == side]
-        merged = _merge_until_few([categories[i] for i in places])
-        for place, name in zip(places, merged, strict=True):
-            result[place] = name
+        indices = [i for i, is_good in enumerate(good) if is_good == side]
+        merged = _merge_until_few([categories[i] for i in indices])
+        for index, name in zip(indices, merged, strict=True):
+            result[index] = name
     taken = {name for name, is_good in zip(result, good, strict=True) if is_good}
     return [
         name if is_good or name not in taken else f"{name} (other)"
@@ -250,7 +250,7 @@ def _merge_target(name: str, moved: dict[str, str]) -> str:
 
 
 def _common_ancestor(categories: Sequence[str]) -> str:
-    """The deepest category that all of ``categories`` are or lie below."""
+    """Return the deepest category that contains all ``categories``."""
     paths = [name.split("/") for name in categories]
     first, last = min(paths), max(paths)
     shared = 0

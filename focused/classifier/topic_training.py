@@ -1,4 +1,4 @@
-"""Training: from a topic's directory and labels to a calibrated model with its report."""
+"""Trains a topic's classifier: from directory and labels to a calibrated model with its report."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ from focused.topic import Topic
 from focused.web.urls import normalise
 
 MIN_OTHER_SAMPLES = 5
-"""With fewer other samples nothing tells what the topic is not."""
+"""With fewer other samples nothing defines what the topic is not."""
 
 _LABELS_PER_WEIGHT = 10
-"""With so many more labels, each label counts for one listed page more: see _label_weight."""
+"""Number of labels that adds 1 to the weight of each label: see _label_weight."""
 
 MAX_REGRESSION_SAMPLES = 20_000
-"""So many samples at most are seen by regressions and trials; naive Bayes counts them all."""
+"""Maximum number of samples for regression and validation; naive Bayes uses all."""
 
 _TOP_WORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class FittedClassifier:
-    """A classifier, the trial it is calibrated on, and its best words with their gains."""
+    """A classifier, its validation, and its most important words with their gains."""
 
     classifier: LinearTopicClassifier
     trial: ValidationReport
@@ -81,19 +81,17 @@ def train_topic(
     progress: ProgressCallback | None = None,
     on_message: MessageCallback | None = None,
 ) -> TrainedModel:
-    """Train, cross-validate and calibrate the classifier of one topic.
+    """Train, validate and calibrate the classifier of one topic.
 
-    ``fetch_page(url)`` gives the parsed page or None when it cannot be had;
-    then the directory's title and description stand in for it. ``labels`` that
-    may teach are samples, too, and win over the directory. ``prior`` is
-    the share of on-topic pages among those a crawl will classify, in (0, 1); None takes
-    the samples' own share, held within 0.02 to 0.5. ``now`` is in seconds
-    since the epoch. ``progress(done, total)`` is called after each sample,
-    ``on_message`` with each thing in the directory that could not be used, before the first.
-    The same samples and seed give the same model.
+    ``fetch_page(url)`` returns the parsed page, or None if unavailable; then the directory's
+    title and description are used. Training labels are samples, too, and override the directory.
+    ``prior`` is the expected share of on-topic pages during the crawl, in (0, 1); None uses the
+    samples' share, clipped to 0.02 to 0.5. ``now`` is in seconds since the epoch.
+    ``progress(done, total)`` is called after each sample, ``on_message`` first with each record
+    of the directory that could not be used. The same samples and seed give the same model.
 
-    Raises :class:`ConfigurationError` for an unreadable directory,
-    :class:`TrainingError` for samples that cannot teach the topic.
+    Raises :class:`ConfigurationError` for an unreadable directory, :class:`TrainingError` for
+    unsuitable samples.
     """
     good_prefixes = topic.training.good
     directory = load_training_samples(topic.training)
@@ -101,22 +99,24 @@ def train_topic(
         for line in directory.messages:
             on_message(line)
     labels = tuple(labels)
-    listed, told = add_labels(directory, labels, good_prefixes, _label_weight(topic, labels))
+    listed, label_counts = add_labels(
+        directory, labels, good_prefixes, _label_weight(topic, labels)
+    )
     if topic.training.keywords and not any(listed.good):
         listed = _add_keyword_sample(listed, topic)
     if topic.training.background:
         listed = add_background(listed)
     _check_sample_counts(listed.good, topic, "the directory lists")
     training = topic.training
-    threshold_target = ThresholdTarget(training.precision, training.recall)
-    plan = TrainingOptions(training.estimator, threshold_target, prior, seed, training.keywords)
+    target = ThresholdTarget(training.precision, training.recall)
+    options = TrainingOptions(training.estimator, target, prior, seed, training.keywords)
     with Corpus() as corpus:
         samples = gather_samples(
             listed, fetch_page, corpus, progress, _confirmed_urls(topic, labels)
         )
         _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
-        fitted = fit_classifier(samples, corpus, plan)
-    counts = _count_samples(topic, listed, samples, told)
+        fitted = fit_classifier(samples, corpus, options)
+    counts = _count_samples(topic, listed, samples, label_counts)
     report = TrainingReport(
         topic=topic.name,
         estimator=topic.training.estimator,
@@ -134,16 +134,16 @@ def train_topic(
 
 
 def _add_keyword_sample(listed: SampleSet, topic: Topic) -> SampleSet:
-    """The samples with the keywords as the only good one: all that is known of the topic."""
+    """Add the keywords as the only good sample."""
     text = " ".join(topic.training.keywords)
     entry = DirectoryEntry(topic.training.good[0], content_url(text.encode()), text=text)
     return replace(listed, entries=(entry, *listed.entries), good=(True, *listed.good))
 
 
 def _label_weight(topic: Topic, labels: Sequence[Label]) -> float | None:
-    """How much a label counts beside a listed page that keywords may have proposed.
+    """Return the weight of a label relative to a listed page that keywords may have proposed.
 
-    The more labels there are, the less the proposals count: a good part of them is wrong.
+    It grows with the number of labels: many proposals are wrong.
     """
     if not topic.training.keywords:
         return None
@@ -151,7 +151,7 @@ def _label_weight(topic: Topic, labels: Sequence[Label]) -> float | None:
 
 
 def _confirmed_urls(topic: Topic, labels: Iterable[Label]) -> frozenset[str]:
-    """The URLs of pages that a person vouched for: labels and seeds."""
+    """Return the URLs of pages that a person confirmed: labels and seeds."""
     urls = (*topic.seeds.urls, *(label.url for label in training_labels(labels)))
     return frozenset(normalise(url) or url for url in urls)
 
@@ -182,37 +182,36 @@ def _read_description(samples: TrainingSamples) -> str:
 
 
 def fit_classifier(
-    samples: TrainingSamples, corpus: Corpus, plan: TrainingOptions
+    samples: TrainingSamples, corpus: Corpus, options: TrainingOptions
 ) -> FittedClassifier:
-    """Fit a classifier to samples and try it out; there must be a good one and :data:`MIN_OTHER_SAMPLES`.
+    """Fit and validate a classifier; needs a good sample and :data:`MIN_OTHER_SAMPLES` others.
 
-    Raises :class:`TrainingError` for samples that cannot be told apart, where no keywords
-    tell them apart either.
+    Raises :class:`TrainingError` for samples that are not separated, unless there are keywords.
     """
-    keywords = KeywordWeights(plan.keywords) if plan.keywords else None
+    keywords = KeywordWeights(options.keywords) if options.keywords else None
     vocabulary = corpus.vocabulary(keywords.words_among(corpus.words()) if keywords else ())
     if not len(vocabulary):
         raise TrainingError(
             "training.directory: no word occurs in two samples; "
             "the pages are too few or too short to learn from"
         )
-    material, known_share = _make_training_data(samples, corpus, vocabulary, plan.seed)
-    sums, sizes = material.sums(np.zeros(len(samples), dtype=np.intp))
+    data, known_share = _make_training_data(samples, corpus, vocabulary, options.seed)
+    sums, sizes = data.sums(np.zeros(len(samples), dtype=np.intp))
     if keywords is None:
         _check_good_samples(samples)
-        calibration, seen, trial = calibrate_estimator(material, known_share, plan)
-        ratio = good_log_likelihood_ratio(sums[0], material.category_good, seen.kind)
+        calibration, predictions, trial = calibrate_estimator(data, known_share, options)
+        ratio = good_log_likelihood_ratio(sums[0], data.category_good, predictions.kind)
         weights, bias = fit_word_weights(
-            plan.estimator, material.rows, material.drawn_good, material.drawn_weights, ratio
+            options.estimator, data.rows, data.drawn_good, data.drawn_weights, ratio
         )
     else:
-        confirmed = samples.confirmed[material.drawn]
-        found = fit_keyword_model(material, known_share, plan, keywords.of(vocabulary), confirmed)
-        calibration, seen, trial = found.calibration, found.seen, found.trial
+        confirmed = samples.confirmed[data.drawn]
+        found = fit_keyword_model(data, known_share, options, keywords.of(vocabulary), confirmed)
+        calibration, predictions, trial = found.calibration, found.predictions, found.trial
         weights, bias = found.weights, found.bias
-    taxonomy = fit_training_taxonomy(material, sums[0], sizes[0], seen.taxonomy)
+    taxonomy = fit_training_taxonomy(data, sums[0], sizes[0], predictions.taxonomy)
     classifier = LinearTopicClassifier(vocabulary, weights, bias, taxonomy, calibration)
-    gains = weights * np.asarray(material.rows[material.drawn_good].mean(axis=0)).ravel()
+    gains = weights * np.asarray(data.rows[data.drawn_good].mean(axis=0)).ravel()
     best = np.argsort(-gains, kind="stable")[:_TOP_WORDS].tolist()
     words = tuple((vocabulary.words[i], round(float(gains[i]), 4)) for i in best)
     return FittedClassifier(classifier, trial, words)
@@ -229,7 +228,7 @@ def _check_good_samples(samples: TrainingSamples) -> None:
 def _make_training_data(
     samples: TrainingSamples, corpus: Corpus, vocabulary: Vocabulary, seed: int
 ) -> tuple[TrainingData, NDArray[np.float64]]:
-    """The samples as fits want them; the known words' share of those that are no background."""
+    """Return the training data, and the known words' share of samples outside the background."""
     drawn = _draw_samples(samples.good, seed)
     parts, shares, done = [], [], 0
     for batch in corpus.batches(vocabulary):
@@ -248,11 +247,11 @@ def _make_training_data(
 
     classes = merge_small_categories(samples.categories, samples.good.tolist())
     categories = sorted({*classes})
-    place = {name: i for i, name in enumerate(categories)}
-    category = np.array([place[name] for name in classes], dtype=np.intp)
+    index = {name: i for i, name in enumerate(categories)}
+    category = np.array([index[name] for name in classes], dtype=np.intp)
     category_good = np.zeros(len(categories), dtype=bool)
     category_good[category] = samples.good
-    material = TrainingData(
+    data = TrainingData(
         batches=batches,
         rows=rows,
         drawn=drawn,
@@ -265,27 +264,27 @@ def _make_training_data(
         vocabulary=vocabulary,
     )
     own = np.array([not is_background(name) for name in samples.categories])
-    return material, np.concatenate(shares)[own]
+    return data, np.concatenate(shares)[own]
 
 
 def _draw_samples(good: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
-    """Places of at most :data:`MAX_REGRESSION_SAMPLES` samples, ascending: half of each side where it can be."""
+    """Return up to :data:`MAX_REGRESSION_SAMPLES` indices, ascending, balanced if possible."""
     rng = np.random.default_rng(seed)
-    sides = [np.flatnonzero(good), np.flatnonzero(~good)]
-    least = min(len(side) for side in sides)
+    classes_ = [np.flatnonzero(good), np.flatnonzero(~good)]
+    least = min(len(of_class) for of_class in classes_)
     room = [
-        min(len(side), max(MAX_REGRESSION_SAMPLES // 2, MAX_REGRESSION_SAMPLES - least))
-        for side in sides
+        min(len(of_class), max(MAX_REGRESSION_SAMPLES // 2, MAX_REGRESSION_SAMPLES - least))
+        for of_class in classes_
     ]
     chosen = [
-        side if len(side) <= most else rng.choice(side, most, replace=False)
-        for side, most in zip(sides, room, strict=True)
+        of_class if len(of_class) <= most else rng.choice(of_class, most, replace=False)
+        for of_class, most in zip(classes_, room, strict=True)
     ]
     return np.asarray(np.sort(np.concatenate(chosen)))
 
 
 def _count_samples(
-    topic: Topic, listed: SampleSet, samples: TrainingSamples, told: LabelCounts
+    topic: Topic, listed: SampleSet, samples: TrainingSamples, label_counts: LabelCounts
 ) -> SampleCounts:
     good, hosts = samples.good, np.array(samples.hosts)
     general = np.array([is_background(name) for name in samples.categories])
@@ -308,16 +307,16 @@ def _count_samples(
         repeats=listed.repeats,
         copies=samples.copies,
         contradictions=samples.contradictions,
-        labelled_yes=told.yes,
-        labelled_no=told.no,
-        overruled=told.overruled,
+        labelled_yes=label_counts.yes,
+        labelled_no=label_counts.no,
+        overruled=label_counts.overruled,
         background=int(general.sum()),
         background_weight=float(samples.weights[general].mean()) if general.any() else 0.0,
     )
 
 
 RELIABLE_GOOD_SAMPLES = 30
-"""With fewer good samples the figures of a trial are rough."""
+"""With fewer good samples the metrics are rough estimates."""
 
 _MIN_LANGUAGE_SHARE = 0.6
 _MAX_OTHER_LANGUAGE_SHARE = 0.1
@@ -331,7 +330,7 @@ def training_warnings(
     *,
     has_keywords: bool = False,
 ) -> tuple[str, ...]:
-    """Warnings for the model card, the gravest first."""
+    """Return warnings for the model card, the most severe first."""
     found = (
         _missed_target_warning(trial),
         _few_labels_warning(counts) if has_keywords else "",
@@ -349,9 +348,9 @@ def _missed_target_warning(trial: ValidationReport) -> str:
         return ""
     return (
         f"training.precision: no threshold gives {trial.wish} on held-out samples; the highest "
-        f"there is, {trial.calibrated.precision:.2f}, was taken (recall "
-        f"{trial.calibrated.recall:.2f}). Label pages, give samples of the neighbours that are "
-        "taken for the topic, or wish for less"
+        f"precision is {trial.calibrated.precision:.2f} (recall {trial.calibrated.recall:.2f}). "
+        "Label pages, add samples of the neighbours that are mistaken for the topic, or lower the "
+        "target"
     )
 
 
@@ -360,9 +359,9 @@ def _few_labels_warning(counts: SampleCounts) -> str:
     if min(counts.labelled_yes, counts.labelled_no) >= MIN_LABELS_FOR_THRESHOLD:
         return ""
     return (
-        f"{labelled} labelled pages ({counts.labelled_yes} on topic): mostly the keywords decide "
-        "which pages are on topic, and the figures of the trial are of pages that the keywords "
-        f"chose, so they flatter. With {MIN_LABELS_FOR_THRESHOLD} labels of either kind the labels decide"
+        f"{labelled} labelled pages ({counts.labelled_yes} on topic): the keywords dominate, and "
+        "the metrics are optimistic because the keywords chose the validation pages. "
+        f"From {MIN_LABELS_FOR_THRESHOLD} labels of either kind on the labels dominate"
     )
 
 
@@ -370,9 +369,9 @@ def _single_sample_warning(samples: TrainingSamples) -> str:
     if not samples.halved:
         return ""
     return (
-        "a single good sample: the trial learns from one half of it and is tried on the other, so "
-        "its figures tell next to nothing, and pages on topic that are not like this one may be "
-        "missed; add more pages of the topic"
+        "a single good sample: validation trains on one half of it and tests on the other, so the "
+        "metrics are meaningless, and pages on topic that differ from it may be missed; add more "
+        "pages of the topic"
     )
 
 
@@ -380,14 +379,18 @@ def _only_background_warning(counts: SampleCounts) -> str:
     if not counts.background or counts.other > counts.background:
         return ""
     return (
-        "the only other samples are the general background: the model tells the topic from the "
-        "Web at large, not from its neighbours; add pages that are near the topic but not on it"
+        "the only other samples are the general background: the model separates the topic "
+        "from the Web at large, not from its neighbours; add pages near the topic but not on it"
     )
 
 
 def _language_warning(good: BoolArray, languages: Sequence[str]) -> str:
     ours, others = (
-        Counter(language for language, side in zip(languages, good, strict=True) if side == wanted)
+        Counter(
+            language
+            for language, of_class in zip(languages, good, strict=True)
+            if of_class == wanted
+        )
         for wanted in (True, False)
     )
     for known in (ours, others):
@@ -403,7 +406,7 @@ def _language_warning(good: BoolArray, languages: Sequence[str]) -> str:
     theirs = others.most_common(1)[0][0]
     return (
         f"most good samples are in the language {main!r}, most others in {theirs!r}: the model may "
-        f"take the language for the topic; add other samples in {main!r}"
+        f"learn the language instead of the topic; add other samples in {main!r}"
     )
 
 
@@ -411,8 +414,8 @@ def _few_samples_warning(counts: SampleCounts) -> str:
     if counts.good >= RELIABLE_GOOD_SAMPLES:
         return ""
     return (
-        f"{counts.good} good samples: the figures are rough; they and the relevance become sound "
-        f"with some {RELIABLE_GOOD_SAMPLES}"
+        f"{counts.good} good samples: the metrics are rough; they and the relevance become "
+        f"reliable from about {RELIABLE_GOOD_SAMPLES} on"
     )
 
 
@@ -421,9 +424,8 @@ def _conflict_warning(counts: SampleCounts) -> str:
     if twofold < _MAX_CONFLICT_SHARE * counts.good:
         return ""
     return (
-        f"{counts.conflicts} URLs and {counts.contradictions} further pages, word for word, are "
-        "listed both as good and as other; they count as good. Check the categories in "
-        "training.good"
+        f"{counts.conflicts} URLs and {counts.contradictions} further pages with identical text "
+        "are listed as good and as other; they count as good. Check the categories in training.good"
     )
 
 
@@ -431,6 +433,6 @@ def _single_host_warning(counts: SampleCounts, trial: ValidationReport) -> str:
     if counts.good_hosts > 1 or trial.by_host:
         return ""
     return (
-        "all good samples are of one host: its name and menus may be taken for the topic; "
-        "add samples of other hosts"
+        "all good samples are of one host: the model may learn its name and menus instead of the "
+        "topic; add samples of other hosts"
     )

@@ -1,4 +1,4 @@
-"""What is known of a training: its samples, its trial, the words it found."""
+"""The training report of a model, and its rendering as a model card in Markdown."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ from focused.topic import ESTIMATORS
 
 @dataclass(frozen=True, slots=True)
 class SampleCounts:
-    """What the model was trained on; numbers of samples unless named otherwise.
+    """Numbers of samples unless named otherwise.
 
-    ``fetched`` samples gave a page, for ``text_only`` ones the directory's
-    title and description stood in, ``without_text`` had neither and were left
-    out, like ``copies``, which repeated the words of a sample of their side,
-    and ``contradictions``, others with the words of a good one. ``conflicts``
-    are URLs listed both as good and as other (counted as good), ``repeats``
-    further lines of a URL. ``labelled_yes`` and ``labelled_no`` pages were
-    labelled; of these labels ``overruled`` were against the directory.
-    ``background`` others are of the background class, each of the weight
-    ``background_weight``. ``sources`` are file names, ``categories`` pairs of
-    name and number.
+    ``fetched`` samples had a page; for ``text_only`` the directory's title and description were
+    used. Left out: ``without_text``, ``copies`` of a sample of the same class, and
+    ``contradictions``, others with the words of a good sample. ``conflicts`` are URLs listed as
+    good and as other (counted as good), ``repeats`` further lines of a URL. ``overruled`` labels
+    contradicted the directory. ``background`` others are of the general background, each with
+    weight ``background_weight``. ``sources`` are file names, ``categories`` pairs of name and
+    number.
     """
 
     sources: tuple[str, ...]
@@ -50,17 +47,15 @@ class SampleCounts:
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """Cross-validation: every figure is of samples the model had not seen.
+    """Cross-validation results; every metric is out-of-fold.
 
-    ``by_host`` tells whether whole hosts were left out, ``host_auc`` the area
-    under ROC when they were (None where the samples' hosts do not allow it;
-    too low a one sends the trial back to single pages). ``naive_bayes`` is
-    plain soft-focus naive Bayes (for comparison, whatever the estimator),
-    ``uncalibrated`` the estimator's word weights at face value (both at 0.5),
-    ``calibrated`` the finished relevance at the threshold. ``kind`` of naive
-    Bayes weighed the words, ``taxonomy``, a kind and a shape, names categories;
-    ``named`` has the share of samples named rightly by kind and shape. ``wish``
-    is what the threshold was to give, ``granted`` whether it does.
+    ``by_host`` tells whether whole hosts were left out, ``host_auc`` the AUC when they were
+    (None if not possible; a low AUC makes validation fall back to pages). ``naive_bayes`` is
+    plain soft-focus naive Bayes, for comparison; ``uncalibrated`` the raw scores as log-odds
+    (both at 0.5); ``calibrated`` the relevance at the threshold. ``kind`` is the naive Bayes
+    variant of the word weights, ``taxonomy`` the variant and shape that names categories,
+    ``named`` the accuracy of all. ``wish`` is the target of the threshold, ``granted`` whether
+    it is reached.
     """
 
     by_host: bool
@@ -80,12 +75,11 @@ class ValidationReport:
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """What the model card tells. ``trained_at`` is in seconds since the epoch.
+    """The content of the model card. ``trained_at`` is in seconds since the epoch.
 
-    ``estimator`` is one of :data:`focused.topic.ESTIMATORS`. ``digest``
-    identifies directory and good list. ``top_words`` are pairs of a word and
-    its mean share in a good sample's raw_scores, largest first. ``warnings`` tell
-    what in the samples is likely to mislead, and what to do.
+    ``estimator`` is one of :data:`focused.topic.ESTIMATORS`. ``digest`` identifies directory and
+    good categories. ``top_words`` are pairs of a word and its mean contribution to the score of
+    a good sample, largest first.
     """
 
     topic: str
@@ -101,25 +95,25 @@ class TrainingReport:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What a model file holds: the classifier and the report of how it came to be."""
+    """The content of a model file: the classifier and its training report."""
 
     classifier: LinearTopicClassifier
     report: TrainingReport
 
 
 def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str:
-    """The card as Markdown. ``versions`` are pairs of a program and its version."""
+    """Return the model card in Markdown. ``versions`` are pairs of program and version."""
     report, calibration = model.report, model.classifier.calibration
     made = datetime.fromtimestamp(report.trained_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     parts = [
         f"# Topic model: {report.topic}",
-        f"Judges whether a page is about **{report.topic}** "
-        f"({', '.join(report.samples.good_prefixes)}). Words weighed by {report.estimator}; "
+        f"Classifies whether a page is about **{report.topic}** "
+        f"({', '.join(report.samples.good_prefixes)}). Word weights by {report.estimator}; "
         f"trained {made}, seed {report.seed}.",
         f"A page counts as on topic from a relevance of **{calibration.threshold:.2f}**, chosen "
         f"for {report.trial.wish}. A page with hardly a known word, or with less than "
-        f"{calibration.min_known_share:.0%} of its words known (another language), is not judged: "
-        f"it gets the prior, {calibration.prior:.3f}.",
+        f"{calibration.min_known_share:.0%} of its words known (another language), is not "
+        f"classified: it gets the prior, {calibration.prior:.3f}.",
         *_warnings_section(report.warnings),
         "## Samples",
         _samples_section(report.samples),
@@ -127,9 +121,9 @@ def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) 
         _quality_section(report.trial, report.estimator),
         "## Calibration",
         _reliability_section(report.trial),
-        "## Words that speak for the topic",
+        "## Most important words",
         ", ".join(f"{word} ({gain:.3f})" for word, gain in report.top_words),
-        "Each with its mean share in the raw score of a good sample.",
+        "Each with its mean contribution to the raw score of a good sample.",
         "## Made with",
         _markdown_table(
             ("part", "value"), [*versions, *_model_rows(model), ("samples digest", report.digest)]
@@ -139,7 +133,7 @@ def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) 
 
 
 def _warnings_section(warnings: Sequence[str]) -> list[str]:
-    return ["## Warnings", "\n".join(f"- {one}." for one in warnings)] if warnings else []
+    return ["## Warnings", "\n".join(f"- {warning}." for warning in warnings)] if warnings else []
 
 
 def _samples_section(counts: SampleCounts) -> str:
@@ -151,7 +145,7 @@ def _samples_section(counts: SampleCounts) -> str:
         f"{counts.conflicts} URLs were listed both as good and as other (they count as good), "
         f"{counts.repeats} lines repeated a URL. {counts.copies} pages repeated another of their "
         f"side word for word and were left out, and so were {counts.contradictions} others that "
-        "repeat a good one.",
+        "repeat a good bin_.",
         *_sample_notes(counts),
         _markdown_table(("category", "samples"), [(name, str(n)) for name, n in counts.categories]),
     ]
@@ -159,18 +153,18 @@ def _samples_section(counts: SampleCounts) -> str:
 
 
 def _sample_notes(counts: SampleCounts) -> list[str]:
-    told = []
+    notes = []
     if counts.labelled_yes or counts.labelled_no:
-        told.append(
+        notes.append(
             f"Labels: {counts.labelled_yes} yes, {counts.labelled_no} no; {counts.overruled} of "
             "them overruled the directory."
         )
     if counts.background:
-        told.append(
+        notes.append(
             f"Of the others {counts.background} are the general background, each worth "
             f"{counts.background_weight:.2f} samples."
         )
-    return told
+    return notes
 
 
 def _quality_section(trial: ValidationReport, estimator: str) -> str:
@@ -187,11 +181,11 @@ def _quality_section(trial: ValidationReport, estimator: str) -> str:
 
 
 def _taxonomy_sentence(trial: ValidationReport) -> str:
-    """Which naive Bayes names categories, and how often rightly."""
+    """Say which naive Bayes variant names categories, and its accuracy."""
     shares = ", ".join(f"{kind} {shape} {share:.0%}" for kind, shape, share in trial.named if share)
     return (
         f"Categories are named by {' '.join(trial.taxonomy)} naive Bayes. Of left-out samples "
-        f"these named the right one: {shares}."
+        f"these named the right category: {shares}."
     )
 
 
@@ -201,7 +195,7 @@ def _validation_sentence(trial: ValidationReport) -> str:
     if trial.host_auc is None:
         return (
             "by page: the samples come from too few hosts to leave whole hosts out, "
-            "so these figures flatter the model."
+            "so these figures are optimistic."
         )
     return (
         f"by page. Leaving out whole hosts gave an AUC of only {trial.host_auc:.3f}: the topic's "
@@ -227,7 +221,7 @@ def _format_metrics(quality: ClassifierMetrics) -> tuple[str, ...]:
 def _reliability_section(trial: ValidationReport) -> str:
     names = ("samples", "mean relevance", "truly good")
     before, after = (
-        _markdown_table(names, [_format_bin(one) for one in bins])
+        _markdown_table(names, [_format_bin(bin_) for bin_ in bins])
         for bins in (trial.bins_before, trial.bins_after)
     )
     return (
@@ -237,8 +231,8 @@ def _reliability_section(trial: ValidationReport) -> str:
     )
 
 
-def _format_bin(one: ReliabilityBin) -> tuple[str, ...]:
-    return f"{one.count:.6g}", f"{one.predicted:.3f}", f"{one.observed:.3f}"
+def _format_bin(bin_: ReliabilityBin) -> tuple[str, ...]:
+    return f"{bin_.count:.6g}", f"{bin_.predicted:.3f}", f"{bin_.observed:.3f}"
 
 
 def _model_rows(model: TrainedModel) -> list[tuple[str, str]]:

@@ -1,6 +1,5 @@
-"""What a directory says: sample pages under categories.
+"""Directories of sample pages under categories: readers and the choice of samples.
 
-Readers turn files into :class:`~focused.directory.directory_entry.DirectoryEntry`;
-``reading`` chooses among them; ``sides`` tells which samples are the topic.
-Nothing here fetches a page or learns from one.
+Readers turn files into :class:`~focused.directory.directory_entry.DirectoryEntry`. Nothing
+here fetches a page.
 """

@@ -1,8 +1,8 @@
-"""The general background: samples of anything else, shipped with the library.
+"""The general background: shipped samples of unrelated text in more than fifty languages.
 
-Bags of words of about a hundred each, in more than fifty languages, so that a topic can be
-learned from good samples alone, and a page in another language is not taken for one of
-them. ``training/background.py`` made them; ``training/README.md`` tells from what.
+Each sample is a bag of about a hundred words. With it a topic can be trained from good
+samples alone, and a page in another language is not mistaken for one of them.
+``training/background.py`` builds the file; ``training/README.md`` lists its sources.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from focused.directory.sample_set import is_in_category
 from focused.text.hash_sampling import hash_fraction
 
 BACKGROUND_CATEGORY = "Background"
-"""The category that all of it lies below: ``Background/de`` is the German part."""
+"""The parent category: ``Background/de`` is the German part."""
 
 
 class _BackgroundLine(msgspec.Struct):
@@ -28,11 +28,10 @@ class _BackgroundLine(msgspec.Struct):
 
 
 def background_samples(number: int | None = None, seed: int = 0) -> tuple[DirectoryEntry, ...]:
-    """So many background samples, at most those there are, each with a text and not fetched.
+    """Return up to ``number`` background samples (None: all), with text, not to be fetched.
 
-    They are drawn by lot, and in its order: fewer with the same seed are the first of more.
-    None takes all. Half of them are English. The words of a text stand in the order of the
-    alphabet.
+    A deterministic hash sample: fewer samples with the same seed are the first of more. Half of
+    them are English. Words are in alphabetical order.
     """
     lines = _load_lines()
     chosen = sorted(lines, key=lambda line: hash_fraction(line.text, seed))[:number]
@@ -54,5 +53,5 @@ def _load_lines() -> tuple[_BackgroundLine, ...]:
 
 
 def is_background(category: str) -> bool:
-    """Whether ``category`` is one of the background's."""
+    """Whether ``category`` is part of the background."""
     return is_in_category(category, BACKGROUND_CATEGORY)

@@ -1,4 +1,4 @@
-"""A directory read as a whole, from all its files, each by the reader it needs."""
+"""Reads the files of a directory and selects a topic's samples."""
 
 from __future__ import annotations
 
@@ -30,33 +30,32 @@ _DUMP_PATTERN = "*.rdf.u8*"
 
 
 def load_directory(paths: Sequence[Path]) -> list[DirectoryEntry]:
-    """All samples of the files, in order; for directories that fit into memory.
+    """Return all samples of the files, for directories that fit into memory.
 
     Raises as :func:`iter_entries` does.
     """
     return list(iter_entries(paths, SkippedRecords()))
 
 
-def iter_entries(paths: Sequence[Path], passed_over: SkippedRecords) -> Iterator[DirectoryEntry]:
-    """The samples of the files one by one, in order, in bounded memory.
+def iter_entries(paths: Sequence[Path], skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
+    """Yield the samples of the files in order, in bounded memory.
 
-    A path is a file of ours (TSV or JSON Lines), a DMOZ dump, a Debian package index, a
-    folder of DMOZ dumps, or a folder of saved pages. What in a dump or an index cannot be
-    used is counted in ``passed_over``.
+    A path is a TSV or JSON Lines file, a DMOZ dump, a Debian package index, a folder of DMOZ
+    dumps, or a folder of saved pages. Unusable records of dumps and indexes are counted in
+    ``skipped``.
 
-    Raises :class:`ConfigurationError` naming file and line for a file that
-    cannot be read or a line that is no sample, and :class:`TrainingError`
-    when the files hold no sample at all.
+    Raises :class:`ConfigurationError` with file and line for invalid input, and
+    :class:`TrainingError` when the files hold no samples.
     """
     is_empty = True
     for path in paths:
         for part, read in _readers_for(path):
-            for entry in read(part, passed_over):
+            for entry in read(part, skipped):
                 is_empty = False
                 yield entry
     if is_empty:
         files = ", ".join(str(path) for path in paths) or "none given"
-        why = "".join(f"; {remark}" for remark in passed_over.messages())
+        why = "".join(f"; {remark}" for remark in skipped.messages())
         raise TrainingError(
             f"training.directory holds no samples (files: {files}{why}): "
             "add lines of category <TAB> url <TAB> title <TAB> description"
@@ -64,7 +63,7 @@ def iter_entries(paths: Sequence[Path], passed_over: SkippedRecords) -> Iterator
 
 
 def find_structure_dumps(paths: Iterable[Path]) -> list[Path]:
-    """Those of the files, or in the folders, that hold the structure of a DMOZ directory."""
+    """Return the structure dumps of DMOZ among the files and in the folders."""
     found = (file for path in paths for file in (sorted(path.glob(_DUMP_PATTERN)) or [path]))
     return [file for file in found if _is_structure_dump(file)]
 
@@ -109,9 +108,9 @@ def _reader_by_content(path: Path) -> SampleReader:
     if b"\t" in start or not start:
         return _without_skipping(read_tsv)
     raise ConfigurationError(
-        f"training.directory: {path}: cannot tell what this is. It is no TSV (it begins without "
-        "a tab), no JSON Lines (no { at its beginning), no DMOZ dump (no <RDF), no Debian "
-        "package index (no Package:); name it .tsv, .jsonl or .rdf.u8 if it is one of these"
+        f"training.directory: {path}: unknown format. It is not TSV (no tab), JSON "
+        "Lines (no leading {), a DMOZ dump (no <RDF) or a Debian package index (no Package:); "
+        "rename it to .tsv, .jsonl or .rdf.u8 if it is one of these"
     )
 
 
@@ -129,30 +128,29 @@ def _is_structure_dump(path: Path) -> bool:
 
 
 def load_training_samples(training: Training) -> SampleSet:
-    """The topic's samples, at most ``training.max_samples`` a side.
+    """Return the topic's samples, at most ``training.max_samples`` per class.
 
-    Where a DMOZ structure is at hand, what good categories list by a symbolic link is
-    left out of the others: its editors take it for a part of the topic. Memory is
-    bounded by what is drawn, not by the directory. The same directory gives the same
-    draw, so that what was fetched is what is learned from. Raises as
-    :func:`~focused.directory.directory_reader.iter_entries` and
+    Categories that good categories link to symbolically in a DMOZ structure are excluded from
+    the other samples: editors treat them as part of the topic. Memory is bounded by the sample
+    size. The same directory gives the same samples. Raises as :func:`iter_entries` and
     :func:`~focused.directory.sample_set.make_sample_set` do.
     """
-    passed_over = SkippedRecords()
-    linked = _categories_linked_from_good(training, passed_over)
+    skipped = SkippedRecords()
+    linked = _categories_linked_from_good(training, skipped)
     listed = make_sample_set(
-        iter_entries(training.directory, passed_over),
+        iter_entries(training.directory, skipped),
         training.good,
         limit=training.max_samples,
         linked=linked,
         allow_no_good=bool(training.keywords),  # labels and the keywords stand in for them
     )
-    return replace(listed, messages=(*passed_over.messages(), *_messages(listed)))
+    return replace(listed, messages=(*skipped.messages(), *_messages(listed)))
 
 
 def samples_digest(training: Training) -> str:
-    """A digest of what the model is made from: directory and good list, and how
-    many samples are drawn and whether with the background, where that is not usual."""
+    """Return a digest of everything that determines the samples: content of the directory,
+    good categories, and non-default limits and background.
+    """
     digest = hashlib.sha256()
     for prefix in training.good:
         digest.update(b"good\0" + prefix.encode() + b"\0")
@@ -165,11 +163,11 @@ def samples_digest(training: Training) -> str:
     return digest.hexdigest()
 
 
-def _categories_linked_from_good(training: Training, passed_over: SkippedRecords) -> frozenset[str]:
+def _categories_linked_from_good(training: Training, skipped: SkippedRecords) -> frozenset[str]:
     return frozenset(
         target
         for dump in find_structure_dumps(training.directory)
-        for source, target in symbolic_links(dump, passed_over)
+        for source, target in symbolic_links(dump, skipped)
         if any(is_in_category(source, good) for good in training.good)
     )
 
@@ -179,7 +177,7 @@ def _messages(listed: SampleSet) -> list[str]:
     if listed.left_out:
         kept = len(listed.entries)
         told.append(
-            f"{kept:,} samples drawn by lot, {listed.left_out:,} left out (training.max_samples)"
+            f"{kept:,} samples drawn by hash, {listed.left_out:,} left out (training.max_samples)"
         )
     if listed.between:
         told.append(f"{listed.between:,} samples on neither side: good categories link to them")
@@ -187,9 +185,9 @@ def _messages(listed: SampleSet) -> list[str]:
 
 
 def content_digest(path: Path) -> bytes:
-    """SHA-256 of a file's bytes, or of all files of a folder with their names below it.
+    """Return the SHA-256 of a file, or of all files below a folder with their names.
 
-    What cannot be read counts as empty.
+    Unreadable files count as empty.
     """
     if not path.is_dir():
         return _file_digest(path)

@@ -1,13 +1,10 @@
-"""The RDF dumps of DMOZ and Curlie: ``content.rdf.u8`` has pages, ``structure.rdf.u8`` categories.
+"""RDF dumps of DMOZ and Curlie: pages in ``content.rdf.u8``, categories in ``structure.rdf.u8``.
 
-As in "ODP Data Dumps" and its list of changes (dmoz.org/rdf, 1999-2017). They are RDF by
-name and XML nearly always: dumps before 2003 have text in other charsets than UTF-8 and
-control characters. A record that is no XML is mended, and given up when no address is left
-in it. What is used of a page: ``about``, ``d:Title``, ``d:Description``, and ``topic``, its
-category; dumps before May 2003 lack the last, there it is that of the topic before it.
-Priorities, dates, ages, and the lists of links in topics tell nothing more.
-
-Of the structure only the symbolic links are used: what editors list in two places at once.
+See "ODP Data Dumps" (dmoz.org/rdf, 1999-2017). The dumps are nearly XML: those before 2003
+contain other charsets than UTF-8 and control characters. Invalid records are repaired, or
+skipped if no address is left. Of a page the reader uses ``about``, ``d:Title``,
+``d:Description`` and ``topic``, its category; dumps before May 2003 lack ``topic``, and the
+page has the category of the preceding topic. Of the structure it uses the symbolic links.
 """
 
 from __future__ import annotations
@@ -41,62 +38,62 @@ _STRICT_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 _LENIENT_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
 
 
-def read_dmoz_content(path: Path, passed_over: SkippedRecords) -> Iterator[DirectoryEntry]:
-    """The pages of a content dump, in order, in bounded memory.
+def read_dmoz_content(path: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
+    """Yield the pages of a content dump in order, in bounded memory.
 
-    Raises :class:`ConfigurationError` when the file cannot be opened; whatever is wrong
-    inside of it is counted in ``passed_over``.
+    Raises :class:`ConfigurationError` if the file cannot be opened; damaged records are counted
+    in ``skipped``.
     """
     category = ""
-    for record in _records(path, passed_over):
+    for record in _records(path, skipped):
         if record.kind == b"Topic":
             category = _topic_category(record)
         elif record.kind == b"ExternalPage":
             element = _parse_record(record)
             if element is None:
-                passed_over.add(path, UNREADABLE)
+                skipped.add(path, UNREADABLE)
                 continue
             entry = _entry_from_element(element, category)
             if entry is None:
-                passed_over.add(path, _skip_reason(element))
+                skipped.add(path, _skip_reason(element))
                 continue
             if element.get("mended"):
-                passed_over.add(path, REPAIRED)
+                skipped.add(path, REPAIRED)
             yield entry
 
 
-def symbolic_links(path: Path, passed_over: SkippedRecords) -> Iterator[tuple[str, str]]:
-    """Pairs of a category and one that it lists as if it were a part of it.
+def symbolic_links(path: Path, skipped: SkippedRecords) -> Iterator[tuple[str, str]]:
+    """Yield pairs of a category and a category it links to symbolically.
 
-    They are the ``symbolic`` elements of a structure dump, whatever their priority.
+    Reads the ``symbolic`` elements of a structure dump, of all priorities.
     """
-    for record in _records(path, passed_over):
+    for record in _records(path, skipped):
         if record.kind != b"Topic" or b"<symbolic" not in record.content:
             continue
         element = _parse_record(record)
         if element is None:
-            passed_over.add(path, UNREADABLE)
+            skipped.add(path, UNREADABLE)
             continue
         source = _topic_category(record)
         for child in element.iterchildren("symbolic", "symbolic1", "symbolic2"):
-            # "Typography:Top/Computers/Fonts": the name it has there, and where it leads.
+            # "Typography:Top/Computers/Fonts": displayed name and target.
             name, _, target = child.get(f"{_RDF}resource", "").partition(":Top/")
             if source and name and target:
                 yield source, normalise_category(f"Top/{target}")
 
 
-def _records(path: Path, passed_over: SkippedRecords) -> Iterator[DmozRecord]:
+def _records(path: Path, skipped: SkippedRecords) -> Iterator[DmozRecord]:
     with open_sample_file(path) as file:
-        yield from split_records(_chunks(path, file, passed_over))
+        yield from split_records(_chunks(path, file, skipped))
 
 
-def _chunks(path: Path, file: BufferedIOBase, passed_over: SkippedRecords) -> Iterator[bytes]:
+def _chunks(path: Path, file: BufferedIOBase, skipped: SkippedRecords) -> Iterator[bytes]:
     try:
-        # read1: what comes before the place where a compressed file is damaged is given.
+        # read1 returns the data before a damaged position of a compressed file.
         while chunk := file.read1(_CHUNK_BYTES):
             yield chunk
     except (OSError, *DECOMPRESSION_ERRORS):
-        passed_over.add(path, TRUNCATED)
+        skipped.add(path, TRUNCATED)
 
 
 def _topic_category(record: DmozRecord) -> str:
@@ -106,7 +103,7 @@ def _topic_category(record: DmozRecord) -> str:
 
 
 def _parse_record(record: DmozRecord) -> etree._Element | None:
-    """The record as XML, with attribute ``mended`` when it was none; None when nothing is left."""
+    """Return the record as XML, with attribute ``mended`` if repaired; None if nothing is left."""
     if record.is_whole:
         try:
             return etree.fromstring(_wrap_record(record.content), _STRICT_PARSER)[0]
@@ -145,14 +142,14 @@ def _skip_reason(element: etree._Element) -> str:
 
 
 def _element_text(element: etree._Element, tag: str) -> str:
-    """The text of the record's first ``tag``: where tags are missing, it may lie anywhere."""
+    """Return the text of the record's first ``tag``, wherever it is in damaged markup."""
     wrapper = element.getparent()
     found = None if wrapper is None else next(wrapper.iter(tag), None)
     return "" if found is None else found.text or ""
 
 
 def _strip_html(text: str) -> str:
-    """Text without the HTML that editors wrote into it, in one line."""
+    """Return text without HTML, on one line."""
     if "&" in text:
         text = html.unescape(text)
     if "<" in text:
@@ -162,14 +159,14 @@ def _strip_html(text: str) -> str:
 
 MAX_RECORD_BYTES = 1_000_000
 
-# Topic is a record, topic an element of one: case tells them apart.
+# Topic is a record, topic an element of a page: the case differs.
 _RECORD_TAG = re.compile(rb"<(/?)(ExternalPage|Topic|Alias)(?=[\s/>])")
 _TAIL_BYTES = len(b"</ExternalPage>") - 1
 
 
 @dataclass(frozen=True, slots=True)
 class DmozRecord:
-    """``kind`` is the element's name; ``is_whole`` tells whether its end tag came."""
+    """One record. ``kind`` is the element name; ``is_whole`` is True if the end tag was found."""
 
     kind: bytes
     content: bytes
@@ -177,10 +174,10 @@ class DmozRecord:
 
 
 def split_records(chunks: Iterable[bytes]) -> Iterator[DmozRecord]:
-    """The records in a stream of bytes; what stands between them is skipped.
+    """Yield the records of a byte stream; text between them is skipped.
 
-    Of one longer than :data:`MAX_RECORD_BYTES` the beginning is given, as not whole, so
-    memory is bounded by that and the largest chunk.
+    A record longer than :data:`MAX_RECORD_BYTES` is truncated and not whole, so that memory is
+    bounded by that size and the largest chunk.
     """
     rest, kind, searched = b"", b"", 0
     for chunk in chunks:
@@ -198,7 +195,7 @@ def split_records(chunks: Iterable[bytes]) -> Iterator[DmozRecord]:
             yield DmozRecord(kind, rest[start : start + MAX_RECORD_BYTES], is_whole=False)
             kind = b""
         rest = rest[start:] if kind else rest[-_TAIL_BYTES:]
-        # A tag that the chunk's end cut in two is found with the next chunk.
+        # A tag cut by the chunk's end is found with the next chunk.
         searched = max(len(rest) - _TAIL_BYTES, len(kind) + 1 if kind else 0)
     if kind:
         yield DmozRecord(kind, rest, is_whole=False)

@@ -1,9 +1,9 @@
-"""Debian's package index as a directory: homepages under sections and debtags.
+"""Debian package indexes as a directory: homepages under sections and debtags.
 
 A package of section ``science`` with tag ``field::biology`` is a sample of
-``Top/Section/science`` and one of ``Top/Tag/field/biology``: its homepage, with name and
-summary as title and the long description, where the file has one (those of ``apt-cache
-dumpavail`` and the lists of apt have not, those of ``apt-cache show`` have).
+``Top/Section/science`` and of ``Top/Tag/field/biology``: its homepage, with name and
+summary as title, and the long description if the file has one (``apt-cache show`` has it,
+``apt-cache dumpavail`` and the lists of apt don't).
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from focused.web.urls import normalise
 _IGNORED_FACET = "special"  # a facet about the tagging, not about the package
 
 
-def read_package_index(path: Path, passed_over: SkippedRecords) -> Iterator[DirectoryEntry]:
-    """A sample for each section and tag of each package, in order.
+def read_package_index(path: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
+    """Yield a sample for each section and tag of each package, in order.
 
-    Packages without a homepage are counted in ``passed_over``. Raises
-    :class:`ConfigurationError` when the file cannot be opened.
+    Counts packages without a homepage in ``skipped``. Raises :class:`ConfigurationError` if the
+    file cannot be opened.
     """
-    for fields in parse_stanzas(_read_text_lines(path, passed_over)):
+    for fields in parse_stanzas(_read_text_lines(path, skipped)):
         if "Package" not in fields:
-            passed_over.add(path, "stanzas that are no package")
+            skipped.add(path, "stanzas that are not a package")
             continue
         url = normalise(fields.get("Homepage", ""))
         if url is None:
-            passed_over.add(path, "packages without a homepage on the Web")
+            skipped.add(path, "packages without a homepage on the Web")
             continue
         title, description = _title_and_description(fields)
         for category in _categories(fields):
             yield DirectoryEntry(category, url, title, description)
 
 
-def _read_text_lines(path: Path, passed_over: SkippedRecords) -> Iterator[str]:
+def _read_text_lines(path: Path, skipped: SkippedRecords) -> Iterator[str]:
     with open_sample_file(path) as file:
         try:
             for line in read_byte_lines(file):
                 yield line.decode("utf-8", "replace")
         except (OSError, *DECOMPRESSION_ERRORS):
-            passed_over.add(path, TRUNCATED)
+            skipped.add(path, TRUNCATED)
 
 
 def _title_and_description(fields: Mapping[str, str]) -> tuple[str, str]:

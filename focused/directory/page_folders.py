@@ -1,10 +1,9 @@
-"""A folder of saved pages: sub-folders are categories, nested ones the paths below.
+"""Sample pages that are part of the directory: folders of saved pages, and inline texts.
 
-``pages/Food/Cheese/brie.html`` stands for category ``Food/Cheese``. Pages are HTML
-(.html, .htm, .xhtml) or text (.txt) and are read from disk, never fetched.
-
-A page that a browser or SingleFile saved says in a comment where it came from: that is
-its address, so that it doesn't count as harvest. Any other page is known by its content.
+Sub-folders are categories: ``pages/Food/Cheese/brie.html`` has category ``Food/Cheese``.
+Pages are HTML (.html, .htm, .xhtml) or text (.txt) and are never fetched. The address of a
+page saved by a browser or SingleFile is taken from its comment, so that the page does not
+count as harvest; any other page is identified by its content.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _SAVED_FROM = re.compile(
 )
 
 
-def read_page_folder(folder: Path, passed_over: SkippedRecords) -> Iterator[DirectoryEntry]:
-    """The folder's pages, by category and name. Other files are counted as passed over.
+def read_page_folder(folder: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
+    """Yield the folder's pages by category and name; other files are counted as skipped.
 
-    Hidden files, links to folders and out of the folder, and the folders in which browsers
-    put a page's pictures and frames are left out. Raises :class:`ConfigurationError` for
-    a page that lies in no category, and for one that cannot be read.
+    Ignores hidden files, links out of the folder, and the folders of images and frames that
+    browsers save beside a page. Raises :class:`ConfigurationError` for a page outside of any
+    category, or one that cannot be read.
     """
     inside = folder.resolve()
     for place, folders, names in os.walk(folder, onerror=_raise_unreadable):
@@ -45,18 +44,18 @@ def read_page_folder(folder: Path, passed_over: SkippedRecords) -> Iterator[Dire
         folders[:] = sorted(name for name in folders if not _is_ignored_folder(here, name))
         for name in sorted(name for name in names if not name.startswith(".")):
             if Path(name).suffix.lower() not in PAGE_SUFFIXES:
-                passed_over.add(folder, "files that are no pages (.html, .htm, .xhtml, .txt)")
+                skipped.add(folder, "files that are not pages (.html, .htm, .xhtml, .txt)")
             elif category == ".":
                 raise ConfigurationError(
-                    f"{here / name}: lies in no category; put it into a sub-folder of {folder}, "
+                    f"{here / name}: is in no category; move it to a sub-folder of {folder}, "
                     "whose name is its category"
                 )
             elif not _is_file_inside(inside, here / name):
-                passed_over.add(folder, "links that lead out of the folder, or to no file")
+                skipped.add(folder, "links that lead out of the folder, or to no file")
             elif (entry := _entry_from_file(category, here / name)) is not None:
                 yield entry
             else:
-                passed_over.add(folder, f"pages of more than {MAX_PAGE_BYTES // 10**6} MB")
+                skipped.add(folder, f"pages of more than {MAX_PAGE_BYTES // 10**6} MB")
 
 
 def _raise_unreadable(error: OSError) -> None:
@@ -71,7 +70,7 @@ def _is_ignored_folder(here: Path, name: str) -> bool:
 
 
 def _is_file_inside(inside: Path, file: Path) -> bool:
-    """Whether it is a file of the folder, that a pipe or a link to elsewhere is not."""
+    """Whether ``file`` is a regular file, not a link out of the folder."""
     return file.is_file() and (not file.is_symlink() or file.resolve().is_relative_to(inside))
 
 
@@ -89,10 +88,7 @@ def _entry_from_file(category: str, file: Path) -> DirectoryEntry | None:
 
 
 def load_sample_page(entry: DirectoryEntry) -> Page | None:
-    """The sample's page from its text or file, with its ``url``.
-
-    None when it has neither, or nothing that can be read.
-    """
+    """Return the page of a sample's text or file, with its ``url``; None if unreadable."""
     if entry.text:
         page = _parse(entry.url, "text/plain; charset=utf-8", entry.text.encode())
     elif entry.file is not None:

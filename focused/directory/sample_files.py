@@ -1,4 +1,20 @@
-"""Directory files opened, compressed or not, and read line by line."""
+"""Sample files of one sample per line: TSV and JSON Lines, optionally compressed.
+
+TSV is UTF-8 with the columns::
+
+    category <TAB> url <TAB> title <TAB> description
+
+Title and description are optional. Lines that start with ``#``, blank lines and a header
+line are skipped. Categories are paths such as ``Top/Computers/Databases``.
+
+JSON Lines has one object per line::
+
+    {"category": "Top/Food/Cheese", "url": "https://cheese.example/brie", "title": "Brie"}
+    {"category": "Top/Other", "text": "The text of the page, which then needs no URL."}
+
+``category`` is required, and ``url``, ``text`` or both. ``title``, ``description`` and
+``weight`` (> 0) are optional; other keys are ignored.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +37,26 @@ from focused.web.urls import normalise
 MAX_LINE_BYTES = 16_000_000
 TRUNCATED = "place where the file is cut off or damaged; the rest was not read"
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-"""What reading a compressed file that is cut off or damaged raises."""
+"""Exceptions raised when reading a truncated or damaged compressed file."""
 
 _OPENERS: dict[str, Callable[..., object]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
 
 def uncompressed_name(path: Path) -> str:
-    """The file's name in lower case, without the ending that tells its compression."""
+    """Return the file name in lower case without its compression suffix."""
     name = path.name.lower()
     return name.removesuffix(path.suffix.lower()) if path.suffix.lower() in _OPENERS else name
 
 
 def open_sample_file(path: Path) -> BufferedIOBase:
-    """The file's bytes, decompressed by its ending (.gz, .xz, .bz2).
+    """Open a file for reading, decompressed by its suffix (.gz, .xz, .bz2).
 
-    Raises :class:`ConfigurationError` when it cannot be opened, and for a pipe or device:
-    a directory is read more than once.
+    Raises :class:`ConfigurationError` if it cannot be opened, or is a pipe or device:
+    directories are read more than once.
     """
     if path.exists() and not path.is_file():
         raise ConfigurationError(
-            f"training.directory: {path}: is no regular file; copy what it gives into one"
+            f"training.directory: {path}: is not a regular file; copy its content into one"
         )
     try:
         return cast(BufferedIOBase, _OPENERS.get(path.suffix.lower(), open)(path, "rb"))
@@ -49,16 +65,16 @@ def open_sample_file(path: Path) -> BufferedIOBase:
 
 
 def unreadable_file_error(path: Path, error: Exception) -> ConfigurationError:
-    """The error for a file that cannot be read, or not to its end."""
+    """Return the error for a file that cannot be read completely."""
     reason = getattr(error, "strerror", None) or error
     return ConfigurationError(f"training.directory: cannot read {path}: {reason}")
 
 
 def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file, from 1 on, without their ends; blank ones left out.
+    """Yield the non-blank lines of a UTF-8 file without line ends, numbered from 1.
 
-    Raises :class:`ConfigurationError` naming the file, and the line that is not UTF-8
-    or longer than :data:`MAX_LINE_BYTES`.
+    Raises :class:`ConfigurationError` with file and line for a line that is not UTF-8 or longer
+    than :data:`MAX_LINE_BYTES`.
     """
     with open_sample_file(path) as file:
         try:
@@ -71,7 +87,7 @@ def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_byte_lines(file: BufferedIOBase) -> Iterator[bytes]:
-    """The lines of a file with their ends; those too long in pieces."""
+    """Yield lines with their ends; overlong lines in pieces."""
     while line := file.readline(MAX_LINE_BYTES + 1):
         yield line
 
@@ -92,10 +108,9 @@ _MAX_COLUMNS = 4
 
 
 def read_tsv(path: Path) -> Iterator[DirectoryEntry]:
-    """The samples of one file, in order.
+    """Yield the samples of a TSV file in order.
 
-    Raises :class:`ConfigurationError` naming file and line for a file that
-    cannot be read or a line that is no sample.
+    Raises :class:`ConfigurationError` with file and line for invalid input.
     """
     for number, sample in read_numbered_lines(path):
         if not sample.startswith("#"):
@@ -115,7 +130,7 @@ def _entry_from_columns(fields: list[str], where: str) -> DirectoryEntry:
         raise ConfigurationError(f"{where}: the category is empty")
     url = normalise(fields[1])
     if url is None:
-        raise ConfigurationError(f"{where}: {fields[1]!r} is no http or https address")
+        raise ConfigurationError(f"{where}: {fields[1]!r} is not an http or https address")
     title, description = [*fields[2:], "", ""][:2]
     return DirectoryEntry(category, url, title, description)
 
@@ -133,10 +148,9 @@ _decoder = msgspec.json.Decoder(_JsonSample)
 
 
 def read_json_lines(path: Path) -> Iterator[DirectoryEntry]:
-    """The samples of one file, in order.
+    """Yield the samples of a JSON Lines file in order.
 
-    Raises :class:`ConfigurationError` naming file and line for a file that
-    cannot be read or a line that is no sample.
+    Raises :class:`ConfigurationError` with file and line for invalid input.
     """
     for number, text in read_numbered_lines(path):
         where = f"{path}:{number}"
@@ -145,7 +159,7 @@ def read_json_lines(path: Path) -> Iterator[DirectoryEntry]:
         except msgspec.ValidationError as error:
             raise ConfigurationError(f"{where}: {error}") from error
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            raise ConfigurationError(f"{where}: no JSON object in one line: {error}") from error
+            raise ConfigurationError(f"{where}: not a JSON object on one line: {error}") from error
         yield _entry_from_json(line, where)
 
 
@@ -159,7 +173,7 @@ def _entry_from_json(line: _JsonSample, where: str) -> DirectoryEntry:
         raise ConfigurationError(f"{where}: weight must be a number above 0, not {line.weight}")
     url = normalise(line.url) if line.url else content_url(text.encode())
     if url is None:
-        raise ConfigurationError(f"{where}: {line.url!r} is no http or https address")
+        raise ConfigurationError(f"{where}: {line.url!r} is not an http or https address")
     return DirectoryEntry(
         category,
         url,

@@ -1,4 +1,4 @@
-"""Which samples are the topic: good categories, and each page on one side."""
+"""The samples of a topic: good and other samples, each URL once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_KNOWN_CATEGORIES = 2_000
 
 
 def is_in_category(category: str, prefix: str) -> bool:
-    """Whether ``category`` is ``prefix`` or lies below it (whole path parts only)."""
+    """Whether ``category`` is ``prefix`` or below it (whole path parts only)."""
     prefix = prefix.strip("/")
     return category == prefix or category.startswith(prefix + "/")
 
@@ -24,10 +24,9 @@ def is_in_category(category: str, prefix: str) -> bool:
 def filter_good_categories(
     categories: Iterable[str], good_prefixes: Sequence[str]
 ) -> frozenset[str]:
-    """Those of ``categories`` that are a good prefix or lie below one.
+    """Return those of ``categories`` that are a good prefix or below one.
 
-    Raises :class:`TrainingError` naming ``training.good`` when a prefix has
-    no category, with the nearest names there are.
+    Raises :class:`TrainingError` for a prefix without categories, with existing names.
     """
     known = frozenset(categories)
     for prefix in good_prefixes:
@@ -54,13 +53,11 @@ def _format_names(names: Sequence[str], limit: int = 12) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SampleSet:
-    """The directory's samples, each URL once. ``good[i]`` tells entry i's side.
+    """A directory's samples, each URL once; ``good[i]`` is the class of entry i.
 
-    ``conflicts`` counts the URLs listed both in a good and in another
-    category (they are good: a page may be about more than one thing);
-    ``repeats`` counts the further lines dropped, ``left_out`` those that were not
-    drawn, ``between`` those that are on neither side. ``messages`` tell what in the
-    directory could not be used.
+    ``conflicts`` counts URLs listed both in a good and in another category (they count as
+    good), ``repeats`` dropped duplicate lines, ``left_out`` samples not drawn, ``between``
+    samples of neither class. ``messages`` describe unusable records.
     """
 
     entries: tuple[DirectoryEntry, ...]
@@ -81,12 +78,12 @@ def make_sample_set(
     seed: int = 0,
     allow_no_good: bool = False,
 ) -> SampleSet:
-    """Put each URL on one side: good if any of its lines is good.
+    """Assign each URL to one class: good if any of its lines is good.
 
-    A URL keeps its first line on that side. With ``limit`` at most so many URLs a side
-    are kept, drawn by lot: ``entries`` may be more than memory holds. Those in or below
-    the ``linked`` categories, unless they are good, are on neither side. Raises
-    :class:`TrainingError` as :func:`filter_good_categories` does, unless ``allow_no_good``.
+    A URL keeps its first line of that class. ``limit`` bounds the number of URLs per class; they
+    are sampled by hash while ``entries`` stream by. Samples in or below ``linked`` categories
+    that are not good belong to neither class. Raises :class:`TrainingError` as
+    :func:`filter_good_categories` does, unless ``allow_no_good``.
     """
     draw = HashSampler(limit, seed)
     unseen, known = set(good_prefixes), set[str]()
@@ -116,16 +113,16 @@ def make_sample_set(
     )
 
 
-def _is_in_any(category: str, places: frozenset[str]) -> bool:
+def _is_in_any(category: str, among: frozenset[str]) -> bool:
     while category:
-        if category in places:
+        if category in among:
             return True
         category = category.rpartition("/")[0]
     return False
 
 
-class _SmallestHashes:
-    """The URLs of one side with the smallest lots, each with its place and entry."""
+class _ClassSample:
+    """The URLs of one class with the smallest hashes, with position and entry."""
 
     def __init__(self, limit: int | None, seed: int) -> None:
         self._limit = limit
@@ -133,9 +130,9 @@ class _SmallestHashes:
         self._largest: list[tuple[float, str]] = []
         self.samples: dict[str, tuple[int, DirectoryEntry]] = {}
 
-    def add(self, place: int, entry: DirectoryEntry) -> str | None:
-        """Take the entry in; return the URL that has to leave for it, maybe its own."""
-        self.samples[entry.url] = place, entry
+    def add(self, position: int, entry: DirectoryEntry) -> str | None:
+        """Add an entry; return the URL it displaces, which may be its own."""
+        self.samples[entry.url] = position, entry
         if self._limit is None:
             return None
         heappush(self._largest, (-hash_fraction(entry.url, self._seed), entry.url))
@@ -147,16 +144,16 @@ class _SmallestHashes:
 
 
 class HashSampler:
-    """At most ``limit`` URLs a side; a URL on both sides is good.
+    """Samples at most ``limit`` URLs per class by hash; a URL in both classes is good.
 
-    ``repeats`` counts the lines whose URL was there already, ``left_out`` those whose
-    URL was not drawn. Of good URLs a hash is kept, drawn or not: they are not to come
-    back on the other side.
+    The sample is uniform over distinct URLs and independent of their order and repetitions.
+    ``repeats`` counts lines with a known URL, ``left_out`` those not drawn. Hashes of all good
+    URLs are kept, so that they do not reappear as others.
     """
 
     def __init__(self, limit: int | None, seed: int) -> None:
-        self._good = _SmallestHashes(limit, seed)
-        self._other = _SmallestHashes(limit, seed)
+        self._good = _ClassSample(limit, seed)
+        self._other = _ClassSample(limit, seed)
         self._good_left_out: set[int] = set()
         self._on_both: set[str] = set()
         self._entries = 0
@@ -165,12 +162,12 @@ class HashSampler:
 
     @property
     def conflicts(self) -> int:
-        """How many URLs were listed on both sides, as far as they were drawn."""
+        """Number of sampled URLs listed in both classes."""
         return len(self._on_both)
 
     def add(self, entry: DirectoryEntry, good: bool) -> None:
-        """Put one entry on its side, or drop it."""
-        place, url = self._entries, entry.url
+        """Add one entry to its class, or drop it."""
+        position, url = self._entries, entry.url
         self._entries += 1
         if url in self._good.samples:
             self.repeats += 1
@@ -181,21 +178,21 @@ class HashSampler:
         elif good:
             earlier = self._other.samples.pop(url, None)
             if earlier is not None:
-                place = earlier[0]
+                position = earlier[0]
                 self.repeats += 1
                 self._on_both.add(url)
-            self._left_out_good(self._good.add(place, entry))
+            self._left_out_good(self._good.add(position, entry))
         elif url in self._other.samples:
             self.repeats += 1
         else:
-            self.left_out += self._other.add(place, entry) is not None
+            self.left_out += self._other.add(position, entry) is not None
 
     def kept(self) -> list[tuple[DirectoryEntry, bool]]:
-        """What was drawn, in the order in which the URLs came, with its side."""
+        """Return the sample in the order of the URLs, with its class."""
         samples = [
-            (place, entry, good)
+            (position, entry, good)
             for side, good in ((self._good, True), (self._other, False))
-            for place, entry in side.samples.values()
+            for position, entry in side.samples.values()
         ]
         samples.sort(key=lambda sample: sample[0])
         return [(entry, good) for _, entry, good in samples]

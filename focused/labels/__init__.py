@@ -1,9 +1,7 @@
-"""What people said of pages.
+"""People's labels of pages.
 
-A :class:`~focused.labels.label.Label` is one person's word on one page; a
-:class:`~focused.labels.label_file.LabelFile` keeps them, line by line, in a plain file
-that is only ever appended to. Each label has a role: pages drawn at random classifier
-models and never teach one; pages chosen because they help teach
-(:mod:`focused.labels.label`). Which pages are drawn is settled by the hash of their
-URL, so that a page is always the one or the other.
+A :class:`~focused.labels.label.Label` is one person's answer for one page; a
+:class:`~focused.labels.label_file.LabelFile` is an append-only file of labels. Each label
+has a role: labels of randomly drawn pages evaluate models and never train one; labels of
+selected pages train. The hash of the URL decides the role.
 """

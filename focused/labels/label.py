@@ -1,4 +1,9 @@
-"""One person's word on one page."""
+"""Labels and their roles.
+
+An honest evaluation needs pages that were drawn independently of any model and that no
+model was trained on. One page in five is reserved for evaluation, by the hash of its URL;
+page selection picks from the other four.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +15,21 @@ import msgspec
 from focused.text.hash_sampling import hash_fraction
 
 Verdict = Literal["yes", "no", "skip"]
-"""On topic, off topic, or left open."""
+"""On topic, off topic, or skipped."""
 
 Role = Literal["evaluation", "training"]
-"""What a label may be used for: to measure models, or to teach them; never both."""
+"""Labels evaluate models or train them, never both."""
 
 Reason = Literal["random", "uncertain", "doubtful", "high", "searched", "given"]
-"""Why the page was shown; ``given`` are labels that no choice of ours asked for."""
+"""Why the page was shown; ``given`` for labels from outside."""
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What somebody said of a page, and what the model had said of it.
+    """A person's answer for one page, and what the model predicted.
 
-    ``category`` is where the person put the page, as in the directory, or empty.
-    ``relevance`` (0 to 1) and ``model`` (the beginning of its digest) are those of the
-    moment the page was shown; None and empty when no model had judged it. ``at`` is in
-    seconds since the epoch.
+    ``category`` is the person's category for the page, or "". ``relevance`` (0 to 1) and
+    ``model`` (prefix of its digest) are those when the page was shown; None and "" without a
+    model. ``at`` is in seconds since the epoch.
     """
 
     url: Annotated[str, msgspec.Meta(min_length=1)]
@@ -40,26 +44,26 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 EVALUATION_SHARE = 0.2
-"""Of all pages, the share that is the evaluation set's."""
+"""Share of all pages reserved for evaluation."""
 
-_ROLE_SEED = 20  # any number that no other lot uses
+_ROLE_SEED = 20  # distinct from the seeds of other samples
 
 
 def evaluation_hash(url: str) -> float:
-    """The page's place in the evaluation set's queue, in [0, 1): the lower, the sooner it is shown."""
+    """Return the page's position in the evaluation queue, in [0, 1): lower is shown sooner."""
     return hash_fraction(url, _ROLE_SEED)
 
 
 def role_of(url: str) -> Role:
-    """Whether a label of this page judges or teaches."""
+    """Return whether a label of this page evaluates or trains."""
     return "evaluation" if evaluation_hash(url) < EVALUATION_SHARE else "training"
 
 
 def training_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """The labels that models may learn from: said yes or no, and never the evaluation set's."""
+    """Return the labels that models may learn from: yes or no, with role training."""
     return tuple(one for one in labels if one.role == "training" and one.verdict != "skip")
 
 
 def evaluation_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """The labels that models are measured by: said yes or no of pages drawn at random."""
+    """Return the labels that evaluate models: yes or no, of randomly drawn pages."""
     return tuple(one for one in labels if one.role == "evaluation" and one.verdict != "skip")

@@ -1,10 +1,10 @@
-"""The apprentice: how relevant will a link's target be?
+"""The apprentice: predicts the relevance of a link's target, and learns during the crawl.
 
-It gathers features of the target (:mod:`focused.link_scoring.link_features`), and weighs
-it (:mod:`focused.link_scoring.linear_model`) into a probability. After each judged page
-the words and places of the link that led there are rank_score more or less (in the
-spirit of Chakrabarti, Punera, Subramanyam, WWW 2002); what was scored before is
-scored again when its turn comes.
+Computes link features (:mod:`focused.link_scoring.link_features`) and weighs them with a
+linear model (:mod:`focused.link_scoring.linear_model`). After each classified page it
+updates the model and the running means of the words, pages and tag paths of the link that
+led there (in the spirit of Chakrabarti, Punera, Subramanyam, WWW 2002). Queued links are
+scored again before they are fetched.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ IndexArray = NDArray[np.intp]
 
 
 class Apprentice:
-    """A :class:`focused.link_scoring.protocols.OnlineLinkScorer`; one crawl's own.
+    """The :class:`focused.link_scoring.protocols.OnlineLinkScorer` of one crawl.
 
-    Memory: two tables of words, 8 MB each, two of places, 30 MB each when they are full, and the
-    last lessons.
+    Memory: two word tables of 8 MB each, two tables of running means of up to 30 MB each, and
+    the last training examples.
     """
 
     feature_names = FEATURE_NAMES
@@ -78,11 +78,11 @@ class Apprentice:
         learns: bool = True,
         depth_penalty: float = DEPTH_PENALTY,
     ) -> None:
-        """``without`` names features that are given no weight, to see what they are rank_score.
+        """``without`` names features to ignore, for ablations.
 
-        ``learns`` False: the prior stays as it is, what words and places were
-        rank_score is all that the crawl teaches. ``depth_penalty`` is in nats a level of
-        the path. Raises ConfigurationError when the prior cannot be loaded.
+        ``learns`` False freezes the prior; running means of words and positions are still updated.
+        ``depth_penalty`` is in nats per level of the path. Raises ConfigurationError if the prior
+        cannot be loaded.
         """
         self._classifier = classifier
         self.prior = prior or load_link_prior()
@@ -103,7 +103,7 @@ class Apprentice:
         learns: bool = True,
         depth_penalty: float = DEPTH_PENALTY,
     ) -> Apprentice:
-        """A new apprentice with the same classifier and, unless static_features otherwise, the same prior."""
+        """Return a new apprentice with the same classifier and, by default, the same prior."""
         return Apprentice(
             self._classifier,
             prior or self.prior,
@@ -112,61 +112,67 @@ class Apprentice:
             depth_penalty=depth_penalty,
         )
 
-    def score(self, visit: PageContext, links: Sequence[Link]) -> ScoredLinks:
-        """Score links of one judged page in one batch, as if no other page linked there."""
-        joined = self.score_merged(visit, links, [None] * len(links))
-        return ScoredLinks(joined.scores, joined.features)
+    def score(self, context: PageContext, links: Sequence[Link]) -> ScoredLinks:
+        """Score the links of one page, ignoring earlier in-links."""
+        merged = self.score_merged(context, links, [None] * len(links))
+        return ScoredLinks(merged.scores, merged.features)
 
     def score_merged(
-        self, visit: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
+        self, context: PageContext, links: Sequence[Link], waiting: Sequence[ScorableLink | None]
     ) -> MergedScores:
-        """Score links of one judged page together with what is known of those that wait."""
-        static_features, at = self._static_features_of(visit, links)
-        as_links = self._link_words.features(static_features.link_words)
-        as_pages = self._page_words.features(static_features.target_words)
-        rows = self._page_features(visit, static_features, at)
-        rows[:, FEATURE_INDEX["context_words"]] = as_pages[static_features.context_indices[at]]
-        # Before they are held against those that were kept, which were rounded, too.
-        joined = merge_features(round_precision(rows, np.float16), waiting)
-        rows, tag_path_keys = joined.rows, [static_features.tag_path_keys[i] for i in at]
+        """Score the links of one page, merged with the features of those already queued."""
+        static_features, indices = self._static_features_of(context, links)
+        link_word_features = self._link_words.features(static_features.link_words)
+        page_word_features = self._page_words.features(static_features.target_words)
+        rows = self._page_features(context, static_features, indices)
+        rows[:, FEATURE_INDEX["context_words"]] = page_word_features[
+            static_features.context_indices[indices]
+        ]
+        # Rounded before merging, because the queued features are rounded.
+        merged = merge_features(round_precision(rows, np.float16), waiting)
+        rows, tag_path_keys = merged.rows, [static_features.tag_path_keys[i] for i in indices]
         rate = self._link_words.rate
-        rows[:, FEATURE_INDEX["url_words"]] = as_links[at]
-        rows[:, FEATURE_INDEX["anchor_words"]] = as_links[static_features.anchor_indices[at]]
-        rows[:, FEATURE_INDEX["page_words"]] = as_pages[static_features.anchors[at]]
+        rows[:, FEATURE_INDEX["url_words"]] = link_word_features[indices]
+        rows[:, FEATURE_INDEX["anchor_words"]] = link_word_features[
+            static_features.anchor_indices[indices]
+        ]
+        rows[:, FEATURE_INDEX["page_words"]] = page_word_features[static_features.anchors[indices]]
         rows[:, FEATURE_INDEX["siblings"]] = self._sibling_means.features_of(
-            position_key(visit.page.url), rate
+            position_key(context.page.url), rate
         )
-        for i in np.flatnonzero(~joined.is_best_inlink).tolist():
-            # It is asked anew when its turn comes.
+        for i in np.flatnonzero(~merged.is_best_inlink).tolist():
+            # rescore updates these before the fetch.
             other = waiting[i]
-            assert other is not None, "another link is_best_inlink where none waits"
+            assert other is not None, "a queued link has the best in-link"
             rows[i, _ANCHOR_COLUMNS] = [other.features[column] for column in _ANCHOR_COLUMNS]
             parent = position_key(other.parent or "")
             rows[i, FEATURE_INDEX["siblings"]] = self._sibling_means.features_of(parent, rate)
             tag_path_keys[i] = other.tag_path_key
         rows[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
         rows = round_precision(rows, np.float16)
-        scores, rank_score = self._linear_model.predict(rows, static_features.levels[at])
-        return MergedScores(scores, rows, rank_score, joined.is_best_inlink, tag_path_keys)
+        scores, rank_score = self._linear_model.predict(rows, static_features.levels[indices])
+        return MergedScores(scores, rows, rank_score, merged.is_best_inlink, tag_path_keys)
 
     def _static_features_of(
-        self, visit: PageContext, links: Sequence[Link]
+        self, context: PageContext, links: Sequence[Link]
     ) -> tuple[StaticLinkFeatures, IndexArray]:
-        """What the links say, and the place of each of ``links`` in it."""
-        if visit.static_features is None:
+        """Return the static features of the page's links, and the index of each of ``links``."""
+        if context.static_features is None:
             return compute_static_features(self._classifier, links), np.arange(len(links))
-        if len(links) == len(visit.page.links):
-            return visit.static_features, np.arange(len(links))
-        places = {link.url: place for place, link in enumerate(visit.page.links)}
-        return visit.static_features, np.array([places[link.url] for link in links], np.intp)
+        if len(links) == len(context.page.links):
+            return context.static_features, np.arange(len(links))
+        index_by_url = {link.url: index for index, link in enumerate(context.page.links)}
+        return context.static_features, np.array(
+            [index_by_url[link.url] for link in links], np.intp
+        )
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
-        """Score queued links by what is known now."""
+        """Score queued links with the current model."""
         if len(links) == 1:
             return [self._rescore_one(links[0])]
         rows = np.array([link.features for link in links]).reshape(-1, len(FEATURE_NAMES))
-        anew = [link.found_at <= self._classifier_since for link in links]
-        if any(anew):
+        is_outdated = [link.found_at <= self._classifier_since for link in links]
+        if any(is_outdated):
             self._reclassify_texts(rows, links)
         words = hash_link_texts([link.url for link in links], [link.anchor for link in links])
         urls, anchors = (
@@ -183,19 +189,22 @@ class Apprentice:
         rows[:, FEATURE_INDEX["tag_path"]] = self._tag_path_means.features(tag_path_keys, rate)
         rows = round_precision(rows, np.float16)
         scores, rank_score = self._linear_model.predict(rows, _url_levels(links))
-        every = zip(scores.tolist(), rank_score.tolist(), map(tuple, rows.tolist()), strict=True)
-        return [UpdatedScore(*each) for each in every]
+        columns = zip(scores.tolist(), rank_score.tolist(), map(tuple, rows.tolist()), strict=True)
+        return [UpdatedScore(*each) for each in columns]
 
     def _reclassify_texts(self, rows: FloatArray, links: Sequence[ScorableLink]) -> None:
-        """Ask the classifier in office about links that were found before it was."""
-        anew = [i for i, link in enumerate(links) if link.found_at <= self._classifier_since]
-        asked = [links[i] for i in anew]
-        texts = [*(url_words(link.url) for link in asked), *(link.anchor for link in asked)]
-        verdicts = self._classifier.score_texts(texts)
-        rows[anew, _URL], rows[anew, _ANCHOR] = verdicts[: len(anew)], verdicts[len(anew) :]
+        """Update the classifier's text scores of links found before the model was swapped."""
+        is_outdated = [i for i, link in enumerate(links) if link.found_at <= self._classifier_since]
+        outdated = [links[i] for i in is_outdated]
+        texts = [*(url_words(link.url) for link in outdated), *(link.anchor for link in outdated)]
+        text_scores = self._classifier.score_texts(texts)
+        rows[is_outdated, _URL], rows[is_outdated, _ANCHOR] = (
+            text_scores[: len(is_outdated)],
+            text_scores[len(is_outdated) :],
+        )
 
     def _rescore_one(self, link: ScorableLink) -> UpdatedScore:
-        """:meth:`rescore` of one, as each link is at its turn: sooner without arrays."""
+        """Score one link as :meth:`rescore` does; faster without arrays."""
         anchor = anchor_words(link.anchor)
         rows = np.array([link.features])
         if link.found_at <= self._classifier_since:
@@ -213,19 +222,19 @@ class Apprentice:
         scores, rank_score = self._linear_model.predict(rows, _url_levels([link]))
         return UpdatedScore(scores.item(), rank_score.item(), tuple(rows[0].tolist()))
 
-    def classifier_swapped(self, at: float) -> None:
-        """Another classifier has its office since ``at``: what was found before is asked of it anew.
+    def classifier_swapped(self, indices: float) -> None:
+        """Note that links found until ``indices`` have scores of an earlier model.
 
-        Anchor and address are, when the link's turn comes; contexts and parents are no longer
-        at hand, and stay as they were judged.
+        :meth:`rescore` updates the scores of anchor and URL. Contexts and parents are no longer
+        available: their scores stay.
         """
-        self._classifier_since = at
+        self._classifier_since = indices
 
     def make_example(
         self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
     ) -> TrainingExample:
-        """What a fetched page teaches; ``relevance`` in [0, 1] is the classifier's."""
-        words = words or hash_page(page, most_chars=_MAX_PAGE_CHARS)
+        """Build the training example of a fetched page."""
+        words = words or hash_page(page, max_chars=_MAX_PAGE_CHARS)
         return TrainingExample(
             url=link.url,
             anchor=link.anchor,
@@ -236,20 +245,20 @@ class Apprentice:
             relevance=relevance,
         )
 
-    def learn(self, lesson: TrainingExample) -> None:
-        """Take a lesson in."""
-        relevance = lesson.relevance
-        self._linear_model.learn(lesson.features, relevance)
-        self._page_words.learn(np.frombuffer(lesson.words, "<u4"), relevance)
-        if not lesson.features:  # a seed: nobody's link led there
+    def learn(self, example: TrainingExample) -> None:
+        """Update the model and the running means with one example."""
+        relevance = example.relevance
+        self._linear_model.learn(example.features, relevance)
+        self._page_words.learn(np.frombuffer(example.words, "<u4"), relevance)
+        if not example.features:  # a seed has no link
             return
-        of_link = (*hash_url(lesson.url), *anchor_words(lesson.anchor))
-        self._link_words.learn(np.array(of_link, np.uint32), relevance)
-        self._sibling_means.learn(position_key(lesson.parent), relevance)
-        self._tag_path_means.learn(lesson.tag_path_key, relevance)
+        link_words = (*hash_url(example.url), *anchor_words(example.anchor))
+        self._link_words.learn(np.array(link_words, np.uint32), relevance)
+        self._sibling_means.learn(position_key(example.parent), relevance)
+        self._tag_path_means.learn(example.tag_path_key, relevance)
 
     def state(self) -> bytes:
-        """All that was learned, as plain data; see :meth:`restore`."""
+        """Return the learned state as plain data."""
         return msgspec.msgpack.encode(
             {
                 **self._linear_model.state(),
@@ -261,7 +270,7 @@ class Apprentice:
         )
 
     def restore(self, state: bytes) -> None:
-        """Go on where :meth:`state` was taken."""
+        """Restore what :meth:`state` returned."""
         kept: dict[str, Any] = msgspec.msgpack.decode(state)
         self._linear_model.restore(kept)
         self._link_words = WordMeans.restored(kept["link_words"])
@@ -270,18 +279,18 @@ class Apprentice:
         self._tag_path_means = PositionMeans.restored(kept["tag_paths"])
 
     def _page_features(
-        self, visit: PageContext, static_features: StaticLinkFeatures, at: IndexArray
+        self, context: PageContext, static_features: StaticLinkFeatures, indices: IndexArray
     ) -> FloatArray:
-        rows = np.zeros((len(at), len(FEATURE_NAMES)))
-        relevance = parent_log_odds(visit.classification)
+        rows = np.zeros((len(indices), len(FEATURE_NAMES)))
+        relevance = parent_log_odds(context.classification)
         rows[:, FEATURE_INDEX["parent"]] = rows[:, FEATURE_INDEX["parents"]] = relevance
         rows[:, FEATURE_INDEX["in_links"]] = 1.0
-        rows[:, FEATURE_INDEX["since"]] = links_since_relevant(visit)
-        rows[:, FEATURE_INDEX["out_degree"]] = math.log1p(len(visit.page.links))
-        rows[:, FEATURE_INDEX["navigation"]] = static_features.navigation[at]
-        rows[:, _ANCHOR] = static_features.anchor_scores[at]
-        rows[:, _URL] = static_features.url_scores[at]
-        rows[:, FEATURE_INDEX["context"]] = static_features.context_scores[at]
+        rows[:, FEATURE_INDEX["since"]] = links_since_relevant(context)
+        rows[:, FEATURE_INDEX["out_degree"]] = math.log1p(len(context.page.links))
+        rows[:, FEATURE_INDEX["navigation"]] = static_features.navigation[indices]
+        rows[:, _ANCHOR] = static_features.anchor_scores[indices]
+        rows[:, _URL] = static_features.url_scores[indices]
+        rows[:, FEATURE_INDEX["context"]] = static_features.context_scores[indices]
         return rows
 
 

@@ -1,11 +1,14 @@
-"""What features weighs: rows of it become scores, and worths by which links are ordered.
+"""The apprentice's linear model: a prior fitted on recorded webs, updated online.
 
-Weights that were fitted on recorded webs (:mod:`focused.link_scoring.link_prior`)
-are moved by what this crawl has taught (:mod:`focused.link_scoring.linear_model`).
+:class:`LinearModel` turns link features into scores (probabilities) and rank scores. While
+the crawl has found little, links near their host's root are ranked first: the depth penalty
+is damping of the rank score, not of the probability.
 
-While the crawl has found little, pages near their host's root come first:
-from there the ways part. That is in a link's *rank_score*, which orders, and not in
-its score, which stays a probability.
+:class:`OnlineUpdate` is Bayesian logistic regression with the prior's log-odds as a fixed
+offset and a Gaussian around zero. It is refitted to the last examples at intervals by
+Newton's method (Bishop 2006, "Pattern Recognition and Machine Learning", 4.3.3 and 4.5.1).
+Targets are calibrated relevances, not 0 or 1, so that an uncertain classifier has little
+influence.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ FloatArray = NDArray[np.float64]
 
 
 class LinearModel:
-    """The weights of one crawl, as they are now."""
+    """The current weights of one crawl."""
 
     def __init__(
         self, prior: LinkPrior, without: Sequence[str], *, learns: bool, depth_penalty: float
@@ -39,67 +42,69 @@ class LinearModel:
         self._prior = prior
         self._used = np.array([float(name not in without) for name in FEATURE_NAMES])
         self._learns = learns
-        self._rootward = depth_penalty
+        self._depth_penalty = depth_penalty
         self._online_update = OnlineUpdate(replace(prior, weights=prior.weights * self._used))
         self._relevance_found = 0.0
 
     def predict(self, rows: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Scores and worths of rows of features, as they are kept, each of shape (n,).
+        """Return scores and rank scores of feature rows, rounded as they are stored, shape (n,).
 
-        ``rows`` has shape (n, features); ``levels``, shape (n,), are below their hosts' roots.
+        ``rows`` has shape (n, features); ``levels``, shape (n,), are the depths of the URL paths.
         """
         weights = (self._prior.weights + self._online_update.weights) * self._used
         log_odds = self._prior.bias + self._online_update.bias + rows @ weights
         log_odds = np.minimum(np.maximum(log_odds, -_MAX_LOG_ODDS), _MAX_LOG_ODDS)
-        # What a link is rank_score less for its place in its site's tree, in nats.
-        lost = _RELEVANCE_TO_HALVE_PENALTY / (_RELEVANCE_TO_HALVE_PENALTY + self._relevance_found)
-        detour = self._rootward * lost * levels
+        # The depth penalty decreases with the relevance found, in nats.
+        penalty_factor = _RELEVANCE_TO_HALVE_PENALTY / (
+            _RELEVANCE_TO_HALVE_PENALTY + self._relevance_found
+        )
+        penalty = self._depth_penalty * penalty_factor * levels
         return round_precision(expit(log_odds), np.float32), round_precision(
-            log_odds - detour, np.float32
+            log_odds - penalty, np.float32
         )
 
     def learn(self, features: Sequence[float], relevance: float) -> None:
-        """A link of ``features``, empty of a seed, led to a page of ``relevance`` in [0, 1]."""
+        """Update with one example; ``features`` is empty for a seed."""
         self._relevance_found += relevance
         if features and self._learns:
             self._online_update.learn(np.array(features) * self._used, relevance)
 
     def state(self) -> Mapping[str, Any]:
-        """All that was learned, as plain data; see :meth:`restore`."""
+        """Return the learned state as plain data."""
         return {
             "relevance_found": self._relevance_found,
             "correction": self._online_update.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where :meth:`state` was taken; what else is in it is not read."""
+        """Restore what :meth:`state` returned; ignores other keys."""
         self._relevance_found = state["relevance_found"]
         self._online_update.restore(state["correction"])
 
 
 MAX_EXAMPLES = 2_000
-"""The last lessons are kept, 8 bytes a feature each; older ones no longer count."""
+"""Number of examples kept, 8 bytes per feature each; older ones are dropped."""
 
 _FIT_INTERVAL = 25
-# How many lessons' worth of doubt there is before a weight moves by one standard deviation of
-# its feature; the bias moves freely, for crawls differ in how much of what they meet is good.
+# Prior precisions of the weights, per standard deviation of the feature, and of the bias. The bias
+# is nearly free, because the probability of good pages differs between crawls.
 _PRECISION = 30.0
 _BIAS_PRECISION = 1.0
 _PRECISIONS = np.append(np.full(len(FEATURE_NAMES), _PRECISION), _BIAS_PRECISION)
 _CAPACITY = MAX_EXAMPLES + _FIT_INTERVAL
 
-# In nats, of the lesson that moves most. What is left after a last whole step is its square.
+# In nats of the example that moves most. Convergence is quadratic.
 _MAX_STEP = 1.0
 _TOLERANCE = 1e-3
 _MAX_ITERATIONS = 100
 
 
 class OnlineUpdate:
-    """What is added to the prior's log-odds: ``weights`` . features + ``bias``."""
+    """The correction of the prior's log-odds: ``weights`` · features + ``bias``."""
 
     def __init__(self, prior: LinkPrior) -> None:
         self._prior = prior
-        # A column a lesson; the last row is its relevance.
+        # One column per example; the last row is the relevance.
         self._examples = np.empty((len(prior.weights) + 1, _CAPACITY))
         self._n_kept = 0
         self._n_seen = 0
@@ -107,7 +112,7 @@ class OnlineUpdate:
         self.bias = 0.0
 
     def learn(self, features: Sequence[float] | FloatArray, relevance: float) -> None:
-        """A link with this features led to a page of ``relevance`` in [0, 1]."""
+        """Add one example: features of a link and the relevance of its target in [0, 1]."""
         self._examples[:-1, self._n_kept] = features
         self._examples[-1, self._n_kept] = relevance
         self._n_kept += 1
@@ -117,17 +122,17 @@ class OnlineUpdate:
             self._fit()
 
     def state(self) -> Any:
-        """All that is known, as plain data; see :meth:`restore`."""
-        lessons = self._examples[:, : self._n_kept].astype("<f8").tobytes()
-        return [self._n_seen, self.weights.tolist(), self.bias, lessons]
+        """Return the learned state as plain data."""
+        examples = self._examples[:, : self._n_kept].astype("<f8").tobytes()
+        return [self._n_seen, self.weights.tolist(), self.bias, examples]
 
     def restore(self, state: Any) -> None:
-        """Go on where :meth:`state` was taken."""
+        """Restore what :meth:`state` returned."""
         self._n_seen, weights, self.bias, kept = state
         self.weights = np.array(weights)
-        lessons = np.frombuffer(kept, "<f8").reshape(len(self._examples), -1)
-        self._n_kept = lessons.shape[1]
-        self._examples[:, : self._n_kept] = lessons
+        examples = np.frombuffer(kept, "<f8").reshape(len(self._examples), -1)
+        self._n_kept = examples.shape[1]
+        self._examples[:, : self._n_kept] = examples
 
     def _forget(self) -> None:
         too_many = self._n_kept - MAX_EXAMPLES
@@ -139,37 +144,37 @@ class OnlineUpdate:
         prior = self._prior
         rows, target = self._examples[:-1, : self._n_kept], self._examples[-1, : self._n_kept]
         offset = prior.bias + prior.weights @ rows
-        # Centred: else a weight that moves would move all scores, and be the bias held firmly.
-        middle = rows.mean(axis=1)
+        # Centred, so that weights and bias are independent.
+        mean = rows.mean(axis=1)
         design = np.ones((len(rows) + 1, self._n_kept))
-        design[:-1] = (rows - middle[:, None]) / prior.scales[:, None]
-        start = np.append(self.weights * prior.scales, self.bias + middle @ self.weights)
+        design[:-1] = (rows - mean[:, None]) / prior.scales[:, None]
+        start = np.append(self.weights * prior.scales, self.bias + mean @ self.weights)
         moved = _fit_newton(design, offset, target, start)
         self.weights = moved[:-1] / prior.scales
-        self.bias = float(moved[-1] - middle @ self.weights)
+        self.bias = float(moved[-1] - mean @ self.weights)
 
 
 def _fit_newton(
     design: FloatArray, offset: FloatArray, target: FloatArray, moved: FloatArray
 ) -> FloatArray:
-    """Where ``target`` is likeliest by the log-odds offset + moved . design, ``moved`` being held.
+    """Return the MAP estimate of ``moved``, shape (k,), by Newton's method from ``moved``.
 
-    ``design`` has shape (k, n), the result (k,).
+    The log-odds are offset + moved · design; ``design`` has shape (k, n).
     """
     log_odds = offset + moved @ design
     for _ in range(_MAX_ITERATIONS):
-        # The tangent's form of the logistic function is the one that is soonest there.
-        share = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
-        slope = design @ (share - target) + _PRECISIONS * moved
-        bend = (design * (share * (1.0 - share))) @ design.T
-        bend.flat[:: len(bend) + 1] += _PRECISIONS
-        step = np.linalg.solve(bend, slope)
+        # tanh is the fastest form of the logistic function.
+        probability = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
+        gradient = design @ (probability - target) + _PRECISIONS * moved
+        hessian = (design * (probability * (1.0 - probability))) @ design.T
+        hessian.flat[:: len(hessian) + 1] += _PRECISIONS
+        step = np.linalg.solve(hessian, gradient)
         change = step @ design
-        longest = float(np.abs(change).max())
-        # Where the log-odds move by less than this, every step leads down.
-        part = min(1.0, _MAX_STEP / max(longest, _TOLERANCE))
-        moved = moved - part * step
-        log_odds -= part * change
-        if longest < _TOLERANCE:
+        largest_change = float(np.abs(change).max())
+        # Damped steps: full Newton steps may overshoot far from the optimum.
+        damping = min(1.0, _MAX_STEP / max(largest_change, _TOLERANCE))
+        moved = moved - damping * step
+        log_odds -= damping * change
+        if largest_change < _TOLERANCE:
             break
     return moved

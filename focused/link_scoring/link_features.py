@@ -1,8 +1,7 @@
-"""What is known of a link's target before it is fetched.
+"""The features of a link: what is known of its target before the fetch.
 
-Evidence is in nats of log-odds where it can be, so that it can be added up: 0
-says nothing. A target is linked to from several pages; what they tell is
-joined, so one row stands for all its in-links.
+Features are in nats of log-odds where possible; 0 carries no information. The features of
+several in-links are merged into one row per target.
 """
 
 from __future__ import annotations
@@ -35,23 +34,22 @@ FEATURE_NAMES = (
     "siblings",
     "tag_path",
 )
-"""Told by the pages that link, and joined over them:
+"""From the linking pages, merged over them:
 
-- ``parent``: relevance of the most relevant page that links, within ±4 nats;
-- ``parents``: the mean of that over the pages that link, ``in_links`` of them;
+- ``parent``: log-odds of the most relevant linking page, within ±4;
+- ``parents``: their mean over the linking pages, ``in_links`` of them;
 - ``since``: links since a page on topic, at most 8;
-- ``out_degree``: ln(1 + links) of the most relevant page that links;
-- ``navigation``: 1 when only navigation links there;
-- ``anchor``, ``context``: the topic model's verdict on the best of each, in nats;
-- ``context_words``: what the context's words were worth in this crawl's pages.
+- ``out_degree``: ln(1 + links) of the most relevant linking page;
+- ``navigation``: 1 if only navigation links there;
+- ``anchor``, ``context``: the classifier's highest score of the anchors and of the contexts;
+- ``context_words``: mean relevance of pages with the context's words.
 
-Told by the address: ``url``, the topic model's verdict on its words.
+From the URL: ``url``, the classifier's score of its words.
 
-Told by the crawl, and asked again when the link's turn comes: what the words
-of the anchor (``anchor_words``) and of the address (``url_words``) were worth
-as words of followed links, and the anchor's as words of pages
-(``page_words``); how links of the same page (``siblings``) and in the same
-path of tags to the same host (``tag_path``) fared.
+From the crawl, updated before the fetch: mean relevance by the words of the anchor
+(``anchor_words``) and of the URL (``url_words``) as words of followed links, and by the
+anchor's words as words of pages (``page_words``); mean relevance of links on the same page
+(``siblings``) and in the same tag path to the same host (``tag_path``).
 """
 
 FEATURE_INDEX = {name: place for place, name in enumerate(FEATURE_NAMES)}
@@ -59,7 +57,7 @@ FEATURE_INDEX = {name: place for place, name in enumerate(FEATURE_NAMES)}
 MAX_PARENT_LOG_ODDS = 4.0
 MAX_LINKS_SINCE_RELEVANT = 8.0
 MAX_IN_LINKS = 8
-"""So many pages that link are joined; of further ones only those that are more relevant."""
+"""Maximum number of in-links merged; after that only more relevant ones."""
 
 _PARENT, _PARENTS, _IN_LINKS = (
     FEATURE_INDEX["parent"],
@@ -78,10 +76,10 @@ _MAXIMUM_COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class MergedFeatures:
-    """Evidence of this page and of those that linked before.
+    """Features of this page's links merged with those of earlier in-links.
 
-    ``rows`` has shape (n, len(FEATURE_NAMES)); ``is_best_inlink``, shape (n,), is True
-    where this page's own link tells most: its anchor and place stand for the target.
+    ``rows`` has shape (n, len(FEATURE_NAMES)); ``is_best_inlink``, shape (n,), is True where
+    this page's link is the most informative: its anchor and tag path represent the target.
     """
 
     rows: NDArray[np.float64]
@@ -91,71 +89,71 @@ class MergedFeatures:
 def merge_features(
     rows: NDArray[np.float64], waiting: Sequence[ScorableLink | None]
 ) -> MergedFeatures:
-    """Join each row of a page's features with what is known of the link that waits, if one does."""
+    """Merge each row with the features of the queued link, if there is one."""
     is_best_inlink = np.ones(len(rows), dtype=np.bool_)
-    places = [i for i, link in enumerate(waiting) if _has_link_features(link)]
-    if not places:
+    merged_indices = [i for i, link in enumerate(waiting) if _has_link_features(link)]
+    if not merged_indices:
         return MergedFeatures(rows, is_best_inlink)
-    joined = rows[places]
-    old = np.array([link.features for i in places if (link := waiting[i]) is not None])
-    better = joined[:, _PARENT] > old[:, _PARENT]
+    joined = rows[merged_indices]
+    queued = np.array([link.features for i in merged_indices if (link := waiting[i]) is not None])
+    is_better = joined[:, _PARENT] > queued[:, _PARENT]
     for column in _MINIMUM_COLUMNS:
-        np.minimum(joined[:, column], old[:, column], out=joined[:, column])
+        np.minimum(joined[:, column], queued[:, column], out=joined[:, column])
     for column in _MAXIMUM_COLUMNS:
-        np.maximum(joined[:, column], old[:, column], out=joined[:, column])
-    joined[~better, _OUT_DEGREE] = old[~better, _OUT_DEGREE]
-    count = old[:, _IN_LINKS] + 1.0
-    joined[:, _PARENTS] = old[:, _PARENTS] + (joined[:, _PARENTS] - old[:, _PARENTS]) / count
+        np.maximum(joined[:, column], queued[:, column], out=joined[:, column])
+    joined[~is_better, _OUT_DEGREE] = queued[~is_better, _OUT_DEGREE]
+    count = queued[:, _IN_LINKS] + 1.0
+    joined[:, _PARENTS] = queued[:, _PARENTS] + (joined[:, _PARENTS] - queued[:, _PARENTS]) / count
     joined[:, _IN_LINKS] = np.minimum(count, MAX_IN_LINKS)
-    kept = (count > MAX_IN_LINKS) & ~better
-    joined[kept] = old[kept]
-    rows[places] = joined
-    is_best_inlink[places] = better
+    kept = (count > MAX_IN_LINKS) & ~is_better
+    joined[kept] = queued[kept]
+    rows[merged_indices] = joined
+    is_best_inlink[merged_indices] = is_better
     return MergedFeatures(rows, is_best_inlink)
 
 
 def has_enough_inlinks(link: ScorableLink) -> bool:
-    """Whether a page that is not more relevant than those before tells nothing more of the link."""
+    """Whether only more relevant pages can still change the link's features."""
     return _has_link_features(link) and link.features[_IN_LINKS] >= MAX_IN_LINKS
 
 
-def adds_information(visit: PageContext, link: ScorableLink) -> bool:
-    """Whether one more link from the page of ``visit`` changes the features of one that waits."""
+def adds_information(context: PageContext, link: ScorableLink) -> bool:
+    """Whether an in-link from the page of ``context`` changes the features of a queued link."""
     return (
         not has_enough_inlinks(link)
-        or parent_log_odds(visit.classification) > link.features[_PARENT]
+        or parent_log_odds(context.classification) > link.features[_PARENT]
     )
 
 
 def round_precision(
     numbers: NDArray[np.float64], to: type[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Numbers that a queued link can keep in fewer bytes; what is scored is what is kept.
+    """Round to the precision in which queued links store their features and scores.
 
-    Half precision holds features to a thousandth of itself.
+    Half precision keeps features to a thousandth of their value.
     """
     return numbers.astype(to).astype(np.float64)
 
 
 def _has_link_features(link: ScorableLink | None) -> bool:
-    # Seeds, a driver's own requests, and what another scorer has found have none of ours.
+    # Seeds, a spider's own requests and links of other scorers have no such features.
     return link is not None and len(link.features) == len(FEATURE_NAMES)
 
 
-def links_since_relevant(visit: PageContext) -> float:
-    """Links between the page and the last one on topic on the way to it; 0: on topic, or a seed."""
-    if visit.classification.on_topic or len(visit.features) != len(FEATURE_NAMES):
+def links_since_relevant(context: PageContext) -> float:
+    """Return links since the last on-topic page on the path; 0 on topic or for a seed."""
+    if context.classification.on_topic or len(context.features) != len(FEATURE_NAMES):
         return 0.0
-    return min(visit.features[FEATURE_INDEX["since"]] + 1.0, MAX_LINKS_SINCE_RELEVANT)
+    return min(context.features[FEATURE_INDEX["since"]] + 1.0, MAX_LINKS_SINCE_RELEVANT)
 
 
 def parent_log_odds(classification: Classification) -> float:
-    """The page's relevance in nats, within ±:data:`MAX_PARENT_LOG_ODDS`."""
+    """Return the page's log-odds, within ±:data:`MAX_PARENT_LOG_ODDS`."""
     return clipped_log_odds(classification.relevance)
 
 
 def clipped_log_odds(relevance: float, nats: float = MAX_PARENT_LOG_ODDS) -> float:
-    """A relevance in nats, within ±``nats``."""
+    """Return log-odds of a relevance, within ±``nats``."""
     edge = 1.0 / (1.0 + math.exp(nats))
     clipped = min(max(relevance, edge), 1.0 - edge)
     return math.log(clipped / (1.0 - clipped))

@@ -1,1 +1,1 @@
-"""Tokens, word hashes, shingles and content signatures."""
+"""Text processing: tokens, word hashes, document vectors and content signatures."""

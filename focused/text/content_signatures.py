@@ -1,12 +1,10 @@
-"""How alike two texts are: shingles of words, and a sample of them that is fit to be kept.
+"""Signatures for duplicate detection: sketches of shingles, and order-independent hashes.
 
-A shingle is :data:`SHINGLE_WORDS` words in a row. The resemblance of two texts
-is the share of their shingles that both have; it is estimated from each text's
-smallest hashes, which are the same sample wherever the texts are the same
-(Broder 1997, "On the resemblance and containment of documents"). Words are
-runs of letters and digits of any script, in lower case; scripts that write no
-spaces between words give each character as a word. All of it is arithmetic on
-arrays: no word is ever made a string.
+A shingle is :data:`SHINGLE_WORDS` consecutive words. The resemblance of two texts is the
+Jaccard similarity of their shingle sets, estimated from each text's smallest shingle hashes
+(Broder 1997, "On the resemblance and containment of documents"). Words are case-folded runs
+of letters and digits; scripts without spaces give each character as a word. All work is
+array arithmetic: no word string is created.
 """
 
 from __future__ import annotations
@@ -28,10 +26,9 @@ SHINGLE_WORDS = 5
 SKETCH_SHINGLES = 128
 MAX_TEXT_CHARS = 200_000
 
-_SEPARATOR, _LETTER, _ALONE = range(3)
+_SEPARATOR, _LETTER, _SINGLE_CHAR_WORD = range(3)
+# Table sizes in code points: the first two cover nearly all texts that are not CJK.
 _ASCII, _ALPHABETS, _BASIC_PLANE = 0x80, 0x3000, 0x10000
-"""So many characters; nearly all texts without Chinese, Japanese or Korean need the first alone,
-or the second."""
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -50,7 +47,7 @@ _MIX_SHIFT = np.uint64(33)
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A sample of a text's shingles: all whose hash is at most ``up_to``, ascending.
+    """A sample of a text's shingles: all hashes up to ``up_to``, ascending.
 
     ``hashes`` has shape (n,), n at most :data:`SKETCH_SHINGLES`.
     """
@@ -59,21 +56,20 @@ class Sketch:
     up_to: int
 
     def without(self, others: ShingleHashes) -> Sketch:
-        """The same sample of the text without the shingles in ``others``."""
+        """Return the sketch of the text without the shingles in ``others``."""
         return Sketch(hashes_not_in(self.hashes, others), self.up_to)
 
     def until(self, up_to: int) -> Sketch:
-        """The smaller sample of the shingles whose hash is at most ``up_to``."""
+        """Return the smaller sketch of hashes up to ``up_to``."""
         if up_to >= self.up_to:
             return self
         return Sketch(self.hashes[: self.hashes.searchsorted(np.uint64(up_to), "right")], up_to)
 
 
 def shingles(text: str) -> ShingleHashes:
-    """The hashes of the text's different shingles, ascending, shape (n,).
+    """Return the distinct shingle hashes of a text, ascending, shape (n,).
 
-    The first :data:`MAX_TEXT_CHARS` characters count. A text of fewer words
-    than a shingle has none.
+    Uses the first :data:`MAX_TEXT_CHARS` characters. A text shorter than a shingle has none.
     """
     words = _word_hashes(text[:MAX_TEXT_CHARS])
     count = len(words) - SHINGLE_WORDS + 1
@@ -87,28 +83,27 @@ def shingles(text: str) -> ShingleHashes:
 
 
 def make_sketch(hashes: ShingleHashes) -> Sketch:
-    """The sample of a text's ascending ``hashes``: the smallest, or all where they are few."""
+    """Return the smallest of ascending ``hashes``, or all if there are few."""
     if len(hashes) <= SKETCH_SHINGLES:
         return Sketch(hashes, int(np.iinfo(np.uint64).max))
     return Sketch(hashes[:SKETCH_SHINGLES].copy(), int(hashes[SKETCH_SHINGLES - 1]))
 
 
 def hashes_not_in(hashes: ShingleHashes, others: ShingleHashes) -> ShingleHashes:
-    """Those of ascending ``hashes`` that are not in ``others``."""
+    """Return those of ascending ``hashes`` that are not in ``others``."""
     if not len(others) or not len(hashes):
         return hashes
-    places = others.searchsorted(hashes)
-    # Beyond the last is put to the last, which is smaller.
-    places[places == len(others)] = len(others) - 1
-    kept: ShingleHashes = hashes[others[places] != hashes]
+    positions = others.searchsorted(hashes)
+    # An insertion point past the end: the last element is smaller, hence unequal.
+    positions[positions == len(others)] = len(others) - 1
+    kept: ShingleHashes = hashes[others[positions] != hashes]
     return kept
 
 
 def estimate_resemblance(one: Sketch, other: Sketch) -> tuple[float, int]:
-    """The share of shingles that both texts have, in [0, 1], and of how many it was estimated.
+    """Return the estimated Jaccard similarity in [0, 1], and the sample size n.
 
-    Its standard error is sqrt(share * (1 - share) / number). Without any
-    shingle in what both samples cover it is 0 of 0.
+    The standard error is sqrt(s * (1 - s) / n). Without common coverage the result is 0 of 0.
     """
     up_to = min(one.up_to, other.up_to)
     mine, theirs = one.until(up_to).hashes, other.until(up_to).hashes
@@ -127,23 +122,23 @@ def _word_hashes(text: str) -> ShingleHashes:
     starts = np.flatnonzero(begins)
     if not len(starts):
         return np.empty(0, np.uint64)
-    # A word is a polynomial of its characters; dividing by the power of its place makes it
-    # the same word at any place.
-    forth, back = powers(_WORD_BASE, len(codes))
+    # A word is a polynomial of its characters; dividing by the power of its position makes
+    # the hash independent of the position.
+    powers_of_base, inverse_powers = powers(_WORD_BASE, len(codes))
     values = _lower_case_code_points(plane).take(codes, mode="clip")
     if plane == _BASIC_PLANE:
-        beyond = codes >= plane
-        values[beyond] = codes[beyond]
-    values *= forth[: len(codes)]
-    # Sums up to each word's end, less those up to its beginning: all is modulo 2**64.
+        outside_plane = codes >= plane
+        values[outside_plane] = codes[outside_plane]
+    values *= powers_of_base[: len(codes)]
+    # Prefix sum at each word's end less that at its start, modulo 2**64.
     up_to = values.cumsum()
     sums = np.append(up_to[starts[1:] - 1], up_to[-1])
     sums[1:] -= sums[:-1].copy()
-    return _mix_bits(sums * back[starts])
+    return _mix_bits(sums * inverse_powers[starts])
 
 
 def _code_points(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
-    """The characters as numbers; where letter by letter does not do, in lower case."""
+    """Return code points; lower-cased first if case folding needs more than a table."""
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), np.uint8)
     codes = _utf32(text)
@@ -163,7 +158,7 @@ def _utf32(text: str) -> NDArray[np.uint32]:
 
 
 def _sorted_unique(hashes: ShingleHashes) -> ShingleHashes:
-    # np.unique takes twenty times as long: it does not sort.
+    # np.unique takes twenty times as long.
     hashes.sort()
     first = np.ones(len(hashes), bool)
     np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
@@ -171,7 +166,7 @@ def _sorted_unique(hashes: ShingleHashes) -> ShingleHashes:
 
 
 def _mix_bits(hashes: ShingleHashes) -> ShingleHashes:
-    """Bits that each depend on all bits of each hash (Appleby, MurmurHash3's finaliser)."""
+    """Make each bit depend on all bits (Appleby, MurmurHash3 finaliser)."""
     hashes ^= hashes >> _MIX_SHIFT
     hashes *= _MIX_FACTOR
     hashes ^= hashes >> _MIX_SHIFT
@@ -180,13 +175,13 @@ def _mix_bits(hashes: ShingleHashes) -> ShingleHashes:
 
 @cache
 def _char_kinds(plane: int) -> NDArray[np.uint8]:
-    """What each of the first characters is; the last entry stands for those beyond."""
+    """Return the kind of each of the first code points; the last entry covers the rest."""
     categories = map(unicodedata.category, map(chr, range(plane)))
     kinds = np.fromiter(map(_kind_of_category, categories), np.uint8, plane)
     for first, last in _UNSPACED:
         block = kinds[first : last + 1]
-        block[block == _LETTER] = _ALONE
-    return np.append(kinds, np.uint8(_ALONE))
+        block[block == _LETTER] = _SINGLE_CHAR_WORD
+    return np.append(kinds, np.uint8(_SINGLE_CHAR_WORD))
 
 
 @cache
@@ -196,8 +191,8 @@ def _kind_of_category(category: str) -> int:
 
 @cache
 def _lower_case_code_points(plane: int) -> ShingleHashes:
-    """Each of the first characters in lower case, as a number; 0 for what separates."""
-    # The two whose lower case is longer, or another at the end of a word, are looked up alone.
+    """Return the lower-case code point of each of the first code points; 0 for separators."""
+    # The two letters whose lower case is longer, or differs at the end of a word.
     together = "".join(map(chr, range(plane))).replace("\u0130", "i").replace("\u03a3", "\u03c3")
     lower = _utf32(together.lower()).astype(np.uint64)
     lower[_char_kinds(plane)[:plane] == _SEPARATOR] = 0
@@ -206,31 +201,31 @@ def _lower_case_code_points(plane: int) -> ShingleHashes:
 
 MIN_BAG_WORDS = 10
 NO_BAG_HASH = bytes(8)
-"""Of a page that says too little, or was not asked for."""
+"""For pages with too few words, or not hashed."""
 _MAX_BAG_CHARS = 200_000
 _DIGITS = b"0123456789"
 _MASK = (1 << 64) - 1
 
 
 def bag_of_words_hash(page: Page) -> bytes:
-    """Return 8 bytes that pages share whose text has the same words as often, in any order.
+    """Return an 8-byte hash of the page's words and their counts, independent of their order.
 
-    Case and digits do not count. :data:`NO_BAG_HASH` for fewer than ten words. Of
-    long pages the first 200,000 characters.
+    Ignores case and digits; uses the first 200,000 characters. :data:`NO_BAG_HASH` for fewer
+    than ten words.
     """
     raw = page.text[:_MAX_BAG_CHARS].lower().encode("utf-8", "replace")
     words = raw.translate(None, _DIGITS).split()
     if len(words) < MIN_BAG_WORDS:
         return NO_BAG_HASH
-    # A sum knows no order; none of the hashes may be told from another by a mere xor (pairs).
+    # A sum is independent of order; xor would cancel pairs of equal words.
     total = sum(map(xxhash.xxh3_64_intdigest, words)) & _MASK
     return (total or 1).to_bytes(8, "big")
 
 
 def may_have_sort_parameters(page: Page) -> bool:
-    """Whether the same list may stand under another URL: it has parameters, or links to itself so.
+    """Whether the page may exist in another order under another URL.
 
-    Or it says that another URL is its own.
+    True if its URL has a query, it links to itself with a query, or its canonical URL differs.
     """
     if "?" in page.url or page.canonical not in (None, page.url):
         return True

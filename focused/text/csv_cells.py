@@ -1,18 +1,17 @@
-"""Text cells of CSV files that no spreadsheet program takes for a formula.
+"""Protection against CSV formula injection.
 
-Spreadsheet programs run a cell that begins with ``=``, ``+``, ``-`` or ``@``
-(https://owasp.org/www-community/attacks/CSV_Injection), and anchors and URLs
-come from strangers. Such a cell gets a single quote in front, as OWASP advises;
-so does one in the middle of a text, behind a character that some programs
-split cells at. :func:`unescape_formulas` takes the quotes away again: what is
-written is read back exactly.
+Spreadsheet programs evaluate a cell that begins with ``=``, ``+``, ``-`` or ``@``
+(https://owasp.org/www-community/attacks/CSV_Injection), and anchors and URLs are
+untrusted. As OWASP advises, such a cell gets a single quote in front; so does a formula
+after a character at which some programs split cells. :func:`unescape_formulas` is the
+exact inverse.
 """
 
 from __future__ import annotations
 
 import re
 
-# Full-width signs are read as their ASCII forms in some locales.
+# Some locales read full-width signs as their ASCII forms.
 _FORMULA = "[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 _CELL_START = "(?:^|(?<=[;\t\r\n]))"
 _FORMULA_START = re.compile(f"{_CELL_START}(?='*{_FORMULA})")
@@ -20,10 +19,10 @@ _ESCAPED_FORMULA_START = re.compile(f"{_CELL_START}'(?='*{_FORMULA})")
 
 
 def escape_formulas(text: str) -> str:
-    """Return ``text`` with a single quote before each place where a formula could begin."""
+    """Return ``text`` with a single quote before each position where a formula could begin."""
     return _FORMULA_START.sub("'", text)
 
 
 def unescape_formulas(cell: str) -> str:
-    """Return the text that :func:`escape_formulas` made ``cell`` of; other text as it is."""
+    """Return the text that :func:`escape_formulas` escaped; other text is unchanged."""
     return _ESCAPED_FORMULA_START.sub("", cell)

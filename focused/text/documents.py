@@ -1,11 +1,9 @@
-"""Pages and short texts as weighted word vectors of a fixed vocabulary.
+"""Pages as weighted word vectors over a fixed vocabulary.
 
-A page's vector joins two parts, each of length one: its visible text, and
-its title, headings and description (worth :data:`HEAD_WEIGHT` of the text).
-Within a part a word weighs log(1 + count) times its inverse document
-frequency, so that neither long pages nor repeated words drown the rest
-(Rennie, Shih, Teevan, Karger 2003, "Tackling the poor assumptions of naive
-Bayes text classifiers").
+A vector is the sum of two unit vectors: the visible text, and the head (title, headings,
+description) weighted by :data:`HEAD_WEIGHT`. Within a part a word weighs log(1 + count)
+times its inverse document frequency (Rennie, Shih, Teevan, Karger 2003, "Tackling the poor
+assumptions of naive Bayes text classifiers").
 """
 
 from __future__ import annotations
@@ -27,32 +25,32 @@ from focused.web.page import Page
 HEAD_WEIGHT = 0.4
 MAX_VOCABULARY_WORDS = 30_000
 MAX_TEXT_CHARS = 200_000
-"""Text beyond this tells nothing new and costs time; measured pages are a tenth of it."""
+"""Text beyond this limit is ignored; typical pages have a tenth of it."""
 
 _MAX_HEAD_CHARS = 20_000
 
 
 def page_words(page: Page) -> tuple[list[str], list[str]]:
-    """The words of a page's text, and those of its title, headings, description."""
+    """Return the words of a page's text, and of its title, headings and description."""
     return tokenize(page.text[:MAX_TEXT_CHARS]), tokenize(_head_text(page))
 
 
 class HashedPage(NamedTuple):
-    """:func:`page_words` as hashes: of the text, and of title, headings, description."""
+    """The word hashes of a page: its text; its title, headings and description."""
 
     text: WordHashes
     head: WordHashes
 
     def first(self, most: int) -> WordHashes:
-        """The first words of the page: of its head, then of its text."""
+        """Return the first ``most`` hashes of the page: head first, then text."""
         return np.concatenate((self.head[:most], self.text[: max(0, most - len(self.head))]))
 
 
-def hash_page(page: Page, *, most_chars: int = MAX_TEXT_CHARS) -> HashedPage:
-    """The words of a page; of its text those of the first ``most_chars``."""
-    tokenize = hash_texts((page.text[:most_chars], _head_text(page)))
-    of_text = int(tokenize.lengths[0])
-    return HashedPage(tokenize.hashes[:of_text], tokenize.hashes[of_text:])
+def hash_page(page: Page, *, max_chars: int = MAX_TEXT_CHARS) -> HashedPage:
+    """Hash the words of a page, using the first ``max_chars`` characters of its text."""
+    hashed = hash_texts((page.text[:max_chars], _head_text(page)))
+    text_words = int(hashed.lengths[0])
+    return HashedPage(hashed.hashes[:text_words], hashed.hashes[text_words:])
 
 
 def _head_text(page: Page) -> str:
@@ -62,10 +60,10 @@ def _head_text(page: Page) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentVector:
-    """A sparse vector of length one: ``values[k]`` for word ``ids[k]``, ascending.
+    """A sparse unit vector: ``values[k]`` for word ``ids[k]``, ascending.
 
-    ``ids`` has shape (n,), n the number of different words known.
-    ``known_share`` in [0, 1] is the known words' share of all, repeats counted.
+    ``ids`` has shape (n,), n distinct known words. ``known_share`` in [0, 1] is the known
+    words' share of all words, with repeats.
     """
 
     ids: NDArray[np.intp]
@@ -75,7 +73,7 @@ class DocumentVector:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words (each once) and their inverse document frequencies, shape (V,), > 0."""
+    """Distinct words and their inverse document frequencies, shape (V,), > 0."""
 
     words: tuple[str, ...]
     idf: NDArray[np.float32]
@@ -92,26 +90,26 @@ class Vocabulary:
         return HashIndex(hash_texts(self.words).hashes)
 
     def vectorize_page(self, page: HashedPage) -> DocumentVector:
-        """The page's vector; without words when it has none that are known."""
+        """Return the page's vector; it is empty if no word is known."""
         of_text, of_head = self.indices_of_hashes(page.text), self.indices_of_hashes(page.head)
-        many = len(of_text) + len(of_head)
-        return self._combine(of_text[of_text >= 0], of_head[of_head >= 0], many)
+        n_words = len(of_text) + len(of_head)
+        return self._combine(of_text[of_text >= 0], of_head[of_head >= 0], n_words)
 
     def indices_of_hashes(self, hashes: WordHashes) -> NDArray[np.intp]:
-        """Places of words by their hashes, -1 for unknown ones, shape (n,)."""
-        return self._hash_index.places(hashes).astype(np.intp)
+        """Return the index of each hash, -1 if unknown, shape (n,)."""
+        return self._hash_index.find(hashes).astype(np.intp)
 
     def vector(self, text: Sequence[str], head: Sequence[str]) -> DocumentVector:
-        """Join a page's two lists of words into one vector."""
+        """Return the vector of a page's two word lists."""
         return self._combine(
             self.indices_of_words(text), self.indices_of_words(head), len(text) + len(head)
         )
 
     def _combine(
-        self, of_text: NDArray[np.intp], of_head: NDArray[np.intp], many: int
+        self, of_text: NDArray[np.intp], of_head: NDArray[np.intp], n_words: int
     ) -> DocumentVector:
-        """``many`` is the number of all words, known or not."""
-        share = (len(of_text) + len(of_head)) / max(many, 1)
+        """Combine text and head; ``n_words`` is the number of all words, known or not."""
+        share = (len(of_text) + len(of_head)) / max(n_words, 1)
         ids, values = self._tf_idf(of_text)
         head_ids, head_values = self._tf_idf(of_head)
         joined = _unique_counts(np.concatenate((ids, head_ids)))[0]
@@ -120,29 +118,26 @@ class Vocabulary:
         sums[joined.searchsorted(head_ids)] += HEAD_WEIGHT * head_values
         return DocumentVector(joined, _normalise(sums), share)
 
-    def _tf_idf(self, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        # Arrays as long as the page's own words: most of the vocabulary's are none of them.
-        ids, counts = _unique_counts(places)
+    def _tf_idf(self, indices: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        # Sparse: arrays as long as the page's words, not the vocabulary.
+        ids, counts = _unique_counts(indices)
         return ids, _normalise(np.log1p(counts) * self.idf[ids])
 
     def indices_of_words(self, tokens: Sequence[str]) -> NDArray[np.intp]:
-        """Places of the known ones among ``tokens``, repeats kept, shape (k,)."""
-        places = np.fromiter(map(self.index.get, tokens, repeat(-1)), np.intp, len(tokens))
-        return places[places >= 0]
+        """Return the indices of the known words among ``tokens``, with repeats, shape (k,)."""
+        indices = np.fromiter(map(self.index.get, tokens, repeat(-1)), np.intp, len(tokens))
+        return indices[indices >= 0]
 
 
-def _unique_counts(places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The different ones of ``places``, ascending, and how often each is there.
-
-    Sorts ``places`` itself.
-    """
-    if not len(places):
-        return places, places
-    places.sort()
-    ends = np.append(np.flatnonzero(places[1:] != places[:-1]) + 1, len(places))
+def _unique_counts(indices: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the distinct indices, ascending, and their counts. Sorts ``indices`` in place."""
+    if not len(indices):
+        return indices, indices
+    indices.sort()
+    ends = np.append(np.flatnonzero(indices[1:] != indices[:-1]) + 1, len(indices))
     counts = ends.copy()
     counts[1:] -= ends[:-1]
-    return places[ends - 1], counts
+    return indices[ends - 1], counts
 
 
 def _normalise(values: NDArray[np.float64]) -> NDArray[np.float64]:

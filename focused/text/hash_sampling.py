@@ -1,4 +1,4 @@
-"""Lots drawn by hash: the same text has the same lot on every machine, in every order."""
+"""Deterministic sampling by hash: independent of machine and order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ import xxhash
 
 
 def hash_fraction(text: str, seed: int = 0) -> float:
-    """A number in [0, 1) that depends on ``text`` and ``seed`` (64 bits) alone."""
+    """Return a number in [0, 1) that depends only on ``text`` and ``seed`` (64 bits)."""
     digest = xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"), seed)
-    return math.ldexp(digest >> 11, -53)  # as many bits as a float holds: never rounded up to 1
+    return math.ldexp(digest >> 11, -53)  # 53 bits fit a float: never rounds up to 1

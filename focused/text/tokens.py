@@ -1,13 +1,11 @@
-"""Words out of any language's text, by Unicode's letters and not by English rules.
+"""Tokenises text of any language by Unicode letters.
 
-A word is a run of letters and their combining marks, case-folded. Digits,
-punctuation and underscores separate. Scripts that write no spaces between
-words (Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar) give overlapping pairs of
-characters, which serve retrieval about as well as dictionary segmentation
-(Nie, Gao, Zhang, Zhou 2000, "On the use of words and n-grams for Chinese
-information retrieval"). Marks that a word may be written with or without (soft
-hyphens, joiners, vowel points of Hebrew and Arabic) are dropped. There is no
-stop list: weights learn what says nothing.
+A word is a case-folded run of letters and their combining marks. Digits, punctuation and
+underscores separate words. Scripts without spaces between words (Han, Kana, Hangul, Thai,
+Lao, Khmer, Myanmar) give overlapping character bigrams, which perform about as well as
+dictionary segmentation (Nie, Gao, Zhang, Zhou 2000, "On the use of words and n-grams for
+Chinese information retrieval"). Optional marks (soft hyphens, joiners, vowel points of
+Hebrew and Arabic) are dropped. There is no stop list: the weights handle frequent words.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ from urllib.parse import unquote
 _MAX_CACHED_CHARS = 500
 
 MAX_WORD_CHARS = 40
-"""Longer runs of letters (base64, minified names) are dropped: nobody writes them."""
+"""Longer runs of letters (base64, minified names) are dropped."""
 
-# Bytes are split in a third of the time that a pattern takes.
+# Splitting bytes takes a third of the time of a regular expression.
 _ASCII_LETTERS = bytes(ord(chr(b).lower()) if chr(b).isalpha() else 32 for b in range(128))
 _ASCII_LETTERS_ONLY = _ASCII_LETTERS + bytes([32] * 128)
 _ASCII_LETTERS_AND_NON_ASCII = _ASCII_LETTERS + bytes(range(128, 256))
@@ -37,8 +35,7 @@ _UNSPACED = (
     "\u1100-\u11ff\uac00-\ud7af"  # Hangul
 )
 _UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
-# What a word may be written with or without: soft hyphens, joiners, the stretched line of Arabic,
-# and the vowel points of Hebrew and Arabic, which few texts have.
+# Optional in spelling: soft hyphens, joiners, Arabic tatweel, vowel points of Hebrew and Arabic.
 _IGNORED_CODE_POINTS = dict.fromkeys(
     (
         *(0xAD, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x640, 0x670),
@@ -55,10 +52,10 @@ _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])
 
 @cache
 def _combining_marks() -> str:
-    r"""Combining marks as the inside of a character class.
+    r"""Return combining marks for use inside a character class.
 
-    ``\w`` of :mod:`re` leaves them out, which would cut every Devanagari,
-    Tamil or decomposed Latin word at its vowel signs.
+    ``\w`` of :mod:`re` omits them, which would split Devanagari, Tamil or decomposed Latin
+    words at their vowel signs.
     """
     return "".join(
         re.escape(chr(code))
@@ -78,13 +75,12 @@ def _unspaced_run() -> re.Pattern[str]:
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of ``text`` in order, repeats kept.
+    """Return the words of ``text`` in order, with repeats.
 
-    Single ASCII letters and runs over :data:`MAX_WORD_CHARS` are left out.
-    Text in compatibility forms (full width, ligatures) gives the same words
-    as its plain form.
+    Drops single ASCII letters and runs longer than :data:`MAX_WORD_CHARS`. Compatibility
+    forms (full width, ligatures) give the same words as plain forms.
     """
-    # A waiting link's anchor and address are asked for again and again.
+    # Anchors and URLs of queued links are tokenised repeatedly.
     return list(_cached_words(text)) if len(text) <= _MAX_CACHED_CHARS else _tokenize(text)
 
 
@@ -95,38 +91,38 @@ def _cached_words(text: str) -> tuple[str, ...]:
 
 def _tokenize(text: str) -> list[str]:
     raw = text.encode("utf-8", _ENCODING_ERRORS)
-    odd = _non_ascii_chars(raw)
-    if not odd.isdisjoint(_IGNORED_CHARS):
+    non_ascii = _non_ascii_chars(raw)
+    if not non_ascii.isdisjoint(_IGNORED_CHARS):
         return _tokenize(text.translate(_IGNORED_CODE_POINTS))
-    if _has_letters(odd):
+    if _has_letters(non_ascii):
         return _tokenize_non_ascii(text)
     runs = raw.translate(_ASCII_LETTERS_ONLY).decode("ascii").split()
     return [run for run in runs if 1 < len(run) <= MAX_WORD_CHARS]
 
 
 def has_only_ascii_letters(text: str) -> bool:
-    """Whether all that is beyond ASCII in it separates words: quotes, dashes, arrows."""
+    """Whether every non-ASCII character of ``text`` separates words: quotes, dashes, arrows."""
     if text.isascii():
         return True
-    odd = _non_ascii_chars(text.encode("utf-8", _ENCODING_ERRORS))
-    return odd.isdisjoint(_IGNORED_CHARS) and not _has_letters(odd)
+    non_ascii = _non_ascii_chars(text.encode("utf-8", _ENCODING_ERRORS))
+    return non_ascii.isdisjoint(_IGNORED_CHARS) and not _has_letters(non_ascii)
 
 
-def _has_letters(odd: set[str]) -> bool:
-    return any(unicodedata.category(char)[0] in "LM" for char in odd)
+def _has_letters(non_ascii: set[str]) -> bool:
+    return any(unicodedata.category(char)[0] in "LM" for char in non_ascii)
 
 
 def _non_ascii_chars(raw: bytes) -> set[str]:
-    """The different characters beyond ASCII of a text in UTF-8."""
+    """Return the distinct non-ASCII characters of UTF-8 text."""
     return set(raw.translate(None, _ASCII).decode("utf-8", _ENCODING_ERRORS))
 
 
 def _tokenize_non_ascii(text: str) -> list[str]:
-    """:func:`tokenize` of a text with letters beyond ASCII."""
+    """Tokenise text with non-ASCII letters."""
     text = unicodedata.normalize("NFKC", text).casefold()
-    odd = _non_ascii_chars(text.encode("utf-8", _ENCODING_ERRORS))
-    runs = _letter_runs(text, odd)
-    if not _UNSPACED_CHAR.search("".join(odd)):
+    non_ascii = _non_ascii_chars(text.encode("utf-8", _ENCODING_ERRORS))
+    runs = _letter_runs(text, non_ascii)
+    if not _UNSPACED_CHAR.search("".join(non_ascii)):
         return [run for run in runs if _is_word(run)]
     unspaced = _unspaced_run()
     found: list[str] = []
@@ -138,11 +134,11 @@ def _tokenize_non_ascii(text: str) -> list[str]:
     return found
 
 
-def _letter_runs(text: str, odd: set[str]) -> list[str]:
-    """The runs of letters and marks of a folded text; ``odd`` are its characters beyond ASCII."""
-    if any(unicodedata.category(char) in ("Mn", "Mc") for char in odd):
+def _letter_runs(text: str, non_ascii: set[str]) -> list[str]:
+    """Return the runs of letters and marks of case-folded text."""
+    if any(unicodedata.category(char) in ("Mn", "Mc") for char in non_ascii):
         return _word_with_marks().findall(text)
-    separators = [char for char in odd if not _LETTER_RUN.match(char)]
+    separators = [char for char in non_ascii if not _LETTER_RUN.match(char)]
     if len(separators) > _FEW_SEPARATORS:
         return _LETTER_RUN.findall(text)
     for char in separators:
@@ -160,7 +156,7 @@ def _is_word(run: str) -> bool:
 
 
 def _split_mixed_run(run: str, unspaced: re.Pattern[str]) -> list[str]:
-    """Pairs of the unspaced parts of one run of letters; the other parts whole."""
+    """Split one run of letters: bigrams of its unspaced parts, other parts whole."""
     found: list[str] = []
     end = 0
     for match in unspaced.finditer(run):
@@ -174,18 +170,17 @@ def _split_mixed_run(run: str, unspaced: re.Pattern[str]) -> list[str]:
 
 
 def _bigrams(run: str) -> list[str]:
-    """Overlapping pairs of characters; a lone character stands for itself."""
+    """Return overlapping character bigrams, or the single character."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def url_words(url: str) -> str:
-    """The words of a URL's host, path and query as a text fit for :func:`tokenize`.
+    """Return a URL's host, path and query as text for :func:`tokenize`.
 
-    Percent escapes are decoded, camel case is cut at its humps; the scheme,
-    a leading ``www`` and what every address has (``html``, ``com``) are left
-    to the weights, which find that they say nothing.
+    Decodes percent escapes and splits camel case. Frequent parts (``www``, ``html``, ``com``)
+    stay: the weights handle them.
     """
     _, _, rest = url.partition("://")
-    with suppress(UnicodeDecodeError):  # escapes of another charset stay escapes
+    with suppress(UnicodeDecodeError):  # keep escapes of other charsets
         rest = unquote(rest, errors="strict")
     return rest if rest.islower() else _CAMEL_CASE_BOUNDARY.sub(" ", rest)

@@ -1,7 +1,7 @@
-"""The words of many texts as numbers, by arithmetic on arrays: no word is made a string.
+"""Hashes the words of many texts with array arithmetic, without creating word strings.
 
-The words are those of :func:`focused.text.tokens.tokenize`, each known by 32 bits of it: of
-200,000 words five pairs or so share a number, which tells less than a misspelling.
+The words are those of :func:`focused.text.tokens.tokenize`. Each word has a 32-bit hash:
+among 200,000 words about five pairs collide.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from focused.text.tokens import MAX_WORD_CHARS, has_only_ascii_letters, tokenize
 WordHashes = NDArray[np.uint32]
 
 MAX_TEXT_CHARS = 200_000
-"""So much of one text counts."""
+"""Maximum number of characters hashed per text."""
 
-_MAX_BYTES_PER_CHAR = 4  # bytes a character at most
+_MAX_BYTES_PER_CHAR = 4
 _MAX_BATCH_BYTES = 1 << 20
 _BASE = np.uint32(0x9E3779B1)
-_SPREAD = np.uint32(0x85EBCA6B)
+_MIX_FACTOR = np.uint32(0x85EBCA6B)
 _ENCODING_ERRORS = "surrogatepass"
-_HIGH, _LOW = np.uint32(15), np.uint32(13)
+_HIGH_SHIFT, _LOW_SHIFT = np.uint32(15), np.uint32(13)
 
 
 class HashedTexts(NamedTuple):
-    """The words of m texts one after the other.
+    """The word hashes of m texts, concatenated.
 
-    ``hashes`` has shape (n,); ``lengths``, shape (m,), tells how many are of each text.
+    ``hashes`` has shape (n,); ``lengths``, shape (m,), is the number of words per text.
     """
 
     hashes: WordHashes
@@ -40,16 +40,16 @@ class HashedTexts(NamedTuple):
 
     @property
     def owners(self) -> NDArray[np.intp]:
-        """Whose text each word is of, shape (n,)."""
+        """The index of each word's text, shape (n,)."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def slice_texts(self, first: int, end: int) -> HashedTexts:
-        """Those of the texts from ``first`` to before ``end``."""
+        """Return the words of texts ``first`` to ``end`` (exclusive)."""
         begins, ends = (int(self.lengths[:place].sum()) for place in (first, end))
         return HashedTexts(self.hashes[begins:ends], self.lengths[first:end])
 
     def truncate(self, most: NDArray[np.intp]) -> HashedTexts:
-        """The first words of each text, ``most[i]`` of text i."""
+        """Keep the first ``most[i]`` words of text i."""
         if (self.lengths <= most).all():
             return self
         begins = self.lengths.cumsum() - self.lengths
@@ -58,7 +58,7 @@ class HashedTexts(NamedTuple):
 
 
 class LazyHashedTexts(Sequence[str]):
-    """Texts whose words are looked for once, by whoever asks first."""
+    """Texts that are hashed once, at first use."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -78,17 +78,17 @@ class LazyHashedTexts(Sequence[str]):
 
     @cached_property
     def words(self) -> HashedTexts:
-        """The words of all texts."""
+        """The hashed words of all texts."""
         return hash_texts(self._texts)
 
 
 def hash_texts_once(texts: Sequence[str]) -> HashedTexts:
-    """The words of texts, which may know them already."""
+    """Hash texts, or return the hashes of a :class:`LazyHashedTexts`."""
     return texts.words if isinstance(texts, LazyHashedTexts) else hash_texts(texts)
 
 
 def hash_texts(texts: Sequence[str]) -> HashedTexts:
-    """The hashes of the words of each text, in order, repeats kept."""
+    """Return the word hashes of each text in order, with repeats."""
     if _MAX_BYTES_PER_CHAR * (sum(map(len, texts)) + len(texts)) <= _MAX_BATCH_BYTES:
         return _hash_batch(texts)
     parts, first, size = [], 0, 0
@@ -103,13 +103,13 @@ def hash_texts(texts: Sequence[str]) -> HashedTexts:
 
 
 def hash_short_text(text: str) -> list[int]:
-    """:func:`hash_texts` of one short text, for which arrays are not worth their making."""
+    """Hash one short text without arrays, which is faster."""
     return [hash_word(word) for word in tokenize(text)]
 
 
 @lru_cache(65_536)
 def hash_word(word: str) -> int:
-    """The hash of one word, as :func:`focused.text.tokens.tokenize` gives it."""
+    """Return the hash of one word of :func:`focused.text.tokens.tokenize`."""
     values = _letter_values().take(np.frombuffer(word.encode("utf-8", _ENCODING_ERRORS), np.uint8))
     values *= powers(_BASE, len(values))[0][: len(values)]
     return int(_mix_bits(values.sum(dtype=np.uint32, keepdims=True))[0])
@@ -122,13 +122,13 @@ def _hash_batch(texts: Sequence[str]) -> HashedTexts:
     codes = np.frombuffer(text.raw, np.uint8)
     values = _letter_values(beyond_ascii=text.beyond_ascii).take(codes)
     is_letter = values != 0
-    # The first byte and the last are separators.
+    # The first and the last byte are separators.
     edges = np.flatnonzero(is_letter[1:] != is_letter[:-1])
     before, last = edges[::2], edges[1::2]
     forth, back = powers(_BASE, len(values))
     values *= forth[: len(values)]
-    # Sums up to each word's end less those up to its beginning, by the power of its place: the
-    # polynomial of its letters, modulo 2**32.
+    # Prefix sum at the word's end less that at its start, times the inverse power of the start:
+    # the polynomial of the word's letters modulo 2**32.
     up_to = np.cumsum(values, dtype=np.uint32)
     hashes = up_to[last]
     hashes -= up_to[before]
@@ -141,9 +141,9 @@ def _hash_batch(texts: Sequence[str]) -> HashedTexts:
 
 
 class _EncodedTexts(NamedTuple):
-    """Texts in UTF-8 between separators, and where each ends.
+    """Texts in UTF-8 with separators, and where each ends.
 
-    ``beyond_ascii`` tells that all that is beyond ASCII is letters; else all that separates.
+    With ``beyond_ascii`` all non-ASCII bytes are letters, else all separate.
     """
 
     raw: bytes
@@ -160,7 +160,7 @@ class _EncodedTexts(NamedTuple):
                 for text in texts
             ]
             return cls(raw, _end_offsets(sizes))
-        # Of a text with other letters its words are written.
+        # Texts with other letters are tokenised first.
         pieces = [_encode_text(text[:MAX_TEXT_CHARS]) for text in texts]
         return cls(
             b"\n".join((b"", *pieces, b"")), _end_offsets(map(len, pieces)), beyond_ascii=True
@@ -182,22 +182,22 @@ def _encode_text(text: str) -> bytes:
 def _char_counts(
     codes: NDArray[np.uint8], before: NDArray[np.intp], last: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """How many characters each run of bytes has."""
+    """Return the number of characters in each run of bytes."""
     begins = np.cumsum((codes & 0xC0) != 0x80)
     return np.asarray(begins[last] - begins[before])
 
 
 def _mix_bits(hashes: WordHashes) -> WordHashes:
-    """Hashes whose high bits depend on all of theirs (after Appleby's MurmurHash3)."""
-    hashes ^= hashes >> _HIGH
-    hashes *= _SPREAD
-    hashes ^= hashes >> _LOW
+    """Spread the entropy to the high bits (after Appleby's MurmurHash3)."""
+    hashes ^= hashes >> _HIGH_SHIFT
+    hashes *= _MIX_FACTOR
+    hashes ^= hashes >> _LOW_SHIFT
     return hashes * _BASE
 
 
 @cache
 def _letter_values(*, beyond_ascii: bool = True) -> WordHashes:
-    """A number for each byte of a word, upper and lower case alike, 0 for what separates."""
+    """Return a number per byte value, the same for upper and lower case; 0 for separators."""
     numbers = np.array([xxh32_intdigest(bytes((code,))) for code in range(256)], np.uint32)
     for code in range(0x80):
         letter = chr(code)
@@ -212,9 +212,9 @@ _MIN_BITS = 4
 
 
 class HashIndex:
-    """Places of hashes: a table with open addressing, mostly empty.
+    """Vectorised lookup of word hashes in a vocabulary: a hash table with open addressing.
 
-    Of two words with one hash the later one may stand for both.
+    If two words share a hash, the later one may stand for both.
     """
 
     def __init__(self, hashes: WordHashes) -> None:
@@ -229,50 +229,53 @@ class HashIndex:
         while len(left):
             free = self._table[slots] < 0
             self._table[slots[free]] = left[free]
-            homeless = self._table[slots] != left
-            left, slots = left[homeless], (slots[homeless] + 1) & self._last
+            unplaced = self._table[slots] != left
+            left, slots = left[unplaced], (slots[unplaced] + 1) & self._last
 
-    def places(self, hashes: WordHashes) -> NDArray[np.int32]:
-        """The place of each in the vocabulary, -1 for those that are not in it, shape (n,)."""
+    def find(self, hashes: WordHashes) -> NDArray[np.int32]:
+        """Return the index of each hash in the vocabulary, -1 if absent, shape (n,)."""
         slots = self._slots(hashes)
         found = self._table[slots]
-        wrong = self._others(found, hashes, np.arange(len(found)))
+        wrong = self._with_other_hash(found, hashes, np.arange(len(found)))
         while len(wrong):
             slots[wrong] = (slots[wrong] + 1) & self._last
             found[wrong] = self._table[slots[wrong]]
-            wrong = self._others(found, hashes, wrong)
+            wrong = self._with_other_hash(found, hashes, wrong)
         return found
 
     def _slots(self, hashes: WordHashes) -> NDArray[np.intp]:
         return (hashes >> self._shift).astype(np.intp)
 
-    def _others(
+    def _with_other_hash(
         self, found: NDArray[np.int32], hashes: WordHashes, among: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        """Those of the places in ``among`` whose slot holds another hash."""
-        told = found[among]
-        taken = told >= 0
-        among, told = among[taken], told[taken]
-        return np.asarray(among[self._hashes[told] != hashes[among]])
+        """Return those positions of ``among`` whose slot holds another hash."""
+        places_found = found[among]
+        taken = places_found >= 0
+        among, places_found = among[taken], places_found[taken]
+        return np.asarray(among[self._hashes[places_found] != hashes[among]])
 
 
 _Number = TypeVar("_Number", np.uint32, np.uint64)
 
-_FEWEST = 1 << 16
+_MIN_POWERS = 1 << 16
 
 
 def powers(base: _Number, count: int) -> tuple[NDArray[_Number], NDArray[_Number]]:
-    """The powers of an odd base from 0 on, and of its inverse: ``count`` at least of each."""
-    return _powers(base, max(_FEWEST, 1 << (count - 1).bit_length()))
+    """Return at least ``count`` powers of an odd base, from 0, and of its modular inverse.
+
+    Cached by size: the arrays take megabytes.
+    """
+    return _powers(base, max(_MIN_POWERS, 1 << (count - 1).bit_length()))
 
 
 @cache
 def _powers(base: _Number, count: int) -> tuple[NDArray[_Number], NDArray[_Number]]:
     inverse = type(base)(pow(int(base), -1, 1 << 8 * base.nbytes))
-    return _of(base, count), _of(inverse, count)
+    return _cumulative_powers(base, count), _cumulative_powers(inverse, count)
 
 
-def _of(factor: _Number, count: int) -> NDArray[_Number]:
+def _cumulative_powers(factor: _Number, count: int) -> NDArray[_Number]:
     factors = np.full(count, factor)
     factors[0] = 1
     return np.cumprod(factors, dtype=type(factor))

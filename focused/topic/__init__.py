@@ -1,6 +1,6 @@
-"""One TOML file -> a frozen :class:`Topic`: everything about one crawl.
+"""The topic file as frozen dataclasses: a :class:`Topic` is everything about one crawl.
 
-:func:`focused.topic.topic_file.load_topic` reads and checks the file.
+:func:`focused.topic.topic_file.load_topic` reads and validates the file.
 """
 
 from __future__ import annotations
@@ -12,33 +12,32 @@ from pathlib import Path
 from typing import Any, Literal
 
 ESTIMATORS = ("naive-bayes", "logistic-regression", "linear-svm")
-"""What may weigh a topic classifier's words; the first is the default."""
+"""Estimators of the word weights; the first is the default."""
 
 FOCUS_MODES = ("soft", "hard")
 """Which pages' links are followed; the first is the default."""
 
 DEFAULT_MAX_SAMPLES = 10_000
-"""At most so many good samples are learned from, and as many others, by default."""
+"""Default maximum number of good samples, and of other samples."""
 
 WarcMode = Literal["full", "responses", "off"]
 WARC_MODES: tuple[WarcMode, ...] = ("full", "responses", "off")
-"""What the WARC holds; the first is the default."""
+"""Which records the WARC files hold; the first is the default."""
 
 DEFAULT_MAX_WARC_BYTES = 1_000_000_000
-"""A WARC file that has so many bytes is followed by another, by default."""
+"""Default size at which a new WARC file begins."""
 
 NOINDEX_ACTIONS = ("leave-out", "keep")
-"""What becomes of pages that ask not to be indexed; the first is the default."""
+"""What happens to pages with a noindex directive; the first is the default."""
 
 _PORT = re.compile(r":\d+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Where the crawl starts; ``urls`` joins the inline list and the file's lines.
+    """Where the crawl starts. ``urls`` are those of the inline list and of the seed file.
 
-    With ``robots_sitemaps`` the sitemaps that the robots.txt of a seed's host
-    names are seeds, too.
+    With ``robots_sitemaps`` the sitemaps named in the seed hosts' robots.txt are seeds, too.
     """
 
     urls: tuple[str, ...]
@@ -47,20 +46,21 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What the topic classifier learns from, and how.
+    """Training data and options of the topic classifier.
 
-    ``good`` are category prefixes: these categories and all below are the
-    topic. ``model`` is the file the trained model lives in. ``estimator`` is
-    one of :data:`ESTIMATORS`. ``link_prior`` is what the apprentice starts from:
-    the name of a prior that is shipped, or the path of a JSON file. ``labels``
-    is the file that people's labels are kept in, which need not exist. Of the
-    directory's pages at most ``max_samples`` good ones and as many others are used.
-    ``focus`` is one of :data:`FOCUS`: with ``hard`` only links of pages whose likeliest
-    category is good are followed, with ``soft`` those of all pages.
-    The threshold for on topic is chosen for ``precision`` or ``recall``, in (0, 1],
-    of held-out samples; None both: for the best F1. With ``background`` the general
-    background stands for other samples that the directory has too few of. ``keywords``
-    are what the topic began with (:mod:`focused.classifier.keyword_classifier`).
+    - ``good``: category prefixes; these categories and all below are the topic.
+    - ``model``: the model file.
+    - ``estimator``: one of :data:`ESTIMATORS`.
+    - ``link_prior``: the apprentice's initial model: the name of a shipped prior, or the path
+      of a JSON file.
+    - ``labels``: the label file; it need not exist.
+    - ``max_samples``: maximum number of good samples of the directory, and of other samples.
+    - ``focus``: one of :data:`FOCUS_MODES`. With ``hard`` only links of pages whose most likely
+      category is good are followed, with ``soft`` those of all pages.
+    - ``precision`` or ``recall``: target of the on-topic threshold on held-out samples, in
+      (0, 1]; None for both chooses the best F1.
+    - ``background``: add the general background when the directory has few other samples.
+    - ``keywords``: what the topic started from (:mod:`focused.classifier.keyword_classifier`).
     """
 
     directory: tuple[Path, ...]
@@ -81,17 +81,13 @@ class Training:
 class Scope:
     """Which URLs and pages may be fetched and kept; empty means no limit.
 
-    Hosts match themselves and their subdomains; paths are regular
-    expressions searched in path and query; languages are ISO 639-1 codes.
-    A directory is a host and the URL's path up to its last slash; an address
-    is the IP address that a host's answers come from. Of a page's links the
-    first ``max_links_per_page`` targets are taken. ``private_addresses``
-    lets in what is no public server: loopback, private and link-local networks.
-    With ``near_duplicates`` a page that repeats an earlier one but for a few
-    words is a copy of it; with ``mirrors`` what stands under two prefixes is
-    fetched once. ``drop_parameters`` are names of query parameters,
-    or beginnings that end in ``*``, that tell nothing of the page; ``keep_parameters``
-    are such names that always do.
+    Hosts match themselves and their subdomains. Paths are regular expressions searched in path
+    and query. Languages are ISO 639-1 codes. A directory is a host and the URL path up to its
+    last slash; an address is the IP address of a host. Each page contributes its first
+    ``max_links_per_page`` link targets. ``private_addresses`` allows loopback, private and
+    link-local networks. ``near_duplicates``, ``mirrors`` and ``traps`` switch their detectors.
+    ``drop_parameters`` are names (or prefixes ending in ``*``) of query parameters that do not
+    change the page; ``keep_parameters`` are names that always do.
     """
 
     allow_hosts: tuple[str, ...] = ()
@@ -116,17 +112,16 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """How hosts are treated. ``robots`` False is for one's own hosts only.
+    """How hosts are treated. Set ``robots`` to False for your own hosts only.
 
-    ``patience`` is in delays: so long a link waits for a clearly better one
-    whose host is not due yet. More of it: fewer pages a second, more of them
-    on topic. A host is spared ``fetch_time_factor`` times as long as its last
-    answer took. One that only fails is set aside for ``suspend_s``, and
-    longer each time; with 0 it is given up at once. With ``per_address``
-    hosts at one address are asked as if they were one. ``noindex`` is one of
-    :data:`NOINDEX`; ``nofollow`` False follows links whose pages ask not to.
-    ``delays`` has the hosts whose delay is another than ``delay_s``: they and
-    their subdomains.
+    - ``patience``: how long, in delays, to wait for a clearly better link of a host that is
+      not due. Higher values fetch fewer pages per second, more of them on topic.
+    - ``fetch_time_factor``: minimum pause after a response, in multiples of its fetch time.
+    - ``suspend_s``: suspension of a host that only fails; doubles each time. 0 gives the host
+      up at once.
+    - ``per_address``: treat hosts at one IP address as one host.
+    - ``noindex``: one of :data:`NOINDEX_ACTIONS`; ``nofollow`` False follows nofollow links.
+    - ``delays``: delay by host, for the host and its subdomains; others have ``delay_s``.
     """
 
     user_agent: str
@@ -149,10 +144,7 @@ class Politeness:
         return self.patience * self.delay_s
 
     def delay_of(self, host: str) -> float:
-        """Seconds between two requests to ``host``, which may have a port.
-
-        What :attr:`delays` has for it, or for the nearest domain above it; else :attr:`delay_s`.
-        """
+        """Return seconds between two requests to ``host``, which may have a port."""
         name = _PORT.sub("", host) if self.delays else ""
         while name:
             if name in self.delays:
@@ -163,7 +155,7 @@ class Politeness:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When to stop: whichever limit is reached first; None means no limit."""
+    """When to stop: at the first limit reached; None means no limit."""
 
     pages: int | None = None
     hours: float | None = None
@@ -171,16 +163,12 @@ class Budget:
 
 
 DEFAULT_CRAWLS_FOLDER = Path("crawls")
-"""Where crawls lie whose topic names no folder: relative to where the command runs."""
+"""Parent of crawl folders that the topic does not name, relative to the working directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the harvest goes.
-
-    ``warc`` is one of :data:`WARC_MODES`; a WARC file that has ``max_warc_bytes``
-    is followed by another.
-    """
+    """Where results go. ``warc`` is one of :data:`WARC_MODES`."""
 
     folder: Path
     warc: WarcMode = "full"
@@ -190,7 +178,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A crawl, wholly described. ``path`` is the TOML file it came from."""
+    """The complete description of a crawl. ``path`` is its TOML file."""
 
     name: str
     path: Path
@@ -203,16 +191,16 @@ class Topic:
     budget: Budget = field(default_factory=Budget)
 
     def crawl_folder(self, policy: str) -> Path:
-        """The folder of a crawl by ``policy``; by another than ``focused``, to compare, its own."""
+        """Return the folder of a crawl by ``policy``; each baseline policy has its own."""
         folder = self.output.folder
         return folder if policy == "focused" else folder.with_name(f"{folder.name}-{policy}")
 
 
 def adapt_to_recorded_web(topic: Topic) -> Topic:
-    """The topic as it runs where a recorded web answers, replayed or simulated.
+    """Return the topic for a recorded web, replayed or simulated.
 
-    There is no server to spare, no host that comes back after an hour, and one
-    address, at most, for all of them, which is this machine's own.
+    Removes waiting for servers, suspension, and the limit per address: all hosts are served by
+    this machine.
     """
     return replace(
         topic,
@@ -224,14 +212,14 @@ def adapt_to_recorded_web(topic: Topic) -> Topic:
 
 
 def topic_to_json(topic: Topic) -> dict[str, object]:
-    """The topic as JSON-able data, section by section, for the settings of a crawl that ran."""
+    """Return the topic as JSON-able data, for the settings of a finished crawl."""
     return {key: _to_json(value) for key, value in asdict(topic).items()}
 
 
 def scope_from_json(described: Mapping[str, Any]) -> Scope | None:
-    """The scope of a topic as :func:`topic_to_json` gave it; None when none is told.
+    """Return the scope from the data of :func:`topic_to_json`; None if there is none.
 
-    What other versions told besides is passed over.
+    Ignores keys of other versions.
     """
     scope = described.get("scope")
     if not isinstance(scope, dict):
@@ -250,5 +238,5 @@ def _to_json(value: object) -> object:
         return {key: _to_json(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_to_json(item) for item in value]
-    # Who reads the settings may stand in another directory than who started the crawl.
+    # The settings may be read from another working directory.
     return str(value.absolute()) if isinstance(value, Path) else value

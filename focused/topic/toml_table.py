@@ -1,7 +1,6 @@
-"""A TOML table read key by key, with every problem kept until the end.
+"""Reads a TOML table key by key and collects all errors.
 
-Nothing here knows about topics: it checks types and bounds, and words what is
-add_error so that the reader of the message can mend it.
+Knows types and bounds, but nothing about topics.
 """
 
 from __future__ import annotations
@@ -30,38 +29,37 @@ _TYPE_NAMES = {
 
 @dataclass(slots=True)
 class ErrorList:
-    """What is add_error with one file, in the order it was found."""
+    """The errors of one file, in the order found."""
 
     lines: list[str] = field(default_factory=list)
 
     def add(self, key: str, message: str) -> None:
-        """Keep ``message`` about ``key`` (dotted, as in ``scope.max_depth``)."""
+        """Add ``message`` about ``key`` (dotted, as in ``scope.max_depth``)."""
         self.lines.append(f"{key}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
 class TomlTable:
-    """One section. Readers answer the default when the key is absent or add_error."""
+    """One section. Readers return the default if the key is missing or wrong."""
 
     name: str
     values: Mapping[str, object]
     errors: ErrorList
 
     def key(self, key: str) -> str:
-        """The dotted name of ``key`` for messages."""
+        """Return the dotted name of ``key`` for messages."""
         return f"{self.name}.{key}" if self.name else key
 
     def add_error(self, key: str, message: str) -> None:
-        """Keep a problem of ``key``."""
+        """Add an error about ``key``."""
         self.errors.add(self.key(key), message)
 
     def report_unknown_keys(
         self, known: Sequence[str], sections: Mapping[str, Sequence[str]]
     ) -> None:
-        """Keep a problem for every key not in ``known``.
+        """Add an error for each key not in ``known``.
 
-        ``sections`` maps each section to its keys, to name the right section
-        for a key that stands in the add_error one.
+        ``sections`` maps each section to its keys, to suggest the section of a misplaced key.
         """
         for key in self.values:
             if key in known:
@@ -79,12 +77,12 @@ class TomlTable:
             self.add_error(key, f"unknown key; {hint}")
 
     def text(self, key: str, default: str = "") -> str:
-        """A text, outer blanks removed."""
+        """Return a string, stripped."""
         value = self._value_of_type(key, str, default)
         return value.strip() if isinstance(value, str) else default
 
     def choice(self, key: str, choices: Sequence[_Choice]) -> _Choice:
-        """One of ``choices``, the first of them when absent."""
+        """Return one of ``choices``; the default is the first."""
         value = self.text(key, choices[0])
         for choice in choices:
             if value == choice:
@@ -95,7 +93,7 @@ class TomlTable:
         return choices[0]
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, none of them empty, repetitions removed."""
+        """Return a list of non-empty strings without duplicates."""
         value = self.values.get(key, [])
         if isinstance(value, str):
             shown = json.dumps(value, ensure_ascii=not value.isprintable())
@@ -115,37 +113,37 @@ class TomlTable:
         return tuple(kept)
 
     def hosts(self, key: str) -> tuple[str, ...]:
-        """A list of host names, lower case and punycode, repetitions removed."""
+        """Return a list of host names in lower case and punycode, without duplicates."""
         found = (self._host(key, entry) for entry in self.texts(key))
         return tuple(dict.fromkeys(host for host in found if host is not None))
 
     def numbers_by_host(self, key: str) -> dict[str, float]:
-        """Finite numbers from 0 by host name."""
+        """Return finite numbers >= 0 by host name."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             self.add_error(key, f'must be hosts and numbers: {key} = {{ "example.org" = 1.0 }}')
             return {}
-        told = TomlTable(self.key(key), value, self.errors)
+        table = TomlTable(self.key(key), value, self.errors)
         numbers: dict[str, float] = {}
         for entry in value:
-            host, number = self._host(key, entry), told.optional_number(entry, zero=True)
+            host, number = self._host(key, entry), table.optional_number(entry, zero=True)
             if host in numbers:
-                self.add_error(key, f'"{entry}" stands there twice')
+                self.add_error(key, f'"{entry}" occurs twice')
             elif host is not None and number is not None:
                 numbers[host] = number
         return numbers
 
     def boolean(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """Return true or false."""
         return bool(self._value_of_type(key, bool, default))
 
     def whole(self, key: str, default: int, at_least: int) -> int:
-        """A whole number of at least ``at_least``."""
+        """Return an integer >= ``at_least``."""
         value = self.optional_integer(key, at_least)
         return default if value is None else value
 
     def optional_integer(self, key: str, at_least: int) -> int | None:
-        """The same, None when absent."""
+        """Return an integer >= ``at_least``, or None if absent."""
         value = self._value_of_type(key, int, None)
         if not isinstance(value, int):
             return None
@@ -155,12 +153,12 @@ class TomlTable:
         return value
 
     def number(self, key: str, default: float, *, zero: bool) -> float:
-        """A finite number, above 0 or, with ``zero``, from 0."""
+        """Return a finite number > 0, or >= 0 with ``zero``."""
         value = self.optional_number(key, zero=zero)
         return default if value is None else value
 
     def optional_number(self, key: str, *, zero: bool) -> float | None:
-        """The same, None when absent."""
+        """Return a finite number > 0 (>= 0 with ``zero``), or None if absent."""
         value = self._value_of_type(key, float, None)
         if not isinstance(value, int | float):
             return None
@@ -170,7 +168,7 @@ class TomlTable:
         return float(value)
 
     def share(self, key: str) -> float | None:
-        """A share above 0, at most 1; None when the key is left out."""
+        """Return a number in (0, 1], or None if absent."""
         value = self.optional_number(key, zero=False)
         if value is not None and value > 1:
             self.add_error(key, f"must be a share of at most 1, like 0.9, not {value:g}")
@@ -180,11 +178,11 @@ class TomlTable:
     def _host(self, key: str, entry: str) -> str | None:
         host = _normalise_host(entry)
         if host is None:
-            self.add_error(key, f'"{entry}" is no host name; {_host_name_hint(entry)}')
+            self.add_error(key, f'"{entry}" is not a host name; {_host_name_hint(entry)}')
         return host
 
     def _value_of_type(self, key: str, kind: type, default: object) -> object:
-        """The value when its type is ``kind`` (a whole number is a number, too)."""
+        """Return the value if it has type ``kind``; an integer is also a number."""
         if key not in self.values:
             return default
         value = self.values[key]
@@ -203,7 +201,7 @@ def _format_value(value: object) -> str:
 
 
 def _normalise_host(entry: str) -> str | None:
-    """The host in lower case and punycode, or None when ``entry`` is more or less than a host."""
+    """Return the host in lower case and punycode, or None if ``entry`` is not just a host."""
     if re.search(r"[\s/?#@*\\]|^\.|:\d*$", entry):
         return None
     try:

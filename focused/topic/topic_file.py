@@ -1,4 +1,4 @@
-"""Reads a topic file and refuses, all at once, everything that is add_error in it."""
+"""Reads a topic file and reports all its errors at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from focused.topic.toml_table import ErrorList, TomlTable
 from focused.topic.topic_keys import TOPIC_KEYS
 
 SECTIONS = {name: tuple(key.name for key in keys) for name, keys in TOPIC_KEYS.items()}
-"""Every section of a topic file and its keys; ``""`` is the head of the file."""
+"""The sections of a topic file and their keys; ``""`` is the top level."""
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTACT_PATTERN = re.compile(r"https?://[^\s/]+\.[^\s/]+|[^\s@<>()]+@[^\s@<>()]+\.[A-Za-z]{2,}")
@@ -42,11 +42,9 @@ _USER_AGENT_EXAMPLE = 'user_agent = "MyBot/1.0 (+https://my.site/bot; me@my.site
 
 
 def load_topic(path: Path) -> Topic:
-    """Read the topic file at ``path``.
+    """Read the topic file at ``path``; relative paths in it are relative to its folder.
 
-    Relative paths in it are relative to its folder. Raises
-    :class:`ConfigurationError` with one line per problem, each naming file
-    and key, when anything is missing, unknown, of the wrong type or unusable.
+    Raises :class:`ConfigurationError` with one line per problem, each naming file and key.
     """
     errors = ErrorList()
     head = TomlTable("", _read_toml(path), errors)
@@ -72,7 +70,7 @@ def load_topic(path: Path) -> Topic:
 
 def _read_toml(path: Path) -> dict[str, object]:
     try:
-        # utf-8-sig: Windows editors put a byte order mark in front, TOML allows none
+        # utf-8-sig: Windows editors add a byte order mark, which TOML does not allow
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: there is no such topic file") from None
@@ -110,8 +108,8 @@ def _read_name(head: TomlTable, path: Path) -> str:
 def _read_seeds(section: TomlTable, folder: Path) -> Seeds:
     urls = dict.fromkeys(section.texts("urls"))
     for url in urls:
-        if complaint := _seed_error(url):
-            section.add_error("urls", complaint)
+        if error := _seed_error(url):
+            section.add_error("urls", error)
     if named := section.text("file"):
         urls |= dict.fromkeys(_read_seed_file(section, _resolve_path(folder, named)))
     elif not urls and "urls" not in section.values:
@@ -124,19 +122,19 @@ def _read_seeds(section: TomlTable, folder: Path) -> Seeds:
 
 
 def parse_url_line(line: str) -> str:
-    """The URL in a line of a file of URLs, without a comment; empty when there is none."""
+    """Return the URL of a line of a URL file, without a comment; "" if there is none."""
     return re.sub(r"(^|\s)#.*", "", line).strip()
 
 
 def _read_seed_file(section: TomlTable, path: Path) -> list[str]:
-    """One URL per line; ``#`` starts a comment on a line of its own or after a blank."""
+    """Read one URL per line; ``#`` at the start or after a space begins a comment."""
     urls = []
     for number, line in enumerate(_read_lines(section, "file", path), start=1):
         url = parse_url_line(line)
         if not url:
             continue
-        if complaint := _seed_error(url):
-            section.add_error("file", f"{path}:{number}: {complaint}")
+        if error := _seed_error(url):
+            section.add_error("file", f"{path}:{number}: {error}")
         urls.append(url)
     if not urls and path.is_file():
         section.add_error("file", f"{path}: holds no URL")
@@ -154,12 +152,12 @@ def _read_lines(section: TomlTable, key: str, path: Path) -> list[str]:
 
 
 def _seed_error(seed: str) -> str | None:
-    """Why ``seed`` cannot be fetched, or None when it can."""
+    """Return why ``seed`` cannot be fetched, or None."""
     try:
         url = ada_url.URL(seed)
     except ValueError:
         absolute = "" if "://" in seed else "; it must start with https:// or http://"
-        return f'"{seed}" is no URL{absolute}'
+        return f'"{seed}" is not a URL{absolute}'
     if url.protocol not in ("http:", "https:"):
         return f'"{seed}" is a {url.protocol} address; only http and https can be fetched'
     return None
@@ -253,7 +251,7 @@ def _read_patterns(section: TomlTable, key: str) -> tuple[str, ...]:
         try:
             re.compile(pattern)
         except re.error as error:
-            section.add_error(key, f"{pattern!r} is no regular expression: {error}")
+            section.add_error(key, f"{pattern!r} is not a regular expression: {error}")
     return patterns
 
 
@@ -327,7 +325,7 @@ def _read_warc_mode(section: TomlTable) -> WarcMode:
 
 
 def _resolve_path(folder: Path, named: str) -> Path:
-    """``named`` as seen from ``folder``, without ``..`` where that leads to the same place."""
+    """Return ``named`` relative to ``folder``, without ``..`` where that is the same path."""
     path = folder / named
-    short = Path(os.path.normpath(path))
-    return short if short.resolve() == path.resolve() else path
+    normalised = Path(os.path.normpath(path))
+    return normalised if normalised.resolve() == path.resolve() else path

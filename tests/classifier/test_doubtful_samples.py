@@ -88,7 +88,7 @@ def card_of(model, tmp_path) -> str:
 
 def test_five_good_samples_are_enough_and_the_card_calls_its_figures_rough(tmp_path):
     model = trained(tmp_path, web(cheese=5))
-    assert any("5 good samples: the figures are rough" in one for one in model.report.warnings)
+    assert any("5 good samples: the metrics are rough" in one for one in model.report.warnings)
     assert "## Warnings" in card_of(model, tmp_path)
 
 

@@ -76,6 +76,6 @@ def test_pages_that_are_the_judges_are_not_proposed_for_they_could_measure_no_mo
 
 
 def test_a_seed_is_a_sample_whoevers_lot_it_is_for_somebody_said_so():
-    [judges] = urls("classifier", 1)
+    [judges] = urls("evaluation", 1)
     found = propose_samples(pages(0.9, role="evaluation"), {judges}, 0.25)
     assert [page.url for page in found.seeds] == [judges]

@@ -57,7 +57,7 @@ WRONG = [1.0 - each for each in RIGHT]
 def test_a_model_that_is_right_is_better_than_one_that_is_wrong_and_surely_so():
     found = compared(Says(WRONG), Says(RIGHT), *TRUTH)
     assert found.verdict is ComparisonVerdict.BETTER and found.is_significant
-    assert (found.old.right, found.new.right) == (0, 20)
+    assert (found.old.n_correct, found.new.n_correct) == (0, 20)
     assert found.gain == pytest.approx(0.81 - 0.01)
 
 

@@ -191,7 +191,7 @@ def test_a_model_is_stale_when_another_estimator_is_chosen(tmp_path):
 
 def test_the_card_names_the_estimator(tmp_path):
     card = save_model(trained(tmp_path, estimator="linear-svm"), tmp_path / "cheese.joblib")
-    assert "weighed by linear-svm" in card.read_text()
+    assert "Word weights by linear-svm" in card.read_text()
 
 
 def test_a_damaged_model_is_stale(tmp_path):

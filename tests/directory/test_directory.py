@@ -50,8 +50,8 @@ def test_slashes_around_a_category_do_not_count(tmp_path):
     [
         ("Top/Food", "1 column"),
         ("Top/Food\thttp://a.example/\tt\td\tmore", "5 column"),
-        ("Top/Food\tmailto:me@a.example", "no http or https address"),
-        ("Top/Food\t/relative", "no http or https address"),
+        ("Top/Food\tmailto:me@a.example", "not an http or https address"),
+        ("Top/Food\t/relative", "not an http or https address"),
         ("\thttp://a.example/", "category is empty"),
     ],
 )

@@ -65,14 +65,14 @@ def test_a_cut_off_compressed_file_is_an_error_that_names_it(tmp_path):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("{", "no JSON object in one line"),
+        ("{", "not a JSON object on one line"),
         ("[]", "Expected `object`, got `array`"),
         ('{"url": "http://a.example/"}', "missing required field `category`"),
         ('{"category": 3, "url": "http://a.example/"}', "Expected `str`, got `int`"),
         ('{"category": "Top"}', "neither url nor text"),
         ('{"category": " / ", "text": "x"}', "category is empty"),
-        ('{"category": "Top", "url": "ftp://a.example/"}', "no http or https address"),
-        ('{"x": ' + "[" * 9_999 + "]" * 9_999 + "}", "no JSON object in one line"),
+        ('{"category": "Top", "url": "ftp://a.example/"}', "not an http or https address"),
+        ('{"x": ' + "[" * 9_999 + "]" * 9_999 + "}", "not a JSON object on one line"),
         ('{"category": "Top", "text": "x", "weight": 0}', "weight must be a number above 0"),
         ('{"category": "Top", "text": "x", "weight": -1}', "weight must be a number above 0"),
     ],

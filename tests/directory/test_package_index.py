@@ -80,7 +80,7 @@ def test_stanzas_and_bytes_that_are_no_packages_do_not_stop_the_reading(tmp_path
     path.write_bytes(b"Origin: x\n\n continued\n\nno colon\xff\n\n" + STELLARIUM.encode())
     passed_over = SkippedRecords()
     assert len(list(read_package_index(path, passed_over))) == 4
-    assert passed_over.messages() == ("Packages: 2 stanzas that are no package",)
+    assert passed_over.messages() == ("Packages: 2 stanzas that are not a package",)
 
 
 def test_of_a_stanza_without_an_end_no_more_is_kept_than_fits(tmp_path, monkeypatch):

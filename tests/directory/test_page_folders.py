@@ -77,12 +77,12 @@ def test_files_that_are_no_pages_are_counted(tmp_path):
     passed_over = SkippedRecords()
     assert len(read(tmp_path, passed_over)) == 1
     (remark,) = passed_over.messages()
-    assert remark == f"{tmp_path.name}: 1 files that are no pages (.html, .htm, .xhtml, .txt)"
+    assert remark == f"{tmp_path.name}: 1 files that are not pages (.html, .htm, .xhtml, .txt)"
 
 
 def test_a_page_outside_of_all_categories_is_an_error_that_names_it(tmp_path):
     saved(tmp_path, "brie.html")
-    with pytest.raises(ConfigurationError, match=r"brie\.html: lies in no category"):
+    with pytest.raises(ConfigurationError, match=r"brie\.html: is in no category"):
         read(tmp_path)
 
 

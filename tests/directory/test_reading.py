@@ -128,5 +128,5 @@ def test_a_changed_or_a_new_page_changes_the_digest(tmp_path, change):
 
 def test_a_pipe_is_an_error_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "samples.tsv")
-    with pytest.raises(ConfigurationError, match="no regular file"):
+    with pytest.raises(ConfigurationError, match="not a regular file"):
         hosts(tmp_path / "samples.tsv")

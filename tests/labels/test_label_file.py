@@ -142,9 +142,9 @@ def test_a_line_that_is_no_label_is_an_error_that_names_file_and_line(
         file.append(label())
     broken = line if isinstance(line, bytes) else line.encode()
     path.write_bytes(path.read_bytes() + broken + b"\n")
-    with pytest.raises(LabelError, match=r"l\.jsonl:2: is no label"):
+    with pytest.raises(LabelError, match=r"l\.jsonl:2: is not a label"):
         read_labels(path)
-    with pytest.raises(LabelError, match=r"l\.jsonl:2: is no label"):
+    with pytest.raises(LabelError, match=r"l\.jsonl:2: is not a label"):
         LabelFile(path)
 
 

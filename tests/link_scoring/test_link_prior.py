@@ -82,14 +82,14 @@ def test_a_prior_that_is_not_there_is_told_with_those_that_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("no JSON", "no link prior"),
-        ("", "no link prior"),
-        ("[]", "no link prior"),
+        ("no JSON", "not a link prior"),
+        ("", "not a link prior"),
+        ("[]", "not a link prior"),
         ("{}", "missing required field"),
         (content(more=1), "unknown field `more`"),
         (content(bias="low"), "Expected `float`"),
-        (content(bias=float("nan")), "no link prior"),
-        (content(weights=dict.fromkeys(FEATURE_NAMES, float("nan"))), "no link prior"),
+        (content(bias=float("nan")), "not a link prior"),
+        (content(weights=dict.fromkeys(FEATURE_NAMES, float("nan"))), "not a link prior"),
         (content(weights=of_all_but("url")), r"weights do not fit .*\(url\)"),
         (content(scales=of_all_but("url")), r"scales do not fit .*\(url\)"),
         (content(weights=of_all_but("url") | {"hue": 1.0}), r"\(hue, url\)"),
@@ -110,7 +110,7 @@ def test_a_file_that_is_no_prior_for_this_version_is_told_by_its_name(tmp_path, 
 def test_bytes_that_are_no_text_are_no_prior(tmp_path):
     path = tmp_path / "own.json"
     path.write_bytes(b'{"format": "\xff\xfe"}')
-    with pytest.raises(ConfigurationError, match=r"own\.json: this is no link prior"):
+    with pytest.raises(ConfigurationError, match=r"own\.json: this is not a link prior"):
         load_link_prior(path)
 
 

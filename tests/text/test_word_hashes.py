@@ -85,5 +85,5 @@ def test_an_index_finds_each_hash_where_it_stands_and_no_other(known, asked, cro
     if crowded:  # all in neighbouring slots
         known = sorted({each >> 24 for each in known})
     every = [*asked, *known]
-    found = HashIndex(np.array(known, np.uint32)).places(np.array(every, np.uint32))
+    found = HashIndex(np.array(known, np.uint32)).find(np.array(every, np.uint32))
     assert found.tolist() == [known.index(each) if each in known else -1 for each in every]

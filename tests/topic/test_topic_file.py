@@ -311,12 +311,12 @@ def test_a_wrong_value_is_told_with_its_key(folder: Path, addition: str, said: s
         ('delays = { "a.test" = "1" }', 'politeness.delays.a.test: must be a number, not "1"'),
         (
             'delays = { "a.test" = 1, "A.test" = 2 }',
-            'politeness.delays: "A.test" stands there twice',
+            'politeness.delays: "A.test" occurs twice',
         ),
         (
             'delays = { "http://a.test/" = 1 }',
-            'politeness.delays: "http://a.test/" is no host name; write "a.test", without scheme, '
-            "port, path or wildcard: it covers its subdomains",
+            'politeness.delays: "http://a.test/" is not a host name; write "a.test", without '
+            "scheme, port, path or wildcard: it covers its subdomains",
         ),
     ],
 )
@@ -327,9 +327,9 @@ def test_impolite_values_are_refused(folder: Path, line: str, said: str) -> None
 @pytest.mark.parametrize(
     ("seed", "why"),
     [
-        ("docs.python.org/3/", "is no URL; it must start with https:// or http://"),
-        ("https://", "is no URL"),
-        ("http://exa mple.com/", "is no URL"),
+        ("docs.python.org/3/", "is not a URL; it must start with https:// or http://"),
+        ("https://", "is not a URL"),
+        ("http://exa mple.com/", "is not a URL"),
         ("ftp://a.example/", "is a ftp: address; only http and https can be fetched"),
         ("mailto:me@a.example", "is a mailto: address; only http and https can be fetched"),
     ],
@@ -444,12 +444,12 @@ def test_more_than_a_host_name_is_met_with_the_host_name(
     folder: Path, pattern: str, instead: str
 ) -> None:
     said = complaint(folder, SMALLEST + f'[scope]\ndeny_hosts = ["{pattern}"]\n')
-    assert said.startswith(f'scope.deny_hosts: "{pattern}" is no host name; write "{instead}"')
+    assert said.startswith(f'scope.deny_hosts: "{pattern}" is not a host name; write "{instead}"')
 
 
 def test_a_bad_regular_expression_is_shown_with_its_fault(folder: Path) -> None:
     said = complaint(folder, SMALLEST + '[scope]\nallow_paths = ["/(a"]\n')
-    assert said.startswith("scope.allow_paths: '/(a' is no regular expression: missing )")
+    assert said.startswith("scope.allow_paths: '/(a' is not a regular expression: missing )")
 
 
 def test_a_parameter_is_dropped_or_kept_and_not_both(folder: Path) -> None:
