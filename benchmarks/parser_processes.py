@@ -78,7 +78,7 @@ async def _measure(read: Read, pages: int) -> tuple[float, float]:
 async def _by_ours(pages: int) -> tuple[float, float]:
     workers = ParserPool(1, lambda: _reader)
     try:
-        return await _measure(partial(workers.ahead, is_long=False), pages)
+        return await _measure(partial(workers.parse, is_long=False), pages)
     finally:
         workers.close()
 

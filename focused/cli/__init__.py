@@ -1,4 +1,4 @@
-"""``focused ...``: the commands, each a few lines over the library."""
+"""The ``focused`` command line: thin commands over the library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from focused.errors import FocusedError, missing_extra
 
 
 class _PlainErrors(click.Group):
-    """Errors that a user can mend are a line on the terminal, never a traceback."""
+    """Prints errors that a user can fix in one line, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

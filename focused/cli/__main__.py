@@ -1,4 +1,4 @@
-"""``python -m focused.cli``, where the ``focused`` script is not installed."""
+"""``python -m focused.cli``, if the ``focused`` script is not installed."""
 
 from focused.cli import main
 

@@ -1,4 +1,4 @@
-"""``focused crawl --check``: read all of a crawl's folder and print what is damaged."""
+"""``focused crawl --check``: verify a crawl's folder and print what is damaged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_PRINTED = 50
 
 
 def run_check(folder: Path) -> int:
-    """Check the folder; return the exit status of the process: 1 when anything is damaged."""
+    """Check the folder; return the exit status: 1 if anything is damaged."""
     report = check_folder(folder, page_progress)
     for line in report.damaged[:_MAX_PRINTED]:
         echo(f"focused: {line}", err=True)

@@ -1,4 +1,4 @@
-"""Kinds of options and arguments that several commands have."""
+"""Option types and output shared by the commands."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SECONDS = click.FloatRange(min=0)
 
 
 def finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    """Refuse what a range lets through: nan is below nothing, and inf never passes."""
+    """Refuse nan and infinity, which a click range accepts."""
     if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no number of seconds.")
+        raise click.BadParameter(f"{value} is not a number of seconds.")
     return value
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print text, on standard error with ``err``; it cannot steer the terminal."""
+    """Print text with control characters escaped; to standard error with ``err``."""
     click.echo(escape_control_characters(text), err=err)

@@ -1,4 +1,4 @@
-"""``focused compare``: policies side by side on recorded webs, judged by their labels."""
+"""``focused compare``: compare orderings on recorded webs by the webs' labels."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ from focused.topic.topic_file import load_topic
 
 DOCUMENT_FILE = "comparison.json"
 INTERRUPTED = 130
-"""The exit status after Ctrl-C, as shells have it."""
+"""Exit status after Ctrl-C, as in shells."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """What the command line says, unread."""
+    """The options of the command line, not parsed."""
 
     webs: tuple[Path, ...]
     labels: Path | None
@@ -85,7 +85,7 @@ class CompareOptions:
 
 
 def compare_policies(options: CompareOptions) -> int:
-    """Make the runs that are not done yet, show what follows; return the exit status."""
+    """Make the missing runs and show the results; return the exit status."""
     if not options.webs or not options.topics:
         raise ConfigurationError(
             "name at least one recorded web with --web, and one topic file with --topic"
@@ -98,7 +98,7 @@ def compare_policies(options: CompareOptions) -> int:
         _move_runs_aside(options.folder)
     with RunLog(options.folder) as journal:
         if journal.damaged:
-            _print_status(f"{journal.path}: {journal.damaged} damaged lines are passed over")
+            _print_status(f"{journal.path}: {journal.damaged} damaged lines are skipped")
         work: _PlannedRuns | None = None
         try:
             webs = find_webs(options.webs, options.labels, options.folder / "webs", _print_status)
@@ -123,7 +123,7 @@ def compare_policies(options: CompareOptions) -> int:
 
 
 def _move_runs_aside(folder: Path) -> None:
-    with RunLog(folder):  # nobody else writes it now
+    with RunLog(folder):  # locked: no other process writes
         aside = rotate_run_log(folder)
     if aside is not None:
         _print_status(f"the earlier runs were moved to {aside}")
@@ -131,16 +131,16 @@ def _move_runs_aside(folder: Path) -> None:
 
 def _interruption_message(work: _PlannedRuns | None, journal: RunLog) -> str:
     if work is None:
-        return "stopped before the first run; the same command begins again"
+        return "stopped before the first run; run the same command to start again"
     journal.reload()
     return (
         f"stopped: {len(work.done)} of {work.total} runs are done and kept in {journal.path}; "
-        "the same command goes on"
+        "the same command resumes"
     )
 
 
 class _PlannedRuns:
-    """The runs of a plan, with what the journal has of them already."""
+    """The runs of a plan, and those that the journal contains."""
 
     def __init__(
         self,
@@ -167,39 +167,39 @@ class _PlannedRuns:
 
     @property
     def done(self) -> dict[Trial, RunRecord]:
-        """The plan's runs that are in the journal."""
+        """The planned runs in the journal."""
         kept = self._journal.rows
         return {trial: kept[key] for trial, key in self._keys.items() if key in kept}
 
     def do(self) -> None:
-        """Make what is missing; each run is on disk before the next is told of."""
+        """Make the missing runs; each is on disk before it is counted."""
         done = self.done
-        left = [trial for trial in self._plan.trials if trial not in done]
+        remaining = [trial for trial in self._plan.trials if trial not in done]
         if done:
             _print_status(f"{len(done)} of {self.total} runs were done before")
         progress = RunsProgress(self.total, len(done))
-        with progress, closing(self._runs(left, progress)) as runs:
+        with progress, closing(self._runs(remaining, progress)) as runs:
             for trial, row in runs:
                 self._journal.add(self._keys[trial], row)
                 progress.advance()
 
     def _runs(
-        self, left: Sequence[Trial], progress: RunsProgress
+        self, remaining: Sequence[Trial], progress: RunsProgress
     ) -> Generator[tuple[Trial, RunRecord], None, None]:
         webs, candidates, settings = self._webs, self._candidates, self._plan.settings
         jobs, under_way = self._jobs, progress.under_way
         if not settings.live:
-            return run_trials(webs, candidates, left, settings, jobs=jobs, under_way=under_way)
+            return run_trials(webs, candidates, remaining, settings, jobs=jobs, under_way=under_way)
         folder = self._journal.path.with_name("live")
         return run_live_trials(
-            webs, candidates, left, settings, folder, jobs=jobs, under_way=under_way
+            webs, candidates, remaining, settings, folder, jobs=jobs, under_way=under_way
         )
 
 
 def _warn_of_seen_labels(
     plan: ExperimentPlan, webs: Sequence[ExperimentWeb], candidates: Mapping[str, PreparedTopic]
 ) -> None:
-    """Say where a topic's link prior was fitted on the labels that are to classify its crawls."""
+    """Warn if a link prior was fitted on the labels that score its crawls."""
     builder = {each.name: str(read_details(each.folder).get("builder", "")) for each in webs}
     for web, topic in dict.fromkeys((trial.web, trial.topic) for trial in plan.trials):
         apprentice = candidates[topic].apprentice
@@ -215,7 +215,7 @@ def _warn_of_seen_labels(
 
 
 def _check_live(plan: ExperimentPlan, candidates: Mapping[str, PreparedTopic]) -> None:
-    """Raise ConfigurationError for a policy that cannot steer a real crawl."""
+    """Raise ConfigurationError for a policy that is only for simulations."""
     for policy, topic in {trial.policy: trial.topic for trial in plan.trials}.items():
         find_policy(policy)(
             PolicyInputs(candidates[topic].classifier, candidates[topic].apprentice)
@@ -243,7 +243,7 @@ def _by_name(topics: Sequence[Topic]) -> dict[str, Topic]:
 def _candidates(
     topics: Mapping[str, Topic], webs: Sequence[ExperimentWeb]
 ) -> dict[str, PreparedTopic]:
-    """The topics that some web has pages of, with their models, trained where they must be."""
+    """Prepare the topics that some web has pages of; train their models if necessary."""
     found = {}
     for name, having in webs_by_topic(webs, list(topics.values())).items():
         topic = topics[name]
@@ -262,7 +262,7 @@ def _samples_in(topic: Topic, examined: ExperimentWeb) -> int:
 def _candidate(topic: Topic, web: ExperimentWeb) -> PreparedTopic:
     guide = load_crawl_models(topic, web=str(web.folder), replay=None, say=_print_status)
     digest = hashlib.sha256(samples_digest(topic.training).encode())
-    prior = Path(topic.training.link_prior)  # a shipped one's name is in the topic file
+    prior = Path(topic.training.link_prior)  # a bundled prior's name is in the topic file
     for path in (topic.path, topic.training.model, *([prior] if prior.is_file() else [])):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     digest.update("\n".join(sorted(guide.training_urls)).encode())
@@ -272,13 +272,13 @@ def _candidate(topic: Topic, web: ExperimentWeb) -> PreparedTopic:
 
 
 def _load_link_graph(web: ParsedWeb) -> LinkGraph:
-    """Parse the web's pages once, for all runs, and see who links to whom."""
+    """Parse the web's pages once for all runs, and build the link graph."""
     with page_progress(web.web.folder.name) as progress:
         return open_link_graph(web, progress)
 
 
 def show_comparison_file(path: Path, folder: Path) -> int:
-    """Show and write anew what follows from the document at ``path``."""
+    """Show and write the results of the document at ``path``."""
     comparison = read_comparison(path)
     _show(msgspec.to_builtins(comparison), folder)
     return 0
@@ -294,7 +294,7 @@ def _finish(plan: ExperimentPlan, rows: Sequence[RunRecord], options: CompareOpt
 def _show(document: Mapping[str, Any], folder: Path) -> None:
     comparison = parse_comparison(document)
     console = Console()
-    # Where there is less room, or a pipe: long lines that wrap, no figures that are cut.
+    # On narrow terminals and pipes, long lines wrap instead of being cut.
     console.width = max(console.width, TABLES_WIDTH)
     analysis = analyse_runs(comparison.runs, comparison.settings.seed)
     for table in all_tables(analysis):

@@ -1,4 +1,4 @@
-"""``focused crawl`` and ``focused train``: over the live Web, or over a replayed one."""
+"""``focused crawl`` and ``focused train``, over the live Web or a replayed one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from focused.topic.topic_file import load_topic
 
 @dataclass(frozen=True, slots=True)
 class CrawlOptions:
-    """What the command line says beside the topic."""
+    """Options of the command line besides the topic."""
 
     web: Path | None = None
     policy: str = "focused"
@@ -33,7 +33,7 @@ class CrawlOptions:
 
 
 def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
-    """Run or resume the crawl; return the exit status of the process."""
+    """Run or resume the crawl; return the exit status."""
     settings = project_settings(_settings_from_options(topic_file, options))
     folder = topic_from_settings(settings).output.folder
     with ExitStack() as stack:
@@ -42,19 +42,19 @@ def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
         if options.web is not None:
             replay = stack.enter_context(ReplayProcess(options.web))
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
-        crawler, began = run(TopicSpider, settings, topic=str(topic_file))
-        return int(not began or bool(session_of(crawler).error_message))
+        crawler, started = run(TopicSpider, settings, topic=str(topic_file))
+        return int(not started or bool(session_of(crawler).error_message))
 
 
 def folder_of(topic_file: Path, options: CrawlOptions) -> Path:
-    """The folder that a crawl with these options has."""
+    """Return the folder of a crawl with these options."""
     return topic_from_settings(
         project_settings(_settings_from_options(topic_file, options))
     ).output.folder
 
 
 def train_model(topic_file: Path, web: Path | None) -> None:
-    """Train the topic's model anew and print its card's name."""
+    """Train the topic's model."""
     topic = load_topic(topic_file)
     train_topic_model(topic, web, replay=None, say=echo)
 
@@ -73,7 +73,7 @@ def _settings_from_options(topic_file: Path, options: CrawlOptions) -> dict[str,
 
 @contextmanager
 def _earlier_crawl_moved(folder: Path) -> Iterator[None]:
-    """Move an earlier crawl's folder away; put it back when no new one was made."""
+    """Rename an earlier crawl's folder; undo that if no new one was created."""
     aside = move_crawl_folder(folder)
     echo(f"focused: the earlier crawl was moved to {aside}", err=True)
     try:
@@ -81,14 +81,16 @@ def _earlier_crawl_moved(folder: Path) -> Iterator[None]:
     finally:
         if not folder.exists():
             aside.rename(folder)
-            echo(f"focused: no crawl began; the earlier one is in {folder} again", err=True)
+            echo(f"focused: no crawl started; the earlier one is in {folder} again", err=True)
 
 
 def move_crawl_folder(folder: Path) -> Path:
-    """Rename a crawl's folder to the first free name beside it: nothing is ever deleted."""
+    """Rename a crawl's folder to the first free name; nothing is deleted."""
     if not (folder / "state").is_dir():
-        raise StateError(f"{folder} is no crawl's folder: neither --fresh nor a new topic moves it")
-    StateStore.reopen(folder / "state").close()  # raises while a crawl runs on it
+        raise StateError(
+            f"{folder} is not a crawl's folder; neither --fresh nor a new topic renames it"
+        )
+    StateStore.reopen(folder / "state").close()  # raises while a crawl runs there
     number = 1
     while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1

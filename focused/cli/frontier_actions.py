@@ -1,4 +1,4 @@
-"""Opens the frontier in a crawl's folder: to change it, or a snapshot of it to look at."""
+"""``focused frontier``: open, show and edit a crawl's frontier."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from focused.topic.topic_file import parse_url_line
 
 @dataclass(frozen=True, slots=True)
 class OpenFrontier:
-    """A crawl's frontier; ``scope`` is its topic's, None when none was kept."""
+    """A crawl's frontier; ``scope`` is None if the crawl has no settings.json."""
 
     frontier: Frontier
     store: StateStore
@@ -53,27 +53,27 @@ class OpenFrontier:
     given_up: DeadHosts
 
     def host(self, name: str) -> Host:
-        """The host of that name; ConfigurationError when the crawl never met it."""
+        """Return the host of that name; raises ConfigurationError for an unknown one."""
         host = self.frontier.hosts.known(name.lower())
         if host is None:
             raise ConfigurationError(
-                f"the crawl never met a host {name!r}; a host's name has its port, "
-                "unless it is the scheme's own"
+                f"the crawl does not know a host {name!r}; a host's name includes its port "
+                "unless it is the scheme's default"
             )
         return host
 
     def keep(self) -> None:
-        """Make true what was changed."""
+        """Commit the changes."""
         self.frontier.save()
         self.store.commit()
 
 
 @contextmanager
 def open_frontier(folder: Path) -> Iterator[OpenFrontier]:
-    """Open the frontier of the stopped crawl in ``folder``, to change it.
+    """Open the frontier of the stopped crawl in ``folder`` for changes.
 
-    What was not kept when the block is left by an exception was not done.
-    Raises StateError when there is none, or it is damaged or in use.
+    An exception in the block discards changes that were not committed. Raises StateError if there
+    is none, or it is damaged or in use.
     """
     store = StateStore.reopen(folder / "state")
     try:
@@ -86,10 +86,10 @@ def open_frontier(folder: Path) -> Iterator[OpenFrontier]:
 
 @contextmanager
 def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
-    """A snapshot of the frontier of the crawl in ``folder``, to look at.
+    """Open a snapshot of the frontier of the crawl in ``folder``.
 
-    True with it when it is some seconds old: a crawl runs there. Raises StateError
-    when there is none, or it is damaged.
+    Yields True with it if a crawl is running there and the snapshot is some seconds old. Raises
+    StateError if there is none, or it is damaged.
     """
     with StateStore.reading(folder / "state") as (store, late):
         yield _load_frontier(store, folder), late
@@ -118,7 +118,7 @@ def _read_scope(settings: Path) -> Scope | None:
 
 _MAX_ANCHOR_CHARS = 100
 _COLUMNS = (
-    f"{'queued':>9} {'worth':>8} {'best':>8} {'score':>6} {'fetched':>8} {'asked':>8} "
+    f"{'queued':>9} {'worth':>8} {'best':>8} {'score':>6} {'fetched':>8} {'in_flight':>8} "
     f"{'failures':>8} {'aside':>6}  {'due':<14} {'crawl-delay':<12} host"
 )
 
@@ -126,12 +126,12 @@ _COLUMNS = (
 def show_frontier(
     folder: Path, hosts: int, host: str | None, links: int, best: int | None, *, as_json: bool
 ) -> None:
-    """Print what waits in the crawl of ``folder``."""
+    """Print the frontier of the crawl in ``folder``."""
     now = time.time()
     with view_frontier(folder) as (crawl, late):
         whole = count_totals(crawl.frontier, now)
         tables = _tables(crawl, hosts, host, now)
-        asked = in_flight(crawl.frontier, hosts, now)
+        requests = in_flight(crawl.frontier, hosts, now)
         shown = _shown_links(crawl, host, links, best)
     if as_json:
         document = {
@@ -139,23 +139,23 @@ def show_frontier(
             "late": late,
             "totals": asdict(whole),
             **{title.replace(" ", "_"): rows for title, rows in tables.items()},
-            "in_flight": list(map(asdict, asked)),
+            "in_flight": list(map(asdict, requests)),
         }
         if shown is not None:
             document["links"] = list(map(asdict, shown))
         echo(json.dumps(document, indent=1))
         return
     if late:
-        echo("a crawl runs here, so this is as it was seconds ago")
+        echo("a crawl is running: this snapshot is some seconds old")
     for line in _summary_lines(whole):
         echo(line)
     for title, rows in tables.items():
         if rows:
             _print_hosts(title, rows)
-    if asked and host is None:
-        echo("\nhosts being asked" if late else "\nhosts that were being asked when it ended")
-        for each in asked:
-            echo(f"  {single_line(each.name)}, asked {format_duration(each.for_s)} ago")
+    if requests and host is None:
+        echo("\nhosts with a request" if late else "\nhosts with a request when the crawl ended")
+        for each in requests:
+            echo(f"  {single_line(each.name)}, sent {format_duration(each.for_s)} ago")
     if shown:
         _print_links(shown)
 
@@ -163,7 +163,7 @@ def show_frontier(
 def _tables(
     crawl: OpenFrontier, most: int, host: str | None, now: float
 ) -> dict[str, list[dict[str, Any]]]:
-    """The hosts to show, by title; each with the trouble that it was given up for, or None."""
+    """Return the hosts to show by title; each with the failure that made it dead, or None."""
     frontier = crawl.frontier
     if host is not None:
         tables = {"hosts": [summarise_host(frontier, crawl.host(host), now)]}
@@ -188,15 +188,15 @@ def _shown_links(
 
 def _summary_lines(whole: FrontierTotals) -> Iterator[str]:
     if not whole.links:
-        yield f"no links are queued; {whole.hosts:,} hosts were met"
+        yield f"no links are queued; {whole.hosts:,} hosts are known"
         return
     yield f"{whole.links:,} links are queued on {whole.with_links:,} of {whole.hosts:,} hosts"
-    said = f"{whole.due:,} of those may be asked now, {whole.backing_off:,} back off"
+    line = f"{whole.due:,} of those are due, {whole.backing_off:,} back off"
     if whole.full:
-        said += f", {whole.full:,} have spent their budget"
+        line += f", {whole.full:,} have used their budget"
     if whole.next_due_in_s is not None:
-        said += f"; the next is due in {format_duration(whole.next_due_in_s)}"
-    yield said
+        line += f"; the next is due in {format_duration(whole.next_due_in_s)}"
+    yield line
 
 
 def _print_hosts(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -206,7 +206,7 @@ def _print_hosts(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         address = f" at {row['address']}" if row["address"] else ""
         echo(
             f"{row['queued']:>9,} {_number(row['worth'], 8)} {_number(row['best'], 8)} "
-            f"{_number(row['score'], 6)} {row['fetched']:>8,} {row['asked']:>8,} "
+            f"{_number(row['score'], 6)} {row['fetched']:>8,} {row['in_flight']:>8,} "
             f"{row['failures']:>8,} {row['suspensions']:>6,}  {_due(row):<14} {delay:<12} "
             f"{single_line(row['name'])}{address}"
         )
@@ -241,18 +241,18 @@ _MAX_PROBLEM_CHARS = 300
 
 
 class _Problems:
-    """What could not be done, on standard error: the first of many, and how many."""
+    """Prints the first problems to standard error, and counts all."""
 
     def __init__(self) -> None:
         self.count = 0
 
-    def tell(self, what: str) -> None:
+    def report(self, what: str) -> None:
         self.count += 1
         if self.count <= _MAX_PRINTED:
             echo(f"focused: {what}", err=True)
 
     def status(self) -> int:
-        """The exit status: 1 when there was something."""
+        """Return the exit status: 1 if there was a problem."""
         if self.count > _MAX_PRINTED:
             echo(f"focused: and {self.count - _MAX_PRINTED:,} more", err=True)
         return int(self.count > 0)
@@ -261,10 +261,10 @@ class _Problems:
 def add_urls(
     folder: Path, urls: tuple[str, ...], file: Path | None, score: float | None, *, again: bool
 ) -> int:
-    """Queue URLs; return the exit status: 1 when some were not queued."""
+    """Queue URLs; return the exit status: 1 if some were refused."""
     if not urls and file is None:
         raise ConfigurationError("name URLs, or a --file of them")
-    complaints, added = _Problems(), 0
+    problems, added = _Problems(), 0
     with open_frontier(folder) as crawl:
         _warn_if_scope_unknown(crawl, folder)
         wanted = chain(urls, () if file is None else _read_urls(file))
@@ -272,23 +272,23 @@ def add_urls(
             if each.fate is AddResult.ADDED:
                 added += 1
                 continue
-            said = f"{single_line(each.url)}: {each.fate} {each.particulars}".rstrip()
+            line = f"{single_line(each.url)}: {each.fate} {each.particulars}".rstrip()
             may_be_again = each.fate in (AddResult.ALREADY_SETTLED, AddResult.DEAD_HOST)
-            complaints.tell(f"{said}; --again queues it" if may_be_again else said)
+            problems.report(f"{line}; --again queues it" if may_be_again else line)
     echo(f"added {_link_count(added)}")
-    return complaints.status()
+    return problems.status()
 
 
 def drop_links(folder: Path, urls: tuple[str, ...], host: str | None, matching: str | None) -> int:
-    """Take links out of the queue; return the exit status: 1 when a URL did not wait."""
-    complaints = _Problems()
+    """Remove links from the queue; return the exit status: 1 if a URL was not queued."""
+    problems = _Problems()
     _check_selection(urls, host, matching)
     with open_frontier(folder) as crawl:
-        chosen = _selected_links(crawl, urls, host, matching, complaints)
+        chosen = _selected_links(crawl, urls, host, matching, problems)
         dropped = _editor(crawl, time.time()).drop(chosen)
         left = len(crawl.frontier)
     echo(f"dropped {_link_count(dropped)}; {left:,} are left")
-    return complaints.status()
+    return problems.status()
 
 
 def move_links(
@@ -300,19 +300,19 @@ def move_links(
     to: float | None,
     by: float | None,
 ) -> int:
-    """Move queued links; return the exit status: 1 when a URL did not wait."""
+    """Move queued links; return the exit status: 1 if a URL was not queued."""
     if (to is None) == (by is None):
         raise ConfigurationError("give either --to SCORE or --by DELTA")
-    complaints = _Problems()
+    problems = _Problems()
     _check_selection(urls, host, matching)
     with open_frontier(folder) as crawl:
         tending = _editor(crawl, time.time())
         shift = by or 0.0
         place = None if to is None else tending.priority(to)
-        chosen = _selected_links(crawl, urls, host, matching, complaints)
+        chosen = _selected_links(crawl, urls, host, matching, problems)
         moved = tending.move(chosen, lambda old: old + shift if place is None else place)
     echo(f"moved {_link_count(moved)}")
-    return complaints.status()
+    return problems.status()
 
 
 def export_frontier(folder: Path, file: Path) -> None:
@@ -323,23 +323,23 @@ def export_frontier(folder: Path, file: Path) -> None:
 
 
 def import_frontier(folder: Path, file: Path) -> int:
-    """Queue a file's links; return the exit status: 1 when rows were bad or refused."""
-    complaints, now = _Problems(), time.time()
+    """Queue a file's links; return the exit status: 1 if rows were invalid or refused."""
+    problems, now = _Problems(), time.time()
 
-    def told(row: InvalidRow) -> None:
-        complaints.tell(f"{file}, {row.where}: {single_line(row.problem, _MAX_PROBLEM_CHARS)}")
+    def report_bad_row(row: InvalidRow) -> None:
+        problems.report(f"{file}, {row.where}: {single_line(row.problem, _MAX_PROBLEM_CHARS)}")
 
     with open_frontier(folder) as crawl:
         _warn_if_scope_unknown(crawl, folder)
         rows = read_links(file, crawl.order.priority, now)
-        done = _editor(crawl, now).take_in(rows, told)
+        done = _editor(crawl, now).take_in(rows, report_bad_row)
     echo(
         f"added {_link_count(done.added)}; {done.known:,} were known, "
         f"{done.refused.total():,} refused, {done.bad:,} no links"
     )
     for reason, count in done.refused.most_common():
         echo(f"focused: {count:,} refused: {reason}", err=True)
-    return max(complaints.status(), int(done.refused.total() > 0))
+    return max(problems.status(), int(done.refused.total() > 0))
 
 
 def _editor(crawl: OpenFrontier, now: float) -> FrontierEditor:
@@ -366,21 +366,21 @@ def _selected_links(
     urls: tuple[str, ...],
     host: str | None,
     matching: str | None,
-    complaints: _Problems,
+    problems: _Problems,
 ) -> Iterator[QueuedLink]:
-    """The queued links that the options choose; URLs that do not wait are complained of."""
+    """Return the selected queued links; report URLs that are not queued."""
     if not urls:
         hosts = list(crawl.frontier.hosts) if host is None else [crawl.host(host)]
         return links_matching(crawl.frontier, hosts, _compile_pattern(matching))
-    return _links_by_url(crawl, urls, complaints)
+    return _links_by_url(crawl, urls, problems)
 
 
 def _links_by_url(
-    crawl: OpenFrontier, urls: tuple[str, ...], complaints: _Problems
+    crawl: OpenFrontier, urls: tuple[str, ...], problems: _Problems
 ) -> Iterator[QueuedLink]:
     for url, link in find_links(crawl.frontier, urls):
         if link is None:
-            complaints.tell(f"{single_line(url)}: is not queued")
+            problems.report(f"{single_line(url)}: is not queued")
         else:
             yield link
 
@@ -396,7 +396,7 @@ def _compile_pattern(matching: str | None) -> re.Pattern[str] | None:
         return None if matching is None else re.compile(matching)
     except re.error as error:
         raise ConfigurationError(
-            f"--matching: {matching!r} is no regular expression: {error}"
+            f"--matching: {matching!r} is not a regular expression: {error}"
         ) from error
 
 

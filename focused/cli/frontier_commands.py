@@ -1,4 +1,4 @@
-"""``focused frontier ...``: a stopped crawl's frontier looked at and tended."""
+"""``focused frontier ...``: inspect and edit a stopped crawl's frontier."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _ShowByDefault(click.Group):
 
 def _finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no finite number.")
+        raise click.BadParameter(f"{value} is not a finite number.")
     return value
 
 
@@ -94,7 +94,7 @@ def add(
 
 
 def _selection_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that choose queued links."""
+    """Add the options that select queued links."""
     for option in (
         click.option("--matching", metavar="REGEX", help="Select links whose URL matches."),
         click.option("--host", help="Select links of this host."),

@@ -1,4 +1,4 @@
-"""``focused label``: asks people about pages, in the browser or on the terminal."""
+"""``focused label``: ask people about pages, in the browser or on the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_labelling(
     host: str,
     port: int,
 ) -> None:
-    """Open the session and serve it, or run it on the terminal, until it is ended."""
+    """Open a labelling session and run it until it is ended."""
     with open_session(where, labels, _progress) as session:
         echo(f"Labels go to {session.task.labels}", err=True)
         if terminal:
@@ -45,7 +45,7 @@ def run_labelling(
 
 def _ready(address: str, browser: bool) -> None:
     click.echo(f"Label here: {address}")
-    click.echo("The address is yours alone: who has it can label. Ctrl-C ends.", err=True)
+    click.echo("Anyone with this address can label. Ctrl-C ends.", err=True)
     if browser:
         webbrowser.open(address)
 

@@ -1,8 +1,8 @@
-"""``focused topic new``: from keywords and a few pages to a topic file and a first classifier.
+"""``focused topic new``: create a topic file and a first classifier from keywords and seeds.
 
-A short crawl from the seeds, steered by the keywords alone, brings their neighbourhood.
-Its pages that speak most of the keywords, and those that speak of none, are the first
-samples; they are written into a directory file, to be looked through.
+A short crawl from the seeds, guided by the keywords, fetches pages around them. Pages with most of
+the keywords and pages with none become the first samples, in a directory file that the user
+reviews.
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ from focused.web.warc_reader import WarcResponse, read_responses
 
 _MAX_SHOWN = 5
 _OK = 200
-_INTERRUPTED = "shutdown"  # Scrapy's word for Ctrl-C
+_INTERRUPTED = "shutdown"  # Scrapy's reason after Ctrl-C
 
 
 def new_topic(
-    idea: NewTopicOptions, *, pages: int, web: Path | None, delay_s: float | None
+    options: NewTopicOptions, *, pages: int, web: Path | None, delay_s: float | None
 ) -> None:
     """Write the topic's files, crawl around its seeds, and train its first classifier."""
-    write_topic_files(idea)
-    path, start = idea.topic_file, idea.start
+    write_topic_files(options)
+    path, start = options.topic_file, options.start
     topic = load_topic(path)
     echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
     _crawl_around_seeds(path, start, pages=pages, web=web, delay_s=delay_s)
     found = _crawled_pages(start, {normalise(url) or url for url in topic.seeds.urls})
-    lesson = train_first_classifier(topic, found)
-    _store_sample_pages(topic, start, lesson.listed)
-    _print_summary(topic, start, web, lesson)
+    training = train_first_classifier(topic, found)
+    _store_sample_pages(topic, start, training.listed)
+    _print_summary(topic, start, web, training)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstTraining:
-    """What the first classifier was made from: the fetched pages by their own URL, and samples."""
+    """Result of the first training: the model, the fetched pages by URL, the proposed samples."""
 
     model: TrainedModel
     pages: Mapping[str, Page]
@@ -75,31 +75,33 @@ class FirstTraining:
 
     @property
     def listed(self) -> frozenset[str]:
-        """The URLs of all samples."""
+        """URLs of all samples."""
         found = (page for page, _ in (*self.proposals.good, *self.proposals.other))
         return frozenset(page.url for page in (*self.proposals.seeds, *found))
 
 
 def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTraining:
-    """Propose samples among the pages ``found`` by URL, list them, and train on them.
+    """Propose samples among the pages ``found``, list them, and train on them.
 
-    Raises :class:`TrainingError` where no page has a keyword.
+    Raises :class:`TrainingError` if no page contains a keyword.
     """
     classifier = KeywordClassifier(topic.training.keywords)
-    asked = [normalise(url) or url for url in topic.seeds.urls]
-    seeds = {found[url].url for url in asked if url in found}
-    own = {page.url: page for page in found.values()}
-    judged = [(page, classifier.classify(page).relevance) for page in own.values()]
-    proposals = propose_samples(judged, seeds, classifier.threshold)
-    _require_samples(topic, proposals, len(own))
+    seed_urls = [normalise(url) or url for url in topic.seeds.urls]
+    seeds = {found[url].url for url in seed_urls if url in found}
+    pages_by_url = {page.url: page for page in found.values()}
+    classified = [(page, classifier.classify(page).relevance) for page in pages_by_url.values()]
+    proposals = propose_samples(classified, seeds, classifier.threshold)
+    _require_samples(topic, proposals, len(pages_by_url))
     _write_directory(topic, proposals)
     model = topic.training.model
     with lock_model(model):
-        made = train_model(topic, lambda url: found.get(url) or own.get(url), now=time.time())
+        made = train_model(
+            topic, lambda url: found.get(url) or pages_by_url.get(url), now=time.time()
+        )
         replace_model(made, model)
     listed = {page.url for page in proposals.seeds}
-    unlisted = tuple(url for url in asked if url not in found or found[url].url not in listed)
-    return FirstTraining(made.model, own, proposals, unlisted)
+    unlisted = tuple(url for url in seed_urls if url not in found or found[url].url not in listed)
+    return FirstTraining(made.model, pages_by_url, proposals, unlisted)
 
 
 def _crawl_around_seeds(
@@ -114,15 +116,17 @@ def _crawl_around_seeds(
     with ExitStack() as stack:
         if web is not None:
             given["FOCUSED_REPLAY"] = stack.enter_context(ReplayProcess(web)).address
-        crawler, began = run(KeywordSpider, project_settings(given))
-    if not began:
-        raise StateError(f"{folder}: the crawl around the seeds could not begin")
+        crawler, started = run(KeywordSpider, project_settings(given))
+    if not started:
+        raise StateError(f"{folder}: the crawl around the seeds could not start")
     if session_of(crawler).end_reason == _INTERRUPTED:
-        raise StateError("stopped before all pages were fetched; the same command goes on")
+        raise StateError("stopped before all pages were fetched; the same command resumes")
 
 
 def _crawled_pages(folder: Path, seeds: Collection[str]) -> dict[str, Page]:
-    """Pages by URL, and by those that led to them; of duplicates, the first and seeds."""
+    """Return pages by URL and by redirecting URLs; of duplicates, the first and
+    seeds.
+    """
     store = StateStore.reopen(folder / "state")
     try:
         found = load_crawled_pages(store.tables, folder)
@@ -137,19 +141,19 @@ def _crawled_pages(folder: Path, seeds: Collection[str]) -> dict[str, Page]:
 
 
 def _store_sample_pages(topic: Topic, folder: Path, urls: Collection[str]) -> None:
-    """Keep the samples' pages beside the labels, so that ``retrain`` need not fetch them again."""
+    """Store the samples' pages beside the labels, for ``retrain``."""
     assert topic.training.labels is not None, "a topic that was read has a file of labels"
-    with LabelledPageStore(labelled_pages_path(topic.training.labels)) as kept:
+    with LabelledPageStore(labelled_pages_path(topic.training.labels)) as store:
         for record in chain.from_iterable(map(read_responses, warc_files(folder))):
             if isinstance(record, WarcResponse) and record.url in urls and record.status == _OK:
                 fetched = Fetched(record.url, record.status, record.headers, record.body)
-                kept.append(fetched, time.time())
+                store.append(fetched, time.time())
 
 
 def _require_samples(topic: Topic, proposals: ProposedSamples, fetched: int) -> None:
     if not proposals.seeds and not proposals.good:
         raise TrainingError(
-            f"of {fetched} pages around the seeds none seems to speak of the keywords "
+            f"of {fetched} pages around the seeds none contains the keywords "
             f"({', '.join(topic.training.keywords)}). Give the same command other "
             "keywords (a '*' at the end stands for any ending), a seed that is on topic itself, "
             f"or more --pages; or list a page of the topic in {topic.training.directory[0]} and "
@@ -163,9 +167,9 @@ def _write_directory(topic: Topic, proposals: ProposedSamples) -> None:
         DIRECTORY_HEAD,
         "# Your seeds that have a keyword; delete those that are not on topic:\n",
         *(_directory_line(good, page) for page in proposals.seeds),
-        "# Found near them, with most of the keywords; delete what is not on topic:\n",
+        "# Near them, with most of the keywords; delete those that are not on topic:\n",
         *(_directory_line(good, page) for page, _ in proposals.good),
-        "# Found near them, with least of the keywords; delete what is on topic:\n",
+        "# Near them, with the fewest keywords; delete those that are on topic:\n",
         *(_directory_line(other, page) for page, _ in proposals.other),
     ]
     write_atomically(topic.training.directory[0], "".join(blocks).encode())
@@ -176,27 +180,29 @@ def _directory_line(category: str, page: Page) -> str:
     return f"{category}\t{page.url}\t{title}\n"
 
 
-def _print_summary(topic: Topic, start: Path, web: Path | None, lesson: FirstTraining) -> None:
-    classifier, proposals = lesson.model.classifier, lesson.proposals
-    relevance = {url: classifier.classify(page).relevance for url, page in lesson.pages.items()}
-    called = sum(value >= classifier.threshold for value in relevance.values())
+def _print_summary(topic: Topic, start: Path, web: Path | None, training: FirstTraining) -> None:
+    classifier, proposals = training.model.classifier, training.proposals
+    relevance = {url: classifier.classify(page).relevance for url, page in training.pages.items()}
+    on_topic_count = sum(value >= classifier.threshold for value in relevance.values())
     good = len(proposals.seeds) + len(proposals.good)
-    words = ", ".join(word for word, _ in lesson.model.report.top_words[:12])
-    for seed in lesson.unlisted_seeds:
+    words = ", ".join(word for word, _ in training.model.report.top_words[:12])
+    for seed in training.unlisted_seeds:
         echo(
             f"Seed without a keyword, or not fetched: {seed}\n  It is no sample. If it is on "
             f"topic, add it to {topic.training.directory[0]} under {topic.training.good[0]}."
         )
     echo(
-        f"\n{len(lesson.pages)} pages fetched. Listed in {topic.training.directory[0]}: {good} as "
+        f"\n{len(training.pages)} pages fetched. Listed in {topic.training.directory[0]}: "
+        f"{good} as "
         f"on topic ({len(proposals.seeds)} seeds), {len(proposals.other)} as others. Look "
         "through the first: a line that is wrong is best deleted now."
     )
     for page, _ in proposals.good[:_MAX_SHOWN]:
         echo(f"  {single_line(page.title) or '(no title)'}  {page.url}")
     echo(
-        f"\nThe first classifier calls {called} of the {len(lesson.pages)} pages on topic "
-        f"(relevance from {classifier.threshold:.2f} on).\nWords that speak most for the topic: {words}"
+        f"\nThe first classifier calls {on_topic_count} of {len(training.pages)} pages "
+        f"on topic (relevance from {classifier.threshold:.2f}).\n"
+        f"Words with the largest weights: {words}"
         "\nPages it is least sure about:"
     )
     nearest = sorted(relevance, key=lambda url: abs(relevance[url] - classifier.threshold))[
@@ -204,21 +210,21 @@ def _print_summary(topic: Topic, start: Path, web: Path | None, lesson: FirstTra
     ]
     for url in nearest:
         echo(f"  {relevance[url]:.2f}  {url}")
-    for warning in lesson.model.report.warnings:
+    for warning in training.model.report.warnings:
         echo(f"Warning: {warning}.")
-    offline = f" --web {web}" if web else ""
+    web_option = f" --web {web}" if web else ""
     echo(
         f"\nThe model's card: {topic.training.model.with_suffix('.md')}\n"
         "Next, tell it about some twenty pages:\n"
         f"  focused label {start} --labels {topic.training.labels}\n"
-        f"  focused retrain {topic.path}{offline}\n"
-        f"  focused crawl {topic.path}{offline}\n"
+        f"  focused retrain {topic.path}{web_option}\n"
+        f"  focused crawl {topic.path}{web_option}\n"
         "and once more with the pages of that crawl: focused label, focused retrain."
     )
 
 
 DIRECTORY_HEAD = "# category <TAB> url <TAB> title; lines that begin with # do not count\n"
-"""What the directory begins with; all there is in it until samples were found."""
+"""First line of the directory, its only content before samples are found."""
 
 _EXAMPLE_AGENT = "FocusedBot/0.1 (+https://example.org/about-my-crawler; crawler@example.org)"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -226,7 +232,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class NewTopicOptions:
-    """What somebody has to say of a new topic."""
+    """The options of a new topic."""
 
     name: str
     keywords: tuple[str, ...]
@@ -236,24 +242,24 @@ class NewTopicOptions:
 
     @property
     def topic_file(self) -> Path:
-        """Where the topic will be."""
+        """Path of the topic file."""
         return self.folder / f"{self.name}.toml"
 
     @property
     def directory(self) -> Path:
-        """Where its samples will be listed."""
+        """Path of the directory."""
         return self.folder / f"{self.name}.tsv"
 
     @property
     def start(self) -> Path:
-        """The folder of the crawl around its seeds."""
+        """Folder of the crawl around the seeds."""
         return DEFAULT_CRAWLS_FOLDER / f"{self.name}-start"
 
 
 def init_topic(name: str, folder: Path, user_agent: str | None) -> tuple[Path, Path]:
-    """Write a commented topic file to change, and a directory with a few samples.
+    """Write a commented topic file to edit, and a directory with a few samples.
 
-    Raises :class:`ConfigurationError` where one of the files exists, or for a name that cannot be.
+    Raises :class:`ConfigurationError` if one of the files exists, or for an invalid name.
     """
     check_name(name)
     data = files(__package__) / "data"
@@ -270,7 +276,7 @@ def init_topic(name: str, folder: Path, user_agent: str | None) -> tuple[Path, P
     topic_file, directory = folder / f"{name}.toml", folder / f"{name}.tsv"
     for path in (topic_file, directory):
         if path.exists():
-            raise ConfigurationError(f"{path} exists; choose another name, or take it away first")
+            raise ConfigurationError(f"{path} exists; choose another name, or remove it first")
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(directory, (data / "directory.tsv").read_bytes())
     write_atomically(topic_file, text.encode())
@@ -278,45 +284,45 @@ def init_topic(name: str, folder: Path, user_agent: str | None) -> tuple[Path, P
 
 
 def check_name(name: str) -> None:
-    """Raise :class:`ConfigurationError` for a name that no topic can have."""
+    """Raise :class:`ConfigurationError` for an invalid name."""
     if not _NAME.fullmatch(name):
         raise ConfigurationError(f"{name!r}: a name has letters, digits, '.', '_' and '-'")
 
 
-def write_topic_files(idea: NewTopicOptions) -> None:
-    """Write topic file and directory, or leave those of the same idea, to go on with.
+def write_topic_files(options: NewTopicOptions) -> None:
+    """Write topic file and directory, or keep those of an attempt with the same options.
 
-    What an attempt by other words left unfinished is moved aside. Raises
-    :class:`ConfigurationError` for what cannot be a topic, and leaves nothing then;
-    and where a topic of that name has samples already.
+    Files of an unfinished attempt with other options are renamed. Raises
+    :class:`ConfigurationError`, and leaves no files, for invalid options, or if the topic has
+    samples already.
     """
-    text = _topic_text(idea, _read_seeds(idea)).encode()
+    text = _topic_text(options, _read_seeds(options)).encode()
     KeywordClassifier(
-        idea.keywords
-    )  # words that cannot be used are told before anything is written
-    is_begun = _has_unfinished_files(idea)
-    if is_begun and idea.topic_file.read_bytes() == text:
-        echo(f"{idea.topic_file} was begun; going on with it")
+        options.keywords
+    )  # words that cannot be used are message before anything is written
+    is_begun = _has_unfinished_files(options)
+    if is_begun and options.topic_file.read_bytes() == text:
+        echo(f"{options.topic_file} exists; resuming")
         return
-    if idea.start.exists():
-        echo(f"the crawl of an earlier attempt was moved to {move_crawl_folder(idea.start)}")
+    if options.start.exists():
+        echo(f"the crawl of an earlier attempt was moved to {move_crawl_folder(options.start)}")
     if is_begun:
-        _rename_aside(idea.topic_file)
-    idea.folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(idea.directory, DIRECTORY_HEAD.encode())
-    write_atomically(idea.topic_file, text)
+        _rename_aside(options.topic_file)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(options.directory, DIRECTORY_HEAD.encode())
+    write_atomically(options.topic_file, text)
     try:
-        load_topic(idea.topic_file)
+        load_topic(options.topic_file)
     except ConfigurationError as error:
-        idea.topic_file.unlink()
-        idea.directory.unlink()
-        raise ConfigurationError(_name_options(str(error), idea)) from error
+        options.topic_file.unlink()
+        options.directory.unlink()
+        raise ConfigurationError(_name_options(str(error), options)) from error
 
 
-def _has_unfinished_files(idea: NewTopicOptions) -> bool:
-    """Whether there is an attempt that found no samples; ConfigurationError if it found some."""
-    check_name(idea.name)
-    path, directory = idea.topic_file, idea.directory
+def _has_unfinished_files(options: NewTopicOptions) -> bool:
+    """Whether an attempt without samples exists; raises ConfigurationError for one with samples."""
+    check_name(options.name)
+    path, directory = options.topic_file, options.directory
     if directory.exists() and directory.read_bytes() != DIRECTORY_HEAD.encode():
         raise ConfigurationError(
             f"{directory} exists, with samples in it; choose another name, take it away first, "
@@ -335,39 +341,39 @@ def _rename_aside(path: Path) -> None:
     echo(f"the topic file of an earlier attempt was moved to {aside}")
 
 
-def _name_options(told: str, idea: NewTopicOptions) -> str:
-    """Mistakes named by the options that they were made in: the topic file is gone again."""
-    return told.replace(f"{idea.topic_file}: seeds.urls", f"--seeds {idea.seeds}").replace(
-        f"{idea.topic_file}: politeness.user_agent", "--user-agent (politeness.user_agent)"
+def _name_options(message: str, options: NewTopicOptions) -> str:
+    """Replace the topic file's keys by option names, because the file was removed."""
+    return message.replace(f"{options.topic_file}: seeds.urls", f"--seeds {options.seeds}").replace(
+        f"{options.topic_file}: politeness.user_agent", "--user-agent (politeness.user_agent)"
     )
 
 
-def _read_seeds(idea: NewTopicOptions) -> list[str]:
+def _read_seeds(options: NewTopicOptions) -> list[str]:
     try:
-        lines = idea.seeds.read_text("utf-8-sig").splitlines()
+        lines = options.seeds.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--seeds {idea.seeds}: cannot be read: {error}") from error
+        raise ConfigurationError(f"--seeds {options.seeds}: cannot be read: {error}") from error
     return [seed for line in lines if (seed := line.split("#")[0].strip())]
 
 
-def _topic_text(idea: NewTopicOptions, seeds: list[str]) -> str:
+def _topic_text(options: NewTopicOptions, seeds: list[str]) -> str:
     listed = "".join(f"  {_quoted(seed, '--seeds')},\n" for seed in seeds)
-    keywords = ", ".join(_quoted(word, "--keywords") for word in idea.keywords)
+    keywords = ", ".join(_quoted(word, "--keywords") for word in options.keywords)
     return (
-        f'name = "{idea.name}"\n\n'
+        f'name = "{options.name}"\n\n'
         f"[seeds]\nurls = [\n{listed}]\n\n"
         "[training]\n"
-        f'directory = ["{idea.name}.tsv"]\n'
-        f'good = ["Top/{idea.name}"]\n'
+        f'directory = ["{options.name}.tsv"]\n'
+        f'good = ["Top/{options.name}"]\n'
         f"keywords = [{keywords}]\n\n"
         "[politeness]\n"
-        f"user_agent = {_quoted(idea.user_agent, '--user-agent')}\n\n"
+        f"user_agent = {_quoted(options.user_agent, '--user-agent')}\n\n"
         "[budget]\npages = 1000\n"
     )
 
 
 def _quoted(text: str, option: str) -> str:
-    """A string of TOML: one of JSON, but for the delete character."""
+    """Return a TOML string: a JSON string with the delete character escaped."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

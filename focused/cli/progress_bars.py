@@ -1,4 +1,4 @@
-"""Progress of long commands: a bar on the terminal, a line each tenth where there is none."""
+"""Progress of long commands: a bar on the terminal, else a line for each tenth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_NAMED = 2
 
 
 class RunsProgress:
-    """How many runs are done, which are under way, how long the rest will take."""
+    """Shows how many runs are done, which are running, and the remaining time."""
 
     def __init__(self, total: int, done: int) -> None:
         self._bar = _bar()
@@ -35,13 +35,13 @@ class RunsProgress:
         self._task = self._bar.add_task("", total=total, completed=done)
 
     def under_way(self, trials: Sequence[Trial]) -> None:
-        """Show the runs that are being made."""
+        """Show the current runs."""
         named = [f"{trial.policy} on {single_line(trial.topic)}" for trial in trials]
         more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
         self._bar.update(self._task, description=", ".join(named[:_MAX_NAMED]) + more)
 
     def advance(self) -> None:
-        """Another run is done."""
+        """Count a finished run."""
         self._bar.advance(self._task)
         self._done += 1
         tenths = self._done * 10 // self._total
@@ -58,7 +58,7 @@ class RunsProgress:
 
 @contextmanager
 def page_progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of a web's pages are read: takes (done, all)."""
+    """Show how many of a web's pages are parsed; yields a function of (done, total)."""
     with _bar() as bar:
         task = bar.add_task(f"reading {single_line(name)}", total=None)
         yield lambda done, whole: bar.update(task, completed=done, total=whole)

@@ -1,4 +1,4 @@
-"""``focused report`` and ``focused why``: what crawls brought, looked at again."""
+"""``focused report`` and ``focused why``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MAX_LISTED = 20
 
 
 def crawl_folders_of(where: tuple[Path, ...], policies: str | None) -> list[Path]:
-    """The folders of the crawls that a command names: folders, and topic files with policies.
+    """Return the crawls' folders: given folders, and those of topic files by policy.
 
-    Without any it is the only crawl under ``crawls/``.
+    Without arguments, the only crawl under ``crawls/``.
     """
     names = [name.strip() for name in (policies or "focused").split(",") if name.strip()]
     topics = [path for path in where if path.is_file()]
@@ -40,7 +40,7 @@ def crawl_folders_of(where: tuple[Path, ...], policies: str | None) -> list[Path
 
 
 def show_report(folder: Path, web: Path | None, out: Path | None, plot: Path | None) -> None:
-    """Print one crawl's report; write its JSON and pictures into ``out``, where that is given."""
+    """Print one crawl's report; write its JSON and pictures to ``out``, if given."""
     if plot is not None:
         raise ConfigurationError("--plot is for several crawls: give --out FOLDER for one")
     print_report(folder, Console(), _labels(web), out=out)
@@ -62,20 +62,21 @@ def show_comparison(
 
 
 def show_why(url: str, folder: Path | None) -> None:
-    """Print why ``url`` was fetched in the crawl of ``folder``, or of the only one there is."""
+    """Print why ``url`` was fetched in the crawl of ``folder``, or in the only crawl."""
     folder = folder or only_crawl(f"focused why {url} --folder {{}}")
     print_explanation(explain_url(folder, url), Console())
 
 
 def only_crawl(command: str) -> Path:
-    """The crawl under ``crawls/``, which is told; ConfigurationError for none or several.
+    """Return the only crawl under ``crawls/``; raises ConfigurationError for none or several.
 
-    ``command`` is what to type instead, with braces where the folder's name goes.
+    ``command`` is the command to suggest, with braces for the folder.
     """
     found = sorted(path for path in DEFAULT_CRAWLS_FOLDER.glob("*") if _is_crawl(path))
     if not found:
         raise ConfigurationError(
-            f"there is no crawl under {DEFAULT_CRAWLS_FOLDER}/ here; name its folder: {command.format('FOLDER')}"
+            f"there is no crawl under {DEFAULT_CRAWLS_FOLDER}/ here; name its folder: "
+            f"{command.format('FOLDER')}"
         )
     if len(found) > 1:
         listed = "".join(f"\n  {path}" for path in found[:_MAX_LISTED])
@@ -84,7 +85,7 @@ def only_crawl(command: str) -> Path:
             f"there are several crawls here; name one, as in {command.format(found[0])}"
             f"{listed}{more}"
         )
-    echo(f"focused: this is the crawl in {found[0]}", err=True)
+    echo(f"focused: reporting the crawl in {found[0]}", err=True)
     return found[0]
 
 

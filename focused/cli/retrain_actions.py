@@ -1,4 +1,4 @@
-"""``focused retrain``: a new model from directory and labels, and whether it takes over."""
+"""``focused retrain``: train a new model, compare it with the old one, and replace that."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ from focused.web.page import Page
 from focused.web.urls import normalise
 
 OLD_MODEL_KEPT = 1
-"""Exit status when the old model stays."""
+"""Exit status if the old model is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NewModel:
-    """A new model, and how it did against the one in office; None where none is."""
+    """A new model, and its comparison with the old one; None without an old one."""
 
-    made: NewModel
+    trained: NewModel
     old: TrainedModel | None
     succession: ModelComparison | None
 
 
 def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
-    """Train anew, compare, and replace the model unless the old one is better; the exit status."""
+    """Train a model, which replaces the old one unless that is better; return the exit status."""
     topic = load_topic(topic_file)
     labels = load_topic_labels(topic.training)
     if not training_labels(labels) and not evaluation_labels(labels):
@@ -79,7 +79,7 @@ def retrain_from(
 
 
 def restore(topic_file: Path, number: int) -> int:
-    """Put an earlier version back in office."""
+    """Restore an earlier version of the model."""
     topic = load_topic(topic_file)
     model = topic.training.model
     with lock_model(model):
@@ -91,24 +91,24 @@ def restore(topic_file: Path, number: int) -> int:
 
 def _train_new_model(topic: Topic, labels: tuple[Label, ...], fetch: FetchPage) -> _NewModel:
     old = _current_model(topic.training.model)
-    made = train_model(topic, fetch, now=time.time(), labels=labels)
-    samples = made.model.report.samples
+    trained = train_model(topic, fetch, now=time.time(), labels=labels)
+    samples = trained.model.report.samples
     echo(
         f"trained on {samples.good} good and {samples.other} other samples, "
         f"{len(training_labels(labels))} of them labelled by people"
     )
-    for warning in made.model.report.warnings:
+    for warning in trained.model.report.warnings:
         echo(f"warning: {warning}")
-    held_out = _held_out(topic, labels, fetch, made)
+    held_out = _held_out(topic, labels, fetch, trained)
     if old is None or not held_out.pages:
-        return _NewModel(made, old, None)
-    rng = np.random.default_rng(made.model.report.seed)
-    found = compare_classifiers(old.classifier, made.model.classifier, held_out, rng)
-    return _NewModel(made, old, found)
+        return _NewModel(trained, old, None)
+    rng = np.random.default_rng(trained.model.report.seed)
+    comparison = compare_classifiers(old.classifier, trained.model.classifier, held_out, rng)
+    return _NewModel(trained, old, comparison)
 
 
 def _current_model(path: Path) -> TrainedModel | None:
-    """The model that is there; None without one, and where it cannot be loaded, which is told."""
+    """Return the current model; None if there is none or it cannot be loaded."""
     try:
         return load_model(path) if path.exists() else None
     except ModelError as error:
@@ -117,58 +117,63 @@ def _current_model(path: Path) -> TrainedModel | None:
 
 
 def _held_out(
-    topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, made: NewModel
+    topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, trained: NewModel
 ) -> HeldOutPages:
-    """The evaluation set's labels with their pages; what either model learned from is left out."""
-    taught = training_urls(topic) | made.training_urls
+    """Return the evaluation labels with their pages, except samples of either model."""
+    trained_on = training_urls(topic) | trained.training_urls
     pages: list[Page] = []
     truth: list[bool] = []
-    known = 0
+    known_count = 0
     for label in evaluation_labels(labels):
         page = fetch(label.url)
         if page is None:
             continue
-        if normalise(label.url) in taught or page.url in taught or made.was_trained_on(page):
-            known += 1
+        if (
+            normalise(label.url) in trained_on
+            or page.url in trained_on
+            or trained.was_trained_on(page)
+        ):
+            known_count += 1
             continue
         pages.append(page)
         truth.append(label.verdict == "yes")
-    if known:
+    if known_count:
         echo(
-            f"{known} of the evaluation set's {len(pages) + known} labelled pages are left out: "
-            "the directory lists them, or a sample has the same text"
+            f"{known_count} of the evaluation set's {len(pages) + known_count} labelled "
+            "pages are left out: the directory lists them, or a sample has the same text"
         )
     return HeldOutPages(tuple(pages), tuple(truth))
 
 
 def _decide(topic: Topic, candidate: _NewModel, *, replace: bool) -> int:
-    path, old, made = topic.training.model, candidate.old, candidate.made
+    path, old, trained = topic.training.model, candidate.old, candidate.trained
     if old is None:
-        install_model(made, path)
+        install_model(trained, path)
         echo(f"wrote {path} and its card beside it")
         return 0
-    if are_equivalent(old, made.model):
+    if are_equivalent(old, trained.model):
         keep_current_model(topic)
-        echo(f"{path} stays: nothing that teaches has changed since it was made")
+        echo(f"{path} stays: nothing that teaches has changed since it was trained")
         return 0
-    words = word_changes(old, made.model)
+    words = word_changes(old, trained.model)
     why = _reason_to_keep_old(candidate)
     if why and not replace:
         keep_current_model(topic)
-        echo(_format_changes("The new model", made, candidate.succession, words))
+        echo(_format_changes("The new model", trained, candidate.succession, words))
         echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
         return OLD_MODEL_KEPT
-    number = replace_model(made, path)
+    number = replace_model(trained, path)
     assert number is not None, "the old model was loaded"
-    text = _format_changes(f"Version {number + 1}", made, candidate.succession, words)
+    text = _format_changes(f"Version {number + 1}", trained, candidate.succession, words)
     changes = prepend_changelog(path, text)
     echo(text)
-    found = candidate.succession
-    if not replace and (found is None or found.verdict is ComparisonVerdict.TOO_FEW):
-        held = 0 if found is None else found.pages
+    comparison = candidate.succession
+    if not replace and (comparison is None or comparison.verdict is ComparisonVerdict.TOO_FEW):
+        held_out_count = 0 if comparison is None else comparison.pages
         echo(
-            f"\n{held} pages are held out, too few to tell which model is better ({MIN_COMPARED_PAGES} are "
-            "needed). The new one takes over because more labels taught it; label more pages, "
+            f"\n{held_out_count} pages are held out, too few to compare the models "
+            f"({MIN_COMPARED_PAGES} are "
+            "needed). The new one takes over because more labels trained_on it; label more pages, "
             "and the next retraining compares."
         )
     echo(
@@ -179,22 +184,22 @@ def _decide(topic: Topic, candidate: _NewModel, *, replace: bool) -> int:
 
 
 def _reason_to_keep_old(candidate: _NewModel) -> str:
-    """Empty where the new model takes over.
+    """Return why the old model is kept; empty if the new one replaces it.
 
-    Where too few pages are held out to compare, the model that more labels taught takes over,
-    unless even these few speak clearly against it.
+    With too few held-out pages, the model trained on more labels wins, unless these pages clearly
+    contradict.
     """
-    found = candidate.succession
-    if found is not None and found.verdict is not ComparisonVerdict.TOO_FEW:
-        return "the old model is better" if found.verdict is ComparisonVerdict.WORSE else ""
-    if found is not None and found.gain < 0.0 and found.is_significant:
-        return f"the old model is better on the {found.pages} held-out pages"
+    comparison = candidate.succession
+    if comparison is not None and comparison.verdict is not ComparisonVerdict.TOO_FEW:
+        return "the old model is better" if comparison.verdict is ComparisonVerdict.WORSE else ""
+    if comparison is not None and comparison.gain < 0.0 and comparison.is_significant:
+        return f"the old model is better on the {comparison.pages} held-out pages"
     assert candidate.old is not None, "without an old model nothing is compared"
-    if _training_label_count(candidate.made.model) > _training_label_count(candidate.old):
+    if _training_label_count(candidate.trained.model) > _training_label_count(candidate.old):
         return ""
-    if found is None:
+    if comparison is None:
         return "no page was held out that could tell which model is better"
-    return f"{found.pages} held-out pages are too few, {MIN_COMPARED_PAGES} are needed"
+    return f"{comparison.pages} held-out pages are too few, {MIN_COMPARED_PAGES} are needed"
 
 
 def _training_label_count(model: TrainedModel) -> int:
@@ -203,8 +208,8 @@ def _training_label_count(model: TrainedModel) -> int:
 
 
 def _format_changes(
-    title: str, made: NewModel, found: ModelComparison | None, words: WordChanges
+    title: str, trained: NewModel, comparison: ModelComparison | None, words: WordChanges
 ) -> str:
-    text = render_comparison(title, made.model.report.trained_at, found, words)
-    # Words and categories of a model may be somebody else's.
+    text = render_comparison(title, trained.model.report.trained_at, comparison, words)
+    # Words and categories of a model are foreign text.
     return escape_control_characters(text)

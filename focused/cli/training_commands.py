@@ -1,4 +1,4 @@
-"""``focused train``, ``topic new``, ``label``, ``retrain``: how a topic gets its classifier."""
+"""``focused train``, ``topic new``, ``label``, ``retrain``."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def topic_new(
     from focused.cli.new_topic import NewTopicOptions, new_topic
 
     words = tuple(word.strip() for word in re.split("[,，、،]", keywords) if word.strip())
-    idea = NewTopicOptions(name, words, seeds, user_agent, folder)
-    new_topic(idea, pages=pages, web=web, delay_s=delay_s)
+    options = NewTopicOptions(name, words, seeds, user_agent, folder)
+    new_topic(options, pages=pages, web=web, delay_s=delay_s)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""``focused web ...``: recorded webs built, imported, looked at, served."""
+"""``focused web ...``: import, inspect and serve recorded webs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MAX_ROWS = 20
 def import_sources(
     sources: tuple[Path, ...], folder: Path, base_url: str | None, labels: Path | None
 ) -> None:
-    """Make a recorded web from one folder of HTML with its address, or from WARC files."""
+    """Import one folder of HTML with its URL, or WARC files."""
     lines = () if labels is None else read_web_label_lines(labels)
     if len(sources) == 1 and sources[0].is_dir():
         if base_url is None:
             raise ConfigurationError(
-                f"--base-url is missing: at which address does {sources[0]} stand? "
+                f"--base-url is missing: what is the URL of {sources[0]}? "
                 "For example --base-url https://docs.example.org/"
             )
         _print_import(import_html(sources[0], base_url, folder, folder.name, lines))
@@ -41,7 +41,7 @@ def import_sources(
 
 
 def show_web(folder: Path) -> None:
-    """Print what a recorded web holds."""
+    """Print the content of a recorded web."""
     info = _info(folder)
     table = Table(title=Text(single_line(info.name)), title_justify="left", show_header=False)
     rows = {
@@ -63,7 +63,7 @@ def show_web(folder: Path) -> None:
 
 
 def store_link_count(folder: Path) -> None:
-    """Store the number of links of a web that was just made, so that ``web info`` is quick."""
+    """Store the number of links of a new web, so that ``web info`` is fast."""
     _info(folder)
 
 
@@ -85,8 +85,8 @@ def _counts(title: str, counts: tuple[tuple[str, int], ...]) -> Table:
 def _print_import(imported: ImportedWeb) -> None:
     store_link_count(imported.folder)
     echo(
-        f"{imported.folder}: {imported.responses:,} responses; passed over: "
-        f"{imported.skipped:,} that are no page, {imported.damaged:,} damaged, "
+        f"{imported.folder}: {imported.responses:,} responses; skipped: "
+        f"{imported.skipped:,} without a page, {imported.damaged:,} damaged, "
         f"{imported.duplicates:,} repeated; {imported.unknown_labels:,} labels of unknown URLs"
     )
 
@@ -99,7 +99,7 @@ def serve_web(
     seed: int,
     access_log: Path | None,
 ) -> None:
-    """Answer for all hosts of a recorded web until Ctrl-C."""
+    """Serve a recorded web until Ctrl-C."""
 
     def ready(port: int) -> None:
         echo(

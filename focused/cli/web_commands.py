@@ -1,4 +1,4 @@
-"""``focused web ...``: the commands for recorded webs."""
+"""``focused web ...``: commands for recorded webs."""
 
 from __future__ import annotations
 

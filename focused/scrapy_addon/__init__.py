@@ -1,17 +1,14 @@
-"""The Scrapy side: turns a Scrapy crawl into the driver of a :class:`focused.crawl.Crawl`.
+"""Scrapy add-on: runs a :class:`focused.crawl.Crawl` with Scrapy.
 
-``ADDONS = {"focused.scrapy_addon.FocusedAddon": 0}`` installs all of it. One
-:class:`~focused.scrapy_addon.crawl_session.CrawlSession` per crawler holds the crawl:
+``ADDONS = {"focused.scrapy_addon.FocusedAddon": 0}`` installs it. Each crawler has one
+:class:`~focused.scrapy_addon.crawl_session.CrawlSession`, which holds the crawl:
 
-- the scheduler asks it what to fetch next and makes the request at that moment;
-- the robots and politeness middlewares hold every request to the hosts'
-  rules, those that bypass the scheduler included;
-- the settling middleware hands every answer and failure back to it;
-- the spider middleware gives a spider's own requests their scores, and its
-  items their relevance.
+- the scheduler creates a request when the crawl leases a link;
+- the robots and politeness middlewares also check requests that bypass the scheduler;
+- the settling middleware settles the lease with the response or failure;
+- the relevance middleware scores a spider's own requests and adds relevance to its items.
 
-What always holds: a lease that the scheduler handed out is settled exactly
-once, whatever middleware or handler ends the request.
+Each lease is settled exactly once, whichever middleware or handler ends the request.
 """
 
 from focused.scrapy_addon.addon import FocusedAddon

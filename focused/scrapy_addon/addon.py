@@ -1,7 +1,6 @@
-"""The add-on: one line in ``ADDONS`` turns focus on.
+"""The add-on: reads the topic, loads or trains the model, installs scheduler and middlewares.
 
-It reads the topic, loads or trains the model, and installs scheduler and middlewares.
-:mod:`focused.scrapy_addon.scrapy_settings` has what becomes of the settings that a user set.
+:mod:`focused.scrapy_addon.scrapy_settings` decides about the user's Scrapy settings.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from focused.errors import FocusedError, escape_control_characters
 from focused.scrapy_addon.addon_settings import (
     DEFAULTS,
     check_settings,
-    load_guide_maker,
+    load_models_factory,
     parser_processes,
     parsing_limits,
     topic_from_settings,
@@ -71,17 +70,17 @@ class FocusedAddon(SessionHolder):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> FocusedAddon:
-        """Build for one crawler."""
+        """Create the add-on of a crawler."""
         return cls(crawler)
 
     def update_settings(self, settings: Settings) -> None:
-        """Put everything in place; a mistake of the user's ends here with plain words."""
+        """Check the settings and install all components; exit with a message on an error."""
         for name, default in DEFAULTS.items():
             settings.setdefault(name, default, priority="default")
         if not _is_crawl(self._crawler):
             self._install_replay_only(settings)
             return
-        # A spider's own argument (-a topic=...) names the topic, too.
+        # The spider argument -a topic=FILE.
         topic_file = getattr(self._crawler.spider, "topic_file", None)
         if topic_file:
             settings.set("FOCUSED_TOPIC", topic_file, priority="spider")
@@ -103,7 +102,7 @@ class FocusedAddon(SessionHolder):
         install_quiet_formatter(settings)
 
     def _install_replay_only(self, settings: Settings) -> None:
-        """Leave Scrapy as it is, but send no request to the live Web where a replay is set."""
+        """Change nothing but send all requests to the replay server, if one is set."""
         try:
             install_replay(settings)
         except FocusedError as error:
@@ -114,18 +113,18 @@ class FocusedAddon(SessionHolder):
         replayed = bool(settings["FOCUSED_REPLAY"])
         check_seeds_in_scope(adapt_to_recorded_web(topic) if replayed else topic)
         policy = settings["FOCUSED_POLICY"]
-        # The scheduler opens the folder; by then Scrapy would word a refusal as a traceback.
+        # Check now: Scrapy would print a traceback if the scheduler failed to open the folder.
         check_state(topic, policy, replayed=replayed)
         if settings["FOCUSED_MODELS"]:
-            guide = load_guide_maker(settings["FOCUSED_MODELS"])(topic)
+            models = load_models_factory(settings["FOCUSED_MODELS"])(topic)
         else:
             web, replay = settings["FOCUSED_RECORDED_WEB"], settings["FOCUSED_REPLAY"]
-            guide = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
+            models = load_crawl_models(topic, web=web, replay=replay, say=_print_line)
         follow_links = settings.getbool("FOCUSED_FOLLOW_LINKS")
         self.session = CrawlSession(
             topic,
             policy,
-            guide,
+            models,
             follow_links=follow_links,
             replayed=replayed,
             parser_processes=parser_processes(settings),
@@ -135,10 +134,10 @@ class FocusedAddon(SessionHolder):
 
 
 def _is_crawl(crawler: Crawler) -> bool:
-    """Whether the spider itself runs, and not a Scrapy command that borrows it.
+    """Whether the spider itself runs, not a Scrapy command that borrows it.
 
-    ``scrapy shell`` makes a crawler and never starts its spider; ``fetch``, ``view``, ``parse``
-    and ``check`` put a ``start`` of their own in place of the spider's; ``bench`` brings a spider.
+    ``scrapy shell`` never starts the spider; ``fetch``, ``view``, ``parse`` and ``check`` replace
+    its ``start``; ``bench`` brings its own spider.
     """
     spider = crawler.spider
     if spider is None:
@@ -147,7 +146,7 @@ def _is_crawl(crawler: Crawler) -> bool:
 
 
 def _install_components(settings: Settings) -> None:
-    # Above a project's own choice: without this scheduler nothing here works.
+    # The highest priority: nothing works without this scheduler.
     settings.set("SCHEDULER", FocusedScheduler, priority="cmdline")
     settings.set("DOWNLOADER", SettlingDownloader, priority="cmdline")
     _install_download_handlers(settings)
@@ -156,7 +155,7 @@ def _install_components(settings: Settings) -> None:
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", SettlingMiddleware, 10)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", RobotsMiddleware, 100)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", PolitenessMiddleware, 110)
-    # Below Scrapy's HttpProxyMiddleware (750): a proxy looks names up itself.
+    # After Scrapy's HttpProxyMiddleware (750): a proxy resolves names itself.
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", AddressMiddleware, 800)
     _set_component(settings, "DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
     _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
@@ -164,7 +163,7 @@ def _install_components(settings: Settings) -> None:
 
 
 def _install_download_handlers(settings: Settings) -> None:
-    """Put ours in the place of Scrapy's own handlers of http and https, of no others."""
+    """Replace Scrapy's own handlers of http and https, but no others."""
     stock = settings["DOWNLOAD_HANDLERS_BASE"]
     chosen = settings.getdict("DOWNLOAD_HANDLERS")
     ours = {scheme: FocusedDownloadHandler for scheme in ("http", "https") if scheme in stock}
@@ -179,16 +178,16 @@ def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
     politeness = topic.politeness
     values = {
         "USER_AGENT": politeness.user_agent,
-        # Hosts' delays are the frontier's; Scrapy's slots only back up the single connection.
+        # The frontier applies delays; Scrapy's slots only limit connections.
         "DOWNLOAD_DELAY": 0,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         "CONCURRENT_REQUESTS": politeness.concurrency,
         "DOWNLOAD_TIMEOUT": politeness.timeout_s,
         "DOWNLOAD_MAXSIZE": topic.scope.max_page_bytes,
         "DOWNLOAD_WARNSIZE": 0,
-        "ROBOTSTXT_OBEY": False,  # ours obeys, as RFC 9309 says
+        "ROBOTSTXT_OBEY": False,  # RobotsMiddleware obeys it by RFC 9309
         "AUTOTHROTTLE_ENABLED": False,
-        # Nothing listens unless the user says so.
+        # Do not listen on ports by default.
         "TELNETCONSOLE_ENABLED": False,
         "REMOTE_CONTROL_ENABLED": False,
         "RETRY_ENABLED": False,
@@ -200,7 +199,7 @@ def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
         "DNS_TIMEOUT": 31,  # five tries: 1, 2, 4, 8, 16 s
         "LOGSTATS_INTERVAL": 0,
     }
-    # The topic has what the user set of these: see scrapy_settings.
+    # The topic includes the user's values of these: see scrapy_settings.
     of_topic = {
         "CONCURRENT_REQUESTS",
         "DOWNLOAD_TIMEOUT",
@@ -218,10 +217,7 @@ def _apply_topic_settings(settings: Settings, topic: Topic) -> None:
 
 
 def _skip_disabled_extensions(settings: Settings) -> None:
-    """Extensions that would be imported, some of them slowly, to say that they are switched off.
-
-    Out of Scrapy's own list: one that EXTENSIONS names is imported to be left out, too.
-    """
+    """Remove disabled extensions from EXTENSIONS_BASE, because importing some of them is slow."""
     off = {name for switch, name in _EXTENSIONS_BY_SWITCH.items() if not settings.getbool(switch)}
     kept = {name: order for name, order in settings["EXTENSIONS_BASE"].items() if name not in off}
     settings.set("EXTENSIONS_BASE", kept, priority="addon")
@@ -232,10 +228,10 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
         topic.output.folder.mkdir(parents=True, exist_ok=True)
         settings.set("LOG_FILE", str(topic.output.folder / "crawl.log"), priority="addon")
         settings.set("LOG_FILE_APPEND", True, priority="addon")
-        # Quiet until here (see spiders/settings.py); the file may have more.
+        # The level of the terminal is WARNING: see spiders/settings.py.
         settings.set("LOG_LEVEL", settings["FOCUSED_LOG_LEVEL"], priority="cmdline")
         if settings.getbool("FOCUSED_OWNS_PROCESS"):
-            # On a full disk each line of the log would become a traceback on the terminal.
+            # On a full disk, each log line would print a traceback.
             logging.raiseExceptions = False
 
 
@@ -245,9 +241,9 @@ def _print_line(line: str) -> None:
 
 @contextmanager
 def _interruptible(settings: BaseSettings) -> Iterator[None]:
-    """Let Ctrl-C end a training: Scrapy's own handler waits for the reactor, which is blocked.
+    """Let Ctrl-C interrupt a training, which blocks the reactor.
 
-    Where the process is not the crawl's own, its signal handlers stay as they are.
+    Signal handlers stay unchanged if the process is not the crawl's own.
     """
     if not settings.getbool("FOCUSED_OWNS_PROCESS"):
         yield
@@ -263,9 +259,9 @@ def _interruptible(settings: BaseSettings) -> Iterator[None]:
 
 
 def _exit_with_error(error: FocusedError, crawler: Crawler) -> NoReturn:
-    """End the process with the message alone: Scrapy would print a traceback.
+    """Exit with the message, without Scrapy's traceback.
 
-    Where another crawl runs in the process it goes on, and this one ends as Scrapy ends it.
+    If another crawl runs in the process, raise the error instead.
     """
     _print_line(str(error))
     if _another_crawl_runs(crawler):
@@ -274,7 +270,7 @@ def _exit_with_error(error: FocusedError, crawler: Crawler) -> NoReturn:
 
 
 def _another_crawl_runs(crawler: Crawler) -> bool:
-    """Whether Scrapy runs another crawl in this process, a focused one or not."""
+    """Whether Scrapy runs another crawl in this process."""
     spiders = [
         spider for kind in live_refs if issubclass(kind, Spider) for spider in live_refs[kind]
     ]

@@ -86,8 +86,8 @@ SETTINGS = (
         SettingType.OTHER,
         None,
         "Your own topic classifier and link scorer: a callable, or its dotted path, that takes the "
-        "topic and returns a `focused.scrapy_addon.crawl_session.CrawlModels`. The add-on then neither trains "
-        "nor loads a model.",
+        "topic and returns a `focused.scrapy_addon.crawl_models.CrawlModels`. The add-on then "
+        "neither trains nor loads a model.",
     ),
     Setting(
         "FOCUSED_REPLAY",
@@ -222,8 +222,8 @@ def _check_reactor(settings: BaseSettings) -> None:
     reactor = settings["TWISTED_REACTOR"]
     if reactor and not str(reactor).endswith("asyncioreactor.AsyncioSelectorReactor"):
         raise ConfigurationError(
-            f"TWISTED_REACTOR: focus needs the asyncio reactor, not {reactor}; leave the setting "
-            "out: it is Scrapy's default"
+            f"TWISTED_REACTOR: the add-on needs the asyncio reactor, not {reactor}; remove the "
+            "setting, because it is Scrapy's default"
         )
     if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
         raise ConfigurationError(
@@ -231,17 +231,17 @@ def _check_reactor(settings: BaseSettings) -> None:
         )
 
 
-def load_guide_maker(setting: Any) -> Callable[..., Any]:
+def load_models_factory(setting: Any) -> Callable[..., Any]:
     """Import what FOCUSED_MODELS names. Raises ConfigurationError."""
     try:
-        maker: Callable[..., Any] = load_object(setting)
+        factory: Callable[..., Any] = load_object(setting)
     except (ImportError, NameError, TypeError, ValueError) as error:
         raise ConfigurationError(
             f"FOCUSED_MODELS: {setting!r} cannot be loaded: {error}"
         ) from error
-    if not callable(maker):
+    if not callable(factory):
         raise ConfigurationError(f"FOCUSED_MODELS: {setting!r} cannot be called with a topic")
-    return maker
+    return factory
 
 
 def _check_progress(value: Any) -> None:
@@ -251,7 +251,8 @@ def _check_progress(value: Any) -> None:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
         raise ConfigurationError(
-            f"FOCUSED_PROGRESS_INTERVAL_S: {value!r} is no number of seconds from 0 on; 0 shows no progress"
+            f"FOCUSED_PROGRESS_INTERVAL_S: {value!r} is not a number of seconds from 0; "
+            "0 turns progress lines off"
         )
 
 
@@ -259,7 +260,7 @@ def _check_level(value: Any) -> None:
     names = logging.getLevelNamesMapping()
     if value not in names and not (isinstance(value, int) and not isinstance(value, bool)):
         raise ConfigurationError(
-            f"FOCUSED_LOG_LEVEL: {value!r} is no level; there are {', '.join(names)}"
+            f"FOCUSED_LOG_LEVEL: {value!r} is not a log level; levels are {', '.join(names)}"
         )
 
 
@@ -269,15 +270,15 @@ def parser_processes(settings: BaseSettings) -> int | None:
     if value is None:
         return None
     try:
-        readers = int(value)
+        count = int(value)
     except (TypeError, ValueError):
-        readers = -1
-    if not 0 <= readers <= MAX_PARSER_PROCESSES:
+        count = -1
+    if not 0 <= count <= MAX_PARSER_PROCESSES:
         raise ConfigurationError(
-            f"FOCUSED_PARSER_PROCESSES: {value!r} is not a whole number from 0 to {MAX_PARSER_PROCESSES}; "
-            "left out, processes read pages as it pays"
+            f"FOCUSED_PARSER_PROCESSES: {value!r} is not a whole number from 0 to "
+            f"{MAX_PARSER_PROCESSES}; without it the crawl decides"
         )
-    return readers
+    return count
 
 
 def parsing_limits(settings: BaseSettings) -> ParsingLimits:
@@ -303,7 +304,7 @@ def whole_number(settings: BaseSettings, name: str) -> int | None:
     if value is None:
         return None
     if value < 1 or value != int(value):
-        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1 on")
+        raise ConfigurationError(f"{name}: {settings[name]!r} is not a whole number from 1")
     return int(value)
 
 
@@ -321,13 +322,11 @@ def non_negative(settings: BaseSettings, name: str) -> float | None:
 
 
 def topic_from_settings(settings: BaseSettings) -> Topic:
-    """Load the topic that ``FOCUSED_TOPIC`` names, with what other settings override.
+    """Load the topic that ``FOCUSED_TOPIC`` names, and apply the other settings.
 
-    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S``, ``FOCUSED_CONCURRENCY`` and ``FOCUSED_FOLDER``
-    override ``budget.pages``, ``politeness.delay_s``, ``politeness.concurrency`` and
-    ``output.folder``. A policy
-    other than ``focused`` gets a folder of its own, so that it can be
-    compared.
+    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S``, ``FOCUSED_CONCURRENCY`` and ``FOCUSED_FOLDER`` override
+    ``budget.pages``, ``politeness.delay_s``, ``politeness.concurrency`` and ``output.folder``. Each
+    policy other than ``focused`` has its own folder.
     """
     path = settings.get("FOCUSED_TOPIC")
     if not path:
@@ -354,15 +353,15 @@ def topic_from_settings(settings: BaseSettings) -> Topic:
 
 
 def samples_folder(topic: Topic) -> Path:
-    """Where the pages of a live training lie, beside the model."""
+    """Return the folder of a training's crawl, beside the model."""
     return topic.training.model.with_suffix(".samples")
 
 
 def sample_crawl_topic(topic: Topic) -> Topic:
-    """The topic as the crawl for its training samples sees it: no scope, no budget.
+    """Return the topic for the crawl of its training samples: without scope and budget.
 
-    A model that could be trained waits no hours for a host that is down, and
-    learns from pages without putting them into an index.
+    Hosts are not suspended, so that training does not wait for hours, and noindex pages are kept,
+    because the samples are not published.
     """
     return replace(
         topic,

@@ -1,56 +1,118 @@
-"""Where a crawl's classifier and scorer come from: the topic's model, trained when it must be.
+"""The models of a crawl: topic classifier and link scorer, trained if necessary.
 
-A model is made anew when it is missing or when directory or good categories
-are no longer those it was trained on.
+The classifier is trained if it is missing or its directory or good categories have changed.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from focused.classifier.model_file import stale_reason, training_urls_path
-from focused.classifier.topic_classifier import SwappableClassifier
+from focused.classifier.model_file import load_named_model, stale_reason, training_urls_path
+from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.directory_reader import load_training_samples
+from focused.errors import ModelError
 from focused.labels.label import training_labels
 from focused.labels.label_file import load_topic_labels
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_prior import load_link_prior
-from focused.scrapy_addon.crawl_session import CrawlModels
-from focused.scrapy_addon.model_watcher import ModelWatcher, load_named_classifier
+from focused.link_scoring.protocols import LinkScorer
 from focused.topic import Topic
 from focused.web.urls import normalise
 
+logger = logging.getLogger(__name__)
+
 PrintLine = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlModels:
+    """The models that guide a crawl, and the normalised URLs of the classifier's samples.
+
+    ``watcher`` detects a retrained classifier during the crawl.
+    """
+
+    classifier: TopicClassifier
+    scorer: LinkScorer
+    training_urls: frozenset[str]
+    watcher: ModelWatcher | None = None
 
 
 def load_crawl_models(
     topic: Topic, *, web: str | None, replay: str | None, say: PrintLine
 ) -> CrawlModels:
-    """Load the topic's classifier, after training it when it is missing or out of date."""
-    prior = load_link_prior(topic.training.link_prior)  # a wrong one is told before a long training
-    stale = stale_reason(topic)
-    if stale is not None:
+    """Load the topic's models; train the classifier if it is missing or out of date."""
+    prior = load_link_prior(topic.training.link_prior)  # before a long training
+    reason = stale_reason(topic)
+    if reason is not None:
         from focused.scrapy_addon.model_training import (
-            train_topic_model,  # slow to import, and seldom needed
+            train_topic_model,  # slow to import, rarely needed
         )
 
-        say(f"training {topic.training.model}: {stale}")
+        say(f"training {topic.training.model}: {reason}")
         train_topic_model(topic, Path(web) if web else None, replay=replay, say=say)
-    watch = ModelWatcher(topic.training.model)
-    found = load_named_classifier(topic.training.model)
-    office = SwappableClassifier(found.classifier, found.name)
-    return CrawlModels(office, Apprentice(office, prior), training_urls(topic), watch)
+    watcher = ModelWatcher(topic.training.model)
+    loaded = load_named_classifier(topic.training.model)
+    classifier = SwappableClassifier(loaded.classifier, loaded.name)
+    return CrawlModels(classifier, Apprentice(classifier, prior), training_urls(topic), watcher)
 
 
 def training_urls(topic: Topic) -> frozenset[str]:
-    """The normalised URLs of all samples: their pages never count as harvest.
+    """Return the normalised URLs of all samples; their pages never count as harvest.
 
-    A sample that redirects counts under both addresses: the listed one, and
-    the one whose page was learned from, as the training noted it.
+    For a sample that redirects, these are the listed URL and the URL of its page.
     """
     listed = (normalise(entry.url) for entry in load_training_samples(topic.training).entries)
-    noted = training_urls_path(topic.training.model)
-    learned_from = noted.read_text(encoding="utf-8").splitlines() if noted.is_file() else []
-    taught = (normalise(label.url) for label in training_labels(load_topic_labels(topic.training)))
-    return frozenset(url for url in (*listed, *learned_from, *taught) if url)
+    noted_path = training_urls_path(topic.training.model)
+    noted = noted_path.read_text(encoding="utf-8").splitlines() if noted_path.is_file() else []
+    labelled = (
+        normalise(label.url) for label in training_labels(load_topic_labels(topic.training))
+    )
+    return frozenset(url for url in (*listed, *noted, *labelled) if url)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClassifier:
+    """A classifier and its model file's name."""
+
+    classifier: TopicClassifier
+    name: str
+
+
+def load_named_classifier(path: Path) -> NamedClassifier:
+    """Load a model file. Raises ModelError."""
+    model, name = load_named_model(path)
+    return NamedClassifier(model.classifier, name)
+
+
+class ModelWatcher:
+    """Detects that a model file was replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = _file_stamp(path)
+
+    def poll(self) -> NamedClassifier | None:
+        """Return the new classifier if the file was replaced since the last call.
+
+        A file that cannot be loaded is logged and ignored.
+        """
+        stamp = _file_stamp(self._path)
+        if stamp == self._seen or stamp is None:
+            return None
+        self._seen = stamp
+        try:
+            return load_named_classifier(self._path)
+        except (ModelError, OSError) as error:
+            logger.warning("the new model was ignored: %s", error)
+            return None
+
+
+def _file_stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        loaded = path.stat()
+    except OSError:
+        return None
+    return loaded.st_ino, loaded.st_size, loaded.st_mtime_ns

@@ -1,4 +1,4 @@
-"""What a session of a crawl spent, and on what: for its report."""
+"""Time and resources of one session of a crawl, for its report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from focused.scrapy_addon.parser_pool import ParserPool
 
 
 class CrawlProfile:
-    """Begins with the crawl; :meth:`as_json` tells what was spent until then."""
+    """Measures one session."""
 
     def __init__(self) -> None:
         self.stages = StageTimes(time.perf_counter)
@@ -21,19 +21,20 @@ class CrawlProfile:
         self._began = (time.perf_counter(), time.process_time())
 
     def start(self, pages: int) -> None:
-        """The reactor runs from now on; ``pages`` came in earlier sessions."""
+        """Start measuring; ``pages`` came in earlier sessions."""
         self._pages = pages
         self._began = (time.perf_counter(), time.process_time())
         self._watch.start()
 
     def stop(self) -> None:
-        """The reactor is about to end."""
+        """Stop the reactor monitor."""
         self._watch.stop()
 
-    def as_json(self, pages: int, parser_processes: ParserPool) -> dict[str, Any]:
-        """All figures of this session; ``pages`` came in all sessions.
+    def as_json(self, pages: int, pool: ParserPool) -> dict[str, Any]:
+        """Return all figures of this session; ``pages`` came in all sessions.
 
-        ``stages`` are seconds of the clock; ``parser_process_s`` of them passed in other processes.
+        ``stages`` are seconds of wall-clock time; ``parser_process_s`` of them passed in other
+        processes.
         """
         elapsed_s = time.perf_counter() - self._began[0]
         return {
@@ -41,9 +42,9 @@ class CrawlProfile:
             "cpu_s": time.process_time() - self._began[1],
             "stages": dict(self.stages.seconds),
             "pages": pages - self._pages,
-            "parser_processes": parser_processes.max_running,
-            "pages_parsed_in_processes": parser_processes.read,
-            "parser_process_s": parser_processes.seconds,
+            "parser_processes": pool.max_running,
+            "pages_parsed_in_processes": pool.parsed_count,
+            "parser_process_s": pool.seconds,
             "reactor_blocked": {
                 "longest_s": self._watch.longest_s,
                 "times": self._watch.long_times,
@@ -53,13 +54,13 @@ class CrawlProfile:
 
 
 BLOCKED_S = 0.05
-"""Longer is too long: connections time out, turns are missed, Ctrl-C is not heard."""
+"""Longer delays block the reactor: connections time out, Ctrl-C is not handled."""
 
 _TICK_INTERVAL_S = 0.02
 
 
 class ReactorLagMonitor:
-    """Ticks, and notes how late it was. What the system gave to other processes counts."""
+    """Measures how late a periodic call in the reactor is, the load of other processes included."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0
@@ -68,12 +69,12 @@ class ReactorLagMonitor:
         self._next: CallLaterResult | None = None
 
     def start(self) -> None:
-        """Begin; the reactor must run."""
+        """Start; the reactor must run."""
         self._due_at = time.perf_counter() + _TICK_INTERVAL_S
         self._next = call_later(_TICK_INTERVAL_S, self._tick)
 
     def stop(self) -> None:
-        """Tick no more."""
+        """Stop."""
         if self._next is not None:
             self._next.cancel()
             self._next = None

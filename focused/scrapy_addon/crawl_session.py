@@ -1,4 +1,4 @@
-"""One crawl's worth of state, shared by the scheduler and the middlewares of a crawler."""
+"""The state of one crawler's crawl, shared by the scheduler and the middlewares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -14,16 +13,14 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 
 from focused.atomic_file import write_json_atomically
-from focused.classifier.topic_classifier import TopicClassifier
 from focused.crawl import Crawl, SettledFetch, Step, Wait, build_crawl
 from focused.crawl.page_parser import ParsedPage
 from focused.errors import ConfigurationError, escape_control_characters
-from focused.link_scoring.protocols import LinkScorer
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.parser_process import ParsingLimits
+from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_profile import CrawlProfile
 from focused.scrapy_addon.http_client import HttpClient
-from focused.scrapy_addon.model_watcher import ModelWatcher
 from focused.scrapy_addon.page_batcher import PageBatcher
 from focused.scrapy_addon.parser_pool import ParserPool
 from focused.scrapy_addon.state_folder import format_error, open_state
@@ -36,27 +33,14 @@ from focused.web.warc_writer import WarcRecordBuilder
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlModels:
-    """What steers a crawl: the classifier, the scorer, and the URLs the classifier was trained on.
-
-    ``watch`` looks for a classifier that is to follow in the middle of the crawl.
-    """
-
-    classifier: TopicClassifier
-    scorer: LinkScorer
-    training_urls: frozenset[str]
-    watch: ModelWatcher | None = None
-
-
 class CrawlSession:
-    """Opens and closes the :class:`Crawl` of one Scrapy crawler."""
+    """Opens, runs and closes the :class:`Crawl` of one Scrapy crawler."""
 
     def __init__(
         self,
         topic: Topic,
         policy: str,
-        guide: CrawlModels,
+        models: CrawlModels,
         *,
         follow_links: bool,
         replayed: bool,
@@ -65,7 +49,7 @@ class CrawlSession:
     ) -> None:
         """``parser_processes`` and ``parsing_limits`` as for :class:`ParserPool`.
 
-        Raises ConfigurationError for a policy that is unknown or cannot be live.
+        Raises ConfigurationError for a policy that is unknown or only for simulations.
         """
         self.topic = adapt_to_recorded_web(topic) if replayed else topic
         self.replayed = replayed
@@ -73,7 +57,7 @@ class CrawlSession:
         self.follow_links = follow_links
         self.now = CrawlClock()
         self.end_reason = ""
-        self.error_message = ""  # why the crawl did not end in order; fit for the terminal
+        self.error_message = ""  # why the crawl failed
         self.waiting = WaitReporter()
         self.profile = CrawlProfile()
         self.http_client: HttpClient | None = None  # made for the first request
@@ -84,29 +68,29 @@ class CrawlSession:
             limits=parsing_limits,
             is_idle=lambda: self._batcher.is_idle,
         )
-        self._models = guide
-        self._ordering: Policy = find_policy(policy)(PolicyInputs(guide.classifier, guide.scorer))
+        self._models = models
+        self._ordering: Policy = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
         self._crawl: Crawl | None = None
         self._record_builder: WarcRecordBuilder | None = None
         self._stats: StatsCollector
         self._was_opened = False
         self._stop: Callable[[], object] = lambda: None
-        self.wake: Callable[[], object] = lambda: None  # look for work again
+        self.wake: Callable[[], object] = lambda: None  # calls next_request
 
     def on_failure(self, stop: Callable[[], object]) -> None:
-        """Call ``stop`` when the crawl cannot go on."""
+        """Call ``stop`` when the crawl cannot continue."""
         self._stop = stop
 
     def fail(self, error: Exception) -> None:
-        """The crawl's own state is in doubt: stop, rather than go on wrongly or hang."""
+        """Stop the crawl after an error of its state."""
         if not self.end_reason:
-            told = format_error(error, self.topic.output.folder)
-            self.end_reason = f"stopped by an error: {told}"
-            logger.critical("the crawl stops: %s", told, exc_info=error)
-            self._tell(told)
+            message = format_error(error, self.topic.output.folder)
+            self.end_reason = f"stopped by an error: {message}"
+            logger.critical("the crawl was stopped: %s", message, exc_info=error)
+            self._report_error(message)
         self._stop()
 
-    def _tell(self, error_message: str) -> None:
+    def _report_error(self, error_message: str) -> None:
         self.error_message = error_message
         print(f"focused: {escape_control_characters(error_message)}", file=sys.stderr)
 
@@ -119,91 +103,89 @@ class CrawlSession:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a crawl to speak to."""
+        """Whether the crawl is open."""
         return self._crawl is not None
 
     async def parse_early(self, lease: int, outcome: Outcome) -> ParsedPage | Failed | None:
-        """Read an answer's page where and when it costs least; None: settling reads it."""
+        """Parse a response before it is settled; None if settling will parse it."""
         if not isinstance(outcome, Fetched) or not self.crawl.may_parse(lease, outcome):
             return None
         is_long = needs_parser_process(outcome)
         if is_long:
             self.crawl.begin_parsing(lease)
-        return await self._read(outcome, is_long=is_long)
+        return await self._parse(outcome, is_long=is_long)
 
     async def parse_and_classify(self, outcome: Outcome) -> ParsedPage | None:
-        """Read and classify a page that is not of the frontier; None where there is none."""
+        """Parse and classify a page that is not the frontier's; None if it is not a page."""
         if not self.is_open or not isinstance(outcome, Fetched) or not self.crawl.is_page(outcome):
             return None
-        reading = await self._read(outcome, is_long=needs_parser_process(outcome))
-        if reading is None and self.is_open:
-            reading = self.crawl.reader().read(outcome)
-        return reading if isinstance(reading, ParsedPage) else None
+        parsed = await self._parse(outcome, is_long=needs_parser_process(outcome))
+        if parsed is None and self.is_open:
+            parsed = self.crawl.reader().read(outcome)
+        return parsed if isinstance(parsed, ParsedPage) else None
 
-    async def _read(self, outcome: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
-        reading = await self._parser_processes.ahead(outcome, is_long=is_long)
-        if reading is None:
-            return await self._batcher.read(outcome)
-        return await self._batcher.settle(reading)
+    async def _parse(self, outcome: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
+        parsed = await self._parser_processes.parse(outcome, is_long=is_long)
+        if parsed is None:
+            return await self._batcher.parse(outcome)
+        return await self._batcher.wait_to_settle(parsed)
 
     async def parse_and_settle(self, lease: int, outcome: Outcome) -> SettledFetch | None:
-        """Read an answer's page, and settle its lease; raises IgnoreRequest when it is too late."""
-        reading = await self.parse_early(lease, outcome)
+        """Parse a response and settle its lease; raises IgnoreRequest if the crawl has ended."""
+        parsed = await self.parse_early(lease, outcome)
         if not self.is_leased(lease):
             raise IgnoreRequest("the crawl ended before its page was read")
-        return self.settle(lease, outcome, reading)
+        return self.settle(lease, outcome, parsed)
 
     def is_leased(self, lease: int) -> bool:
-        """Whether the crawl is open, and waits for the lease to be settled."""
+        """Whether the crawl is open and the lease not settled."""
         return self.is_open and self.crawl.is_open(lease)
 
     def settle(
-        self, lease: int, outcome: Outcome, reading: ParsedPage | Failed | None = None
+        self, lease: int, outcome: Outcome, parsed: ParsedPage | Failed | None = None
     ) -> SettledFetch | None:
-        """Settle a lease; an error of the crawl's own state stops the crawl in order."""
+        """Settle a lease; an error stops the crawl."""
         try:
-            return self.crawl.settle(lease, outcome, self.now(), reading)
-        except Exception as error:  # not settled: going on would lose the link and block its host
+            return self.crawl.settle(lease, outcome, self.now(), parsed)
+        except Exception as error:  # continuing would lose the link and block its host
             self.fail(error)
             raise
 
     def maintain(self, now: float) -> None:
-        """Keep what is committed, against power failure, and let a retrained model take over.
-
-        The scheduler calls it about once a second.
-        """
+        """Sync the state to disk and swap in a retrained model; called about once a second."""
         self.crawl.sync()
         self.publish()
         writer = self.crawl.archive.record_builder
         if self._record_builder is not None and writer != self._record_builder:
-            # The next WARC file: those who make records have to name its warcinfo record.
+            # A new WARC file: parser processes must name its warcinfo record.
             self._parser_processes.classifier_swapped()
         self._record_builder = writer
-        self._parser_processes.look()
-        follower = self._models.watch.replaced() if self._models.watch else None
-        if follower is not None:
-            self.crawl.appoint(follower.classifier, follower.name, now)
+        self._parser_processes.check_load()
+        successor = self._models.watcher.poll() if self._models.watcher else None
+        if successor is not None:
+            self.crawl.appoint(successor.classifier, successor.name, now)
             self._parser_processes.classifier_swapped()
-            logger.info("model %s judges from now on", follower.name)
+            logger.info("model %s classifies from now on", successor.name)
 
     @property
     def was_opened(self) -> bool:
-        """Whether the crawl could ever begin."""
+        """Whether the crawl was opened successfully."""
         return self._was_opened
 
     def open(self, run_settings: Mapping[str, Any], stats: StatsCollector) -> Crawl:
-        """Open the crawl's folder; what prevents it is told, and raised.
+        """Open the crawl's folder; print and raise what prevents it.
 
-        ``run_settings`` goes into the folder's ``settings.json``; ``stats`` gets the counters.
+        ``run_settings`` is written to the folder's ``settings.json``; ``stats`` receives the
+        counters.
         """
         self._stats = stats
         try:
-            return self._begin(run_settings)
-        except Exception as error:  # Scrapy writes it to the log alone
-            self._tell(format_error(error, self.topic.output.folder))
+            return self._open_crawl(run_settings)
+        except Exception as error:  # Scrapy would only log it
+            self._report_error(format_error(error, self.topic.output.folder))
             raise
 
-    def _begin(self, run_settings: Mapping[str, Any]) -> Crawl:
+    def _open_crawl(self, run_settings: Mapping[str, Any]) -> Crawl:
         folder = self.topic.output.folder
         store = open_state(self.topic, self.policy, replayed=self.replayed)
         self._crawl = build_crawl(
@@ -223,24 +205,24 @@ class CrawlSession:
         return self._crawl
 
     def close(self) -> None:
-        """Keep everything and let the folder go; what prevents it is told."""
+        """Close the crawl and release its folder; print what fails."""
         if self._crawl is None:
             return
         crawl, self._crawl = self._crawl, None
         self.profile.stop()
         self._parser_processes.close()
         try:
-            self._keep(crawl)
-        except Exception as error:  # Scrapy would write it to the log and end as if all were well
-            told = format_error(error, self.topic.output.folder)
-            logger.critical("the crawl could not be closed: %s", told, exc_info=error)
+            self._write_results(crawl)
+        except Exception as error:  # Scrapy would log it and end normally
+            message = format_error(error, self.topic.output.folder)
+            logger.critical("the crawl could not be closed: %s", message, exc_info=error)
             if not self.error_message:
-                self._tell(told)
+                self._report_error(message)
 
-    def _keep(self, crawl: Crawl) -> None:
+    def _write_results(self, crawl: Crawl) -> None:
         hosts = hosts_of(crawl)  # while the frontier is open
         if self.follow_links and not hosts["frontier"] and not crawl.counters.fetched:
-            self._tell(_no_pages_message(crawl))
+            self._report_error(_no_pages_message(crawl))
         crawl.close(self.now())
         stats = {
             **counters_of(crawl, replayed=self.replayed),
@@ -253,7 +235,7 @@ class CrawlSession:
         write_json_atomically(self.topic.output.folder / "stats.json", stats)
 
     def publish(self) -> None:
-        """Set the counters in Scrapy's statistics, as the scheduler does about once a second."""
+        """Copy the counters to Scrapy's statistics."""
         counters = counters_of(self.crawl, replayed=self.replayed)
         left, profile = len(self.crawl.frontier), self._profile_of(self.crawl)
         publish(self._stats, {**counters, "frontier": left, "profile": profile})
@@ -263,7 +245,7 @@ class CrawlSession:
 
 
 class SessionHolder:
-    """Holds the session of one crawler: the base class of the add-on, found by it."""
+    """Base class of the add-on, by which its session is found."""
 
     session: CrawlSession | None = None
 
@@ -286,7 +268,7 @@ def session_of(crawler: Crawler) -> CrawlSession:
 
 
 def crawl_error_of(crawler: Crawler) -> str:
-    """Return why the crawler's crawl did not end in order; empty when it did, or was no crawl."""
+    """Return why the crawler's crawl failed; empty if it did not."""
     session = find_session(crawler)
     return "" if session is None else session.error_message
 
@@ -302,14 +284,14 @@ def _no_pages_message(crawl: Crawl) -> str:
 
 
 def _since_boot() -> float:
-    """Seconds that count on while the machine sleeps, where the system has such a clock."""
+    """Return monotonic seconds that include suspension, if the system has such a clock."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 class CrawlClock:
-    """Seconds since the epoch: read from the system's clock once, then counted."""
+    """Seconds since the epoch that ignore changes of the system's clock."""
 
     def __init__(
         self, wall: Callable[[], float] | None = None, count: Callable[[], float] = _since_boot
@@ -318,25 +300,25 @@ class CrawlClock:
         self._ahead = (wall or time.time)() - count()
 
     def __call__(self) -> float:
-        """The time now."""
+        """Return the time."""
         return self._count() + self._ahead
 
     def advance_to(self, last: float) -> None:
-        """It is ``last`` at least: an earlier session of the crawl was at work then."""
+        """Set the clock forward to ``last``, the end of the previous session."""
         self._ahead = max(self._ahead, last - self._count())
 
 
 class WaitReporter:
-    """Logs a wait for hosts that are left alone for long when it begins and when it changes.
+    """Logs when the crawl only waits for hosts in back-off or with long crawl delays.
 
-    ``line`` is what the progress line adds, ``""`` while there is more to do.
+    ``line`` is the text for the progress line, ``""`` while there is other work.
     """
 
     def __init__(self) -> None:
         self.line = ""
 
     def note(self, step: Step) -> None:
-        """Take in the crawl's newest step."""
+        """Update ``line`` with the crawl's newest step."""
         line = _wait_message(step) if isinstance(step, Wait) else ""
         if line and line != self.line:
             logger.info(line)

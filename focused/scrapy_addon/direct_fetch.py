@@ -1,10 +1,9 @@
-"""Fetches pages past Scrapy's middlewares, which cost more than all the rest of a small page.
+"""Fetch pages without Scrapy's middlewares, which cost more than the rest of a small page.
 
-For fetches of the frontier, where no middleware, signal handler, setting or spider of somebody's
-own has a part in downloads. What the add-on's middlewares guarantee holds here too: the crawl
-checked robots.txt and the host's turn as it leased the link; the address is checked, and nothing
-else is connected to; heads, bodies and times are bounded. Whatever would have to wait goes
-through the middlewares.
+Used for links of the frontier if no other middleware, signal handler, setting or spider takes part
+in downloads. The guarantees of the add-on's middlewares apply: the crawl checked robots.txt and the
+host's delay when it leased the link, the client connects only to the checked address, and sizes and
+times are bounded. Requests that would have to wait go through the middlewares.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from pydispatch.dispatcher import (  # type: ignore[import-untyped]  # what Scrapy's signals are
+from pydispatch.dispatcher import (  # type: ignore[import-untyped]  # used by Scrapy's signals
     getAllReceivers,
     liveReceivers,
 )
@@ -96,20 +95,20 @@ _SPIDER_ATTRIBUTES = ("download_maxsize", "download_timeout", "http_user", "http
 
 
 def can_fetch_directly(downloader: Downloader) -> bool:
-    """Whether nobody but the add-on has a part in the running crawl's downloads.
+    """Whether only the add-on takes part in the running crawl's downloads.
 
-    To be asked when the spider is open: before, not all signal handlers are connected. The
-    spider's class must tell which pages it ``wants``.
+    Call it after the spider has been opened, when all signal handlers are connected. The spider's
+    class must define ``wants_page``.
     """
     crawler, spider = downloader.crawler, downloader.crawler.spider
     session, settings = session_of(crawler), crawler.settings
     middlewares = downloader.middleware.middlewares
-    # A private name of Scrapy's, kept in this one line.
+    # A private name of Scrapy.
     handlers = [downloader.handlers._get_handler(scheme) for scheme in ("http", "https")]
     return bool(
         session.follow_links
         and not session.replayed
-        and "wants" in vars(type(spider))
+        and "wants_page" in vars(type(spider))
         and isinstance(crawler.logformatter, QuietLogFormatter)
         and all(type(handler) is FocusedDownloadHandler for handler in handlers)
         and {type(each) for each in middlewares} - _INERT_MIDDLEWARES == _OWN_MIDDLEWARES
@@ -122,7 +121,7 @@ def can_fetch_directly(downloader: Downloader) -> bool:
 
 
 class DirectFetcher:
-    """Fetches and settles pages for one running crawl."""
+    """Fetches and settles the pages of one crawl."""
 
     def __init__(self, downloader: Downloader) -> None:
         self._crawler = downloader.crawler
@@ -140,19 +139,19 @@ class DirectFetcher:
         self._headers = self._headers_of(Request("http://example.org/"))
         self._robots_headers = self._headers_of(robots_request("http://example.org/robots.txt"))
         self._has_listeners = bool(_listeners(self._crawler, signals.response_received))
-        self._wants: Callable[[SettledFetch], bool] = vars(type(self._crawler.spider))["wants"]
+        self._wants: Callable[[SettledFetch], bool] = vars(type(self._crawler.spider))["wants_page"]
 
     def _headers_of(self, request: Request) -> list[tuple[str, str]]:
-        """The headers of each such request: what the middlewares put into it."""
+        """Return the headers that the middlewares set on each such request."""
         for middleware in self._setters:
             middleware.process_request(request)
         request.headers["User-Agent"] = self._session.topic.politeness.user_agent
         return list(request.headers.to_tuple_list())
 
     def accepts(self, request: Request) -> bool:
-        """Whether the request may be fetched here; it is to be fetched at once then.
+        """Whether the request may be fetched directly, at once.
 
-        Raises what is wrong with its host.
+        Raises an error of its host's address.
         """
         url = request.url
         if not state_of(request).is_plain or not url.isascii() or "[" in url or "@" in url:
@@ -165,15 +164,15 @@ class DirectFetcher:
         return address is not None
 
     async def fetch(self, request: Request) -> Response | Request:
-        """Return the response, where the spider wants it; else the request, settled by then."""
+        """Return the response if the spider wants it, else the settled request."""
         try:
-            answer = await self._send(request)
+            received = await self._send(request)
         except Exception as error:
             await self._connections.process_exception(request, error)
             raise
-        outcome, response = self._outcome(request, answer)
+        outcome, response = self._outcome(request, received)
         lease = state_of(request).lease
-        assert lease is not None  # accepts() looked
+        assert lease is not None  # accepts() checked it
         settled = await self._session.parse_and_settle(lease, outcome)
         if settled is None or settled.page is None or settled.duplicate_of is not None:
             update_state(request, is_handled=True)
@@ -182,10 +181,10 @@ class DirectFetcher:
             self._crawler.stats.inc_value("response_received_count")
             update_state(request, is_handled=True)
             return request
-        return self._pass_on(request, settled, response or _response(request, answer))
+        return self._pass_on(request, settled, response or _response(request, received))
 
     async def _send(self, request: Request) -> RawResponse:
-        """Return what the host answers; raises what Scrapy's download handlers raise."""
+        """Send the request; raises the exceptions of Scrapy's download handlers."""
         session, state, url = self._session, state_of(request), request.url
         address = str(state.checked_address)
         if not session.crawl.may_connect(state.lease, url, address, session.now()):
@@ -193,7 +192,7 @@ class DirectFetcher:
         update_state(request, was_looked_up=True, sent_at=session.now())
         is_robots = state.purpose is FetchPurpose.ROBOTS
         headers = self._robots_headers if is_robots else self._headers
-        answer = await self._client.fetch(
+        received = await self._client.fetch(
             url,
             headers,
             address=address,
@@ -204,28 +203,28 @@ class DirectFetcher:
         if self._keeps_exchanges:
             _, _, netloc, path = url.split("/", 3)
             sent = format_http_head(f"GET /{path} HTTP/1.1", [("Host", netloc), *headers])
-            truncated = "length" if answer.is_cut else ""
-            exchange = HttpExchange(sent, answer.head, answer.body, truncated)
+            truncated = "length" if received.is_truncated else ""
+            exchange = HttpExchange(sent, received.head, received.body, truncated)
             update_state(request, exchange=exchange)
-        return answer
+        return received
 
-    def _outcome(self, request: Request, answer: RawResponse) -> tuple[Outcome, Response | None]:
-        """The outcome, and the response where the body had to be decoded."""
+    def _outcome(self, request: Request, received: RawResponse) -> tuple[Outcome, Response | None]:
+        """Return the outcome, and the response if the body had to be decoded."""
         now, state = self._session.now(), state_of(request)
-        if answer.is_cut or b"content-encoding" in answer.headers:
-            response = self._decoding.unpacked(request, _response(request, answer))
+        if received.is_truncated or b"content-encoding" in received.headers:
+            response = self._decoding.decode(request, _response(request, received))
             return outcome_from_scrapy_response(request, response, now), response
         elapsed_s = max(0.0, now - (state.sent_at or now))
-        headers = join_headers(answer.headers)
+        headers = join_headers(received.headers)
         outcome = outcome_from_response(
-            answer.status, headers, request.url, answer.body, elapsed_s, now
+            received.status, headers, request.url, received.body, elapsed_s, now
         )
         return replace(with_exchange(request, outcome), address=str(state.checked_address)), None
 
     def _pass_on(
         self, request: Request, settled: SettledFetch, response: Response
     ) -> Response | Request:
-        """Hand a page to the spider, or to those who listen for responses."""
+        """Pass a page to the spider, or to signal handlers."""
         update_state(request, settled=settled, left_out=settled.left_out)
         if self._wants(settled):
             return response
@@ -241,7 +240,7 @@ class DirectFetcher:
 
 
 def _listeners(crawler: Crawler, signal: object) -> list[Any]:
-    """Who hears a signal, but for Scrapy's count of responses and the add-on's robots.txt."""
+    """Return the handlers of a signal except Scrapy's response count and the robots.txt limit."""
     count = CoreStats.response_received
     return [
         each
@@ -254,16 +253,16 @@ def _has_proxies(middleware: Any) -> bool:
     return isinstance(middleware, HttpProxyMiddleware) and bool(middleware.proxies)
 
 
-def _response(request: Request, answer: RawResponse) -> Response:
-    """The answer as Scrapy's own handler would have made it."""
-    headers = Headers(answer.headers)
-    made = responsetypes.from_args(headers=headers, url=request.url, body=answer.body)
+def _response(request: Request, received: RawResponse) -> Response:
+    """Return the response as Scrapy's own handler would."""
+    headers = Headers(received.headers)
+    made = responsetypes.from_args(headers=headers, url=request.url, body=received.body)
     return made(
         url=request.url,
-        status=answer.status,
+        status=received.status,
         headers=headers,
-        body=answer.body,
-        flags=["download_stopped"] if answer.is_cut else None,
+        body=received.body,
+        flags=["download_stopped"] if received.is_truncated else None,
         ip_address=ip_address(str(state_of(request).checked_address)),
         protocol="HTTP/1.1",
     )

@@ -1,7 +1,8 @@
-"""Scrapy's downloads over the crawl's HTTP client, and the decoding of what they bring.
+"""Download handlers over the crawl's HTTP client: for the live Web and for a replay server.
 
-Scrapy bounds a body, compressed and decompressed, and the time it may take; the rest is bounded
-here and in :mod:`focused.scrapy_addon.http_client`.
+With ``FOCUSED_REPLAY = "127.0.0.1:PORT"`` every request goes as plain HTTP to that port, with its
+host and scheme in headers. URLs, signals, errors and slots stay those of the original hosts. A host
+that was not recorded gives a DNS error. Responses have no IP address.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ if TYPE_CHECKING:
     from scrapy.http import Request, Response
 
 MAX_CODINGS = 3
-"""How often a body may be packed; each time costs ``scope.max_page_bytes`` of unpacking."""
+"""Maximum number of content codings; each may unpack to ``scope.max_page_bytes``."""
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):
-    """Scrapy's, which says what is wrong with a body that it cannot unpack."""
+    """Scrapy's middleware, with exceptions that say why a body cannot be decoded."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        """Ask for what can be unpacked."""
+        """Set Accept-Encoding."""
         if is_robots_request(request):
             request.headers.setdefault("Accept-Encoding", ACCEPTED_CODINGS)
         super().process_request(request)
@@ -55,39 +56,39 @@ class DecodingMiddleware(HttpCompressionMiddleware):
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Unpack; raises ResponseTooLargeError, or ContentDecodingError for anything else."""
-        return self.unpacked(request, response)
+        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
+        return self.decode(request, response)
 
-    def unpacked(self, request: Request, response: Response) -> Response:
-        """The same."""
+    def decode(self, request: Request, response: Response) -> Response:
+        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
         codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
         if codings > MAX_CODINGS:
-            raise ContentDecodingError(f"packed {codings} times")
+            raise ContentDecodingError(f"{codings} content codings")
         if is_robots_request(request):
             return decode_robots_response(response)
         try:
             return cast("Response", super().process_response(request, response))
-        except IgnoreRequest as error:  # Scrapy's word for a body that unpacks to too much
+        except IgnoreRequest as error:  # raised by Scrapy for a decoded body above DOWNLOAD_MAXSIZE
             raise ResponseTooLargeError(str(error)) from error
         except Exception as error:
             raise ContentDecodingError(f"{type(error).__name__}: {error}") from error
 
 
 class FocusedDownloadHandler(AiohttpDownloadHandler):
-    """Scrapy's aiohttp handler over the crawl's own client, from the address that was checked."""
+    """Scrapy's aiohttp handler with the crawl's client and the checked address."""
 
     experimental = False
-    lazy = True  # the client needs a running loop
+    lazy = True  # the client needs a running event loop
 
     def __init__(self, crawler: Crawler) -> None:
-        # Past its parent, which would open a session of its own.
+        # Skip the parent, which would open its own session.
         super(AiohttpDownloadHandler, self).__init__(crawler)
         self._client = http_client_of(crawler)
         session = find_session(crawler)
         self._keeps_exchanges = session is not None and session.topic.output.warc != "off"
 
     async def download_request(self, request: Request) -> Response:
-        """Return the response; what was sent and received is kept for the archive."""
+        """Return the response; keep the exchange for the archive."""
         update_state(request, exchange=None)
         response = await super().download_request(request)
         if self._keeps_exchanges:
@@ -116,7 +117,7 @@ class FocusedDownloadHandler(AiohttpDownloadHandler):
 
 
 def http_client_of(crawler: Crawler) -> HttpClient:
-    """Return the crawl's client, made for its first request."""
+    """Return the crawl's client; create it for the first request."""
     session, settings = find_session(crawler), crawler.settings
     if session is not None and session.http_client is not None:
         return session.http_client
@@ -125,7 +126,7 @@ def http_client_of(crawler: Crawler) -> HttpClient:
         local, port = local
     client = HttpClient(
         _make_ssl_context(settings),
-        # A replayed web has one address for all hosts; so may a project without the add-on.
+        # All hosts of a replayed web have one address.
         one_per_address=bool(
             session and session.topic.politeness.per_address and not session.replayed
         ),
@@ -148,7 +149,7 @@ _HANDLER = "focused.scrapy_addon.download_handlers.ReplayDownloadHandler"
 def replay_settings(address: str) -> dict[str, Any]:
     """Return the settings that send a crawl to the replay server at ``HOST:PORT``.
 
-    Raises ConfigurationError when the address has another form.
+    Raises ConfigurationError for an invalid address.
     """
     _check_address(address)
     return {
@@ -158,10 +159,9 @@ def replay_settings(address: str) -> dict[str, Any]:
 
 
 def install_replay(settings: BaseSettings) -> bool:
-    """Turn the replay on when ``FOCUSED_REPLAY`` is set, for add-ons; tell whether it was.
+    """Enable the replay if ``FOCUSED_REPLAY`` is set; return whether it is.
 
-    Handlers of other schemes stay; those of http and https are replaced,
-    whoever set them: a replayed crawl must not touch the live Web.
+    Replaces all handlers of http and https: a replayed crawl must not reach the live Web.
     """
     address = settings.get(REPLAY_SETTING)
     if not address:
@@ -184,7 +184,7 @@ class ReplayDownloadHandler(FocusedDownloadHandler):
         self._server = str(address)
 
     async def download_request(self, request: Request) -> Response:
-        """Return the response, without the address of the replay server."""
+        """Return the response without the replay server's address."""
         response = await super().download_request(request)
         response.ip_address = None
         return response
@@ -207,14 +207,14 @@ class ReplayDownloadHandler(FocusedDownloadHandler):
         )
         async with opened as response:
             if response.headers.get(FAULT_HEADER) == UNKNOWN_HOST:
-                await response.read()  # there is no body: the connection stays of use
+                await response.read()  # read the empty body: the connection can be reused
                 missing = NoSuchHostError(f"no such host in the replayed web: {netloc}")
                 raise CannotResolveHostError(str(missing)) from missing
             yield response
 
 
 def _split_url(url: str) -> tuple[str, str, str]:
-    """Split a URL into scheme, authority, and the rest as it is written."""
+    """Split a URL into scheme, authority and the unchanged rest."""
     scheme, _, rest = url.partition("://")
     netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
     target = rest[len(netloc) :]

@@ -1,7 +1,7 @@
-"""The downloader: direct fetches where they are possible, Scrapy's middlewares elsewhere.
+"""The downloader: fetches directly if possible, else through Scrapy's middlewares.
 
-Scrapy tells no middleware's ``process_exception`` what fails in another's ``process_response``;
-this downloader tells the settling middleware, or the link's host would be leased for ever.
+Scrapy does not call ``process_exception`` for errors in another middleware's ``process_response``.
+This downloader does so for the settling middleware; otherwise the link would stay leased.
 """
 
 from __future__ import annotations
@@ -36,45 +36,45 @@ if TYPE_CHECKING:
 
 
 class SettlingDownloader(Downloader):
-    """Scrapy's downloader, which tells the settling what broke on the way back."""
+    """Scrapy's downloader with direct fetches, which settles every failure."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._session = session_of(crawler)
         self._settling = SettlingMiddleware.from_crawler(crawler)
-        self._looked = False
+        self._is_direct_known = False
         self._direct: DirectFetcher | None = None
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
-        """Download through all middlewares, as Scrapy's own does, in one task instead of three."""
-        # At once: the engine counts what is under way before it asks for more.
+        """Download a request in one task, where Scrapy uses three."""
+        # Now: the engine counts active requests before it asks for more.
         self.active.add(request)
-        told: Coroutine[Any, Any, Response | Request] = self._told(request)
+        download: Coroutine[Any, Any, Response | Request] = self._download_or_settle(request)
         pages = current_callback_pages()
         if pages is not None and not is_leased(request, self._session.crawl):
-            told = self._judged(request, told, pages)
-        fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(told))
+            download = self._classify(request, download, pages)
+        fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))
         return fetched.addBoth(self._ended, request)
 
     def _ended(self, result: Any, request: Request) -> Any:
-        """Not before the engine goes on with the result: in between the crawl would look idle."""
+        """Remove the request only when the engine continues: before, the crawl would look idle."""
         self.active.remove(request)
         return result
 
-    async def _judged(
+    async def _classify(
         self,
         request: Request,
-        told: Coroutine[Any, Any, Response | Request],
+        download: Coroutine[Any, Any, Response | Request],
         pages: CallbackPages,
     ) -> Response | Request:
-        """What a callback downloads itself: if it is a page, its items get its relevance."""
+        """Classify a page that a callback downloads itself, for its items."""
         update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
-        came = await told
-        if isinstance(came, Request) or state_of(request).purpose is FetchPurpose.ROBOTS:
-            return came
+        result = await download
+        if isinstance(result, Request) or state_of(request).purpose is FetchPurpose.ROBOTS:
+            return result
         now = self._session.now()
         read = await self._session.parse_and_classify(
-            outcome_from_scrapy_response(request, came, now)
+            outcome_from_scrapy_response(request, result, now)
         )
         if read is not None:
             relevance, noindex = (
@@ -83,18 +83,18 @@ class SettlingDownloader(Downloader):
             )
             left_out = noindex == "leave-out" and read.page.is_noindex_at(now)
             update_state(request, relevance=relevance, left_out=left_out)
-            pages.add((request.url, came.url), PageRelevance(relevance, left_out))
-        return came
+            pages.add((request.url, result.url), PageRelevance(relevance, left_out))
+        return result
 
-    async def _told(self, request: Request) -> Response | Request:
+    async def _download_or_settle(self, request: Request) -> Response | Request:
         try:
             direct = self._direct_fetch()
             if direct is not None and direct.accepts(request):
                 return await direct.fetch(request)
-            came = await self.middleware.download_async(self._enqueue_request, request)
-            if isinstance(came, Request):
+            result = await self.middleware.download_async(self._enqueue_request, request)
+            if isinstance(result, Request):
                 self._settling.replaced(request)
-            return came
+            return result
         except Exception as error:
             instead = await self._settling.process_exception(request, error)
             if instead is None:
@@ -102,13 +102,13 @@ class SettlingDownloader(Downloader):
             return instead
 
     def _direct_fetch(self) -> DirectFetcher | None:
-        if not self._looked:  # now that the spider is open
-            self._looked = True
+        if not self._is_direct_known:  # after the spider was opened
+            self._is_direct_known = True
             self._direct = DirectFetcher(self) if can_fetch_directly(self) else None
         return self._direct
 
     async def _enqueue_request(self, request: Request) -> Response:
-        """Where nothing is to be waited for, as nearly always, download without Scrapy's queue."""
+        """Skip Scrapy's queue if the slot is idle and has no delay, the common case."""
         key, slot = self._get_slot(request)
         if slot.active or slot.queue or slot.latercall or slot.delay:
             return await super()._enqueue_request(request)

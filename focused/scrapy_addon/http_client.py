@@ -1,9 +1,8 @@
-"""One HTTP client for a crawl: every request leaves for the one address that was checked.
+"""The HTTP client of a crawl: an ``aiohttp.ClientSession`` that connects only to checked addresses.
 
-A thin layer over an ``aiohttp.ClientSession``. It connects to no other address than the one it is
-given, whatever name servers say meanwhile (DNS rebinding), never repeats a request by itself,
-bounds the head of a response, and keeps idle connections within the limits that
-``docs/explanation/politeness.md`` promises. What goes wrong is raised as Scrapy's exceptions.
+It connects only to the given address, whatever name servers answer meanwhile (DNS rebinding), never
+retries by itself, limits the size of response heads, and limits idle connections as
+``docs/explanation/politeness.md`` describes. Errors are raised as Scrapy's exceptions.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
 
 MAX_HEAD_BYTES = 262_144
-"""Status lines and headers of one response, interim responses included; as much as Chrome takes."""
+"""Status line and headers of one response, with interim responses; as in Chrome."""
 
 MAX_LINE_BYTES = 16_384
-"""A status line, or one header."""
+"""A status line or one header."""
 
 MAX_IDLE = 1_000
-"""Idle connections of a crawl, where the process may open as many files."""
+"""Idle connections of a crawl, if the process may open enough files."""
 
 MAX_IDLE_S = 60.0
-"""How long a connection may idle; most servers have closed theirs by then."""
+"""Most servers close idle connections earlier."""
 
 _TRANSFER_CODINGS = frozenset({"chunked", "identity"})
 _END_OF_HEAD = b"\r\n\r\n"
-_OTHER_FILES = 128  # that the rest of the process opens
+_OTHER_FILES = 128  # of the rest of the process
 _AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 _address: ContextVar[str | None] = ContextVar("focused_address", default=None)
@@ -65,21 +64,21 @@ _address: ContextVar[str | None] = ContextVar("focused_address", default=None)
 
 @dataclass(slots=True)
 class RawResponse:
-    """A response as it came: header names in lower case, values in their order.
+    """A response with lower-case header names and values in order.
 
-    ``head`` has the status line and the headers as they were sent.
+    ``head`` contains the status line and headers as received.
     """
 
     status: int
     head: bytes
     headers: dict[bytes, list[bytes]]
     body: bytes
-    is_cut: bool = False
-    """Whether the body is longer than what was read of it."""
+    is_truncated: bool = False
+    """Whether only the beginning of the body was read."""
 
 
 class TrackedResponse(_ClientResponse):
-    """A response that remembers its connection, which aiohttp releases with the last byte."""
+    """A response that keeps its transport, which aiohttp releases after the last byte."""
 
     transport: asyncio.Transport | None = None
 
@@ -90,7 +89,7 @@ class TrackedResponse(_ClientResponse):
 
 
 class HttpClient:
-    """Sends requests for one crawl, in a running asyncio loop."""
+    """Sends the requests of one crawl, in a running asyncio loop."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class HttpClient:
         max_concurrent: int,
         local_address: tuple[str, int] | None = None,
     ) -> None:
-        """Close idle connections of other hosts at an address where ``one_per_address``."""
+        """``one_per_address`` closes idle connections to other hosts at an address."""
         self._ssl = ssl_context
         self._idle = IdleConnections(max_idle(max_concurrent), one_per_address=one_per_address)
         self._session = aiohttp.ClientSession(
@@ -109,19 +108,19 @@ class HttpClient:
                 use_dns_cache=False,
                 happy_eyeballs_delay=None,
                 keepalive_timeout=MAX_IDLE_S,
-                limit=0,  # the crawl decides how many requests are under way
+                limit=0,  # the crawl limits concurrency
                 local_addr=local_address,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_LINE_BYTES,
-            max_headers=MAX_HEAD_BYTES // 4,  # the bytes are bounded
+            max_headers=MAX_HEAD_BYTES // 4,  # the bytes are limited instead
             response_class=TrackedResponse,
             skip_auto_headers=_AUTO_HEADERS,
         )
-        # aiohttp repeats a GET over a new connection when a kept one breaks: a host in trouble
-        # would be asked again without any delay. A private name of aiohttp's, in this one line.
+        # aiohttp retries a GET if a reused connection breaks, without the host's delay. A private
+        # name of aiohttp.
         self._session._retry_connection = False
 
     @asynccontextmanager
@@ -136,17 +135,17 @@ class HttpClient:
         body: bytes | None = None,
         proxy: str | None = None,
     ) -> AsyncIterator[TrackedResponse]:
-        """Send a request to ``address``; yield the response when its head has come.
+        """Send a request to ``address``; yield the response after its head.
 
-        Without an address the URL's host must be one itself, or there must be a ``proxy``.
-        ``timeout_s`` counts from here to the last byte of the body. Raises Scrapy's
-        exceptions for failed downloads, and ResponseTooLargeError.
+        Without an address the URL's host must be an address, or ``proxy`` must be given.
+        ``timeout_s`` includes the body. Raises Scrapy's exceptions for failed downloads, and
+        ResponseTooLargeError.
         """
         target = URL(url, encoded=True)
         host = target.raw_host or ""
         tracks = address is not None and proxy is None
         if tracks and self._idle.prepare(host, str(address)):
-            await asyncio.sleep(0)  # what was closed there is closed before we connect
+            await asyncio.sleep(0)  # let closed connections close first
         token = _address.set(address)
         try:
             with _scrapy_errors(url, timeout_s):
@@ -162,7 +161,7 @@ class HttpClient:
                 ) as response:
                     assert isinstance(response, TrackedResponse)
                     coding = response.headers.get("Transfer-Encoding", "chunked").strip().lower()
-                    if coding not in _TRANSFER_CODINGS:  # aiohttp would take it for the body
+                    if coding not in _TRANSFER_CODINGS:  # aiohttp would treat it as the body
                         raise DownloadFailedError(f"{url} has the transfer coding {coding[:50]!r}")
                     yield response
         finally:
@@ -180,12 +179,13 @@ class HttpClient:
         max_bytes: int,
         cut: bool = False,
     ) -> RawResponse:
-        """GET a URL; a body of more than ``max_bytes`` (0: no limit) fails, or is cut there.
+        """GET a URL; a body of more than ``max_bytes`` (0: no limit) fails, or is truncated by
+        ``cut``.
 
-        Raises what :meth:`open` raises, and ResponseDataLossError.
+        Raises the exceptions of :meth:`open`, and ResponseDataLossError.
         """
         pieces: list[bytes] = []
-        length, is_cut = 0, False
+        length, is_truncated = 0, False
         opened = self.open("GET", url, headers, address=address, timeout_s=timeout_s)
         async with opened as response:
             announced = response.content_length
@@ -197,14 +197,14 @@ class HttpClient:
                 if 0 < max_bytes < length:
                     if not cut:
                         raise DownloadCancelledError(f"{url} has more than {max_bytes} bytes")
-                    is_cut = True
+                    is_truncated = True
                     response.close()
                     break
         raw: dict[bytes, list[bytes]] = {}
         for name, value in response.raw_headers:
             raw.setdefault(name.lower(), []).append(value)
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return RawResponse(response.status, _head_of(response), raw, body, is_cut)
+        return RawResponse(response.status, _head_of(response), raw, body, is_truncated)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -220,7 +220,7 @@ def _head_of(response: TrackedResponse) -> bytes:
 
 @contextmanager
 def _scrapy_errors(url: str, timeout_s: float) -> Iterator[None]:
-    """Raise aiohttp's exceptions as those that Scrapy's download handlers raise."""
+    """Convert aiohttp's exceptions to those of Scrapy's download handlers."""
     try:
         yield
     except TimeoutError as error:
@@ -244,12 +244,12 @@ def _scrapy_error_type(error: Exception) -> type[Exception]:
 
 
 def _was_connected(error: aiohttp.ClientConnectorError) -> bool:
-    """Whether the connection broke in its TLS handshake."""
+    """Whether the connection failed during its TLS handshake."""
     return isinstance(error.os_error, ConnectionResetError | ConnectionAbortedError)
 
 
 class _PinnedResolver(AbstractResolver):
-    """Resolves every host to the address of the request at hand, a proxy's by the system."""
+    """Resolves every host to the address of the current request, a proxy by the system."""
 
     def __init__(self) -> None:
         self._system = aiohttp.ThreadedResolver()
@@ -279,10 +279,10 @@ class _PinnedResolver(AbstractResolver):
 
 
 class _BoundedHeadProtocol(ResponseHandler):
-    """aiohttp's protocol, which gives up a response whose head is too long.
+    """aiohttp's protocol with a limit on response heads.
 
-    What a server sends beyond the announced length belongs to no request: it is dropped and the
-    connection closed. aiohttp would lose the response, or take the rest for the next one's.
+    Data beyond the announced length is dropped and the connection closed. aiohttp would lose the
+    response, or use the data for the next one.
     """
 
     _head_bytes = 0
@@ -291,12 +291,12 @@ class _BoundedHeadProtocol(ResponseHandler):
     _body: StreamReader | None = None
 
     def set_response_params(self, **params: Any) -> None:
-        """See aiohttp: a request is about to be sent."""
+        """See aiohttp: called before a request is sent."""
         self._head_bytes, self._in_head, self._body_left, self._body = 0, True, None, None
         super().set_response_params(**params)
 
     def feed_data(self, data: Any, size: int = 0) -> None:
-        """See aiohttp: a head was parsed."""
+        """See aiohttp: called when a head was parsed."""
         message = data[0]
         if message.code >= 200:
             self._in_head, self._body = False, data[1]
@@ -306,7 +306,7 @@ class _BoundedHeadProtocol(ResponseHandler):
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """See aiohttp, which leaves who reads the body waiting when its framing is broken."""
+        """See aiohttp, which does not fail the body's reader if its framing is broken."""
         super().set_exception(exc, *cause)
         if self._body is not None and not self._body.is_eof():
             self._body.set_exception(aiohttp.ClientPayloadError(str(exc) or repr(exc)))
@@ -339,7 +339,7 @@ class _BoundedHeadProtocol(ResponseHandler):
 class _Connector(aiohttp.TCPConnector):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # A private name of aiohttp's, in this one line: nothing public sets the protocol.
+        # A private name of aiohttp: nothing public sets the protocol.
         self._factory = partial(_BoundedHeadProtocol, loop=self._loop)  # type: ignore[assignment]  # narrower
 
 
@@ -351,7 +351,7 @@ class _IdleConnection:
 
 @dataclass(slots=True)
 class IdleConnections:
-    """Which connections idle, to which host, at which address; the longest idle first."""
+    """Idle connections by host and address; the longest idle first."""
 
     max_idle: int
     one_per_address: bool = False
@@ -363,10 +363,11 @@ class IdleConnections:
         return len(self._idle)
 
     def prepare(self, host: str, address: str) -> bool:
-        """Make way for a request to ``host`` at ``address``; return whether any was closed.
+        """Prepare for a request to ``host`` at ``address``; return whether any connection was
+        closed.
 
-        Closes connections that lead the host's requests elsewhere, those of other hosts at the
-        address, and any that the server has ended: a request over it would be lost.
+        Closes the host's connections to other addresses, other hosts' connections to the address
+        (``one_per_address``), and those that the server has closed.
         """
         closed = False
         for transport in list(self._by_host.get(host, ())):
@@ -383,7 +384,7 @@ class IdleConnections:
         return closed
 
     def add(self, host: str, address: str, transport: asyncio.Transport) -> None:
-        """Note that a response has ended; its connection idles unless it is closed."""
+        """Record that a response has ended and its connection is idle."""
         if transport.is_closing():
             return
         if transport in self._idle:
@@ -405,7 +406,7 @@ class IdleConnections:
 
 
 def max_idle(concurrent: int) -> int:
-    """Return how many connections may idle beside those in use: half of the files left."""
+    """Return the number of idle connections: half of the file descriptors left."""
     may_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if may_open == resource.RLIM_INFINITY:
         return MAX_IDLE
@@ -413,9 +414,9 @@ def max_idle(concurrent: int) -> int:
 
 
 def _has_ended(transport: asyncio.Transport) -> bool:
-    """Whether the server closed, or sent what nobody asked for, since the loop last looked.
+    """Whether the server has closed the connection or sent unexpected data.
 
-    Over TLS it cannot be told: what came may be a ticket for the next session.
+    Unknown over TLS, where a session ticket may have come.
     """
     if transport.is_closing() or transport.get_extra_info("ssl_object") is not None:
         return transport.is_closing()

@@ -1,4 +1,4 @@
-"""Two lines for each page that nobody reads are not worded."""
+"""Skip formatting Scrapy's per-page DEBUG messages."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from scrapy.settings import BaseSettings
 
 
 class QuietLogFormatter(LogFormatter):
-    """Scrapy's, without what it tells at level DEBUG of each page and item."""
+    """Scrapy's formatter without messages for each page and item."""
 
-    def crawled(self, *told: Any) -> Any:
-        """Nothing."""
+    def crawled(self, *args: Any) -> Any:
+        """Return None."""
 
-    def scraped(self, *told: Any) -> Any:
-        """Nothing."""
+    def scraped(self, *args: Any) -> Any:
+        """Return None."""
 
 
 def install_quiet_formatter(settings: BaseSettings) -> None:
-    """Take it, unless the log is to have lines of level DEBUG, or the user has a formatter."""
+    """Set the formatter, unless DEBUG messages are logged or the user set one."""
     level = settings["LOG_LEVEL"]
     number = level if isinstance(level, int) else logging.getLevelName(str(level))
     if isinstance(number, int) and number > logging.DEBUG:

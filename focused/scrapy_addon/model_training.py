@@ -1,6 +1,4 @@
-"""A topic's model, trained: the samples' pages come from a recorded web when there is one;
-otherwise a polite crawl of their own fetches them.
-"""
+"""Train a topic's model on samples from a recorded web, or fetched by a polite crawl."""
 
 from __future__ import annotations
 
@@ -37,9 +35,9 @@ PrintLine = Callable[[str], None]
 def train_topic_model(
     topic: Topic, web: Path | None, *, replay: str | None, say: PrintLine
 ) -> None:
-    """Train the topic's model; write it, its card, and the URLs it learned from.
+    """Train the topic's model; write it, its card, and the URLs of its samples.
 
-    What it replaces is kept as a version. Raises ModelError while another process trains it.
+    The previous model is kept as a version. Raises ModelError while another process trains it.
     """
     path = topic.training.model
     with lock_model(path):
@@ -66,10 +64,10 @@ def train_topic_model(
 def open_sample_pages(
     topic: Topic, web: Path | None, *, replay: str | None, say: PrintLine
 ) -> Iterator[FetchPage]:
-    """Give the function that samples' pages are had by, first of all from beside the labels.
+    """Return a function that gives a sample's page: from the labels' WARC file, or fetched.
 
-    Those of the directory come from a recorded web when there is one, else from a
-    crawl of their own, which begins when the first is asked for.
+    Samples of the directory come from a recorded web, else from a crawl that starts with the first
+    of them.
     """
     path = topic.training.labels
     kept = labelled_page_reader(path) if path else lambda url: None
@@ -78,7 +76,7 @@ def open_sample_pages(
             recorded_page = page_reader(recorded)
             yield lambda url: kept(url) or recorded_page(url)
     else:
-        # Fetched when first asked for: what is wrong with the directory is told before.
+        # Fetched lazily: errors of the directory are reported first.
         pages = cache(lambda: _fetch_samples(topic, replay, say))
         yield lambda url: kept(url) or pages().get(url)
 
@@ -93,7 +91,7 @@ def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str
         str(topic.path),
         str(folder),
     ]
-    # A process of its own: Scrapy runs one reactor per process, and ours is still to come.
+    # A child process: Scrapy runs one reactor per process.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     if _run_child([*command, replay or ""], environment):
         raise TrainingError(
@@ -107,7 +105,7 @@ def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str
 
 
 def _run_child(command: list[str], environment: dict[str, str]) -> int:
-    """Run a child to its end; Ctrl-C is handed on once, and the child stops in order."""
+    """Run a child process; Ctrl-C is passed on once and stops it cleanly."""
     with subprocess.Popen(command, env=environment, process_group=0) as child:
         try:
             return child.wait()

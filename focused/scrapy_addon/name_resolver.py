@@ -1,7 +1,7 @@
-"""Resolves host names to addresses with c-ares, and caches what name servers answered.
+"""Resolve host names with c-ares, and cache the answers.
 
-Names without a dot and those of multicast DNS (RFC 6762) are resolved by the operating system;
-so are all names where no name server is configured. c-ares reads the hosts file itself.
+The operating system resolves names without a dot and those of multicast DNS (RFC 6762), and all
+names if no name server is configured. c-ares reads the hosts file itself.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 TRIES = 5
-"""As Mercator has it (Heydon and Najork 1999); c-ares doubles its waits."""
+"""As in Mercator (Heydon and Najork 1999); c-ares doubles the timeout of each."""
 
 MIN_TTL_S = 10.0
-"""An answer is kept at least so long: a crawl asks for a host's next page within seconds."""
+"""Minimum: a crawl needs a host again within seconds."""
 MAX_TTL_S = 86_400.0
 MISSING_TTL_S = 30.0
-"""For a name that does not exist: name servers err, and c-ares does not report the SOA's time."""
+"""For names that do not exist; c-ares does not report the SOA's TTL."""
 UNRESOLVED_TTL_S = 10.0
-"""Far below the five minutes of RFC 2308 section 7; hosts back off by themselves."""
+"""Far below the five minutes of RFC 2308 section 7; hosts back off anyway."""
 SYSTEM_TTL_S = 300.0
 """getaddrinfo(3) reports no time to live."""
 
@@ -62,7 +62,7 @@ _MISSING_CODES = frozenset(
         aiodns.error.ARES_EBADNAME,
     }
 )
-# No such name, or none with an address that Scrapy would ask for; not all systems have both.
+# No such name or address; not all systems have both codes.
 _MISSING_ERRNOS = frozenset(
     getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)
 )
@@ -71,7 +71,7 @@ logger = logging.getLogger(__name__)
 
 
 class NoSuchHostError(DNSLookupError):
-    """The name does not exist, or has no address."""
+    """The name does not exist or has no address."""
 
 
 class NameServerError(DNSLookupError):
@@ -79,12 +79,12 @@ class NameServerError(DNSLookupError):
 
 
 class PrivateAddressError(IgnoreRequest):
-    """The host is no public server, and the topic allows no others."""
+    """The host is at a private address, which the topic does not allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedName:
-    """The addresses of a name, IPv4 first; ``error`` where there are none."""
+    """The addresses of a name, IPv4 first; ``error`` if there are none."""
 
     addresses: tuple[str, ...] = ()
     ttl_s: float = 0.0
@@ -99,7 +99,7 @@ Lookup = Callable[[str], Awaitable[ResolvedName]]
 
 
 class NameResolver:
-    """Resolves each name once for all who wait, and caches the answer for its time to live."""
+    """Resolves each name once for all callers, and caches the answer for its TTL."""
 
     def __init__(
         self,
@@ -110,8 +110,8 @@ class NameResolver:
     ) -> None:
         """Cache ``max_names`` names, 0 for none; ``now`` in seconds, any origin.
 
-        ``count`` gets ``"lookups"`` for each lookup, and ``"missing"`` or ``"unanswered"`` for
-        one that found no address.
+        ``count`` is called with ``"lookups"`` for each lookup, and with ``"missing"`` or
+        ``"unanswered"`` for one without an address.
         """
         self._lookup = lookup
         self._count = count
@@ -121,7 +121,7 @@ class NameResolver:
             self._cache = TLRUCache(max_names, _expires_at, timer=now)
 
     def cached(self, host: str) -> ResolvedName | None:
-        """Return what is known of a URL's host (without port); None where it must be looked up."""
+        """Return the cached answer for a URL's host (without port), or None."""
         name = normalize_host(host)
         address = parse_ip_address(name)
         if address is not None:
@@ -131,18 +131,18 @@ class NameResolver:
         return None if self._cache is None else self._cache.get(name)
 
     async def resolve(self, host: str) -> ResolvedName:
-        """Return the same, looked up where it is not known; never raises."""
+        """Return the answer, from the cache or a lookup; never raises."""
         answer = self.cached(host)
         if answer is not None:
             return answer
         name = normalize_host(host)
         if name not in self._pending:
             self._pending[name] = asyncio.ensure_future(self._resolve(name))
-        # One who stops waiting takes the answer from nobody else.
+        # shield: a cancelled caller must not cancel the lookup of others.
         return await asyncio.shield(self._pending[name])
 
     def deprioritize(self, host: str, address: str) -> None:
-        """Try the host's other addresses before this one, to which no connection was possible."""
+        """Move an address that refused connections behind the host's others."""
         name = normalize_host(host)
         answer = None if self._cache is None else self._cache.get(name)
         if self._cache is None or answer is None:
@@ -154,7 +154,7 @@ class NameResolver:
         answer = UNRESOLVED
         try:
             answer = await self._lookup(name)
-        except Exception:  # a bug, or a broken lookup of the user's: its callers get an answer
+        except Exception:  # a bug, or a broken custom lookup
             logger.exception("%s could not be looked up", name)
         finally:
             del self._pending[name]
@@ -171,9 +171,9 @@ def _expires_at(_: str, answer: ResolvedName, now: float) -> float:
 
 
 def make_lookup(settings: BaseSettings) -> Lookup:
-    """Return the lookup that the settings ask for: name servers, or the operating system.
+    """Return the lookup by the settings: name servers, or the operating system.
 
-    Raises ConfigurationError for what :func:`parse_servers` raises.
+    Raises ConfigurationError as :func:`parse_servers` does.
     """
     servers = parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
     try:
@@ -188,14 +188,14 @@ def make_lookup(settings: BaseSettings) -> Lookup:
 
 
 class DnsLookup:
-    """Asks name servers for both kinds of address: five tries, TCP for long answers."""
+    """Queries name servers for IPv4 and IPv6 addresses; TCP for truncated answers."""
 
     def __init__(self, servers: Sequence[str] = (), timeout_s: float = 31.0) -> None:
-        """Ask ``servers`` (address:port), or the system's; all tries take ``timeout_s`` together.
+        """Query ``servers`` (address:port), or the system's; ``timeout_s`` is for all tries.
 
-        Raises pycares.AresError where no server is configured.
+        Raises pycares.AresError without any server.
         """
-        # Without servers of ours c-ares reads resolv.conf, and must not make one up.
+        # Without configured servers c-ares reads resolv.conf and must not assume a default.
         flags = 0 if servers else pycares.ARES_FLAG_NO_DFLT_SVR
         self._resolver = aiodns.DNSResolver(
             servers or None,
@@ -220,7 +220,7 @@ class DnsLookup:
 
 
 async def system_lookup(name: str) -> ResolvedName:
-    """Return what getaddrinfo(3) says, in a thread; never raises."""
+    """Return the answer of getaddrinfo(3), from a thread; never raises."""
     try:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(name, None, type=socket.SOCK_STREAM)
@@ -234,27 +234,27 @@ async def system_lookup(name: str) -> ResolvedName:
 def allowed_addresses(host: str, answer: ResolvedName, *, private: bool) -> tuple[str, ...]:
     """Return the addresses of ``answer`` that may be connected to, each once.
 
-    Raises NoSuchHostError, NameServerError, or PrivateAddressError when
-    all of them are private and ``private`` is False.
+    Raises NoSuchHostError, NameServerError, or PrivateAddressError if all addresses are private and
+    ``private`` is False.
     """
     if answer.error is NoSuchHostError:
         raise NoSuchHostError(f"no such host: {host}")
     if answer.error is not None:
-        raise NameServerError(f"no name server could tell the address of {host}")
+        raise NameServerError(f"no name server answered for {host}")
     allowed = _allowed(answer.addresses, private=private)
     if not allowed:
         raise PrivateAddressError(f"{host} is at {answer.addresses[0]}, a private address")
     return allowed
 
 
-@lru_cache(maxsize=10_000)  # a host's next pages have the address of its last one
+@lru_cache(maxsize=10_000)  # pages of a host share addresses
 def _allowed(addresses: tuple[str, ...], *, private: bool) -> tuple[str, ...]:
     allowed = [each for each in addresses if private or is_public_address(_checked_address(each))]
     return tuple(dict.fromkeys(map(canonical_address, allowed)))
 
 
 def normalize_host(host: str) -> str:
-    """Return a URL's host as it is looked up: lower case, punycode, without a last dot."""
+    """Return a URL's host for a lookup: lower case, punycode, without a trailing dot."""
     name = host.lower().removesuffix(".")
     if name.isascii():
         return name
@@ -267,7 +267,7 @@ def normalize_host(host: str) -> str:
 def parse_servers(text: str) -> tuple[str, ...]:
     """Parse ``FOCUSED_DNS_SERVERS``, as in ``"127.0.0.1:5353, [::1]:53, 9.9.9.9"``.
 
-    Raises ConfigurationError for anything but addresses, with a port or without.
+    Raises ConfigurationError for anything but addresses with an optional port.
     """
     return tuple(_server(part.strip()) for part in text.split(",") if part.strip())
 
@@ -283,14 +283,14 @@ def _server(text: str) -> str:
             raise ValueError(text)
     except ValueError:
         raise ConfigurationError(
-            f"FOCUSED_DNS_SERVERS: {text!r} is no name server; write its IP address, with the "
+            f"FOCUSED_DNS_SERVERS: {text!r} is not a name server; write its IP address, with the "
             "port if it is not 53: 9.9.9.9, 127.0.0.1:5353 or [::1]:5353"
         ) from None
     return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
 
 
 def _is_local(name: str) -> bool:
-    """Whether no name server is to be asked: search domains and multicast DNS (RFC 6762)."""
+    """Whether the operating system resolves the name: search domains, multicast DNS."""
     return "." not in name or name.endswith(".local")
 
 
@@ -305,5 +305,5 @@ def _address_text(address: bytes | str) -> str:
 def _checked_address(text: str) -> IpAddress:
     found = parse_ip_address(text)
     if found is None:
-        raise ValueError(f"{text!r} is no IP address")
+        raise ValueError(f"{text!r} is not an IP address")
     return found

@@ -1,4 +1,4 @@
-"""Scrapy's responses and exceptions as outcomes of the core."""
+"""Convert Scrapy's responses and exceptions to outcomes."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from focused.web.warc_writer import format_http_head, status_line
 
 
 class RobotsDeniedError(IgnoreRequest):
-    """robots.txt does not let us fetch this URL."""
+    """robots.txt disallows the URL."""
 
 
 class ResponseTooLargeError(Exception):
-    """The answer has more bytes, of headers or unpacked, than are taken."""
+    """The response's headers or decoded body are too large."""
 
 
 class ContentDecodingError(Exception):
-    """The body is not packed as its Content-Encoding says."""
+    """The body does not match its Content-Encoding."""
 
 
 class FetchPostponed(IgnoreRequest):
-    """A fetch of the frontier that may not leave now, and goes back there."""
+    """A request of the frontier that must not be sent now; its link is queued again."""
 
 
 _ERRORS: dict[FailureKind, type[Exception]] = {
@@ -67,9 +67,9 @@ _ERRORS: dict[FailureKind, type[Exception]] = {
 
 
 def exception_for_failure(url: str, kind: FailureKind) -> Exception:
-    """What the errback of a request that was not sent gets: as Scrapy raises it where it can."""
+    """Return the exception for the errback of a request that was not sent."""
     return _ERRORS.get(kind, IgnoreRequest)(
-        f"{url} was not asked for: {FAILURE_RULES[kind].meaning}"
+        f"{url} was not requested: {FAILURE_RULES[kind].meaning}"
     )
 
 
@@ -91,7 +91,7 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], FailureKind], ...] = (
 
 
 def keep_exchange(request: Request, response: Response) -> None:
-    """Keep what was sent and received, before a middleware changes it, for the archive."""
+    """Store the exchange for the archive before a middleware changes the response."""
     exchange = HttpExchange(
         _request_head(request),
         format_http_head(status_line(response.status), _header_pairs(response.headers)),
@@ -119,7 +119,7 @@ def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
 
 
 def with_exchange(request: Request, outcome: Outcome) -> Outcome:
-    """The outcome with what was kept for the archive, which is forgotten by the request."""
+    """Return the outcome with the stored exchange, and remove it from the request."""
     exchange = state_of(request).exchange
     if exchange is None:
         return outcome
@@ -130,13 +130,13 @@ def with_exchange(request: Request, outcome: Outcome) -> Outcome:
 
 
 def outcome_from_scrapy_response(request: Request, response: Response, now: float) -> Outcome:
-    """The outcome behind a response; ``now`` dates an HTTP-date in Retry-After."""
+    """Return the outcome of a response; ``now`` is needed for dates in Retry-After."""
     headers = join_headers({name.lower(): values for name, values in response.headers.items()})
     outcome = outcome_from_response(
         response.status, headers, request.url, response.body, _elapsed_s(request, now), now
     )
     outcome = with_exchange(request, outcome)
-    # A proxy's address is not the host's.
+    # The address would be the proxy's.
     if response.ip_address is None or request.meta.get("proxy"):
         return outcome
     mapped = getattr(response.ip_address, "ipv4_mapped", None)
@@ -144,10 +144,7 @@ def outcome_from_scrapy_response(request: Request, response: Response, now: floa
 
 
 def join_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
-    """One value of all that each header had, by lower-case names.
-
-    Where one ends matters to X-Robots-Tag alone.
-    """
+    """Return one value for each lower-case header name."""
     joined = {}
     for name, values in headers.items():
         between = X_ROBOTS_SEPARATOR if name == b"x-robots-tag" else ", "
@@ -157,7 +154,7 @@ def join_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
 
 
 def _elapsed_s(request: Request, now: float) -> float:
-    """Seconds since the request was sent; without a time until the host answered."""
+    """Return seconds since the request was sent, else Scrapy's download latency."""
     sent_at = state_of(request).sent_at
     if sent_at is None:
         return float(request.meta.get("download_latency", 0.0))
@@ -165,16 +162,16 @@ def _elapsed_s(request: Request, now: float) -> float:
 
 
 async def outcome_from_exception(request: Request, exception: BaseException) -> Outcome:
-    """The failure behind an exception of the download handlers or a middleware.
+    """Return the failure for an exception of a download handler or middleware.
 
-    A failed look-up by another resolver than ours takes as long again: the
-    system is asked what it meant.
+    If another resolver than the add-on's failed, the operating system is asked whether the name
+    exists.
     """
     kind = failure_kind_of(exception)
     if kind is FailureKind.DNS and await _no_such_host(request, exception):
         kind = FailureKind.NO_HOST
     detail = f"{type(exception).__name__}: {exception}"[:_MAX_DETAIL_CHARS]
-    # A response that came, and could not be unpacked or was refused by a middleware.
+    # The response came, but could not be decoded or was refused by a middleware.
     return with_exchange(request, Failed(request.url, kind, detail=detail))
 
 
@@ -186,7 +183,7 @@ async def _no_such_host(request: Request, exception: BaseException) -> bool:
             return False
     if state_of(request).was_looked_up:
         return False
-    # Where a proxy looks names up, the one that failed may be the proxy's own.
+    # The proxy resolves names; the failed name may be the proxy's own.
     name = urlsplit(request.url).hostname
     if not name or request.meta.get("proxy"):
         return False
@@ -194,11 +191,11 @@ async def _no_such_host(request: Request, exception: BaseException) -> bool:
 
 
 def failure_kind_of(exception: BaseException) -> FailureKind:
-    """The kind of failure that an exception stands for."""
+    """Return the failure kind of an exception."""
     behind = tuple(_exception_chain(exception))
     if any(isinstance(each, _TLS) for each in behind):
         return FailureKind.TLS
-    if any(isinstance(each, ResponseTooLargeError) for each in behind):  # one that was wrapped, too
+    if any(isinstance(each, ResponseTooLargeError) for each in behind):  # also if wrapped
         return FailureKind.TOO_LARGE
     for types, kind in _KINDS:
         if isinstance(exception, types):
@@ -207,7 +204,7 @@ def failure_kind_of(exception: BaseException) -> FailureKind:
 
 
 def _exception_chain(exception: BaseException) -> Iterator[BaseException]:
-    """The exception, what it was raised from, and what Twisted keeps in ``reasons``."""
+    """Yield the exception, its causes, and Twisted's ``reasons``."""
     seen: BaseException | None = exception
     while seen is not None:
         yield seen

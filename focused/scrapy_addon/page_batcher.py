@@ -1,9 +1,8 @@
-"""Pages that came together are read together, and settled a few in each turn of the reactor.
+"""Parse and settle pages in batches, a few in each turn of the reactor.
 
-A crawl goes through more code and data for a page than a core's caches hold. Read one after the
-other by the same code, several pages cost half of what they cost when each is read and settled
-alone. Nothing waits for it: what came is read in the turn after. In one turn pages are either
-read or settled: each takes some 20 ms, and the reactor has other things to do, too.
+Code and data for one page exceed a core's caches: several pages in a row cost half as much as
+alone. No page waits for a batch: it is parsed in the next turn. A turn either parses or settles
+pages, some 20 ms, so that the reactor can do other work.
 """
 
 from __future__ import annotations
@@ -16,91 +15,88 @@ from focused.crawl.page_parser import PageParser, ParsedPage
 from focused.web.page import Failed, Fetched
 
 MAX_BATCH_BYTES = 120_000
-"""Read in one turn."""
+"""Bytes to parse in one turn."""
 
 MAX_SETTLED_PER_TURN = 3
 MAX_LINKS_PER_TURN = 200
-"""Pages settled in one turn, and the links on them."""
+"""Links of the pages settled in one turn."""
 
 ParseResult = ParsedPage | Failed | None
 _ParseFuture = asyncio.Future[ParseResult]
 
 
 class PageBatcher:
-    """The turns of one crawl's pages; those that were read are settled before others are read."""
+    """Batches the pages of one crawl; parsed pages are settled before others are parsed."""
 
-    def __init__(self, reader: Callable[[], PageParser]) -> None:
-        self._reader = reader
-        self._to_read: deque[tuple[Fetched, _ParseFuture]] = deque()
+    def __init__(self, parser: Callable[[], PageParser]) -> None:
+        self._parser = parser
+        self._to_parse: deque[tuple[Fetched, _ParseFuture]] = deque()
         self._to_settle: deque[tuple[ParseResult, _ParseFuture]] = deque()
-        self._goes_on = False
+        self._is_scheduled = False
 
     @property
     def is_idle(self) -> bool:
-        """Whether no page waits to be read or settled."""
-        return not (self._to_read or self._to_settle)
+        """Whether no page waits."""
+        return not (self._to_parse or self._to_settle)
 
-    async def read(self, fetched: Fetched) -> ParseResult:
-        """What an answer's page holds, in the turn to settle it.
+    async def parse(self, fetched: Fetched) -> ParseResult:
+        """Return a parsed page in the turn to settle it; None if settling must parse it."""
+        future: _ParseFuture = asyncio.get_running_loop().create_future()
+        self._to_parse.append((fetched, future))
+        self._schedule()
+        return await future
 
-        None: settling it will tell why it cannot be read.
-        """
-        asked: _ParseFuture = asyncio.get_running_loop().create_future()
-        self._to_read.append((fetched, asked))
-        self._go_on()
-        return await asked
+    async def wait_to_settle(self, parsed: ParsedPage | Failed) -> ParseResult:
+        """Return a page that was parsed elsewhere, in the turn to settle it."""
+        future: _ParseFuture = asyncio.get_running_loop().create_future()
+        self._to_settle.append((parsed, future))
+        self._schedule()
+        return await future
 
-    async def settle(self, reading: ParsedPage | Failed) -> ParseResult:
-        """The reading of a page that was read elsewhere, in the turn to settle it."""
-        asked: _ParseFuture = asyncio.get_running_loop().create_future()
-        self._to_settle.append((reading, asked))
-        self._go_on()
-        return await asked
-
-    def _go_on(self) -> None:
-        if not self._goes_on:
-            self._goes_on = True
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
         if self._to_settle:
-            self._hand_out()
-        elif self._to_read:
-            self._read_some()
+            self._release_parsed()
+        elif self._to_parse:
+            self._parse_batch()
         else:
-            self._goes_on = False
+            self._is_scheduled = False
             return
-        # Who was handed a page settles it in the next turn: ours is the one after.
+        # Callers settle their pages in the next turn; continue in the one after.
         loop = asyncio.get_running_loop()
         loop.call_soon(loop.call_soon, self._turn)
 
-    def _hand_out(self) -> None:
+    def _release_parsed(self) -> None:
         pages = links = 0
         while self._to_settle and pages < MAX_SETTLED_PER_TURN:
             links += _link_count(self._to_settle[0][0])
             if pages and links > MAX_LINKS_PER_TURN:
                 break
             pages += 1
-            reading, asked = self._to_settle.popleft()
-            if not asked.done():
-                asked.set_result(reading)
+            parsed, future = self._to_settle.popleft()
+            if not future.done():
+                future.set_result(parsed)
 
-    def _read_some(self) -> None:
-        taken: list[tuple[Fetched, _ParseFuture]] = []
+    def _parse_batch(self) -> None:
+        batch: list[tuple[Fetched, _ParseFuture]] = []
         bytes_taken = 0
-        while self._to_read:
-            bytes_taken += len(self._to_read[0][0].body)
-            if taken and bytes_taken > MAX_BATCH_BYTES:
+        while self._to_parse:
+            bytes_taken += len(self._to_parse[0][0].body)
+            if batch and bytes_taken > MAX_BATCH_BYTES:
                 break
-            taken.append(self._to_read.popleft())
+            batch.append(self._to_parse.popleft())
         found: list[ParseResult]
         try:
-            found = list(self._reader().read_all([fetched for fetched, _ in taken]))
-        except Exception:  # no reader: the crawl was closed meanwhile, and nobody asks any more
-            found = [None] * len(taken)
-        asked = (asked for _, asked in taken)
-        self._to_settle.extend(zip(found, asked, strict=True))
+            found = list(self._parser().read_all([fetched for fetched, _ in batch]))
+        except Exception:  # the crawl was closed
+            found = [None] * len(batch)
+        futures = (future for _, future in batch)
+        self._to_settle.extend(zip(found, futures, strict=True))
 
 
-def _link_count(reading: ParseResult) -> int:
-    return len(reading.page.links) if isinstance(reading, ParsedPage) else 0
+def _link_count(parsed: ParseResult) -> int:
+    return len(parsed.page.links) if isinstance(parsed, ParsedPage) else 0

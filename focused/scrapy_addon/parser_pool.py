@@ -1,10 +1,10 @@
-"""Pages read in processes of their own, when that pays: the reactor has other things to do.
+"""Parse pages in parser processes, while the reactor does other work.
 
-None is begun before the crawl's own process has much to do, or a page comes that might block it
-for long (:func:`focused.web.html.parse.needs_parser_process`): such a page is read nowhere else, because only
-another process can be stopped. A small page that they have no time for is read by the crawl
-itself, so that no core idles while another is late. A page that ends its process, or exceeds its
-time or memory, is a failed page, and another process takes the place of the one that ended.
+Processes start when the crawl's own process is busy, or when a page comes that may take long
+(:func:`focused.web.html.parse.needs_parser_process`). Such a page is parsed only in another
+process, which can be killed. Other pages are parsed by the crawl itself if all processes are busy,
+so that no core is idle. A page that crashes its process, or exceeds a time or memory limit, fails,
+and a new process replaces the old one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from focused.parser_process import (
 from focused.web.page import Failed, FailureKind, Fetched
 
 BUSY_SHARE = 0.6
-"""Of a core's time; from there on the crawl's process is relieved of reading."""
+"""Share of a core's time from which on the crawl's process is busy."""
 
 TICK_S = 1.0
 _START_TICKS = int(START_S)
@@ -43,27 +43,27 @@ _SLOW_TICKS = int(GRACE_S)
 _MAX_FAILED_STARTS = 3
 
 MAX_WAITING_PAGES = 32
-"""Pages that wait for one process: with fewer it idles while the crawl settles those of a turn."""
+"""Pages that wait for one process at most; with fewer it would be idle while the crawl settles."""
 MIN_WAITING_PAGES = 8
-"""With so many it does not idle: a crawl that has no page to settle reads the next itself."""
+"""Enough for a process not to be idle; then an idle crawl parses pages itself."""
 
 _MAX_DEFAULT_PROCESSES = 4
 MAX_PARSER_PROCESSES = 64
-"""Processes that somebody may ask for."""
+"""Largest value of FOCUSED_PARSER_PROCESSES."""
 
 _STREAM_LIMIT_BYTES = 4_000_000
-"""As much waits to be heard of before the other process has to."""
+"""Buffer for replies, until which a process need not wait."""
 
 logger = logging.getLogger(__name__)
 
 
 def default_process_count(cores: int) -> int:
-    """How many processes read beside a crawl, on so many cores."""
+    """Return the number of parser processes for so many cores."""
     return max(1, min(_MAX_DEFAULT_PROCESSES, cores - 1))
 
 
 def cores() -> int:
-    """How many cores this process may run on."""
+    """Return how many cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -74,7 +74,7 @@ def _wall_and_cpu() -> tuple[float, float]:
 
 
 class _PageLostError(Exception):
-    """A page was not read, for no reason of its own."""
+    """A page was not parsed, for a reason other than the page."""
 
 
 class _PendingPage(NamedTuple):
@@ -83,7 +83,7 @@ class _PendingPage(NamedTuple):
 
 
 class _ParserProcess:
-    """A process, the socket to it, and the pages that wait for its answers."""
+    """A process, its socket, and the pages that wait for replies."""
 
     def __init__(
         self,
@@ -93,63 +93,62 @@ class _ParserProcess:
         limits: ParsingLimits,
     ) -> None:
         self.is_ready = False
-        """Whether it has loaded its reader."""
-        self.is_gone = False
+        """Whether it has loaded its parser."""
+        self.has_ended = False
         self._process = process
         self._stream = stream
         self._out = out
         self._limits = limits
-        self._asked: deque[_PendingPage] = deque()
-        self._to_ask: list[bytes] = []
+        self._pending: deque[_PendingPage] = deque()
+        self._outgoing: list[bytes] = []
         self._ticks = 0
         self._is_late = False
-        self._hearing = asyncio.ensure_future(self._hear())
-        self._ticking = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        self._receiving = asyncio.ensure_future(self._receive())
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     @classmethod
-    async def begun(cls, reader: bytes, limits: ParsingLimits) -> _ParserProcess:
+    async def start(cls, parser: bytes, limits: ParsingLimits) -> _ParserProcess:
         process, ours = start_process()
         stream, out = await asyncio.open_connection(sock=ours, limit=_STREAM_LIMIT_BYTES)
-        out.write(framed(reader))
+        out.write(framed(parser))
         return cls(process, stream, out, limits)
 
     @property
     def waiting(self) -> int:
-        """How many pages it has."""
-        return len(self._asked)
+        """Number of pages that wait."""
+        return len(self._pending)
 
     @property
     def is_slow(self) -> bool:
-        """Whether it has been reading one page for seconds."""
+        """Whether it has been parsing one page for seconds."""
         return self.is_ready and self._ticks >= _SLOW_TICKS
 
-    async def read(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed:
-        """Raises _LostError when the process is gone, or keeps a page waiting that is not long.
+    async def parse(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed:
+        """Parse a page.
 
-        Raises ParsingStoppedError when the page itself ended the process, HandlerError when our
-        code raised an exception over it.
+        Raises _PageLostError if the process ends, or keeps a page waiting that is not long.
         """
-        asked = encode_request(fetched)
+        request = encode_request(fetched)
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
-        self._asked.append(_PendingPage(answer, is_long))
-        if not self._to_ask:
-            loop.call_soon(self._ask)
-        self._to_ask += (LENGTH.pack(len(asked)), asked)
+        self._pending.append(_PendingPage(answer, is_long))
+        if not self._outgoing:
+            loop.call_soon(self._send)
+        self._outgoing += (LENGTH.pack(len(request)), request)
         return decode_reply(result_of(await answer))
 
-    def _ask(self) -> None:
-        """Send the questions of a turn together: each sending wakes the other process."""
-        asked, self._to_ask = self._to_ask, []
-        if self.is_gone:
-            self._give_back()
+    def _send(self) -> None:
+        """Send the requests of one turn together: each write wakes the other process."""
+        messages, self._outgoing = self._outgoing, []
+        if self.has_ended:
+            self._fail_pending()
         else:
-            self._out.writelines(asked)
+            self._out.writelines(messages)
 
-    async def _hear(self) -> None:
-        """Hand out answers, which come in the order of the questions.
+    async def _receive(self) -> None:
+        """Receive replies, which come in the order of the requests.
 
-        As many as there are: were each waited for by who asked, each would take the reactor a turn.
+        One task receives all replies; one for each page would cost a turn of the reactor each.
         """
         try:
             await self._stream.readexactly(LENGTH.size)
@@ -157,22 +156,21 @@ class _ParserProcess:
             while True:
                 length = LENGTH.unpack(await self._stream.readexactly(LENGTH.size))[0]
                 answer = await self._stream.readexactly(length)
-                asked = self._asked.popleft().answer
+                future = self._pending.popleft().answer
                 self._ticks = 0
-                if not asked.done():
-                    asked.set_result(answer)
+                if not future.done():
+                    future.set_result(answer)
         except (OSError, asyncio.IncompleteReadError):
             self._end()
-            self._give_back(self._reason() if self.is_ready else None)
+            self._fail_pending(self._failure_reason() if self.is_ready else None)
 
     def _tick(self) -> None:
         """Count seconds of one page, and kill a process that its own timers did not end.
 
-        Ticks are counted, and not the clock read: while the crawl itself is suspended, no page
-        becomes late.
+        Ticks do not pass while the crawl itself is suspended.
         """
-        self._ticking = asyncio.get_running_loop().call_later(TICK_S, self._tick)
-        if self.is_ready and not self._asked:
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        if self.is_ready and not self._pending:
             return
         self._ticks += 1
         page_ticks = self._limits.elapsed_s / TICK_S + _SLOW_TICKS
@@ -180,184 +178,182 @@ class _ParserProcess:
             self._is_late = True
             self._process.kill()
         elif self.is_slow:
-            for asked in self._asked:
-                if not asked.needs_parser_process and not asked.answer.done():
-                    asked.answer.set_exception(_PageLostError())
+            for pending in self._pending:
+                if not pending.needs_parser_process and not pending.answer.done():
+                    pending.answer.set_exception(_PageLostError())
 
-    def _reason(self) -> ParsingStoppedError:
-        """Why the process ended over its page."""
+    def _failure_reason(self) -> ParsingStoppedError:
+        """Return why the process ended over its page."""
         status = self._process.returncode
         return ParsingStoppedError.of_status(status, self._limits, is_late=self._is_late)
 
-    def _give_back(self, of_first: Exception | None = None) -> None:
-        while self._asked:
-            asked = self._asked.popleft().answer
-            if not asked.done():
-                asked.set_exception(of_first or _PageLostError())
-            of_first = None
+    def _fail_pending(self, first_error: Exception | None = None) -> None:
+        while self._pending:
+            future = self._pending.popleft().answer
+            if not future.done():
+                future.set_exception(first_error or _PageLostError())
+            first_error = None
 
     def end(self) -> None:
-        self._hearing.cancel()
+        self._receiving.cancel()
         self._end()
-        self._give_back()
+        self._fail_pending()
 
     def _end(self) -> None:
-        self.is_gone = True
-        self._ticking.cancel()
+        self.has_ended = True
+        self._timer.cancel()
         self._out.close()
         self._process.kill()
         self._process.wait()
 
 
 class ParserPool:
-    """The processes that read pages for one crawl."""
+    """The parser processes of one crawl."""
 
     def __init__(
         self,
-        most: int | None,
-        reader: Callable[[], PageParser],
+        processes: int | None,
+        parser: Callable[[], PageParser],
         clocks: Callable[[], tuple[float, float]] = _wall_and_cpu,
         *,
         limits: ParsingLimits | None = None,
         is_idle: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``most`` processes from the first page on; None: as it pays.
+        """Start ``processes`` processes with the first page; None: when the crawl is busy.
 
-        With 0 there is one, which begins when the first page comes that may take long.
-        ``clocks`` tell seconds gone by, and seconds of CPU of this process; ``limits`` are those
-        of one page; ``is_idle``, whether this process has no page to settle or to read.
+        With 0 there is one process, for pages that may take long. ``clocks`` returns wall-clock and
+        CPU seconds of this process; ``limits`` are those of one page; ``is_idle`` tells whether
+        this process has no page to settle or parse.
         """
-        self._at_once = bool(most)
-        self._relieve = most is None and cores() > 1
-        self._most = (default_process_count(cores()) if most is None else most) or 1
+        self._start_at_once = bool(processes)
+        self._offload = processes is None and cores() > 1
+        self._max_processes = (
+            default_process_count(cores()) if processes is None else processes
+        ) or 1
         self._limits = limits or ParsingLimits()
-        self._reader = reader
-        self._judges = True
-        """Whether the processes classifier the pages that they read."""
+        self._parser = parser
+        self._classify = True
+        """Whether the processes also classify pages."""
         self._workers: list[_ParserProcess] = []
-        self._beginning: asyncio.Future[None] | None = None
+        self._starting: asyncio.Future[None] | None = None
         self._failed_starts = 0
         self._is_closed = False
         self._clocks = clocks
         self._is_idle = is_idle
-        self._looked_at = clocks()
+        self._checked_at = clocks()
         self.max_running = 0
-        """How many processes there were."""
-        self.read = 0
-        """How many pages they read."""
+        """Largest number of processes so far."""
+        self.parsed_count = 0
+        """Number of pages that they parsed."""
         self.seconds = 0.0
-        """What they needed for that."""
+        """Seconds that this took."""
 
     def __len__(self) -> int:
         return len(self._workers)
 
-    def look(self) -> None:
-        """Begin when the crawl's process has much to do; to be called about once a second."""
+    def check_load(self) -> None:
+        """Start processes if the crawl's process is busy; called about once a second."""
         now = self._clocks()
-        elapsed_s, cpu_s = now[0] - self._looked_at[0], now[1] - self._looked_at[1]
-        self._looked_at = now
+        elapsed_s, cpu_s = now[0] - self._checked_at[0], now[1] - self._checked_at[1]
+        self._checked_at = now
         busy = cpu_s > BUSY_SHARE * elapsed_s
-        if busy and self._relieve:
-            self._begin()
+        if busy and self._offload:
+            self._start_processes()
 
-    async def ahead(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
-        """What an answer's page holds; None: it is for the crawl itself to read.
-
-        ``is_long``: :func:`focused.web.html.parse.needs_parser_process` says so of the page.
-        """
+    async def parse(self, fetched: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
+        """Parse a response in a process; None: the crawl itself must parse it."""
         while not self._is_closed:
-            if is_long or self._at_once:
-                await self._begin()
+            if is_long or self._start_at_once:
+                await self._start_processes()
             worker = self._least_busy()
             if worker is None and is_long and not self._is_closed:
-                return _internal_error(fetched, "no process could be started to read it")
+                return _internal_error(fetched, "no parser process could be started")
             if worker is None or not (is_long or self._has_time(worker)):
                 return None
             try:
-                reading = await worker.read(fetched, is_long=is_long)
+                parsed = await worker.parse(fetched, is_long=is_long)
             except ParsingStoppedError as stopped:
-                logger.warning("%s was not read: %s", fetched.url, stopped.detail)
+                logger.warning("%s was not parsed: %s", fetched.url, stopped.detail)
                 return Failed(fetched.url, stopped.kind, fetched.status, stopped.detail)
             except _PageLostError:
                 if not is_long:
                     return None
             except HandlerError as error:
-                logger.error("%s could not be read: %s", fetched.url, error)
+                logger.error("%s could not be parsed: %s", fetched.url, error)
                 return _internal_error(fetched, str(error)[:200])
             else:
                 self._failed_starts = 0
-                self.read += 1
-                if isinstance(reading, ParsedPage):
-                    self.seconds += sum(reading.seconds.values())
-                return reading
+                self.parsed_count += 1
+                if isinstance(parsed, ParsedPage):
+                    self.seconds += sum(parsed.seconds.values())
+                return parsed
         return None
 
     def _least_busy(self) -> _ParserProcess | None:
-        """The process for the next page; those that ended are forgotten."""
-        gone = [worker for worker in self._workers if worker.is_gone]
-        if gone:
-            self._workers = [worker for worker in self._workers if not worker.is_gone]
-            self._failed_starts += sum(not worker.is_ready for worker in gone)
+        """Return the process for the next page, after removing those that ended."""
+        ended = [worker for worker in self._workers if worker.has_ended]
+        if ended:
+            self._workers = [worker for worker in self._workers if not worker.has_ended]
+            self._failed_starts += sum(not worker.is_ready for worker in ended)
         return min(self._workers, key=lambda each: (each.is_slow, each.waiting), default=None)
 
     def _has_time(self, worker: _ParserProcess) -> bool:
-        # On one core it would take the time from the crawl itself.
-        if not (self._relieve or self._at_once) or not self._judges or worker.is_slow:
+        # On one core it would compete with the crawl.
+        if not (self._offload or self._start_at_once) or not self._classify or worker.is_slow:
             return False
         return worker.waiting < MIN_WAITING_PAGES or (
             worker.waiting < MAX_WAITING_PAGES and not self._is_idle()
         )
 
     def close(self) -> None:
-        """End all processes for good; what they were reading is given up by who waits for it."""
+        """End all processes; pending pages fail."""
         self._is_closed = True
         self.classifier_swapped()
 
     def classifier_swapped(self) -> None:
-        """Another classifier took office: who judges by the old one ends, others begin when it pays."""
-        self._beginning = None
+        """End the processes with the old classifier."""
+        self._starting = None
         for worker in self._workers:
             worker.end()
         self._workers.clear()
 
-    def _begin(self) -> asyncio.Future[None]:
-        """Begin all processes; once they began, those that take the place of lost ones."""
+    def _start_processes(self) -> asyncio.Future[None]:
+        """Start all processes, later those that replace ended ones."""
         self._least_busy()
-        begun = self._beginning
-        if begun is None or (begun.done() and len(self._workers) < self._most):
-            begun = self._beginning = asyncio.ensure_future(self._begun())
-        return begun
+        starting = self._starting
+        if starting is None or (starting.done() and len(self._workers) < self._max_processes):
+            starting = self._starting = asyncio.ensure_future(self._start_missing())
+        return starting
 
-    async def _begun(self) -> None:
+    async def _start_missing(self) -> None:
         if self._is_closed or self._failed_starts >= _MAX_FAILED_STARTS:
             return
-        reader = self._pickled_reader()
-        while len(self._workers) < self._most:
+        parser = self._parser_message()
+        while len(self._workers) < self._max_processes:
             try:
-                worker = await _ParserProcess.begun(reader, self._limits)
+                worker = await _ParserProcess.start(parser, self._limits)
             except OSError as error:
-                logger.error("no process could be started to read pages: %s", error)
+                logger.error("no parser process could be started: %s", error)
                 return
-            if (
-                self._beginning is not asyncio.current_task()
-            ):  # closed, or another classifier judges
+            # Closed, or the classifier was swapped.
+            if self._starting is not asyncio.current_task():
                 worker.end()
                 return
             self._workers.append(worker)
         if len(self._workers) > self.max_running:
             self.max_running = len(self._workers)
-            logger.info("%d processes read pages from now on", self.max_running)
+            logger.info("started %d parser processes", self.max_running)
 
-    def _pickled_reader(self) -> bytes:
-        reader = self._reader()
+    def _parser_message(self) -> bytes:
+        parser = self._parser()
         try:
-            message = pickled(ReadingHandler(reader), self._limits)
-        except Exception as error:  # whatever a classifier of the user's own may raise
-            if self._judges:
-                logger.warning("pages are judged in the crawl's own process: %r", error)
-            self._judges = False
-            return pickled(ReadingHandler(reader.without_classifier()), self._limits)
-        self._judges = True
+            message = pickled(ReadingHandler(parser), self._limits)
+        except Exception as error:  # a custom classifier may raise anything
+            if self._classify:
+                logger.warning("pages are classified in the crawl's own process: %r", error)
+            self._classify = False
+            return pickled(ReadingHandler(parser.without_classifier()), self._limits)
+        self._classify = True
         return message
 
 

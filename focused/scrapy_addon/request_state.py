@@ -1,4 +1,4 @@
-"""What the add-on knows of a request: one immutable value in ``request.meta``."""
+"""The add-on's state of a request: one immutable value in ``request.meta``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ META_KEY = "focused"
 
 
 class RequestState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the add-on knows of one request; ``relevance`` and ``left_out`` are for spiders.
+    """The add-on's state of one request; ``relevance`` and ``left_out`` are for spiders.
 
-    A request that copies the ``meta`` of another one copies its state too: ``leased_url`` tells
-    them apart.
+    A request with the copied ``meta`` of another one has its state too: ``leased_url``
+    distinguishes them.
     """
 
     relevance: float | None = None
-    """How relevant the response's page is, in [0, 1]; None where the page was not classified."""
+    """Relevance of the response's page in [0, 1]; None if it was not classified."""
     left_out: bool = False
-    """Whether the page asks not to be indexed, and is left out of the results."""
+    """Whether the page asks not to be indexed and is excluded from the results."""
     settled: SettledFetch | None = None
-    """What the crawl made of the response."""
+    """The result of settling the response."""
 
     lease: int | None = None
     """The frontier's lease; None for a request that bypasses the frontier."""
@@ -36,9 +36,9 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     """The request's URL when the scheduler returned it."""
     purpose: FetchPurpose | None = None
     is_plain: bool = False
-    """Whether the crawl made the request: no spider has a callback or arguments in it."""
+    """Whether the request is the crawl's: without a spider's callback or arguments."""
     refused: Exception | None = None
-    """The exception that the request ends with instead of being sent."""
+    """The exception to end the request with, instead of sending it."""
     is_handled: bool = False
     """Whether the crawl has settled the request already."""
 
@@ -51,7 +51,7 @@ class RequestState(msgspec.Struct, frozen=True, kw_only=True):
     exchange: HttpExchange | None = None
     """The request and the response as they were sent, for the WARC file."""
     direct_request: DirectRequest | None = None
-    """The turn of a request that bypasses the frontier, while it is under way."""
+    """The pending :class:`DirectRequest` of a request that bypasses the frontier."""
     rules_of: str = ""
     """The host whose robots.txt is requested."""
     robots_bytes: int | None = None

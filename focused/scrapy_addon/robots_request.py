@@ -1,8 +1,7 @@
-"""Requests for robots.txt: 500 KiB are read, whatever the topic's limit for pages is.
+"""Requests for robots.txt: at least 500 KiB are read, whatever the limit for pages is.
 
-RFC 9309 (section 2.5) has at least that much parsed, so a larger file is cut
-off and counts, whatever size its server announces or it unpacks to;
-``DOWNLOAD_MAXSIZE`` would make a failure of it.
+RFC 9309 (section 2.5) requires to parse that much. A larger file is truncated, not failed, whatever
+its announced or decoded size.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from focused.scrapy_addon.request_state import (
 from focused.web.robots.robots_file import MAX_ROBOTS_BYTES, cut_to_whole_lines
 
 ACCEPTED_CODINGS = "gzip, deflate"
-"""What :func:`decode_robots_response` unpacks."""
+"""Codings that :func:`decode_robots_response` decodes."""
 
 _WINDOWS = {b"gzip": (31,), b"x-gzip": (31,), b"deflate": (15, -15)}
 _GZIP = b"\x1f\x8b"
 
 
 def robots_request(url: str, state: RequestState | None = None) -> Request:
-    """A request for the robots.txt at ``url``; Scrapy's cookies and cache have no part in it."""
+    """Return a request for the robots.txt at ``url``, without cookies and cache."""
     meta = {
         META_KEY: msgspec.structs.replace(state or RequestState(), robots_bytes=0),
         "dont_merge_cookies": True,
         "dont_cache": True,
-        # No limit: the download is stopped in time.
+        # No limit: count_robots_bytes stops the download.
         "download_maxsize": 0,
         "download_warnsize": 0,
     }
@@ -45,23 +44,22 @@ def robots_request(url: str, state: RequestState | None = None) -> Request:
 
 
 def is_robots_request(request: Request) -> bool:
-    """Whether :func:`robots_request` made it."""
+    """Whether :func:`robots_request` created it."""
     return state_of(request).robots_bytes is not None
 
 
 def limit_robots_downloads(crawler: Crawler) -> None:
-    """End the download of every :func:`robots_request` when what counts of it has come."""
+    """Stop the download of each :func:`robots_request` after 500 KiB."""
     crawler.signals.connect(count_robots_bytes, signals.bytes_received)
 
 
 def decode_robots_response(response: Response) -> Response:
-    """Unpack a robots.txt as far as it counts, which makes bombs harmless.
+    """Decode the first 500 KiB of a robots.txt, which makes decompression bombs harmless.
 
-    Raises ContentDecodingError for what is not packed as it says, breaks off, or is
-    packed in a way that was not asked for.
+    Raises ContentDecodingError for a wrong, truncated or unexpected coding.
     """
-    told = b",".join(response.headers.getlist("Content-Encoding")).lower().split(b",")
-    codings = [coding for each in told if (coding := each.strip()) not in (b"", b"identity")]
+    header = b",".join(response.headers.getlist("Content-Encoding")).lower().split(b",")
+    codings = [coding for each in header if (coding := each.strip()) not in (b"", b"identity")]
     if not codings:
         return response
     body, is_cut = response.body, "download_stopped" in response.flags
@@ -74,9 +72,9 @@ def decode_robots_response(response: Response) -> Response:
 
 
 def _inflate(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
-    """Return one byte more than is parsed, at most.
+    """Return one byte more than is parsed at most.
 
-    That ``packed`` breaks off is no error where it was cut by us.
+    Truncation is not an error if the download was stopped (``is_cut``).
     """
     for window in _WINDOWS.get(coding, ()):
         text, rest = b"", packed
@@ -97,12 +95,12 @@ def _inflate(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
 
 
 def count_robots_bytes(data: bytes, request: Request) -> None:
-    """Hears of all bytes, and does something for those of a robots.txt."""
+    """Handle bytes_received: stop the download of a long robots.txt."""
     read = state_of(request).robots_bytes
     if read is None:
         return
     read += len(data)
     update_state(request, robots_bytes=read)
-    # One byte more than is parsed tells that the last line may be cut.
+    # One byte more shows that the last line may be incomplete.
     if read > MAX_ROBOTS_BYTES:
         raise StopDownload(fail=False)

@@ -1,7 +1,7 @@
-"""The scheduler: the most promising link whose host may be asked now, as a request.
+"""The scheduler: returns a request for the best link whose host is due.
 
-Requests are made at the last moment; until then a link is a row on disk. When
-no host may be asked yet, the engine is woken at the moment the next one may.
+Requests are created at the last moment; until then a link is a row on disk. If no host is due, the
+engine is woken when the next one is.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ logger = logging.getLogger(__name__)
 
 _MAINTENANCE_INTERVAL_S = 1.0
 _MAX_S_PER_TURN = 0.01
-"""Of handing out; the reactor has other things to do, too."""
+"""Time for returning requests in one turn of the reactor."""
 
-# Measured in benchmarks/long_crawl.py: 0.16 ms a page, where Python's own 700, 10, 10 take 0.3.
+# benchmarks/long_crawl.py: 0.16 ms a page, 0.3 with Python's default of 700, 10, 10.
 _GC_THRESHOLDS = (20_000, 20, 20)
 
 
 class FocusedScheduler(BaseScheduler):
-    """Scrapy's scheduler seam over a :class:`focused.crawl.Crawl`."""
+    """Adapts a :class:`focused.crawl.Crawl` to Scrapy's scheduler interface."""
 
     def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
         self._session = session
-        self._own = SpiderRequests(session)
+        self._spider_requests = SpiderRequests(session)
         self._refused: deque[Request] = deque()
         self._wake: CallLaterResult | None = None
         self._wake_at = float("inf")
         self._maintained_at = 0.0
-        self._hands_out_since: float | None = None
+        self._turn_began_at: float | None = None
         self._was_cut = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> FocusedScheduler:
-        """Build on the crawler's session."""
+        """Create with the crawler's session."""
         return cls(crawler, session_of(crawler))
 
     def open(self, spider: Spider) -> None:
-        """Open the crawl; queue the topic's seeds when links are followed for the spider."""
-        self._own.spider = spider
+        """Open the crawl; queue the topic's seeds if the crawl follows links."""
+        self._spider_requests.spider = spider
         self._session.on_failure(self._close_spider)
         self._session.wake = self._wake_engine
         settings = self._crawler.settings
@@ -76,48 +76,48 @@ class FocusedScheduler(BaseScheduler):
         if self._session.follow_links:
             crawl.seed(self._session.topic.seeds.urls, self._session.now())
         if settings.getbool("FOCUSED_OWNS_PROCESS"):
-            # Each full collection would go through all objects of the start: a tenth of a second
-            # in which nothing else happens. Reference counts free what a page leaves.
+            # Exclude the objects created so far from garbage collections, which would take a tenth
+            # of a second each. Reference counting frees the objects of pages.
             gc.freeze()
             gc.set_threshold(*_GC_THRESHOLDS)
 
     def close(self, reason: str) -> None:
-        """Keep everything; the same command goes on from here."""
+        """Close the crawl; the same command resumes it."""
         self._cancel_wake()
         session = self._session
         if not session.error_message:
-            session.end_reason = self._why_ended(reason)
+            session.end_reason = self._final_reason(reason)
         session.close()
 
-    def _why_ended(self, reason: str) -> str:
-        """Scrapy's reason; where that is that nothing was left to do, the crawl knows why."""
+    def _final_reason(self, reason: str) -> str:
+        """Return Scrapy's reason, or the crawl's if Scrapy's is that no work is left."""
         session = self._session
         if reason != "finished" or not session.is_open:
             return reason
         try:
             step = session.crawl.next(session.now())
-        except Exception:  # an error of the state: closing it tells
+        except Exception:  # closing reports the error
             return reason
         return step.reason if isinstance(step, Done) else reason
 
     def has_pending_requests(self) -> bool:
-        """Whether the crawl has work left, be it not due yet."""
+        """Whether the crawl has work left, due or not."""
         return bool(self._refused) or not self._session.crawl.is_finished(self._session.now())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take in a request of the spider or a middleware.
+        """Queue a request of the spider or a middleware.
 
-        False when it is a duplicate, or is refused and nobody waits to hear of it.
+        Return False for a duplicate, and for a refused request without errback.
         """
         if state_of(request).is_handled:
             return True
         try:
-            return self._own.enqueue(request)
+            return self._spider_requests.enqueue(request)
         except IgnoreRequest as error:
             return self._refuse(request, error)
         except UnstorableValueError as error:
             logger.error(
-                "%s cannot be stored, and is not asked for: %s. meta and cb_kwargs take plain "
+                "%s cannot be stored and is dropped: %s. meta and cb_kwargs accept plain "
                 "data: text, numbers, collections, dates, items, dataclasses",
                 request,
                 error,
@@ -125,7 +125,7 @@ class FocusedScheduler(BaseScheduler):
             return self._refuse(request, error)
 
     def _refuse(self, request: Request, error: Exception) -> bool:
-        """End the request with the error, in its errback; False where it has none."""
+        """End the request with the error in its errback; return False if it has none."""
         if request.errback is None:
             return False
         ended = request.replace(meta=dict(request.meta))
@@ -134,14 +134,14 @@ class FocusedScheduler(BaseScheduler):
         return True
 
     def next_request(self) -> Request | None:
-        """Return the request for the best link whose host may be asked now."""
-        if self._session.error_message:  # the crawl is stopping: no answer could be kept
+        """Return the request for the best link whose host is due."""
+        if self._session.error_message:  # the crawl is stopping
             return None
-        if self._takes_long():
+        if self._turn_is_over():
             return None
         try:
             return self._next_request(self._session.now())
-        except Exception as error:  # the engine would log it and ask again for ever
+        except Exception as error:  # the engine would log it and retry for ever
             self._session.fail(error)
             return None
 
@@ -150,14 +150,14 @@ class FocusedScheduler(BaseScheduler):
             self._maintained_at = now
             self._session.maintain(now)
         crawl = self._session.crawl
-        if self._own.has_spider_requests or not self._session.follow_links:
-            for refused in crawl.refuse_suspended(self._own.has_errback, now):
-                self._tell(refused)
+        if self._spider_requests.has_spider_requests or not self._session.follow_links:
+            for refused in crawl.refuse_suspended(self._spider_requests.has_errback, now):
+                self._notify_refusal(refused)
         while not self._refused:
             step = crawl.next(now)
             self._session.waiting.note(step)
             if isinstance(step, RefusedRequest):
-                self._tell(step)
+                self._notify_refusal(step)
             elif isinstance(step, Fetch):
                 request = self._request(step)
                 if request is not None:
@@ -168,24 +168,24 @@ class FocusedScheduler(BaseScheduler):
                 return None
         return self._refused.popleft()
 
-    def _tell(self, refused: RefusedRequest) -> None:
-        """Whoever made the request hears in its errback that it was refused."""
-        request = self._own.restore(refused.link)
+    def _notify_refusal(self, refused: RefusedRequest) -> None:
+        """Call the errback of a refused request."""
+        request = self._spider_requests.restore(refused.link)
         if request is not None:
             self._refuse(request, exception_for_failure(refused.link.url, refused.failure))
 
     def _request(self, fetch: Fetch) -> Request | None:
-        """The request for a fetch; None where the spider's own is lost, and is settled."""
+        """Return the request for a fetch; None if a spider's request is lost and was settled."""
         if fetch.purpose is FetchPurpose.ROBOTS:
             request, is_plain = robots_request(fetch.url), True
         elif fetch.link.payload is None:
             request, is_plain = Request(fetch.url, dont_filter=True), True
         else:
-            restored = self._own.restore(fetch.link)
+            restored = self._spider_requests.restore(fetch.link)
             if restored is None:
                 logger.warning(
-                    "%s is not asked for: its callback, no method of the spider, was lost when the "
-                    "crawl was stopped",
+                    "%s is dropped: its callback, which is not a method of the spider, was lost "
+                    "when the crawl was stopped",
                     fetch.url,
                 )
                 lost = Failed(fetch.url, FailureKind.DROPPED, detail="its callback is lost")
@@ -195,20 +195,20 @@ class FocusedScheduler(BaseScheduler):
         update_state(
             request,
             lease=fetch.lease,
-            leased_url=request.url,  # as Scrapy writes it
+            leased_url=request.url,  # as Scrapy normalises it
             purpose=fetch.purpose,
             is_plain=is_plain,
         )
         return request
 
-    def _takes_long(self) -> bool:
-        """Whether requests were handed out for long in this turn of the reactor: the next goes on.
+    def _turn_is_over(self) -> bool:
+        """Whether this turn of the reactor has returned requests for long enough.
 
-        The engine asks as long as it is given any.
+        The engine calls next_request until it returns None.
         """
-        began_at, now = self._hands_out_since, time.perf_counter()
+        began_at, now = self._turn_began_at, time.perf_counter()
         if began_at is None:
-            self._hands_out_since = now
+            self._turn_began_at = now
             call_later(0, self._turn_ended)
             return False
         if now - began_at < _MAX_S_PER_TURN:
@@ -217,7 +217,7 @@ class FocusedScheduler(BaseScheduler):
         return True
 
     def _turn_ended(self) -> None:
-        self._hands_out_since = None
+        self._turn_began_at = None
         if self._was_cut:
             self._was_cut = False
             self._wake_engine()
@@ -234,8 +234,8 @@ class FocusedScheduler(BaseScheduler):
 
     def _wake_engine(self) -> None:
         self._cancel_wake()
-        # A private name of Scrapy's: nothing public asks the engine to look again
-        # (its heartbeat comes every 5 s). Kept in this one line and tested.
+        # A private name of Scrapy: nothing public makes the engine call next_request before its
+        # heartbeat of 5 s.
         slot = self._crawler.engine._slot
         if slot is not None:
             slot.nextcall.schedule()
@@ -247,7 +247,7 @@ class FocusedScheduler(BaseScheduler):
 
 
 def is_leased(request: Request, crawl: Crawl) -> bool:
-    """Whether the scheduler handed this request out, and it is not settled yet."""
+    """Whether the scheduler returned this request and it is not settled."""
     state = state_of(request)
     return (
         state.lease is not None and crawl.is_open(state.lease) and state.leased_url == request.url
@@ -255,7 +255,7 @@ def is_leased(request: Request, crawl: Crawl) -> bool:
 
 
 def _to_plain_data(settings: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Settings as JSON-able data; objects by their names."""
+    """Return settings as JSON data; objects by their names."""
     return {
         name: value if isinstance(value, str | int | float | bool | None) else str(value)
         for name, value in settings

@@ -1,7 +1,7 @@
-"""What becomes of each of Scrapy's settings in a focused crawl.
+"""Effects of Scrapy's settings on a focused crawl.
 
-A setting that a user sets is honoured, changes the topic, or is reported at the start in one
-line. ``docs/reference/settings.md`` has the same table, and a test compares both with Scrapy's settings.
+Each setting is honoured, changes the topic, or is ignored with a warning. The settings page of the
+documentation has the same table; a test compares both with Scrapy's settings.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Settings with one effect; a name that ends in ``*`` stands for all that begin so."""
+    """Settings with one effect; a name that ends in ``*`` is a prefix."""
 
     names: tuple[str, ...]
     effect: Effect
     reason: str = ""
     harmless: tuple[Any, ...] = ()
-    """Values that agree with what the crawl does: no warning."""
+    """Values that agree with the crawl's behaviour: no warning."""
 
     def covers(self, name: str) -> bool:
         """Whether the row is about the setting."""
@@ -170,19 +170,19 @@ TABLE = (
         "SPIDER_CONTRACTS* SPIDER_LOADER_* SPIDER_MODULES TEMPLATES_DIR"
     ),
 )
-"""Each of Scrapy's settings in one row."""
+"""Each of Scrapy's settings is in one row."""
 
 
 def is_set(settings: BaseSettings, name: str) -> bool:
-    """Whether the user, a project, a spider or another add-on set it, and not Scrapy's defaults."""
+    """Whether the setting differs from Scrapy's own defaults in its priority."""
     priority = settings.getpriority(name)
     return priority is not None and priority > SETTINGS_PRIORITIES["command"]
 
 
 def apply_to_topic(settings: BaseSettings, topic: Topic) -> Topic:
-    """Return the topic as Scrapy's settings change it; FOCUSED_ settings take precedence.
+    """Return the topic with Scrapy's settings applied; FOCUSED_ settings take precedence.
 
-    Raises ConfigurationError for a value that no crawl can have.
+    Raises ConfigurationError for invalid values.
     """
     politeness, scope = topic.politeness, topic.scope
     if is_set(settings, "DOWNLOAD_DELAY") and settings["FOCUSED_DELAY_S"] is None:
@@ -217,13 +217,13 @@ def _number(settings: BaseSettings, name: str, *, least: float) -> float:
 
 
 def warn_of_ignored(settings: BaseSettings, topic: Topic) -> None:
-    """Log a line for each setting that the user set and that has no effect on the crawl."""
+    """Log a warning for each setting of the user that is ignored."""
     for line in ignored(settings, topic):
         logger.warning(line)
 
 
 def ignored(settings: BaseSettings, topic: Topic) -> Iterator[str]:
-    """Yield a line for each setting that the user set and that has no effect on the crawl."""
+    """Yield a warning for each setting of the user that is ignored."""
     for name in sorted(map(str, settings)):
         row = next((row for row in TABLE if row.covers(name)), None)
         if row is None or row.effect is not Effect.IGNORED or not is_set(settings, name):
@@ -239,4 +239,4 @@ def ignored(settings: BaseSettings, topic: Topic) -> Iterator[str]:
 
 
 _MATTERS_WHEN_DEFAULT = frozenset({"ROBOTSTXT_OBEY", "RANDOMIZE_DOWNLOAD_DELAY"})
-"""Who sets these to Scrapy's default means it, and does not get it."""
+"""Settings whose default the crawl does not implement either: warn even if set to it."""

@@ -1,8 +1,7 @@
-"""Requests that a spider makes itself: in through the frontier, out with their callbacks.
+"""A spider's own requests: stored in the frontier and restored with their callbacks.
 
-A spider's request becomes a frontier row whose payload is the request in
-Scrapy's own serialised form. Callbacks that are no methods of the spider are
-kept in memory, and such a request does not outlive the process.
+The payload of the frontier's link is the request in Scrapy's serialised form. Callbacks that are
+not methods of the spider are kept in memory, and such requests are lost with the process.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from focused.web.urls import normalise
 logger = logging.getLogger(__name__)
 
 _IN_MEMORY = "in_memory"
-"""Name of a stored value: in which process's memory the callbacks are, and their number there."""
+"""Key of a stored value: the process that has the callbacks in memory, and their index."""
 
 _NOT_STORED = frozenset({META_KEY, "download_slot", "download_latency"})
 Callbacks = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 
 class SpiderRequests:
-    """Translates between a spider's requests and frontier links."""
+    """Converts between a spider's requests and frontier links."""
 
     def __init__(self, session: CrawlSession) -> None:
         self._session = session
@@ -51,21 +50,22 @@ class SpiderRequests:
         self.spider: scrapy.Spider | None = None
 
     def enqueue(self, request: Request) -> bool:
-        """Queue the request; False when the URL-seen test knows it.
+        """Queue the request; return False if it is a duplicate.
 
-        Raises IgnoreRequest when it may not be asked for, and UnstorableValueError when it
-        cannot be stored.
+        Raises IgnoreRequest if it is refused, and UnstorableValueError if it cannot be stored.
         """
         self.has_spider_requests = True
         crawl = self._session.crawl
         url = normalise(request.url)
         if url is None:
-            raise IgnoreRequest(f"{request.url[:200]}: no http or https URL that can be crawled")
+            raise IgnoreRequest(
+                f"{request.url[:200]}: not an http or https URL that can be crawled"
+            )
         state = state_of(request)
         parent = state.found_on
         refusal = crawl.refuses(url, parent)
         if refusal is not None:
-            raise IgnoreRequest(f"{url} may not be asked for: {refusal}")
+            raise IgnoreRequest(f"{url} was refused: {refusal}")
         return crawl.enqueue_url(
             url,
             _default_score(parent),
@@ -77,10 +77,10 @@ class SpiderRequests:
         )
 
     def restore(self, link: QueuedLink) -> Request | None:
-        """Make the spider's request again, for the URL that the link has by now.
+        """Return the spider's request, with the link's current URL.
 
-        None when its callbacks were in the memory of a process that is gone. Raises
-        ConfigurationError when spider or project lack what it needs.
+        None if its callbacks were in the memory of another process. Raises ConfigurationError if
+        the spider or project lacks what it needs.
         """
         self.has_spider_requests = True
         try:
@@ -103,10 +103,10 @@ class SpiderRequests:
         return request
 
     def has_errback(self, payload: str) -> bool:
-        """Whether the request that is stored so has an errback."""
+        """Whether the stored request has an errback."""
         try:
             values = deserialize_values(payload)
-        except ValueError:  # restoring it will tell what is wrong
+        except ValueError:  # restoring it will report the error
             return True
         process, number = values.get(_IN_MEMORY) or ("", 0)
         if process == self._process:
@@ -124,7 +124,7 @@ class SpiderRequests:
     def _payload(self, request: Request) -> str:
         try:
             values = request.to_dict(spider=self.spider)
-        except ValueError:  # a callback is no method of the spider
+        except ValueError:  # a callback is not a method of the spider
             values = request.replace(callback=None, errback=None).to_dict()
             values[_IN_MEMORY] = [self._process, self._keep_in_memory(request)]
         values["meta"] = _own_meta(request.meta)
@@ -133,7 +133,7 @@ class SpiderRequests:
     def _keep_in_memory(self, request: Request) -> int:
         if not self._in_memory:
             logger.warning(
-                "%s has a callback that is no method of the spider: such requests work, but are "
+                "%s has a callback that is not a method of the spider. Such requests work, but are "
                 "kept in memory and lost if the crawl is stopped",
                 request,
             )
@@ -145,15 +145,15 @@ class SpiderRequests:
 
 
 def _request_class(path: str) -> str:
-    """The path of a class of requests; raises ValueError for any other, and imports nothing."""
+    """Check that the path is an imported request class; raises ValueError."""
     module, _, name = path.rpartition(".")
     if not issubclass(imported_class(f"{module}:{name}"), Request):
-        raise ValueError(f"{path} is no class of requests")
+        raise ValueError(f"{path} is not a request class")
     return path
 
 
 def _default_score(parent: SettledFetch | None) -> float:
-    """A seed is worth its fetch; a URL that is no link of its page is as good as the page."""
+    """Return 1 for a seed; the page's relevance for a URL that is not one of its links."""
     if parent is None or parent.classification is None:
         return 1.0
     return parent.classification.relevance

@@ -1,4 +1,4 @@
-"""A crawl's folder: whose it is, what may be written there, and how its troubles are worded."""
+"""Open and check a crawl's folder; format the errors that stop a crawl."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from focused.storage.state_store import StateStore
 from focused.topic import Topic
 
 _CRAWL_FILES = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "stats.json")
-"""What a crawl writes into its folder anew, beside its state."""
+"""Files that a crawl writes beside its state."""
 
 
 def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
-    """Open the state in the topic's folder; raises StateError when it cannot be.
+    """Open the state in the topic's folder; raises StateError.
 
-    A folder is of one topic, one policy and one Web: robots.txt rules and
-    links of a replayed web must not steer a live crawl. A folder that holds
-    files of a crawl's, but no state, is left alone: they would be overwritten.
+    A folder belongs to one topic, one policy and one web: robots.txt rules and links of a replayed
+    web must not reach a live crawl. A folder with a crawl's files but no state is refused, because
+    the files would be overwritten.
     """
     identity = {
         "topic": topic.name,
@@ -34,7 +34,7 @@ def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
 
 
 def check_state(topic: Topic, policy: str, *, replayed: bool) -> None:
-    """Raise StateError where :func:`open_state` would; no folder is made."""
+    """Raise StateError if :func:`open_state` would; create no folder."""
     folder = topic.output.folder
     if (folder / "state").exists():
         open_state(topic, policy, replayed=replayed).close()
@@ -55,20 +55,20 @@ def check_state(topic: Topic, policy: str, *, replayed: bool) -> None:
 
 
 def _refuse_to_overwrite(folder: Path) -> None:
-    """Where no state is, a crawl begins, and nothing that lies there can be its own."""
+    """Raise StateError if a folder without state contains a crawl's files."""
     data = folder / "state" / "data.mdb"
     if data.is_file() and data.stat().st_size:
         return
     found = next((name for name in _CRAWL_FILES if (folder / name).exists()), None)
     if found is not None:
         raise StateError(
-            f"{folder} holds {found}, and no state of a crawl that wrote it: beginning anew would "
+            f"{folder} holds {found}, but no crawl state: a new crawl would "
             "overwrite it. Choose another output.folder, or move this one away."
         )
 
 
 def format_error(error: Exception, folder: Path) -> str:
-    """What to tell the user of an error that stopped the crawl in ``folder``."""
+    """Return a message about an error that stopped the crawl in ``folder``."""
     if isinstance(error, FocusedError):
         return str(error)
     if isinstance(error, OSError):
@@ -77,6 +77,6 @@ def format_error(error: Exception, folder: Path) -> str:
             f"safe; {write_error_advice(error)} and start the same command again."
         )
     return (
-        f"the crawl in {folder} was stopped by {type(error).__name__}: {error}. The log tells "
-        "where; the WARC and Parquet files stay readable."
+        f"the crawl in {folder} was stopped by {type(error).__name__}: {error}. See the "
+        "log; the WARC and Parquet files stay readable."
     )

@@ -1,4 +1,4 @@
-"""The crawl's statistics: for ``stats.json``, and for ``crawler.stats`` under ``focused/``."""
+"""Statistics of the crawl for ``stats.json`` and, under ``focused/``, for ``crawler.stats``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def counters_of(crawl: Crawl, *, replayed: bool) -> dict[str, Any]:
 
 
 def hosts_of(crawl: Crawl) -> dict[str, Any]:
-    """Return what is left, and what goes through all hosts: too slow for each second."""
+    """Return the values that require a pass over all hosts; too slow for every second."""
     long_delays = long_crawl_delays_s(crawl.frontier.hosts).items()
     return {
         "frontier": len(crawl.frontier),
@@ -88,7 +88,7 @@ def hosts_of(crawl: Crawl) -> dict[str, Any]:
 
 
 def publish(stats: StatsCollector, values: Mapping[str, Any]) -> None:
-    """Set ``focused/...`` in Scrapy's statistics; of a list of traps or hosts, the totals."""
+    """Set ``focused/...`` in Scrapy's statistics; lists of traps and hosts as totals."""
     values = dict(values)
     for line in values.pop("traps", ()):
         for count in ("pages", "links"):

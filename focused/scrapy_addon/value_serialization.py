@@ -1,9 +1,8 @@
-"""Store the values of ``meta`` and ``cb_kwargs`` as JSON, and read them back with their types.
+"""Serialise the values of ``meta`` and ``cb_kwargs`` as JSON, with their types.
 
-JSON has no tuples, sets, bytes or keys other than text: such a value becomes an object with one
-key, its type's name, as ``{"focused.tuple": [1, 2]}``. Reading runs no code that the text names:
-an object is made only of a class that the process has imported already and that holds nothing
-but fields, and without calling its ``__init__``.
+Tuples, sets, bytes and dictionaries with other keys than text become an object with one key, the
+type's name, such as ``{"focused.tuple": [1, 2]}``. Deserialising runs no code that the text names:
+objects are created without ``__init__``, only from imported classes that consist of fields.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 class UnstorableValueError(ValueError):
-    """A value cannot be stored; the message names its place and its type."""
+    """A value cannot be stored; the message names its path and type."""
 
 
 def serialize_values(values: dict[str, Any]) -> str:
-    """Store values by name. Raises UnstorableValueError, which names the first that cannot be."""
+    """Serialise values by name. Raises UnstorableValueError for the first that cannot be."""
     stored = {}
     for name, value in values.items():
         try:
@@ -47,14 +46,14 @@ def serialize_values(values: dict[str, Any]) -> str:
 
 
 def deserialize_values(text: str) -> dict[str, Any]:
-    """Read what :func:`serialize_values` stored; raises ValueError for what it did not."""
+    """Return what :func:`serialize_values` stored; raises ValueError for other text."""
     values = json.loads(text)
     return {name: _decode(value) for name, value in values.items()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Codec:
-    """How values of exactly one type become data that is nearer to JSON, and come back."""
+    """Converts values of exactly one type to simpler data and back."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
@@ -102,7 +101,7 @@ _BY_TAG = {_TAG + kind.__name__: codec for kind, codec in _CODECS.items()}
 
 
 def _encode(value: Any, place: str) -> Any:
-    """JSON-able data for the value at ``place``, such as ``meta['a'][1]``."""
+    """Return JSON data for the value at ``place``, such as ``meta['a'][1]``."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -150,7 +149,7 @@ def _decode(value: Any) -> Any:
         path, name = stored
         kind = imported_class(path)
         if not issubclass(kind, Enum):
-            raise ValueError(f"{path} is no enumeration")
+            raise ValueError(f"{path} is not an enumeration")
         return kind[name]
     if tag == _OBJECT:
         path, fields = stored
@@ -161,10 +160,7 @@ def _decode(value: Any) -> Any:
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:
-    """The fields of an object that holds nothing else: Scrapy item, dataclass, attrs, named tuple.
-
-    None for any other object.
-    """
+    """Return the fields of a Scrapy item, dataclass, attrs object or named tuple; else None."""
     kind = type(value)
     if isinstance(value, Item):
         return dict(value)
@@ -186,11 +182,11 @@ def _field_names(kind: type) -> list[str] | None:
 
 
 def _make_object(kind: type, fields: dict[str, Any]) -> Any:
-    """The object with these fields; no ``__init__`` of a class that is no item runs."""
+    """Create an object from fields, without ``__init__`` unless it is an item."""
     if issubclass(kind, Item):
         return kind(fields)
     if _field_names(kind) is None:
-        raise ValueError(f"{kind.__qualname__} is no class of fields alone")
+        raise ValueError(f"{kind.__qualname__} has more than fields")
     if issubclass(kind, tuple):
         return tuple.__new__(kind, fields.values())
     made = object.__new__(kind)
@@ -214,7 +210,7 @@ def _class_path(kind: type, place: str) -> str:
 
 
 def imported_class(path: str) -> type:
-    """The class at ``module:name``, if the module is imported already; else raises ValueError."""
+    """Return the class at ``module:name`` if the module is imported; raises ValueError."""
     module, _, name = path.partition(":")
     found: Any = sys.modules.get(module)
     for part in name.split("."):

@@ -87,7 +87,7 @@ def test_the_real_command_tells_what_waits(folder):
     assert done.status == 0, done.said
     lines = done.out.splitlines()
     assert re.fullmatch(r"\d+ links are queued on \d+ of 10 hosts", lines[0])
-    assert re.match(r"\d+ of those may be asked now, 0 back off", lines[1])
+    assert re.match(r"\d+ of those are due, 0 back off", lines[1])
     head, *rows = lines[lines.index("hosts") + 1 :][:4]
     assert head.split()[:3] == ["queued", "worth", "best"]
     assert head.split()[-2:] == ["crawl-delay", "host"]
@@ -134,7 +134,7 @@ def test_the_frontier_of_a_running_crawl_is_shown_as_it_was_and_cannot_be_change
         running.close()
     assert json.loads(told.out)["late"]
     assert json.loads(told.out)["totals"]["links"] == before
-    assert said.out.startswith("a crawl runs here, ")
+    assert said.out.startswith("a crawl is running: ")
     refused.complains("is in use by another crawl")
     assert queued(frontier) == before
 
@@ -344,13 +344,13 @@ def complaint(frontier: Frontier, *arguments: object) -> str:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((..., "--host", "unknown.test"), "the crawl never met a host 'unknown.test'"),
+        ((..., "--host", "unknown.test"), "the crawl does not know a host 'unknown.test'"),
         (("add", ...), "name URLs, or a --file of them"),
         (("add", ..., "--file", "/nowhere/urls"), "/nowhere/urls: cannot be read"),
         (("drop", ...), "name URLs, or choose links by --host, --matching or both"),
         (("drop", ..., SEED, "--host", "h1.test"), "name URLs, or choose links by --host"),
         (("drop", ..., "--matching", "("), "'(' is no regular expression"),
-        (("drop", ..., "--host", "unknown.test"), "the crawl never met a host"),
+        (("drop", ..., "--host", "unknown.test"), "the crawl does not know a host"),
         (("move", ..., SEED), "give either --to SCORE or --by DELTA"),
         (("move", ..., SEED, "--to", 1, "--by", 1), "give either --to SCORE or --by DELTA"),
         (("export", ..., "links.xlsx"), "name a .csv or a .parquet file"),
@@ -376,4 +376,6 @@ def test_without_settings_the_scope_is_not_known_and_that_is_said(frontier, fold
     (folder / "settings.json").unlink()
     done = frontier("add", ..., "http://denied.test/")
     assert done.stdout == "added 1 link\n"
-    assert "there is no settings.json: nothing is held against the topic's scope" in done.stderr
+    assert (
+        "there is no settings.json; URLs are not checked against the topic's scope" in done.stderr
+    )

@@ -37,7 +37,7 @@ def test_the_only_crawl_answers_and_is_named(command):
     crawl("whales")
     done = focused(*command)
     assert done.exit_code == 0, done.stderr
-    assert "focused: this is the crawl in crawls/whales\n" in done.stderr
+    assert "focused: reporting the crawl in crawls/whales\n" in done.stderr
 
 
 @pytest.mark.parametrize(

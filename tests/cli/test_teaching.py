@@ -105,7 +105,7 @@ def test_after_ctrl_c_the_same_command_goes_on(idea):
     stopped.send_signal(signal.SIGINT)
     _, said = stopped.communicate(timeout=60)
     assert stopped.returncode == 2
-    assert "the same command goes on" in said
+    assert "the same command resumes" in said
     done = begin(idea, "rinds")
     assert done.returncode == 0, done.stderr
 

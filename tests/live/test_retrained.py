@@ -88,4 +88,4 @@ def test_a_file_that_is_no_model_changes_nothing_but_a_line_in_the_log(tmp_path:
     assert done.status == 0, done.said
     assert set(NEW) <= set(done.fetched())
     assert done.pages["model"].nunique() == 1
-    assert "goes on without it" in (done.folder / "crawl.log").read_text(encoding="utf-8")
+    assert "the new model was ignored" in (done.folder / "crawl.log").read_text(encoding="utf-8")

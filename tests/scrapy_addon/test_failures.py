@@ -123,7 +123,7 @@ def test_each_page_that_is_none_stands_for_a_kind(tmp_path: Path) -> None:
 def test_every_kind_comes_from_somewhere() -> None:
     """What is not asked for has its own tests: of robots, of budgets, of mirrors, of traps.
 
-    So have the limits of parsing: test_reading_workers.
+    So have the limits of parsing: test_parser_pool.
     """
     met = {*EXCEPTIONS.values(), *STATUSES.values(), *map(FailureKind, OF_PAGES), *UNASKED}
     assert met | OF_PARSING == set(FailureKind)

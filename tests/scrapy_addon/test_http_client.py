@@ -107,7 +107,7 @@ def failure(raw: bytes, *, closes: bool = False, **given: Any) -> FailureKind:
 def test_an_answer_has_its_status_headers_and_body_as_they_came() -> None:
     raw = OK + b"X-A: 1\r\nContent-Length: 6\r\nx-a:  2 \r\nContent-Encoding: gzip\r\n\r\nwhales"
     answer = fetched(raw)
-    assert (answer.status, answer.body, answer.is_cut) == (200, b"whales", False)
+    assert (answer.status, answer.body, answer.is_truncated) == (200, b"whales", False)
     assert answer.headers[b"x-a"] == [b"1", b"2"]
     assert answer.headers[b"content-encoding"] == [b"gzip"]
 
@@ -174,7 +174,7 @@ def test_a_body_beyond_the_limit_is_too_large(raw: bytes) -> None:
 def test_a_body_may_be_cut_at_the_limit_instead() -> None:
     raw = OK + b"Content-Length: 9000000\r\n\r\n" + b"w" * 900_000
     answer = fetched(raw, max_bytes=1_000, cut=True)
-    assert answer.is_cut
+    assert answer.is_truncated
     assert answer.body.startswith(b"w" * 1_000)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from focused.classifier.model_file import load_model, save_model
-from focused.scrapy_addon.model_watcher import ModelWatcher, load_named_classifier
+from focused.scrapy_addon.crawl_models import ModelWatcher, load_named_classifier
 from tests.support.made_up_topic import page, trained
 
 
@@ -63,11 +63,11 @@ def test_a_model_that_is_cut_short_changes_nothing_until_a_whole_one_is_there(
     with model.open("wb") as file:  # in place, as a copy over the network does
         file.write(whole[: int(len(whole) * part)])
         file.flush()
-        assert watch.replaced() is None
+        assert watch.poll() is None
         assert "goes on without it" in caplog.text
-        assert watch.replaced() is None  # told once
+        assert watch.poll() is None  # logged once
         file.write(whole[int(len(whole) * part) :])
-    found = watch.replaced()
+    found = watch.poll()
     assert found is not None
     assert found.classifier.classify(page("cheese", 7)).relevance == relevance(models[1])
 
@@ -78,7 +78,7 @@ def test_a_model_with_a_flipped_bit_changes_nothing(
     watch, damaged = ModelWatcher(model), bytearray(models[1].read_bytes())
     damaged[len(damaged) // 2] ^= 16
     replace(model, bytes(damaged))
-    assert watch.replaced() is None
+    assert watch.poll() is None
     assert str(model) in caplog.text
 
 
@@ -87,6 +87,6 @@ def test_a_model_that_is_gone_for_a_moment_changes_nothing(
 ) -> None:
     watch = ModelWatcher(model)
     model.unlink()
-    assert watch.replaced() is None
+    assert watch.poll() is None
     replace(model, models[1].read_bytes())
-    assert watch.replaced() is not None
+    assert watch.poll() is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from focused.scrapy_addon.crawl_session import CrawlModels
+from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.topic import Topic
 from focused.web.page import Classification, Page
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer

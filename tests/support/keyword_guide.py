@@ -8,7 +8,7 @@ import numpy as np
 
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.protocols import PageContext, ScoredLinks
-from focused.scrapy_addon.crawl_session import CrawlModels
+from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.topic import Topic
 from focused.web.page import Classification, Link, Page
 

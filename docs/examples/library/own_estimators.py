@@ -22,7 +22,7 @@ from focused.directory.directory_reader import load_directory
 from focused.directory.sample_set import make_sample_set
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.sklearn_scorer import SklearnLinkScorer
-from focused.scrapy_addon.crawl_session import CrawlModels
+from focused.scrapy_addon.crawl_models import CrawlModels
 
 EARLIER_CRAWL = Path("out/pages.parquet")
 

@@ -1,1 +1,1 @@
-"""Scrapy commands of this package, for a project's ``COMMANDS_MODULE``."""
+"""Scrapy commands for ``COMMANDS_MODULE``."""

@@ -1,7 +1,6 @@
-"""``scrapy crawl`` whose exit status says whether the crawl ended in order.
+"""``scrapy crawl`` with exit status 1 for a failed crawl; Scrapy's own status is 0.
 
-Scrapy's own is 0 for every crawl that began. Switched on by
-``COMMANDS_MODULE = "focused.scrapy_addon.commands"`` in a project's settings.
+Enabled by ``COMMANDS_MODULE = "focused.scrapy_addon.commands"`` in a project's settings.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from focused.scrapy_addon.crawl_session import crawl_error_of
 
 
 class Command(ScrapysCommand):
-    """Run a spider; the status is 1 when its crawl did not end in order."""
+    """Run a spider; the exit status is 1 if its crawl failed."""
 
     default_settings: ClassVar[dict[str, Any]] = {"FOCUSED_OWNS_PROCESS": True}
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the spider of that name to its end."""
+        """Run the named spider."""
         if len(args) != 1 or self.crawler_process is None:
-            super().run(args, opts)  # says what is wrong
+            super().run(args, opts)  # reports the error
             return
         spiders = self.crawler_process.spider_loader.list()
         if args[0] not in spiders:
-            told = f"there is no spider {args[0]!r}; there are {', '.join(sorted(spiders))}"
-            print(f"focused: {escape_control_characters(told)}", file=sys.stderr)
+            message = f"there is no spider {args[0]!r}; there are {', '.join(sorted(spiders))}"
+            print(f"focused: {escape_control_characters(message)}", file=sys.stderr)
             self.exitcode = 2
             return
         crawler = self.crawler_process.create_crawler(args[0])
-        # Scrapy takes a crawler wherever it takes a spider's name; its annotation does not say so.
+        # Scrapy accepts a crawler in place of a name, against its annotation.
         super().run([cast(str, crawler)], opts)
         if crawl_error_of(crawler):
             self.exitcode = 1

@@ -1,8 +1,4 @@
-"""The progress line: what an operator looks at while a crawl runs.
-
-On a terminal one line is written over and over; elsewhere a plain line now
-and then, fit for a log.
-"""
+"""Print the crawl's progress: one updated line on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ from focused.topic import Budget
 
 
 class ProgressExtension:
-    """Writes a line every ``FOCUSED_PROGRESS_INTERVAL_S`` seconds while the spider is open."""
+    """Prints a line every ``FOCUSED_PROGRESS_INTERVAL_S`` seconds."""
 
     def __init__(self, session: CrawlSession, every_s: float, out: TextIO) -> None:
         self._session = session
@@ -34,7 +30,7 @@ class ProgressExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ProgressExtension:
-        """Build and connect; NotConfigured when switched off."""
+        """Create and connect; raises NotConfigured if disabled."""
         every_s = crawler.settings.getfloat("FOCUSED_PROGRESS_INTERVAL_S")
         if every_s <= 0:
             raise NotConfigured
@@ -45,20 +41,20 @@ class ProgressExtension:
         return extension
 
     def opened(self) -> None:
-        """Begin; say so when an earlier crawl goes on."""
+        """Start; report if an earlier crawl is resumed."""
         crawl = self._session.crawl
         self._last_fetched = crawl.counters.fetched
         if crawl.counters.settled:
             folder = escape_control_characters(str(crawl.topic.output.folder))
             print(
-                f"focused: going on in {folder}: {crawl.counters.fetched} pages "
+                f"focused: resuming in {folder}: {crawl.counters.fetched} pages "
                 f"fetched before, {len(crawl.frontier)} links queued (--fresh starts anew)",
                 file=self._out,
             )
         self._loop.start(1.0 if self._terminal else self._every_s, now=False)
 
     def closing(self) -> None:
-        """End the line that was written over."""
+        """Stop, and end the terminal's line."""
         if self._loop.running:
             self._loop.stop()
             if self._terminal:
@@ -81,9 +77,9 @@ class ProgressExtension:
 
 
 def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "") -> str:
-    """Word the state of a crawl in one line; ``pages_per_s`` since the line before.
+    """Return a crawl's progress in one line; ``pages_per_s`` since the last line.
 
-    ``waiting`` is for what the crawl waits for, when it does nothing else.
+    ``waiting`` describes what the crawl waits for.
     """
     counters = crawl.counters
     budget = crawl.topic.budget
@@ -103,7 +99,7 @@ def progress_line(crawl: Crawl, now: float, pages_per_s: float, waiting: str = "
 
 
 def remaining_s(budget: Budget, fetched: int, active_s: float) -> float | None:
-    """Seconds until the budget is spent at the crawl's mean speed; None when it cannot be told."""
+    """Return the seconds until the budget is spent at the mean speed; None if unknown."""
     estimates = []
     if budget.pages is not None and fetched:
         estimates.append((budget.pages - fetched) * active_s / fetched)

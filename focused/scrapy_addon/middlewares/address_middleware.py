@@ -1,8 +1,8 @@
-"""No request leaves for a private address, another scheme, or by another name than the topic's.
+"""Refuses requests to private addresses and other schemes; resolves hosts.
 
-Innermost of the add-on's middlewares: pages, robots.txt, a spider's own
-requests and those of media pipelines all pass. Names are looked up here, so
-that why none was found is told, and the wait is not the host's.
+The last of the add-on's middlewares: pages, robots.txt, a spider's own requests and media requests
+all pass it. Hosts are resolved here, so that DNS failures are reported as such and their time does
+not count for the host.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from focused.web.page import FailureKind
 from focused.web.urls import normalise
 
 _CONNECTION_FAILURES = frozenset({FailureKind.CONNECT, FailureKind.TIMEOUT})
-_SCHEMES = frozenset({"http", "https", "data"})  # data: URLs hold what they name
+_SCHEMES = frozenset({"http", "https", "data"})  # data: URLs contain their content
 
 
 class AddressMiddleware:
-    """Looks up each request's host; refuses what is not to be connected to."""
+    """Resolves each request's host and checks its address."""
 
     def __init__(self, session: CrawlSession, crawler: Crawler) -> None:
         self._session = session
@@ -43,18 +43,18 @@ class AddressMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> AddressMiddleware:
-        """Build on the crawler's session."""
+        """Create with the crawler's session."""
         return cls(session_of(crawler), crawler)
 
     async def process_request(self, request: Request) -> None:
-        """Let the request pass or raise; its time runs from here on."""
+        """Check the request; raises an exception to refuse it."""
         parts = urlsplit(request.url)
         if parts.scheme not in _SCHEMES:
-            raise IgnoreRequest(f"{request.url[:200]}: only http and https are asked for")
+            raise IgnoreRequest(f"{request.url[:200]}: only http and https are supported")
         if parts.scheme != "data" and normalise(request.url) is None:
-            # Its host's rules and delays are kept by the normalised URL.
-            raise IgnoreRequest(f"{request.url[:200]}: no URL that can be crawled")
-        # robots.txt was read for this name, whatever the spider, the project or the request say.
+            # Robots rules and delays apply to the normalised URL.
+            raise IgnoreRequest(f"{request.url[:200]}: not a URL that can be crawled")
+        # robots.txt was read for this user agent, whatever others set.
         update_state(request, checked_address=None)
         request.headers["User-Agent"] = self._session.topic.politeness.user_agent
         host = parts.hostname
@@ -64,7 +64,7 @@ class AddressMiddleware:
             raise PrivateAddressError(f"{host} is a private address")
         if request.meta.get("proxy"):
             return
-        answer = await self._names().resolve(host)
+        answer = await self._get_resolver().resolve(host)
         address = allowed_addresses(host, answer, private=self._private)[0]
         await claim_address(self._session, request, address)
         update_state(
@@ -72,23 +72,23 @@ class AddressMiddleware:
         )
 
     def known_address(self, host: str) -> str | None:
-        """Where requests to the host (as URLs have it) go; None: it has to be looked up.
+        """Return the address for requests to the host; None if it must be resolved.
 
-        Raises PrivateAddressError and what :func:`allowed_addresses` raises.
+        Raises PrivateAddressError and the exceptions of :func:`allowed_addresses`.
         """
         if not self._private and is_private_host(host):
             raise PrivateAddressError(f"{host} is a private address")
-        answer = self._names().cached(host)
+        answer = self._get_resolver().cached(host)
         return None if answer is None else allowed_addresses(host, answer, private=self._private)[0]
 
     async def process_exception(self, request: Request, exception: Exception) -> None:
-        """Where nobody answers, the next try goes to another address of the host."""
+        """After a failed connection, try the host's other addresses first."""
         address, host = state_of(request).checked_address, urlsplit(request.url).hostname
         if address and host and failure_kind_of(exception) in _CONNECTION_FAILURES:
-            self._names().deprioritize(host, address)
+            self._get_resolver().deprioritize(host, address)
 
-    def _names(self) -> NameResolver:
-        if self._resolver is None:  # with the first request: it needs a running loop
+    def _get_resolver(self) -> NameResolver:
+        if self._resolver is None:  # needs a running event loop
             settings = self._crawler.settings
             cached = settings.getint("DNSCACHE_SIZE") if settings.getbool("DNSCACHE_ENABLED") else 0
             self._resolver = NameResolver(

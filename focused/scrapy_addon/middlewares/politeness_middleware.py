@@ -1,11 +1,9 @@
-"""Requests that bypass the frontier wait their turn at their host and its address all the same.
+"""Delays requests that bypass the frontier until their host and address are due.
 
-What the scheduler hands out is due already. A request from elsewhere (a
-pipeline, an extension, another middleware) is held until its host may be asked
-and nobody asks it, nor its address; until it is over the frontier leaves both
-alone, and what it brought counts for the host as a page would: delay from its
-end, Retry-After, back-off. So no path is impolite. To a host that is set aside
-it is not sent at all.
+The scheduler returns only requests that are due. A request from elsewhere (a pipeline, an
+extension, another middleware) waits until no other request is pending at its host and address; then
+the frontier skips both until it ends. Its outcome counts for the host like that of a page: delay,
+Retry-After, back-off. Requests to a suspended host are refused.
 """
 
 from __future__ import annotations
@@ -35,18 +33,18 @@ _MAX_WAIT_S = 300.0
 
 
 class PolitenessMiddleware:
-    """Gives a turn to what did not come through the frontier."""
+    """Delays requests that bypass the frontier."""
 
     def __init__(self, session: CrawlSession) -> None:
         self._session = session
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PolitenessMiddleware:
-        """Build on the crawler's session."""
+        """Create with the crawler's session."""
         return cls(session_of(crawler))
 
     async def process_request(self, request: Request) -> None:
-        """Hold the request until its host is due; note when it leaves."""
+        """Wait until the host is due; record when the request is sent."""
         url = normalise(request.url)
         update_state(request, direct_request=None)
         if url is not None and not is_leased(request, self._session.crawl):
@@ -57,34 +55,34 @@ class PolitenessMiddleware:
                 self._over(direct_request, None)
                 raise
             update_state(request, direct_request=direct_request)
-            # A middleware that puts another request in its place leaves nobody to hear of its end.
+            # If a middleware replaces the request, no other method is called.
             finalize(request, self._over, direct_request, None)
         update_state(request, sent_at=self._session.now())
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """The request is over; its host hears what came."""
+        """Release the host and record the response."""
         direct_request = _end_visit(request)
         if direct_request is not None:
             outcome = outcome_from_scrapy_response(request, response, self._session.now())
-            self._over(direct_request, self._told(request, direct_request, outcome))
+            self._over(direct_request, self._reported_outcome(request, direct_request, outcome))
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> None:
-        """The request is over, in vain."""
+        """Release the host and record the failure."""
         direct_request = _end_visit(request)
         if direct_request is None:
             return
         outcome: Outcome | None = None
-        # What was dropped by a middleware did not reach the host.
+        # A request that a middleware dropped did not reach the host.
         if not isinstance(exception, IgnoreRequest) or isinstance(exception, PrivateAddressError):
             outcome = await outcome_from_exception(request, exception)
-        self._over(direct_request, self._told(request, direct_request, outcome))
+        self._over(direct_request, self._reported_outcome(request, direct_request, outcome))
 
     @staticmethod
-    def _told(
+    def _reported_outcome(
         request: Request, direct_request: DirectRequest, outcome: Outcome | None
     ) -> Outcome | None:
-        """What the visited host is to hear; None when it is told as its robots.txt."""
+        """Return the outcome to record; None for robots.txt, which is recorded elsewhere."""
         if state_of(request).rules_of != direct_request.host.name or isinstance(
             outcome, Redirected
         ):
@@ -98,27 +96,26 @@ class PolitenessMiddleware:
 
 
 async def wait_for_turn(session: CrawlSession, direct_request: DirectRequest) -> None:
-    """Wait until host and address may be asked; both are taken from then on.
+    """Wait until host and address are due, then reserve them.
 
-    Raises IgnoreRequest where that would be long: held for hours it would hold
-    one of the engine's few places.
+    Raises IgnoreRequest for long waits, which would occupy a slot of the engine.
     """
     direct_requests, host = session.crawl.direct_requests, direct_request.host
-    # One that a request to the same host waits for would wait for that one for ever.
+    # Limited: a request that another request to the same host waits for would deadlock.
     until = session.now() + _MAX_WAIT_S
     while (wait_s := direct_requests.wait_s(direct_request, session.now())) > 0:
         if host.pace.is_suspended:
-            raise IgnoreRequest(f"{host.name} only fails: not asked for {wait_s:.0f} s")
+            raise IgnoreRequest(f"{host.name} is suspended for {wait_s:.0f} s")
         if session.now() + wait_s > until:
-            raise IgnoreRequest(f"{host.name} is not to be asked for {wait_s:.0f} s")
+            raise IgnoreRequest(f"{host.name} must not be requested for {wait_s:.0f} s")
         await sleep(wait_s)
     direct_requests.mark_sent(direct_request, session.now())
 
 
 async def claim_address(session: CrawlSession, request: Request, address: str) -> None:
-    """The request is about to leave for ``address``, where no other host may be asked now.
+    """Reserve ``address`` for the request that is about to be sent.
 
-    Raises FetchPostponed for a fetch of the frontier that has to go back there.
+    Raises FetchPostponed for a request of the frontier that must be queued again.
     """
     state = state_of(request)
     url, direct_request = normalise(request.url), state.direct_request
@@ -131,7 +128,7 @@ async def claim_address(session: CrawlSession, request: Request, address: str) -
         if direct_request is not None:
             session.crawl.direct_requests.mark_sent(direct_request, session.now())
     elif direct_request is None:
-        raise FetchPostponed(f"{address} is not to be asked yet")
+        raise FetchPostponed(f"{address} must not be requested yet")
     else:
         await wait_for_turn(session, direct_request)
 

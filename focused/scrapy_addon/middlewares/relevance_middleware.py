@@ -1,9 +1,8 @@
-"""What a spider of one's own gets: relevance in its items, scores for its requests.
+"""Adds relevance to a spider's items and scores to its requests.
 
-Items of pages that ask not to be indexed are no harvest: they end here, as
-items that a pipeline drops do. A callback that downloads further pages itself
-(``crawler.engine.download_async``) yields items of several pages: each item
-gets the relevance of the page that it is of.
+Items of pages that ask not to be indexed are dropped. A callback that downloads further pages
+itself (``crawler.engine.download_async``) yields items of several pages: each item gets the
+relevance of its page.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ RELEVANCE_FIELD = "relevance"
 
 
 class NoindexPageError(DropItem):
-    """The item's page asks not to be indexed, and ``politeness.noindex`` leaves such pages out."""
+    """The item's page asks not to be indexed, and ``politeness.noindex`` excludes such pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRelevance:
-    """What an item inherits from its page; ``relevance`` is None where the page was not judged."""
+    """Relevance of an item's page, None if it was not classified; and whether it is excluded."""
 
     relevance: float | None = None
     left_out: bool = False
 
 
 class CallbackPages:
-    """The pages that one call of a callback has: its response, and what it downloads itself."""
+    """The pages of one callback call: its response, and those that it downloads itself."""
 
     def __init__(self, response: Response) -> None:
         settled = state_of(response).settled
@@ -53,14 +52,14 @@ class CallbackPages:
         self._arrived: list[PageRelevance] = []
 
     def add(self, urls: Iterable[str], page: PageRelevance) -> None:
-        """The callback downloaded a page that has these URLs."""
+        """Add a page that the callback downloaded, with its URLs."""
         self._by_url |= dict.fromkeys(urls, page)
         self._arrived.append(page)
 
     def page_of(self, item: ItemAdapter) -> PageRelevance:
-        """The page that an item is of: the one whose URL it holds, else the one that came last.
+        """Return an item's page: the one whose URL it contains, else the last downloaded one.
 
-        Where several came since the last item, at once, and the item names none, nobody knows.
+        Unknown if several pages came since the last item and the item names none.
         """
         if self._arrived:
             self._current = self._arrived[0] if len(self._arrived) == 1 else PageRelevance()
@@ -79,31 +78,31 @@ _PAGES: ContextVar[CallbackPages | None] = ContextVar("pages of the running call
 
 
 def current_callback_pages() -> CallbackPages | None:
-    """The pages of the callback that runs now; None outside of callbacks."""
+    """Return the pages of the running callback; None outside of callbacks."""
     return _PAGES.get()
 
 
 class RelevanceMiddleware:
-    """Spider middleware between a callback's output and scheduler and pipelines."""
+    """Spider middleware between callbacks and scheduler or pipelines."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RelevanceMiddleware:
-        """Build on the crawler, whose signals and counts it uses."""
+        """Create for a crawler."""
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """The callback begins: what it downloads from now on are pages of its own."""
+        """Begin a callback: pages downloaded from now on are its own."""
         _PAGES.set(CallbackPages(response))
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Tell requests on which page they were found, and items how relevant theirs is.
+        """Add found-on information to requests, and relevance to items.
 
-        Items of a page that is left out are dropped.
+        Drops items of excluded pages.
         """
         pages = _PAGES.get() or CallbackPages(response)
         settled = state_of(response).settled
@@ -115,7 +114,7 @@ class RelevanceMiddleware:
             except StopAsyncIteration:
                 return
             finally:
-                _PAGES.set(None)  # what pipelines download is not the callback's
+                _PAGES.set(None)  # pipelines' downloads are not the callback's
             if isinstance(output, Request):
                 if settled is not None:
                     _annotate_request(output, settled)
@@ -129,7 +128,7 @@ class RelevanceMiddleware:
             yield output
 
     async def _drop(self, item: Any, response: Response) -> None:
-        """As Scrapy does with what a pipeline drops; its extensions count that."""
+        """Send the signal that Scrapy sends for items that a pipeline drops."""
         await self._crawler.signals.send_catch_log_async(
             signal=signals.item_dropped,
             item=item,

@@ -1,8 +1,7 @@
-"""No request leaves against a host's robots.txt, wherever it comes from.
+"""Refuses requests that robots.txt disallows.
 
-The crawl asks for robots.txt before it leases a host's first page; this
-middleware checks every request once more at the moment it is sent, and fetches
-the rules itself for requests that did not come through the frontier.
+The crawl fetches robots.txt before it leases a host's first page. This middleware checks every
+request again when it is sent, and fetches robots.txt for requests that bypass the frontier.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from focused.web.urls import host_of, normalise, robots_url
 
 
 class RobotsMiddleware:
-    """Raises :class:`RobotsDeniedError` for what robots.txt disallows (RFC 9309)."""
+    """Raises :class:`RobotsDeniedError` for URLs that robots.txt disallows (RFC 9309)."""
 
     def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
@@ -40,12 +39,12 @@ class RobotsMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
-        """Build on the crawler's session."""
+        """Create with the crawler's session."""
         limit_robots_downloads(crawler)
         return cls(crawler, session_of(crawler))
 
     async def process_request(self, request: Request) -> None:
-        """Let the request pass or raise."""
+        """Check the request; raises an exception to refuse it."""
         url = normalise(request.url)
         if state_of(request).purpose is FetchPurpose.ROBOTS or url is None:
             return
@@ -59,7 +58,7 @@ class RobotsMiddleware:
             raise RobotsDeniedError(f"robots.txt of {url} disallows it or cannot be reached")
 
     async def _allowed(self, url: str, sent: str) -> bool:
-        """What the rules say of the URL as ``sent``; they are fetched first if not known."""
+        """Whether the rules allow the URL as ``sent``; fetches them if they are unknown."""
         crawl, site = self._session.crawl, robots_url(url)
         allowed = crawl.robots.may_fetch(url, self._session.now(), sent)
         shared = False
@@ -84,9 +83,9 @@ class RobotsMiddleware:
             request = robots_request(url, state)
             try:
                 response = await self._crawler.engine.download_async(request)
-            except Exception as error:  # any failure means the same: off limits for now
+            except Exception as error:  # the outcome tells what failed
                 if isinstance(error, IgnoreRequest) and not isinstance(error, PrivateAddressError):
-                    raise  # not sent: nothing was learnt of the host
+                    raise  # not sent: nothing is known about the host
                 return await outcome_from_exception(request, error)
             outcome = outcome_from_scrapy_response(request, response, self._session.now())
             if not isinstance(outcome, Redirected):

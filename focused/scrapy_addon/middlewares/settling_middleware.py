@@ -1,7 +1,7 @@
-"""Hands every end of a leased request back to the crawl, exactly once.
+"""Settles each lease exactly once, with the response or failure of its request.
 
-Outermost of the downloader middlewares: it sees responses after
-decompression, and the exceptions of handlers and other middlewares alike.
+The first of the downloader middlewares: it receives decoded responses, and the exceptions of
+handlers and other middlewares.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from focused.web.page import Failed, FailureKind, Redirected
 
 
 class SettlingMiddleware:
-    """Settles leases; keeps answers that are no page away from a topic spider."""
+    """Settles leases; drops responses without a page for the topic spider."""
 
     def __init__(self, session: CrawlSession) -> None:
         self._session = session
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SettlingMiddleware:
-        """Build on the crawler's session."""
+        """Create with the crawler's session."""
         return cls(session_of(crawler))
 
     async def process_request(self, request: Request) -> None:
-        """End a request that was refused: all middlewares and the errback hear of it."""
+        """End a refused request: other middlewares and the errback receive the exception."""
         refused = state_of(request).refused
         if refused is not None:
             update_state(request, refused=None)
             raise refused
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
-        """Settle with what came; pass on what the spider should see."""
+        """Settle with the response; return what the spider should receive."""
         lease = state_of(request).lease
         if lease is None or not self._session.crawl.is_open(lease):
             return response
@@ -57,8 +57,8 @@ class SettlingMiddleware:
             if settled.outcome != "redirected":
                 raise IgnoreRequest(f"too many redirects, the last to {outcome.target}")
         if settled.will_retry or settled.outcome == "redirected":
-            # It comes back through the frontier; returning a request ends this one
-            # without troubling the spider's errback.
+            # The frontier queues it again. Returning a request ends this one without calling its
+            # errback.
             return handled(request)
         if settled.duplicate_of is not None and not (is_own and request.dont_filter):
             raise IgnoreRequest(f"the same content as {settled.duplicate_of}")
@@ -69,12 +69,12 @@ class SettlingMiddleware:
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """Settle a request that brought no response."""
+        """Settle a request without a response."""
         lease = state_of(request).lease
         if lease is None or not self._session.is_leased(lease):
             return None
         if isinstance(exception, FetchPostponed):
-            # Not sent: it comes back through the frontier when its turn comes.
+            # Not sent: the frontier queues it again.
             self._session.crawl.put_back(lease, self._session.now())
             return handled(request)
         outcome = await outcome_from_exception(request, exception)
@@ -85,13 +85,13 @@ class SettlingMiddleware:
             return handled(request)
         if isinstance(exception, IgnoreRequest):
             return None
-        # Counted and kept in the archive; without an errback nobody else needs to hear.
+        # Counted and archived; without an errback nobody else handles it.
         if request.errback is None:
             raise IgnoreRequest(str(exception)) from exception
         return None
 
     def replaced(self, request: Request) -> None:
-        """Settle a request that a middleware answered with another one."""
+        """Settle a request that a middleware replaced with another one."""
         lease = state_of(request).lease
         if lease is not None and self._session.is_leased(lease):
             dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")

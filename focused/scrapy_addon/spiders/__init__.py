@@ -1,5 +1,5 @@
-"""Scrapy spiders, thin: what to fetch and what it is worth is decided by the crawl.
+"""The add-on's spiders; the crawl behind the scheduler decides what they fetch.
 
-``scrapy crawl topic -a topic=FILE`` is the main job; ``scrapy crawl samples``
-fetches a directory's pages for training.
+``scrapy crawl topic -a topic=FILE`` crawls a topic; ``scrapy crawl samples`` fetches a directory's
+pages for training.
 """

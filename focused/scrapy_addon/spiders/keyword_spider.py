@@ -1,4 +1,4 @@
-"""The first crawl of a new topic: around its seeds, steered by its keywords alone."""
+"""The first crawl of a new topic: around its seeds, guided only by its keywords."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from scrapy.settings import BaseSettings
 
 from focused.classifier.keyword_classifier import KeywordClassifier
 from focused.link_scoring.apprentice import Apprentice
-from focused.scrapy_addon.crawl_session import CrawlModels
+from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.topic import Topic
 
 
-def keyword_guide(topic: Topic) -> CrawlModels:
-    """Judge and apprentice that know the topic's keywords."""
+def keyword_models(topic: Topic) -> CrawlModels:
+    """Return a keyword classifier, and an apprentice that uses it."""
     classifier = KeywordClassifier(topic.training.keywords)
     return CrawlModels(classifier, Apprentice(classifier), frozenset())
 
 
 class KeywordSpider(Spider):
-    """Follows nothing itself: the crawl behind the scheduler chooses every page."""
+    """Receives pages; the crawl behind the scheduler chooses them."""
 
     name = "first"
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Links are followed by the keywords; the log goes to the crawl's folder."""
+        """Follow links by the keywords; log to the crawl's folder."""
         super().update_settings(settings)
-        settings.set("FOCUSED_MODELS", keyword_guide, priority="spider")
+        settings.set("FOCUSED_MODELS", keyword_models, priority="spider")
         settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
         settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
 
     async def start(self) -> AsyncIterator[Any]:
-        """The seeds are in the frontier already."""
+        """Yield nothing: the seeds are in the frontier."""
         nothing: tuple[Any, ...] = ()
         for item in nothing:
             yield item
 
     def parse(self, response: Response) -> None:
-        """The archive has it."""
+        """Do nothing: the page is in the archive."""

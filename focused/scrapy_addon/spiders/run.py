@@ -1,4 +1,4 @@
-"""Runs a spider of this project in this process, as ``scrapy crawl`` would."""
+"""Run a spider in this process, like ``scrapy crawl``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from focused.scrapy_addon.addon_settings import DEFAULTS
 
 
 def project_settings(given: Mapping[str, Any]) -> Settings:
-    """The project's settings, with ``given`` as from the command line; None is not given."""
+    """Return the project's settings with ``given`` as on the command line; None is skipped."""
     settings = Settings()
     settings.setmodule("focused.scrapy_addon.spiders.settings", priority="project")
     settings.setdict(DEFAULTS, priority="default")
@@ -25,7 +25,7 @@ def project_settings(given: Mapping[str, Any]) -> Settings:
 
 
 def run(spider: type[Spider], settings: Settings, **arguments: Any) -> tuple[Crawler, bool]:
-    """Run the spider to its end; return its crawler, and whether it began at all."""
+    """Run the spider to its end; return its crawler, and whether it was started."""
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(spider)
     process.crawl(crawler, **arguments)

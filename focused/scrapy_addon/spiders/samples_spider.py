@@ -1,9 +1,8 @@
-"""Fetches a directory's pages for training, in a process of its own.
+"""Fetch a directory's pages for training, in a child process.
 
 ``python -m focused.scrapy_addon.spiders.samples_spider TOPIC FOLDER [REPLAY]``.
 
-As polite as any crawl, over the same scheduler, and resumable like one; its
-harvest is the WARC that ``focused train`` reads.
+As polite and resumable as any crawl; the pages are in its WARC file.
 """
 
 from __future__ import annotations
@@ -18,24 +17,25 @@ from scrapy.settings import BaseSettings
 from focused.classifier.topic_classifier import ConstantClassifier
 from focused.directory.directory_reader import load_training_samples
 from focused.link_scoring.protocols import ConstantLinkScorer
-from focused.scrapy_addon.crawl_session import CrawlModels, session_of
+from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.spiders.run import project_settings, run
 from focused.topic import Topic
 
 
 def untrained_models(topic: Topic) -> CrawlModels:
-    """Judge nothing: what the samples teach is not known yet."""
+    """Return models that classify and score nothing."""
     return CrawlModels(ConstantClassifier(), ConstantLinkScorer(), frozenset())
 
 
 class SamplesSpider(Spider):
-    """Fetches what the directory lists, and nothing else."""
+    """Fetches the pages that the directory lists."""
 
     name = "samples"
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """No model yet: nothing is judged, breadth first will do."""
+        """Crawl breadth first, without a model."""
         super().update_settings(settings)
         settings.set("FOCUSED_MODELS", untrained_models, priority="spider")
         settings.set("FOCUSED_POLICY", "bfs", priority="spider")
@@ -43,14 +43,14 @@ class SamplesSpider(Spider):
         settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
 
     async def start(self) -> AsyncIterator[Request]:
-        """Ask for each listed page."""
+        """Yield a request for each listed page."""
         topic = session_of(self.crawler).topic
         for entry in load_training_samples(topic.training).entries:
             if entry.needs_fetch:
                 yield Request(entry.url)
 
     def parse(self, response: Response) -> None:
-        """The archive has it."""
+        """Do nothing: the page is in the archive."""
 
 
 def main(arguments: list[str]) -> int:
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     topic, folder, replay = arguments
     given = {"FOCUSED_TOPIC": topic, "FOCUSED_FOLDER": folder, "FOCUSED_REPLAY": replay or None}
     crawler, began = run(SamplesSpider, project_settings(given))
-    # Stopped early, the samples are not all there: nothing is to be trained on them yet.
+    # Fail if stopped early: the samples are incomplete.
     ended = began and crawler.stats.get_value("finish_reason") == "finished"
     return int(not ended)
 

@@ -1,11 +1,11 @@
-"""Scrapy settings for the spiders of this package; the add-on does the rest."""
+"""Scrapy settings for the spiders of this package."""
 
 BOT_NAME = "focused"
 SPIDER_MODULES = ["focused.scrapy_addon.spiders"]
 NEWSPIDER_MODULE = "focused.scrapy_addon.spiders"
 ADDONS = {"focused.scrapy_addon.FocusedAddon": 0}
-COMMANDS_MODULE = "focused.scrapy_addon.commands"  # crawl: its exit status tells of trouble
+COMMANDS_MODULE = "focused.scrapy_addon.commands"  # crawl with an exit status
 TELNETCONSOLE_ENABLED = False
 FEED_EXPORT_ENCODING = "utf-8"
-# The topic spider logs to its crawl's folder, at FOCUSED_LOG_LEVEL; the terminal has the progress.
+# The topic spider logs to its crawl's folder; the terminal shows the progress.
 LOG_LEVEL = "WARNING"

@@ -1,4 +1,4 @@
-"""``scrapy crawl topic -a topic=FILE``: brings home the pages of one topic."""
+"""``scrapy crawl topic -a topic=FILE``: crawl the pages of one topic."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from focused.scrapy_addon.request_state import state_of
 _UNUSED_MIDDLEWARES = frozenset(
     {
         "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware",  # no allowed_domains
-        "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware",  # it is the topic's
+        "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware",  # the topic has it
     }
 )
 
 
 class TopicSpider(Spider):
-    """Follows nothing itself: the crawl behind the scheduler chooses every page."""
+    """Receives pages; the crawl behind the scheduler chooses them."""
 
     name = "topic"
 
@@ -36,7 +36,7 @@ class TopicSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """The crawl follows links itself; the log goes to the crawl's folder."""
+        """Let the crawl follow links; log to the crawl's folder."""
         super().update_settings(settings)
         settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
         settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
@@ -44,14 +44,14 @@ class TopicSpider(Spider):
             _skip_unused_components(settings)
 
     async def start(self) -> AsyncIterator[Any]:
-        """The seeds are in the frontier already."""
+        """Yield nothing: the seeds are in the frontier."""
         nothing: tuple[Any, ...] = ()
         for item in nothing:
             yield item
 
     @staticmethod
-    def wants(settled: SettledFetch) -> bool:
-        """Whether anything comes of the page in :meth:`parse`; where not, it may be left out."""
+    def wants_page(settled: SettledFetch) -> bool:
+        """Whether :meth:`parse` yields an item for the page; other pages may be skipped."""
         return (
             settled.classification is not None
             and settled.classification.on_topic
@@ -59,11 +59,11 @@ class TopicSpider(Spider):
         )
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-        """Give each harvested page to the pipelines."""
-        settled = state_of(response).settled  # None in Scrapy's commands that borrow the spider
+        """Yield an item for each on-topic page."""
+        settled = state_of(response).settled  # None in Scrapy's commands
         if settled is None or settled.page is None or settled.classification is None:
             return
-        if self.wants(settled):
+        if self.wants_page(settled):
             yield {
                 "url": response.url,
                 "title": settled.page.title,
@@ -72,7 +72,7 @@ class TopicSpider(Spider):
             }
 
     def closed(self, reason: str) -> None:
-        """Print what came of it; a recorded web's labels are the classifier, only now."""
+        """Print the crawl's report, with the labels of a recorded web as ground truth."""
         session = find_session(self.crawler)
         if session is None:
             return
@@ -81,9 +81,7 @@ class TopicSpider(Spider):
             if not session.error_message:
                 why = folder / "crawl.log"
                 print(
-                    escape_control_characters(
-                        f"focused: the crawl could not begin; {why} tells why"
-                    ),
+                    escape_control_characters(f"focused: the crawl could not start: see {why}"),
                     file=sys.stderr,
                 )
             return
@@ -91,7 +89,7 @@ class TopicSpider(Spider):
             return
         web = self.settings["FOCUSED_RECORDED_WEB"]
         try:
-            # Slow to import, and in nobody's way by now.
+            # Slow to import.
             from rich.console import Console
 
             from focused.reports.report_output import print_report
@@ -99,9 +97,7 @@ class TopicSpider(Spider):
             labels = read_web_labels(Path(web) / LABELS_FILE) if web else None
             print_report(folder, Console(), labels or None, out=folder)
         except FocusedError as error:
-            if (
-                not session.error_message
-            ):  # else the reason was told: what is missing follows from it
+            if not session.error_message:  # printed already
                 print(f"focused: {error}", file=sys.stderr)
         except ModuleNotFoundError as error:
             missing = missing_extra(error, "the report")
@@ -111,9 +107,9 @@ class TopicSpider(Spider):
 
 
 def _skip_unused_components(settings: BaseSettings) -> None:
-    """What Scrapy does to requests of a spider, and there are none, and counts that we keep, too.
+    """Remove middlewares without effect on this spider.
 
-    A spider of one's own that is made from this one has all of it.
+    Subclasses keep them.
     """
     settings.set("SPIDER_MIDDLEWARES_BASE", {}, priority="spider")
     settings.set("DOWNLOADER_STATS", False, priority="spider")

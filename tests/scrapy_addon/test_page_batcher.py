@@ -37,7 +37,7 @@ class Noted(PageParser):
 def read(reader: Noted, *answers: Fetched) -> list[ParsedPage | Failed | None]:
     async def together() -> list[ParsedPage | Failed | None]:
         turns = PageBatcher(lambda: reader)
-        return await asyncio.gather(*map(turns.read, answers))
+        return await asyncio.gather(*map(turns.parse, answers))
 
     return asyncio.run(together())
 
@@ -73,7 +73,7 @@ def turns_of(
         async def settle(turn: Awaitable[ParsedPage | Failed | None]) -> None:
             settled.append(await turn)
 
-        asked = [*map(turns.read, answers), *map(turns.settle, ahead)]
+        asked = [*map(turns.parse, answers), *map(turns.wait_to_settle, ahead)]
         settling = asyncio.gather(*map(settle, asked))
         met = [(0, 0)]
         while len(settled) < len(asked):
@@ -104,7 +104,7 @@ def test_who_waits_for_a_crawl_that_was_closed_is_told_that_nothing_was_read() -
         raise RuntimeError("the crawl is not open")
 
     async def ask() -> ParsedPage | Failed | None:
-        return await PageBatcher(closed).read(page(A))
+        return await PageBatcher(closed).parse(page(A))
 
     assert asyncio.run(ask()) is None
 
@@ -114,8 +114,8 @@ def test_who_waits_no_more_disturbs_nobody() -> None:
 
     async def ask() -> ParsedPage | Failed | None:
         turns = PageBatcher(lambda: reader)
-        gone = asyncio.ensure_future(turns.read(page(A)))
-        waits = asyncio.ensure_future(turns.read(page(f"{A}2")))
+        gone = asyncio.ensure_future(turns.parse(page(A)))
+        waits = asyncio.ensure_future(turns.parse(page(f"{A}2")))
         await asyncio.sleep(0)
         gone.cancel()
         return await waits

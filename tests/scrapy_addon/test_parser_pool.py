@@ -67,7 +67,7 @@ def reader(classifier: WhaleJudge) -> Callable[[], PageParser]:
 
 
 def ahead(workers: ParserPool, fetched: Fetched) -> Awaitable[ParsedPage | Failed | None]:
-    return workers.ahead(fetched, is_long=needs_parser_process(fetched))
+    return workers.parse(fetched, is_long=needs_parser_process(fetched))
 
 
 def asked(
@@ -272,7 +272,7 @@ def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_f
 
     async def run() -> object:
         workers = ParserPool(None, reader(Moody()), lambda: next(clocks))
-        workers.look()
+        workers.check_load()
         for _ in range(10):
             await asyncio.sleep(0)
         try:
