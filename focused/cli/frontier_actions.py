@@ -349,7 +349,7 @@ def _editor(crawl: OpenFrontier, now: float) -> FrontierEditor:
 def _warn_if_scope_unknown(crawl: OpenFrontier, folder: Path) -> None:
     if crawl.scope is None:
         echo(
-            f"focused: {folder}: there is no settings.json: nothing is held against the "
+            f"focused: {folder}: there is no settings.json; URLs are not checked against the "
             "topic's scope",
             err=True,
         )

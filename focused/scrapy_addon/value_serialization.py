@@ -186,7 +186,7 @@ def _make_object(kind: type, fields: dict[str, Any]) -> Any:
     if issubclass(kind, Item):
         return kind(fields)
     if _field_names(kind) is None:
-        raise ValueError(f"{kind.__qualname__} has more than fields")
+        raise ValueError(f"{kind.__qualname__} is not a class of fields")
     if issubclass(kind, tuple):
         return tuple.__new__(kind, fields.values())
     made = object.__new__(kind)

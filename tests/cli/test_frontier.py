@@ -349,7 +349,7 @@ def complaint(frontier: Frontier, *arguments: object) -> str:
         (("add", ..., "--file", "/nowhere/urls"), "/nowhere/urls: cannot be read"),
         (("drop", ...), "name URLs, or choose links by --host, --matching or both"),
         (("drop", ..., SEED, "--host", "h1.test"), "name URLs, or choose links by --host"),
-        (("drop", ..., "--matching", "("), "'(' is no regular expression"),
+        (("drop", ..., "--matching", "("), "'(' is not a regular expression"),
         (("drop", ..., "--host", "unknown.test"), "the crawl does not know a host"),
         (("move", ..., SEED), "give either --to SCORE or --by DELTA"),
         (("move", ..., SEED, "--to", 1, "--by", 1), "give either --to SCORE or --by DELTA"),

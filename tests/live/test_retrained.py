@@ -73,7 +73,7 @@ def test_pages_are_judged_by_one_model_and_then_by_the_other(retrained: Finished
 
 def test_the_log_tells_of_it(retrained: Finished) -> None:
     log = (retrained.folder / "crawl.log").read_text(encoding="utf-8")
-    assert "judges from now on" in log
+    assert "classifies from now on" in log
 
 
 def test_a_file_that_is_no_model_changes_nothing_but_a_line_in_the_log(tmp_path: Path) -> None:

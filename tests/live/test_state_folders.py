@@ -87,7 +87,7 @@ def complaint_of(crawled: Finished) -> str:
     assert crawled.status > 0, f"killed by signal {-crawled.status}: {crawled.said}"
     assert "Traceback" not in crawled.said
     ours = [line for line in crawled.said.splitlines() if line.startswith("focused: ")]
-    (line,) = [line for line in ours if not line.startswith("focused: going on in ")]
+    (line,) = [line for line in ours if not line.startswith("focused: resuming in ")]
     return line
 
 
@@ -311,7 +311,7 @@ def test_a_full_disk_stops_the_crawl_and_with_space_it_goes_on(tmp_path: Path) -
         assert "No space left on device" in complaint
         assert "free some disk and start the same command again" in complaint
         assert ended.status == 0, ended.said
-        assert "going on in" in ended.said
+        assert "resuming in" in ended.said
         assert set(ended.fetched()) == all_pages()
     assert repeated(site) <= HOSTS
 

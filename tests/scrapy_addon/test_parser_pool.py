@@ -200,7 +200,7 @@ def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
     small, long = asked(1, ask, Unloadable())
     assert small is None, "it is for the crawl to read"
     assert long.kind is FailureKind.INTERNAL_ERROR
-    assert "no process could be started" in long.detail
+    assert "no parser process could be started" in long.detail
 
 
 def test_a_long_page_is_parsed_elsewhere_though_its_judge_cannot_be_sent() -> None:

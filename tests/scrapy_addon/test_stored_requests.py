@@ -83,7 +83,7 @@ def test_so_do_depth_headers_and_class(resumed: Ran) -> None:
 def test_a_request_whose_callback_is_lost_is_not_asked_for_and_the_log_names_it(
     resumed: Ran,
 ) -> None:
-    assert "http://a.test/lost is not asked for: its callback" in resumed.said
+    assert "http://a.test/lost is dropped: its callback" in resumed.said
     assert resumed.stats["frontier"] == 0
 
 
