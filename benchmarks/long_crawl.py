@@ -34,8 +34,7 @@ from focused.crawl.crawl_stats import StageTimes
 from focused.experiments.run_measures import reset_peak
 from focused.experiments.simulation.simulator import hashed_latency
 from focused.orderings import PolicyInputs, find_policy
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
 from focused.storage.state_store import StateStore
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic

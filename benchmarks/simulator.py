@@ -23,8 +23,7 @@ from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
-from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.scrapy_addon.crawl_models import CrawlModels
+from focused.scrapy_addon.crawl_models import CrawlModels, load_crawl_models
 from focused.topic import Budget, Topic
 from focused.topic.topic_file import load_topic
 
