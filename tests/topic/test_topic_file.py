@@ -607,7 +607,7 @@ def test_a_wish_that_cannot_be_is_an_error(tmp_path: Path, lines: str, message: 
 
 @pytest.mark.parametrize("section", sorted(SECTIONS))
 def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
-    heading = f"## [{section}]" if section else "## Head of the file"
+    heading = f"## [{section}]" if section else "## Top level"
     page = with_generated(REFERENCE.read_text(encoding="utf-8"), REFERENCE)
     body = page.split(heading + "\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \| \S.* \|$", body, flags=re.MULTILINE)
