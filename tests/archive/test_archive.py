@@ -1,4 +1,4 @@
-"""The archive's rows: what goes in comes out, and what is not wanted stays out."""
+"""Archive rows: written, read back, and left out."""
 
 from __future__ import annotations
 

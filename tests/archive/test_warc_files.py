@@ -1,4 +1,4 @@
-"""The WARC files of a crawl: what an archivist expects in them, and what is kept out."""
+"""The WARC files of a crawl: records, digests, and what is left out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every implementation of a seam must keep to, as tests: any may be put to them."""
+"""Contract suites: tests that every implementation of a protocol must pass."""

@@ -1,4 +1,4 @@
-"""Assertions of the suites tell what they compared, as those of test modules do."""
+"""Let pytest rewrite the assertions of the suites."""
 
 import pytest
 

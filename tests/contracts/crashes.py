@@ -1,4 +1,4 @@
-"""Deaths: what was committed is there again, what was not never was."""
+"""Crashes: committed changes survive, others don't."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host is worth: its best link, and what is hoped of new hosts, and of dry ones not."""
+"""The exploration bonus: higher for new hosts, lower for unproductive ones."""
 
 from __future__ import annotations
 

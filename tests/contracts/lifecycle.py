@@ -1,4 +1,4 @@
-"""The frontier that most tests of the suite are given."""
+"""The frontier fixture of the suite."""
 
 from __future__ import annotations
 

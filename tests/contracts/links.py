@@ -1,4 +1,4 @@
-"""Links: each comes in once, in order, is moved, put back and taken out, and never lost."""
+"""Links: pushed once, ordered, moved, put back, dropped, never lost."""
 
 from __future__ import annotations
 

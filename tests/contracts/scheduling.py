@@ -1,4 +1,4 @@
-"""Turns: the best link of the hosts that may be asked now, one at a time, and nobody stalls."""
+"""Scheduling: the best link of the due hosts, one request per host and address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of a frontier do again and again."""
+"""Helpers for frontier tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite, of the frontier on disk."""
+"""The contract suite on the frontier on disk."""
 
 from __future__ import annotations
 

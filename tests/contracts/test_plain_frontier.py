@@ -1,4 +1,4 @@
-"""The suite, of the reference: what the suite asks can be kept."""
+"""The contract suite on the in-memory reference frontier."""
 
 from __future__ import annotations
 

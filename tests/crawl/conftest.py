@@ -1,4 +1,4 @@
-"""Simulations that let their folders go when the test ends."""
+"""Simulations that close their folders when the test ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that stand at one address are asked as one: one connection, one delay."""
+"""Hosts at one address share a connection and a delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages under many URLs: what that costs, and that no page is lost to hosts that lie about it."""
+"""Pages under many URLs: the cost, and that no page is lost to wrong canonical links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A crash before any commit: the WARC, the rows and the frontier still tell one story."""
+"""A crash before a commit leaves WARC, rows and frontier consistent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The crank: what is fetched in which order, what is kept of it, and when it ends."""
+"""The crawl loop: order of fetches, archive, and the end."""
 
 from __future__ import annotations
 

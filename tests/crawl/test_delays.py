@@ -1,4 +1,4 @@
-"""Delays that an operator sets for some hosts (``politeness.delays``)."""
+"""Delays by host (``politeness.delays``)."""
 
 from __future__ import annotations
 

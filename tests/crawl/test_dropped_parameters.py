@@ -1,4 +1,4 @@
-"""``scope.drop_parameters``: what differs by them alone is asked for once."""
+"""``scope.drop_parameters``: URLs that differ only in them are fetched once."""
 
 from __future__ import annotations
 

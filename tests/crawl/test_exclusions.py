@@ -1,4 +1,4 @@
-"""What a webmaster shuts out is counted and listed one by one; what traps lose has examples."""
+"""Excluded links are counted and listed; traps have examples."""
 
 from __future__ import annotations
 

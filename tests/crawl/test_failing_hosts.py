@@ -1,4 +1,4 @@
-"""Hosts that only fail: set aside with their links, tried again, given up in the end."""
+"""Hosts that only fail: suspended, tried again, finally dead."""
 
 from __future__ import annotations
 

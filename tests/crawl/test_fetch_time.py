@@ -1,4 +1,4 @@
-"""How long a host is spared after an answer that took its time (Heydon and Najork 1999)."""
+"""The pause after a slow response (Heydon and Najork 1999)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator may do to a stopped crawl, and what the crawl then makes of it."""
+"""Editing the frontier of a stopped crawl, and the crawl afterwards."""
 
 from __future__ import annotations
 

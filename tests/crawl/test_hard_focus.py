@@ -1,4 +1,4 @@
-"""``training.focus``: whose links a crawl follows."""
+"""``training.focus``: which pages' links a crawl follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of a host's URLs change nothing, by what its pages and redirects tell."""
+"""Learning ignorable URL parts from pages and redirects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that dies while it asks: the next one keeps the delays of who was asked."""
+"""A process that dies with fetches in flight: the next one keeps their hosts' delays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefixes that hold the same pages: how they are found, what is refused, and what is not lost."""
+"""Mirrors: how pairs are found, which links are skipped, and that none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A classifier that takes over in the middle of a crawl judges and scores all that comes after."""
+"""Replacing the classifier during a crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pages are taken for copies of earlier ones though some of their words differ."""
+"""Which pages count as near-duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sitemaps that name sitemaps: read as seeds, but not for ever."""
+"""Nested sitemaps are parsed as seeds, to a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that ask not to be indexed: fetched, listed, no part of the harvest."""
+"""Pages with noindex: fetched, listed, not harvest."""
 
 from __future__ import annotations
 

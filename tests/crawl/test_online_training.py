@@ -1,4 +1,4 @@
-"""A learner is taught each judged page once, and asked again when a link's turn comes."""
+"""Online training, and scoring queued links again."""
 
 from __future__ import annotations
 

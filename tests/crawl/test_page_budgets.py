@@ -1,4 +1,4 @@
-"""Budgets of hosts, directories and addresses: counted, kept over restarts, never overdrawn."""
+"""Page budgets of hosts, directories and addresses: persistent and never exceeded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages read ahead of their turn: what comes of it is what would have come of it anyway."""
+"""Pages parsed ahead of time give the same crawl."""
 
 from __future__ import annotations
 

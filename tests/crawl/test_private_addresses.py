@@ -1,4 +1,4 @@
-"""Private addresses, by every way that a page can name one; the crank alone, no network."""
+"""Private addresses in every way that a page can name them; without a network."""
 
 from __future__ import annotations
 

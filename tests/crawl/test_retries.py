@@ -1,4 +1,4 @@
-"""What fails: tried again in time, given up in the end, and never the crawl's end."""
+"""Failed fetches: retried, finally dropped, and never the crawl's end."""
 
 from __future__ import annotations
 

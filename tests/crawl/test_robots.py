@@ -1,4 +1,4 @@
-"""robots.txt comes first: asked before a site's first page, obeyed, asked again in time."""
+"""robots.txt: fetched before a site's first page, obeyed, renewed."""
 
 from __future__ import annotations
 

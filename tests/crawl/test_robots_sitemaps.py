@@ -1,4 +1,4 @@
-"""Sitemaps that robots.txt names, as seeds: ``seeds.robots_sitemaps``."""
+"""Sitemaps in robots.txt as seeds: ``seeds.robots_sitemaps``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of a driver's own that will not be fetched: the driver is told of each."""
+"""A driver's own requests that are refused: the driver is told of each."""
 
 from __future__ import annotations
 

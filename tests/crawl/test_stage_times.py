@@ -1,4 +1,4 @@
-"""Where a crawl's time goes, by a clock that ticks once each time it is asked."""
+"""Stage times, by a clock that ticks at each reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that make up pages without end: what each kind costs at most, and that good pages come."""
+"""Traps: the bound of each kind, and that good pages are fetched."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is hoped of a host falls with each page, and with each unproductive one again.
+"""The exploration bonus falls with each page, and more with each unproductive one.
 
-What a frontier makes of it is told in tests/contracts/exploration.py.
+tests/contracts/exploration.py tests how a frontier uses it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which queued links an operator means."""
+"""Selecting queued links by URL, host and pattern."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What only the frontier on disk promises: its folder is one crawl's, and sound, or refused.
+"""What only the frontier on disk guarantees about its folder.
 
-What every frontier promises is told in tests/contracts.
+tests/contracts holds the guarantees of every frontier.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The frontier on disk beside the plain one: any calls in any order, crashes included.
-
-Each call goes to both, and both must tell the same.
-"""
+"""The frontier on disk against the reference: any calls in any order, with crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heaps of turns stay as small as what they are for, and wake nobody for nothing."""
+"""The scheduler's heaps stay small."""
 
 from __future__ import annotations
 

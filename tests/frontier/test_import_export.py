@@ -1,4 +1,4 @@
-"""Queued links to files and back: nothing is lost on the way, and what is no link is told."""
+"""Export and import of queued links: lossless, and invalid rows are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator is told of a frontier: totals, hosts, links; nothing is changed by it."""
+"""Inspection of a frontier: totals, hosts, links; read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queued link comes back from its row as it was, and most rows are short."""
+"""Queued links survive encoding, and most rows are short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hundred thousand hosts: a turn costs no more than with a thousand, and a crawl resumes."""
+"""A hundred thousand hosts: choosing costs no more than with a thousand, and a crawl resumes."""
 
 from __future__ import annotations
 

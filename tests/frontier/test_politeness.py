@@ -1,4 +1,4 @@
-"""When a host may be asked again: properties of the arithmetic."""
+"""When a host may be requested again: properties of the arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue_key in a queue tells priority and number, and sorts by them."""
+"""Queue keys hold priority and number, and sort by them."""
 
 from hypothesis import given
 from hypothesis import strategies as st

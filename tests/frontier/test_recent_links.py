@@ -1,4 +1,4 @@
-"""What was met of late is at hand; what was not goes, the longest ago first."""
+"""The cache of recent links keeps the latest ones."""
 
 from __future__ import annotations
 

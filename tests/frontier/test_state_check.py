@@ -1,4 +1,4 @@
-"""A check of the state notices all damage of what is in use, and changes nothing."""
+"""The state check finds all damage of what is in use, and writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row that is damaged on the disk is an error when it is read, never a wrong answer."""
+"""A damaged row is an error when it is read, never a wrong result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal: what was committed comes back, whole batches in order, and nothing else."""
+"""The journal returns committed batches, whole and in order."""
 
 from __future__ import annotations
 

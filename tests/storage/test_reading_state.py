@@ -1,4 +1,4 @@
-"""A crawl's state is read without writing into its folder, however the crawl ended."""
+"""Reading a state writes nothing, however the crawl ended."""
 
 from __future__ import annotations
 

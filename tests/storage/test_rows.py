@@ -1,4 +1,4 @@
-"""What the frontier and the archive write can be read, whatever the Web puts into its texts."""
+"""Rows survive any text from the web."""
 
 from __future__ import annotations
 

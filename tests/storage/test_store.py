@@ -1,4 +1,4 @@
-"""When what was written is true: at each commit, or at each so manieth."""
+"""Commits of the state store: each one, or every n-th."""
 
 from __future__ import annotations
 

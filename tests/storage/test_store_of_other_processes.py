@@ -1,4 +1,4 @@
-"""The state folder among others: other processes, other programs, other formats, a full disk."""
+"""The state folder and other processes, programs, formats, and full disks."""
 
 from __future__ import annotations
 

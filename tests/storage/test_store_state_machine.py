@@ -1,4 +1,4 @@
-"""The store beside dictionaries: what it holds after any calls, deaths and failures of power."""
+"""The store against dictionaries: any calls, crashes and power failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of a state tell of what was written there."""
+"""Reading and writing the tables of a state."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The frontier as plainly as it can be written: dictionaries, and a look at all of them each time.
+"""An in-memory frontier for comparison: dictionaries that are scanned each time.
 
-What any frontier promises, for others to be held against; of no use beyond some hundred links.
+For at most some hundred links.
 """
 
 from __future__ import annotations

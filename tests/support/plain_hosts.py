@@ -1,4 +1,4 @@
-"""The hosts of the plain frontier; nothing is kept that could be found out by looking."""
+"""The hosts of the in-memory frontier; stores nothing that can be computed."""
 
 from __future__ import annotations
 
