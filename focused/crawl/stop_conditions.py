@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from focused.crawl.crawl_stats import Counters
-from focused.crawl.hosts.host_policy import reached_limit
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import Leases
 from focused.crawl.steps import Done, Wait
@@ -33,7 +32,7 @@ class StopConditions:
 
     def limit(self, now: float) -> str | None:
         """Return which budget is spent, or None."""
-        return reached_limit(
+        return _reached_limit(
             self._budget,
             pages=self._counters.fetched + self._leases.pages,
             bytes_=self._counters.bytes,
@@ -68,6 +67,17 @@ class StopConditions:
         hours = self._budget.hours
         left_s = float("inf") if hours is None else hours * 3600 - self._running.so_far_s(now)
         return no_host_due_within(self._frontier.hosts, left_s, now)
+
+
+def _reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) -> str | None:
+    """Return which limit is reached, or None; ``pages`` includes those in flight."""
+    if budget.pages is not None and pages >= budget.pages:
+        return "page budget spent"
+    if budget.bytes is not None and bytes_ >= budget.bytes:
+        return "byte budget spent"
+    if budget.hours is not None and active_s >= budget.hours * 3600:
+        return "time budget spent"
+    return None
 
 
 def _no_host_in_time_reason(frontier: Frontier) -> str:

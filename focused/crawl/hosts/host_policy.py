@@ -25,7 +25,7 @@ from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink
 from focused.storage.tables import Tables
-from focused.topic import Budget, Scope, Topic
+from focused.topic import Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
 from focused.web.urls import directory_of, host_of, normalise
 
@@ -265,17 +265,6 @@ def seed_hosts(topic: Topic) -> frozenset[str]:
 
 
 _PAGE_COUNT = struct.Struct(">Q")
-
-
-def reached_limit(budget: Budget, *, pages: int, bytes_: int, active_s: float) -> str | None:
-    """Return which limit is reached, or None; ``pages`` includes those in flight."""
-    if budget.pages is not None and pages >= budget.pages:
-        return "page budget spent"
-    if budget.bytes is not None and bytes_ >= budget.bytes:
-        return "byte budget spent"
-    if budget.hours is not None and active_s >= budget.hours * 3600:
-        return "time budget spent"
-    return None
 
 
 class DirectoryBudget:
