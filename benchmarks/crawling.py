@@ -94,11 +94,11 @@ class Race:
         seeds, hosts = self.folder / "seeds.txt", self.folder / "hosts.txt"
         seeds.write_text("\n".join(self.site.seeds))
         hosts.write_text("\n".join(addresses()))
-        told = [seeds, hosts, self.pages, self.concurrency, result, began_at]
+        arguments = [seeds, hosts, self.pages, self.concurrency, result, began_at]
         if self.contender == "stock-jobdir":
-            told.append(self.folder / "job")
+            arguments.append(self.folder / "job")
         script = "crawling_bare.py" if self.contender == "bare" else "crawling_stock.py"
-        return [*self.core, sys.executable, str(HERE / script), *map(str, told)]
+        return [*self.core, sys.executable, str(HERE / script), *map(str, arguments)]
 
     def _topic(self) -> Path:
         path = self.folder / "benchmark.toml"

@@ -31,25 +31,25 @@ def _heading(runs: Runs) -> str:
 
 
 def _figures(runs: Runs) -> str:
-    told = pd.DataFrame(runs)
-    told["pages/s"] = told["crawled_pages"] / told["crawled_s"]
-    told["CPU ms"] = 1000 * told["cpu_s"] / told["pages"]
-    told["x stock"] = _ratios(told, "pages/s", lambda name: "stock")
-    told["CPU x bare"] = _ratios(told, "CPU ms", lambda name: "bare")
-    told["x one core"] = _ratios(told, "pages/s", lambda name: name.removesuffix("-2"))
-    told["peak MB"], told["start s"] = told["peak_mb"], told["to_first_page_s"]
-    told["end s"] = told["wall_s"] - told["crawled_s"]
+    frame = pd.DataFrame(runs)
+    frame["pages/s"] = frame["crawled_pages"] / frame["crawled_s"]
+    frame["CPU ms"] = 1000 * frame["cpu_s"] / frame["pages"]
+    frame["x stock"] = _ratios(frame, "pages/s", lambda name: "stock")
+    frame["CPU x bare"] = _ratios(frame, "CPU ms", lambda name: "bare")
+    frame["x one core"] = _ratios(frame, "pages/s", lambda name: name.removesuffix("-2"))
+    frame["peak MB"], frame["start s"] = frame["peak_mb"], frame["to_first_page_s"]
+    frame["end s"] = frame["wall_s"] - frame["crawled_s"]
     columns = ["pages/s", "x stock", "CPU ms", "CPU x bare", "x one core"]
     columns += ["peak MB", "start s", "end s"]
-    table: str = told.groupby("contender", sort=False)[columns].agg(_spread).to_string()
+    table: str = frame.groupby("contender", sort=False)[columns].agg(_spread).to_string()
     return table
 
 
-def _ratios(told: pd.DataFrame, column: str, to: Any) -> pd.Series[float]:
+def _ratios(frame: pd.DataFrame, column: str, to: Any) -> pd.Series[float]:
     """Ratios to another contender's figure of the same round."""
-    by = told.set_index(["round", "contender"])[column]
-    pairs = zip(told["round"], told["contender"].map(to), strict=True)
-    return told[column] / pd.Series([by.get(pair, float("nan")) for pair in pairs], told.index)
+    by = frame.set_index(["round", "contender"])[column]
+    pairs = zip(frame["round"], frame["contender"].map(to), strict=True)
+    return frame[column] / pd.Series([by.get(pair, float("nan")) for pair in pairs], frame.index)
 
 
 def _stages(runs: Runs) -> str:

@@ -78,5 +78,5 @@ def _wait_for(site: Site, process: subprocess.Popen[bytes]) -> None:
             return
         time.sleep(0.05)
     process.kill()
-    said = process.communicate()[1].decode(errors="replace")
-    sys.exit(f"nginx does not serve on {addresses()[-1]}:{site.port}: {said.strip()}")
+    errors = process.communicate()[1].decode(errors="replace")
+    sys.exit(f"nginx does not serve on {addresses()[-1]}:{site.port}: {errors.strip()}")

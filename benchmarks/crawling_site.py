@@ -51,11 +51,11 @@ def addresses() -> list[str]:
 
 def site_of(kind: str, web: Path, folder: Path, port: int) -> Site:
     """The pages of a kind, ``small`` or ``real``, created if missing."""
-    told = folder / "site.json"
-    if not told.exists():
+    site_file = folder / "site.json"
+    if not site_file.exists():
         pages = _small_pages(web, port) if kind == "small" else _real_pages(web, port)
         _write(pages, folder, port)
-    site = json.loads(told.read_text())
+    site = json.loads(site_file.read_text())
     return Site(folder, port, tuple(site["seeds"]), site["pages"], site["mean_bytes"])
 
 

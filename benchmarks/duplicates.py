@@ -319,7 +319,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("web", type=Path, help="folder of a recorded web")
     parser.add_argument("--pages-a-host", type=int, default=100)
     parser.add_argument("--edited-a-host", type=int, default=5)
-    parser.add_argument("--draw", type=int, default=1, help="the seed of all lots")
+    parser.add_argument("--draw", type=int, default=1, help="the seed of all random choices")
     return parser.parse_args()
 
 

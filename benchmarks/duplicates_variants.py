@@ -133,7 +133,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("web", type=Path, help="folder of the web that variants_web.py makes")
     parser.add_argument("--pages", type=int, default=400, help="paths of each manual, at most")
-    parser.add_argument("--draw", type=int, default=1, help="the seed of all lots")
+    parser.add_argument("--draw", type=int, default=1, help="the seed of all random choices")
     return parser.parse_args()
 
 

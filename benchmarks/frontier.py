@@ -146,16 +146,16 @@ def _stage(job: Job) -> tuple[Mapping[str, Any], Job]:
     warm = _reopened(job)
     forget_cached(job.folder)
     cold = _reopened(job)
-    told = asdict(stage)
-    del told["drawn"]
-    told |= {
+    row = asdict(stage)
+    del row["drawn"]
+    row |= {
         "committed": committed,
         "reopened_warm": asdict(warm),
         "reopened_cold": asdict(cold),
         "minutes": (time.monotonic() - began_s) / 60,
     }
-    print(json.dumps(told), flush=True)
-    return told, job
+    print(json.dumps(row), flush=True)
+    return row, job
 
 
 def _reopened(job: Job) -> Reopened:
@@ -186,7 +186,7 @@ def _beside(
         "links": links,
         "hosts": hosts,
         "ours": mine,
-        "scrapy": [{"steps": steps, "rounds": told} for steps, told in stock.items()],
+        "scrapy": [{"steps": steps, "rounds": rounds} for steps, rounds in stock.items()],
     }
 
 

@@ -132,8 +132,8 @@ def read_headers(case: bytes, rng: random.Random) -> None:
 
 def read_charset(case: bytes, rng: random.Random) -> None:
     """Any bytes decode with any charset name, and are limited."""
-    told = rng.choice((*_CHARSETS, case[:20].decode("latin-1")))
-    text, charset = decode(case, {"content-type": f"text/html; charset={told}"})
+    charset_name = rng.choice((*_CHARSETS, case[:20].decode("latin-1")))
+    text, charset = decode(case, {"content-type": f"text/html; charset={charset_name}"})
     assert encoding_of_label(charset) == charset
     close_empty_elements(limit_markup(text))
 

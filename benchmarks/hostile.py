@@ -142,22 +142,22 @@ class Cost:
     sent_mb: float
     took_s: float
     memory_mb: float
-    came: str
+    outcome: str
 
 
 def measure(name: str) -> Cost:
     """Read one answer in this process."""
     work = read_page if name in PAGES else unpack
-    make, told = {**PAGES, **BOMBS}[name]
+    make, content_type = {**PAGES, **BOMBS}[name]
     body = make()
     work(b"<p>whale", "text/html" if name in PAGES else "")  # what is loaded once
     before_kb = _rss_kb()
     _forget_peak()
     began = time.process_time()
-    came = work(body, told)
+    outcome = work(body, content_type)
     took_s = time.process_time() - began
     sent_mb = len(body) / 1e6
-    return Cost(sent_mb, took_s, (_peak_kb() - before_kb) / 1024 + sent_mb, came)
+    return Cost(sent_mb, took_s, (_peak_kb() - before_kb) / 1024 + sent_mb, outcome)
 
 
 def _status_kb(field: str) -> int:
@@ -185,7 +185,7 @@ def main(arguments: list[str]) -> None:
         name = arguments[1]
         cost = measure(name)
         figures = f"{cost.sent_mb:.2f} | {cost.took_s:.2f} | {cost.memory_mb:.0f}"
-        print(f"| {name} | {figures} | {cost.came} |")
+        print(f"| {name} | {figures} | {cost.outcome} |")
         return
     print(
         "| answer | MB sent | s of CPU | MB of memory | what comes of it |\n|---|---|---|---|---|"

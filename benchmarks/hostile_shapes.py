@@ -74,16 +74,16 @@ def parse_s(context: str, piece: str, tags: int) -> float:
 
 def main() -> None:
     """Print what is slow."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("shapes", nargs="?", choices=("singles", "pairs"), default="singles")
-    options.add_argument("--tags", type=int, default=40_000)
-    options.add_argument("--from-s", type=float, default=0.12)
-    told = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("shapes", nargs="?", choices=("singles", "pairs"), default="singles")
+    parser.add_argument("--tags", type=int, default=40_000)
+    parser.add_argument("--from-s", type=float, default=0.12)
+    options = parser.parse_args()
     print("| in | repeated | s | s for a quarter |\n|---|---|---|---|")
-    for context, piece in singles() if told.shapes == "singles" else pairs():
-        took_s = parse_s(context, piece, told.tags)
-        if took_s >= told.from_s:
-            quarter_s = parse_s(context, piece, told.tags // 4)
+    for context, piece in singles() if options.shapes == "singles" else pairs():
+        took_s = parse_s(context, piece, options.tags)
+        if took_s >= options.from_s:
+            quarter_s = parse_s(context, piece, options.tags // 4)
             print(f"| `{context}` | `{piece}` | {took_s:.2f} | {quarter_s:.2f} |", flush=True)
 
 

@@ -108,9 +108,9 @@ def main() -> int:
     points = pd.DataFrame([asdict(point) for curve in curves for point in curve])
     options.out.mkdir(parents=True, exist_ok=True)
     write_atomically(options.out / "points.csv", points.round(4).to_csv(index=False).encode())
-    told = f"# Labelling\n\nBy `benchmarks/labelling.py`.\n\n{summary(points)}\n"
-    write_atomically(options.out / "README.md", told.encode())
-    print(told)
+    text = f"# Labelling\n\nBy `benchmarks/labelling.py`.\n\n{summary(points)}\n"
+    write_atomically(options.out / "README.md", text.encode())
+    print(text)
     print(f"{len(jobs)} cases, {(time.monotonic() - began_s) / 60:.1f} minutes")
     return 0
 
@@ -118,7 +118,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--webs", default=",".join(TOPICS), help="names of webs, commas")
-    parser.add_argument("--choices", default="random,ours", help="of: " + ", ".join(ASKERS))
+    parser.add_argument("--choices", default="random,ours", help="of: " + ", ".join(METHODS))
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/labelling"))
@@ -133,7 +133,7 @@ def curves_of(web: str, name: str, draw: int, choices: Sequence[str]) -> list[Po
         rng = default_rng([draw, 1])
         points += [
             replace(point, web=web, draw=draw, choice=choice)
-            for point in _curve(case, ASKERS[choice], rng)
+            for point in _curve(case, METHODS[choice], rng)
         ]
     return points
 
@@ -175,25 +175,25 @@ def _is_good(kinds: frozenset[str], topic: Topic) -> bool:
     )
 
 
-Asker = Callable[[Case, Generator], "Asking"]
+SelectionMethod = Callable[[Case, Generator], "Selection"]
 
 
 @dataclass
-class Asking:
-    """A way of selecting: ``next(model)`` returns a page of the pool, ``told`` receives the
-    answer.
+class Selection:
+    """A way of selecting: ``next(model)`` returns a page of the pool, ``add_answer`` receives the
+    label.
     """
 
     next: Callable[[LinearTopicClassifier], int]
-    told: Callable[[int, bool], None]
+    add_answer: Callable[[int, bool], None]
 
 
-def _randomly(case: Case, rng: Generator) -> Asking:
+def _randomly(case: Case, rng: Generator) -> Selection:
     order = iter(rng.permutation(len(case.pool)).tolist())
-    return Asking(next=lambda _: next(order), told=lambda *_: None)
+    return Selection(next=lambda _: next(order), add_answer=lambda *_: None)
 
 
-def _ours(case: Case, rng: Generator) -> Asking:
+def _ours(case: Case, rng: Generator) -> Selection:
     pages = [case.pages[url] for url in case.pool]
     pool = PagePool(tuple(host_of(url) for url in case.pool), page_vectors(pages))
     choice = PageSelector(pool, np.full(len(pages), 0.5), 0.5, good=START[0])
@@ -208,12 +208,12 @@ def _ours(case: Case, rng: Generator) -> Asking:
         assert found is not None, "the pool is larger than the number of labels"
         return found[0]
 
-    return Asking(
-        next=chosen, told=lambda place, good: choice.add_label(place, "yes" if good else "no")
+    return Selection(
+        next=chosen, add_answer=lambda place, good: choice.add_label(place, "yes" if good else "no")
     )
 
 
-def _uncertain(case: Case, rng: Generator) -> Asking:
+def _uncertain(case: Case, rng: Generator) -> Selection:
     """Nearest to the threshold, as most tools do."""
     asked: set[int] = set()
 
@@ -223,10 +223,10 @@ def _uncertain(case: Case, rng: Generator) -> Asking:
         ]
         return next(int(i) for i in np.argsort(distance, kind="stable") if int(i) not in asked)
 
-    return Asking(next=chosen, told=lambda place, _: asked.add(place))
+    return Selection(next=chosen, add_answer=lambda place, _: asked.add(place))
 
 
-def _highest(case: Case, rng: Generator) -> Asking:
+def _highest(case: Case, rng: Generator) -> Selection:
     """Most relevant first, as somebody does who reads the crawl's list from the top."""
     asked: set[int] = set()
 
@@ -234,10 +234,10 @@ def _highest(case: Case, rng: Generator) -> Asking:
         relevance = [-model.classify(case.pages[url]).relevance for url in case.pool]
         return next(int(i) for i in np.argsort(relevance, kind="stable") if int(i) not in asked)
 
-    return Asking(next=chosen, told=lambda place, _: asked.add(place))
+    return Selection(next=chosen, add_answer=lambda place, _: asked.add(place))
 
 
-ASKERS: Mapping[str, Asker] = {
+METHODS: Mapping[str, SelectionMethod] = {
     "random": _randomly,
     "ours": _ours,
     "uncertain": _uncertain,
@@ -245,30 +245,30 @@ ASKERS: Mapping[str, Asker] = {
 }
 
 
-def _curve(case: Case, asker: Asker, rng: Generator) -> list[Point]:
-    asking = asker(case, rng)
-    told: list[str] = []
+def _curve(case: Case, method: SelectionMethod, rng: Generator) -> list[Point]:
+    selection = method(case, rng)
+    labelled: list[str] = []
     points = []
     model: LinearTopicClassifier | None = None
     for count in range(0, min(MAX_LABELS, len(case.pool)) + 1, STEP):
-        model = _trained(case, told) or model
+        model = _trained(case, labelled) or model
         assert model is not None, "ten good samples and thirty others always make a model"
-        points.append(_measured(case, model, told))
+        points.append(_measured(case, model, labelled))
         for _ in range(STEP if count < MAX_LABELS else 0):
-            place = asking.next(model)
+            place = selection.next(model)
             url = case.pool[place]
-            asking.told(place, url in case.good)
-            told.append(url)
+            selection.add_answer(place, url in case.good)
+            labelled.append(url)
     return points
 
 
-def _trained(case: Case, told: Sequence[str]) -> LinearTopicClassifier | None:
+def _trained(case: Case, labelled: Sequence[str]) -> LinearTopicClassifier | None:
     """A model of the initial samples and the labels; None when training fails."""
     good = case.topic.training.good[0]
     lines = [f"{good if url in case.good else 'Top/Other'}\t{url}\t\t\n" for url in case.start]
     labels = [
         Label(url=url, verdict="yes" if url in case.good else "no", role="training", at=0.0)
-        for url in told
+        for url in labelled
     ]
     with tempfile.TemporaryDirectory() as folder:
         directory = write_atomically(Path(folder) / "samples.tsv", "".join(lines).encode())
@@ -281,7 +281,7 @@ def _trained(case: Case, told: Sequence[str]) -> LinearTopicClassifier | None:
             return None
 
 
-def _measured(case: Case, model: LinearTopicClassifier, told: Sequence[str]) -> Point:
+def _measured(case: Case, model: LinearTopicClassifier, labelled: Sequence[str]) -> Point:
     judged = [model.classify(case.pages[url]) for url in case.held_out]
     relevance = np.array([one.relevance for one in judged])
     called = np.array([one.on_topic for one in judged])
@@ -293,8 +293,8 @@ def _measured(case: Case, model: LinearTopicClassifier, told: Sequence[str]) -> 
         topic=case.topic.name,
         draw=0,
         choice="",
-        labels=len(told),
-        good_labels=sum(url in case.good for url in told),
+        labels=len(labelled),
+        good_labels=sum(url in case.good for url in labelled),
         precision_at_recall=float(precision[recall >= RECALL].max()),
         average_precision=float(average_precision_score(truth, relevance)),
         precision_at_threshold=hits / max(int(called.sum()), 1),

@@ -99,8 +99,8 @@ def main() -> int:
 
 def _of_process(pages: int) -> dict[str, float]:
     command = [sys.executable, __file__, "--train", str(pages)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    tokenising_s, training_s, peak_mb, before_mb, auc = map(float, said.split(","))
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    tokenising_s, training_s, peak_mb, before_mb, auc = map(float, output.split(","))
     return {
         "pages": pages,
         "tokenising_pages_per_s": pages / tokenising_s,

@@ -201,8 +201,8 @@ def _iterate_bins(scores: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np
 def wilson_interval(on_topic: int, pages: int) -> tuple[float, float]:
     """Wilson's 95% score interval of a share (JASA 22, 1927); ``pages`` must be above 0."""
     # scipy.stats has it too, but takes most of a second to import.
-    share, doubt = on_topic / pages, _Z_95**2 / pages
-    middle = share + doubt / 2.0
-    spread = math.sqrt(doubt * (share * (1.0 - share) + doubt / 4.0))
-    low, high = ((middle + side) / (1.0 + doubt) for side in (-spread, spread))
+    share, z2_per_page = on_topic / pages, _Z_95**2 / pages
+    middle = share + z2_per_page / 2.0
+    spread = math.sqrt(z2_per_page * (share * (1.0 - share) + z2_per_page / 4.0))
+    low, high = ((middle + side) / (1.0 + z2_per_page) for side in (-spread, spread))
     return max(low, 0.0), min(high, 1.0)

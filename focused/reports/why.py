@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -37,11 +37,11 @@ _REDIRECTED, _NOT_FETCHED = "redirected", "not fetched"
 class PageAlias:
     """Another URL of the same page, with its outcome or kind of failure.
 
-    ``relation`` is ``led`` (a redirect leads to ``url``), ``names`` (the page names ``url`` as
-    canonical) or ``named`` (a page at ``url`` names this one).
+    ``relation`` is ``redirect`` (a redirect leads to ``url``), ``canonical`` (the page names
+    ``url`` as canonical) or ``canonical-of`` (a page at ``url`` names this one).
     """
 
-    relation: str
+    relation: Literal["redirect", "canonical", "canonical-of"]
     url: str
     outcome: str
 
@@ -53,7 +53,7 @@ def follow_aliases(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]:
     while len(aliases) < _MAX_HOPS and isinstance(target := pages.at[url, "points_to"], str):
         redirected = pages.at[url, "outcome"] == _REDIRECTED
         aliases.append(
-            PageAlias("led" if redirected else "names", target, _outcome_of(pages, target))
+            PageAlias("redirect" if redirected else "canonical", target, _outcome_of(pages, target))
         )
         if not redirected or target in seen or target not in pages.index:
             break
@@ -66,7 +66,8 @@ def find_canonical_alias(pages: pd.DataFrame, url: str) -> tuple[PageAlias, ...]
     """The first fetched page that names ``url`` as canonical, if any."""
     naming = pages.index[pages["points_to"].eq(url) & pages["outcome"].ne(_REDIRECTED)]
     return tuple(
-        PageAlias("named", str(first), _outcome_of(pages, str(first))) for first in naming[:1]
+        PageAlias("canonical-of", str(first), _outcome_of(pages, str(first)))
+        for first in naming[:1]
     )
 
 
@@ -132,7 +133,7 @@ class Explanation:
     ``steps`` lead from the seed to ``url``, or to the source of its best link when it was not
     fetched; ``in_links``, best score first, are then all links to it. ``path_problem`` says why the
     steps start at no seed, ``out_of_scope`` why the topic's scope excludes the URL; both may be
-    empty. ``scores`` holds the outcomes of this crawl's scores, None where nothing was scored.
+    empty. ``reliability`` holds the outcomes of this crawl's scores, None where nothing was scored.
     ``scores_only_rank``: the scores are no probabilities. ``aliases`` are other URLs of the same
     page.
     """
@@ -143,7 +144,7 @@ class Explanation:
     in_links: tuple[InLink, ...] = ()
     path_problem: str = ""
     out_of_scope: str = ""
-    scores: ReliabilityTable | None = None
+    reliability: ReliabilityTable | None = None
     scores_only_rank: bool = False
     aliases: tuple[PageAlias, ...] = ()
 
@@ -159,7 +160,7 @@ def explain_url(folder: Path, url: str) -> Explanation:
         explanation = _explain_from_tables(crawl, tables, url)
     if not has_probability_scores(policy_name(crawl)):
         return replace(explanation, scores_only_rank=True)
-    return replace(explanation, scores=reliability(crawl.pages))
+    return replace(explanation, reliability=reliability(crawl.pages))
 
 
 def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanation:

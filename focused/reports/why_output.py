@@ -11,9 +11,9 @@ from focused.reports.reliability import MIN_BIN_PAGES, bin_edges, bin_indices
 from focused.reports.why import Explanation, InLink, PathStep, UrlOutcome
 
 _ALIASES = {
-    "led": "Redirects to",
-    "names": "Canonical URL",
-    "named": "Canonical URL of",
+    "redirect": "Redirects to",
+    "canonical": "Canonical URL",
+    "canonical-of": "Canonical URL of",
 }
 _MAX_FEATURES, _MAX_MENTIONS = 8, 10
 
@@ -115,7 +115,7 @@ def _score_meaning(score: float | None, explanation: Explanation) -> list[str]:
         return []
     low, high = bin_edges(int(bin_indices([score])[0]))
     such = f"with a score of {low:.1f} to {high:.1f}"
-    known = None if explanation.scores is None else explanation.scores.bin_of(score)
+    known = None if explanation.reliability is None else explanation.reliability.bin_of(score)
     if known is None:
         return [f"no page was fetched {such}: its meaning is unknown"]
     good = round(known.on_topic * known.pages)

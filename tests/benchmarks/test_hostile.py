@@ -15,5 +15,5 @@ def test_memory_is_bounded(name: str) -> None:
 
 def test_a_bomb_is_reported_by_its_name() -> None:
     cost = hostile.measure("zstd bomb, 1 GB")
-    assert cost.came == "`too-large`"
+    assert cost.outcome == "`too-large`"
     assert cost.sent_mb < 1.0

@@ -189,7 +189,10 @@ def test_a_redirect_is_reported_with_its_target(tmp_path: Path) -> None:
         failed(new, "gone", parent=old),
     ]
     told = explain_url(write_crawl(tmp_path, rows), older)
-    assert told.aliases == (PageAlias("led", old, "redirected"), PageAlias("led", new, "gone"))
+    assert told.aliases == (
+        PageAlias("redirect", old, "redirected"),
+        PageAlias("redirect", new, "gone"),
+    )
     assert "Redirects to http://a.example/new: gone" in printed(told)
 
 
@@ -209,12 +212,12 @@ def test_an_unfetched_url_is_reported_with_the_page_that_names_it_canonical(tmp_
     told = explain_url(write_crawl(tmp_path, rows), name)
     assert (told.outcome, told.aliases) == (
         UrlOutcome.NOT_FETCHED,
-        (PageAlias("named", node, "fetched"),),
+        (PageAlias("canonical-of", node, "fetched"),),
     )
     assert [step.url for step in told.steps] == [SEED, node]
     assert "Canonical URL of http://a.example/node/1" in printed(told)
     assert explain_url(write_crawl(tmp_path, rows), node).aliases == (
-        PageAlias("names", name, "not fetched"),
+        PageAlias("canonical", name, "not fetched"),
     )
 
 
