@@ -146,19 +146,19 @@ def _read_seed_file(path: Path, warn: Warn) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"--seeds {path}: cannot be read as UTF-8: {error}") from error
     urls: list[str] = []
-    junk: list[int] = []
+    invalid: list[int] = []
     for number, line in enumerate(lines, start=1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
         url = normalise(text) if text else None
         if url is not None:
             urls.append(url)
         elif text:
-            junk.append(number)
+            invalid.append(number)
     if not urls:
         raise ConfigurationError(f"--seeds {path}: contains no http or https URL")
-    if junk:
-        shown = ", ".join(map(str, junk[:5])) + (" ..." if len(junk) > 5 else "")
-        warn(f"--seeds {path}: {len(junk)} invalid lines are skipped (line {shown})")
+    if invalid:
+        shown = ", ".join(map(str, invalid[:5])) + (" ..." if len(invalid) > 5 else "")
+        warn(f"--seeds {path}: skipped what is no http or https URL, in line {shown}")
     return tuple(dict.fromkeys(urls))
 
 

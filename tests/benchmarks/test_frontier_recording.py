@@ -62,9 +62,9 @@ def test_the_steepness_of_zipfs_law_is_found_again(exponent: float) -> None:
 
 
 def test_facts_are_shares_of_pushed_links() -> None:
-    told = facts(recording())
-    assert told["pages"] == PAGES
-    assert told["share_own_host"] == 0.75
+    figures = facts(recording())
+    assert figures["pages"] == PAGES
+    assert figures["share_own_host"] == 0.75
     # Of four links per page, two to its own host and one elsewhere waited already, except at first.
-    assert told["share_waited"] == pytest.approx(0.75, abs=0.03)
-    assert told["features"]["anchor"]["zeros"] == 0.0
+    assert figures["share_waited"] == pytest.approx(0.75, abs=0.03)
+    assert figures["features"]["anchor"]["zeros"] == 0.0

@@ -41,13 +41,13 @@ def test_holes_of_files_take_no_room(tmp_path: Path) -> None:
 
 
 def test_times_are_reported_in_microseconds_of_the_clock_and_of_the_process() -> None:
-    told = spent([(0.001, 0.0005), (0.003, 0.0005), (0.008, 0.0005)])
-    assert (told.median_us, told.cpu_us, told.times) == (
+    percentiles = spent([(0.001, 0.0005), (0.003, 0.0005), (0.008, 0.0005)])
+    assert (percentiles.median_us, percentiles.cpu_us, percentiles.times) == (
         pytest.approx(3000),
         pytest.approx(500),
         3,
     )
-    assert told.mean_us == pytest.approx(4000)
+    assert percentiles.mean_us == pytest.approx(4000)
 
 
 def test_lost_links_are_committed_links_that_did_not_return() -> None:

@@ -18,20 +18,20 @@ def points(random: float, ours: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def told(points: pd.DataFrame, measure: str, choice: str) -> list[str]:
+def texts(points: pd.DataFrame, measure: str, choice: str) -> list[str]:
     rows = [line.strip("| ").split(" | ") for line in needed(points).splitlines()]
     (found,) = [row for row in rows if row[:2] == [measure, choice]]
     return found
 
 
 def test_a_choice_twice_as_good_needs_half_the_labels() -> None:
-    found = told(points(random=0.7, ours=0.9), "average_precision", "ours")
+    found = texts(points(random=0.7, ours=0.9), "average_precision", "ours")
     median, low, high, within = found[2:6]
     assert (median, low, high, within) == ("100", "100", "100", "0")
 
 
 def test_a_choice_that_never_gets_there_is_counted_as_beyond_the_last() -> None:
-    found = told(points(random=0.9, ours=0.6), "precision_at_recall", "ours")
+    found = texts(points(random=0.9, ours=0.6), "precision_at_recall", "ours")
     assert found[2] == str(MAX_LABELS + STEP)
     assert float(found[6]) < 0
 

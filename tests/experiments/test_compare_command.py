@@ -40,7 +40,7 @@ def journal_lines(folder: Path) -> list[str]:
     return (folder / "comparison" / RUN_LOG_FILE).read_text().splitlines()
 
 
-def complains(done: Result, *words: str) -> None:
+def fails_with(done: Result, *words: str) -> None:
     """One clear line, no traceback, status 2."""
     assert done.exit_code == 2, done.output
     assert "Traceback" not in done.output
@@ -50,7 +50,7 @@ def complains(done: Result, *words: str) -> None:
         assert word in line, done.stderr
 
 
-def goes_on_but_tells(done: Result, *words: str) -> None:
+def succeeds_with_warning(done: Result, *words: str) -> None:
     assert done.exit_code == 0, done.output
     assert any(all(word in line for word in words) for line in done.stderr.splitlines()), (
         done.stderr
@@ -111,7 +111,7 @@ def test_a_prior_fitted_on_the_ground_truth_causes_a_warning(sides: Path) -> Non
     assert "fitted" not in compare(sides, "--policies", "focused", "--budget", "5").stderr
     (sides / "web" / "web.json").write_text(json.dumps(details | {"builder": "focused foldoc 1"}))
     done = compare(sides, "--policies", "focused", "--budget", "5")
-    goes_on_but_tells(done, "whales", "'all-webs' was fitted on", "without-foldoc")
+    succeeds_with_warning(done, "whales", "'all-webs' was fitted on", "without-foldoc")
 
 
 def test_the_same_command_again_makes_no_run_again(sides: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_same_command_again_makes_no_run_again(sides: Path) -> None:
     compare(sides, *options)
     first, lines = document(sides), journal_lines(sides)
     done = compare(sides, *options)
-    goes_on_but_tells(done, "2 of 2 runs were done before")
+    succeeds_with_warning(done, "2 of 2 runs were done before")
     assert journal_lines(sides) == lines
     assert document(sides)["runs"] == first["runs"]
 
@@ -127,7 +127,7 @@ def test_the_same_command_again_makes_no_run_again(sides: Path) -> None:
 def test_more_policies_run_only_what_is_new(sides: Path) -> None:
     compare(sides, "--policies", "bfs", "--budget", "5")
     done = compare(sides, "--policies", "dfs,bfs", "--budget", "5", "--repeat", "2")
-    goes_on_but_tells(done, "1 of 4 runs were done before")
+    succeeds_with_warning(done, "1 of 4 runs were done before")
     assert [run["policy"] for run in document(sides)["runs"]] == ["dfs", "bfs", "dfs", "bfs"]
 
 
@@ -137,8 +137,8 @@ def test_runs_of_other_settings_are_kept_but_not_used(sides: Path, changed: str)
     if changed == "prior":
         prior.write_bytes(list_shipped_priors()["all-webs"].read_bytes())
         topic_file = sides / "whales.toml"
-        told = topic_file.read_text().replace("[training]", '[training]\nlink_prior = "own.json"')
-        topic_file.write_text(told)
+        text = topic_file.read_text().replace("[training]", '[training]\nlink_prior = "own.json"')
+        topic_file.write_text(text)
     compare(sides, "--policies", "bfs", "--budget", "5")
     options = ["--policies", "bfs", "--budget", "6" if changed == "budget" else "5"]
     if changed == "topic":
@@ -166,7 +166,7 @@ def test_a_truncated_run_is_repeated_with_the_same_result(sides: Path) -> None:
     before = [steady(run) for run in document(sides)["runs"]]
     journal = sides / "comparison" / RUN_LOG_FILE
     journal.write_bytes(journal.read_bytes()[:-30])
-    goes_on_but_tells(compare(sides, *options), "1 of 2 runs were done before")
+    succeeds_with_warning(compare(sides, *options), "1 of 2 runs were done before")
     assert [steady(run) for run in document(sides)["runs"]] == before
 
 
@@ -174,18 +174,18 @@ def test_fresh_sets_the_earlier_runs_aside(sides: Path) -> None:
     options = ("--policies", "bfs", "--budget", "5")
     compare(sides, *options)
     done = compare(sides, *options, "--fresh")
-    goes_on_but_tells(done, "moved to", "runs.1.jsonl")
+    succeeds_with_warning(done, "moved to", "runs.1.jsonl")
     assert "done before" not in done.stderr
     assert len(journal_lines(sides)) == 1
 
 
 def test_a_comparison_that_runs_is_not_set_aside(sides: Path) -> None:
     with RunLog(sides / "comparison"):
-        complains(compare(sides, "--fresh"), "in use by another comparison")
+        fails_with(compare(sides, "--fresh"), "in use by another comparison")
 
 
 def test_an_unwritable_output_is_an_error_before_the_first_run(sides: Path) -> None:
-    complains(compare(sides, "--json", sides / "whales.toml" / "x.json"), "cannot be written")
+    fails_with(compare(sides, "--json", sides / "whales.toml" / "x.json"), "cannot be written")
     assert not (sides / "comparison").exists()
 
 
@@ -224,7 +224,7 @@ def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> N
 
 
 def test_a_missing_web_or_topic_is_an_error_with_advice(tmp_path: Path) -> None:
-    complains(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
+    fails_with(CliRunner().invoke(main, ["compare", "--out", str(tmp_path)]), "--web", "--topic")
 
 
 LONG = ("--policies", "bfs,dfs,random", "--budget", "60", "--repeat", "8")
@@ -256,13 +256,13 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     )
     wait_for_three_runs(sides, process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "Traceback" not in said
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
     kept = len(journal_lines(sides))
-    assert f"stopped: {kept} of 24 runs are done" in said and "the same command resumes" in said
+    assert f"stopped: {kept} of 24 runs are done" in errors and "the same command goes on" in errors
     assert not list(sides.glob("focused-simulation-*"))
-    goes_on_but_tells(compare(sides, *LONG), f"{kept} of 24 runs were done before")
+    succeeds_with_warning(compare(sides, *LONG), f"{kept} of 24 runs were done before")
     assert len(journal_lines(sides)) == 24
 
 
@@ -276,7 +276,7 @@ def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
     process.kill()
     process.communicate(timeout=60)  # the pipes close when the last worker has ended
     assert not list(sides.glob("focused-simulation-*"))
-    goes_on_but_tells(compare(sides, *LONG), "of 24 runs were done before")
+    succeeds_with_warning(compare(sides, *LONG), "of 24 runs were done before")
 
 
 def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:
@@ -301,10 +301,10 @@ def test_a_warc_file_is_imported_once_and_evaluated_by_custom_labels(sides: Path
     warc, labels = sides / "web" / "pages.warc.gz", sides / "web" / "labels.tsv"
     options = ("--labels", labels, "--policies", "bfs", "--budget", "5")
     first = compare(sides, *options, web=warc)
-    goes_on_but_tells(first, "82 responses from 1 WARC file")
+    succeeds_with_warning(first, "82 responses from 1 WARC file")
     again = compare(sides, *options, web=warc)
     assert "responses" not in again.stderr
-    goes_on_but_tells(again, "1 of 1 runs were done before")
+    succeeds_with_warning(again, "1 of 1 runs were done before")
     assert document(sides)["runs"][0]["relevant"] == 30
 
 
@@ -319,7 +319,7 @@ def test_several_warc_files_are_one_web(sides: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--policies", "sharp"], "no policy is named 'sharp'"),
         (["--policies", ","], "names no policy"),
@@ -339,9 +339,9 @@ def test_several_warc_files_are_one_web(sides: Path) -> None:
     ],
 )
 def test_invalid_arguments_are_reported_in_a_line(
-    sides: Path, options: list[str], told: str
+    sides: Path, options: list[str], message: str
 ) -> None:
-    complains(compare(sides, *[each.format(folder=sides) for each in options]), told)
+    fails_with(compare(sides, *[each.format(folder=sides) for each in options]), message)
 
 
 def test_labels_of_unknown_urls_are_counted_and_the_rest_is_used(sides: Path) -> None:
@@ -349,7 +349,7 @@ def test_labels_of_unknown_urls_are_counted_and_the_rest_is_used(sides: Path) ->
     more = "http://nowhere.test/1\tTop/Whales\nhttp://nowhere.test/2\tTop/Whales\n"
     labels.write_text((sides / "web" / "labels.tsv").read_text() + more)
     done = compare(sides, "--labels", labels, "--policies", "bfs", "--budget", "5")
-    goes_on_but_tells(done, "2 of its URLs are not in two-sides")
+    succeeds_with_warning(done, "2 of its URLs are not in two-sides")
     assert document(sides)["runs"][0]["relevant"] == 30
 
 
@@ -358,7 +358,7 @@ def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides: 
     (sides / "stars.toml").write_text(stars.replace("Top/Whales", "Top/Stars"))
     options = ("--topic", sides / "stars.toml", "--policies", "bfs", "--budget", "5")
     done = compare(sides, *options)
-    goes_on_but_tells(done, "stars on two-sides is skipped", "Top/Stars")
+    succeeds_with_warning(done, "stars on two-sides is skipped", "Top/Stars")
     (skip,) = document(sides)["skipped"]
     assert (skip["web"], skip["topic"]) == ("two-sides", "stars")
     assert [run["topic"] for run in document(sides)["runs"]] == ["whales"]
@@ -366,12 +366,12 @@ def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides: 
 
 def test_a_web_without_labels_is_reported(sides: Path) -> None:
     (sides / "web" / "labels.tsv").unlink()
-    complains(compare(sides), "nothing is left to run", "no labels", "--labels")
+    fails_with(compare(sides), "nothing to run", "no labels", "--labels")
 
 
 def test_a_budget_beyond_the_web_causes_a_warning_and_runs_end_early(sides: Path) -> None:
     done = compare(sides, "--policies", "bfs", "--budget", "5000")
-    goes_on_but_tells(done, "5,000 pages is beyond two-sides", "end early")
+    succeeds_with_warning(done, "5,000 pages exceeds two-sides", "end early")
     (run,) = document(sides)["runs"]
     assert run["fetched"] < 5000 and run["end_reason"] == "frontier is empty"
 
@@ -380,7 +380,7 @@ def test_invalid_lines_of_a_seeds_file_are_skipped_with_a_warning(sides: Path) -
     seeds = sides / "seeds.txt"
     seeds.write_text("what is this?\nhttp://whales.test/whales-0\n# that's all\n")
     done = compare(sides, "--policies", "bfs", "--budget", "5", "--seeds", seeds)
-    goes_on_but_tells(done, "1 lines are no URL", "line 1")
+    succeeds_with_warning(done, "skipped what is no http or https URL, in line 1")
     assert document(sides)["runs"][0]["seeds"] == str(seeds)
 
 
@@ -390,7 +390,7 @@ def test_damaged_records_cause_a_warning_and_the_rest_is_crawled(sides: Path) ->
     middle = len(whole) // 2
     warc.write_bytes(whole[:middle] + bytes(200) + whole[middle + 200 : -100])
     done = compare(sides, "--policies", "bfs", "--budget", "5")
-    goes_on_but_tells(done, "damaged records are skipped")
+    succeeds_with_warning(done, "damaged records are skipped")
     assert document(sides)["runs"][0]["fetched"] == 5
 
 
@@ -399,7 +399,7 @@ def test_damaged_records_of_a_warc_file_are_reported_at_import(sides: Path) -> N
     broken.write_bytes((sides / "web" / "pages.warc.gz").read_bytes()[:-100])
     labels = sides / "web" / "labels.tsv"
     done = compare(sides, "--labels", labels, "--policies", "bfs", "--budget", "5", web=broken)
-    goes_on_but_tells(done, "81 responses", "1 damaged")
+    succeeds_with_warning(done, "81 responses", "1 damaged")
 
 
 def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:

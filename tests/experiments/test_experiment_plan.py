@@ -29,17 +29,17 @@ def test_seeds_that_are_no_seeds_are_refused(text: str) -> None:
 def test_a_seeds_file_has_one_url_a_line_and_comments(tmp_path: Path) -> None:
     path = tmp_path / "seeds.txt"
     path.write_text("# mine\nhttp://a.test/x#y\n\nhttp://b.test # the other\nhttp://a.test/x\n")
-    told: list[str] = []
-    assert parse_seed_set(str(path), told.append).urls == ("http://a.test/x", "http://b.test/")
-    assert not told
+    warnings: list[str] = []
+    assert parse_seed_set(str(path), warnings.append).urls == ("http://a.test/x", "http://b.test/")
+    assert not warnings
 
 
 def test_invalid_lines_of_a_seeds_file_are_reported_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "seeds.txt"
     path.write_text("nonsense\nhttp://a.test/\nftp://a.test/\n\x00\n")
-    told: list[str] = []
-    assert parse_seed_set(str(path), told.append).urls == ("http://a.test/",)
-    assert "3 invalid lines are skipped (line 1, 3, 4)" in told[0]
+    warnings: list[str] = []
+    assert parse_seed_set(str(path), warnings.append).urls == ("http://a.test/",)
+    assert "skipped what is no http or https URL, in line 1, 3, 4" in warnings[0]
 
 
 def test_a_seeds_file_without_any_url_is_refused(tmp_path: Path) -> None:
@@ -110,13 +110,15 @@ def test_without_a_host_cap_the_topics_own_holds(tmp_path: Path) -> None:
 
 def test_seeds_that_cannot_be_sampled_skip_that_start_only(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
-    told: list[str] = []
-    plan = planned(web, ours, "bfs", seeds=["on-topic:500", "topic"], repeat=2, warn=told.append)
+    warnings: list[str] = []
+    plan = planned(
+        web, ours, "bfs", seeds=["on-topic:500", "topic"], repeat=2, warn=warnings.append
+    )
     assert {trial.seeds for trial in plan.trials} == {"topic"}
     (skip,) = plan.skipped
     assert (skip.web, skip.topic) == ("two-sides", "whales")
     assert "on-topic:500" in skip.why and "only 40 labelled pages" in skip.why
-    assert "skipped" in told[-1]
+    assert "skipped" in warnings[-1]
 
 
 def test_seeds_that_the_web_does_not_have_are_skipped(tmp_path: Path) -> None:
@@ -136,10 +138,10 @@ def test_an_empty_plan_is_an_error(tmp_path: Path) -> None:
 
 def test_a_budget_beyond_the_web_causes_a_warning(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
-    told: list[str] = []
-    planned(web, ours, "bfs", budget="82", warn=told.append)
-    assert told == [
-        "whales: a budget of 82 pages is beyond two-sides, where 81 pages count; "
+    warnings: list[str] = []
+    planned(web, ours, "bfs", budget="82", warn=warnings.append)
+    assert warnings == [
+        "whales: a budget of 82 pages exceeds two-sides, where 81 pages count; "
         "the runs will end early"
     ]
 

@@ -67,18 +67,18 @@ def test_runs_of_one_kind_of_links_rank_nothing():
 def test_a_web_is_measured_with_and_without_its_own_prior():
     runs = [run([1, 2, 3], [False, True, True], parent=[3, 1, 2]), run([1], [False])]
     runs[1] = replace(runs[1], topic="wine")
-    told = measure_web_quality(runs, left_out=prior(parent=1.0), all_webs=prior(url=1.0))
-    assert (told.web, told.topics, told.runs, told.examples) == ("one", 2, 2, 4)
-    assert told.on_topic == 0.5
-    assert (told.left_out, told.all_webs, told.url, told.parent) == (0.0, 1.0, 1.0, 0.0)
+    quality = measure_web_quality(runs, left_out=prior(parent=1.0), all_webs=prior(url=1.0))
+    assert (quality.web, quality.topics, quality.runs, quality.examples) == ("one", 2, 2, 4)
+    assert quality.on_topic == 0.5
+    assert (quality.left_out, quality.all_webs, quality.url, quality.parent) == (0.0, 1.0, 1.0, 0.0)
 
 
 def test_a_prior_is_as_wrong_as_its_scores_are_far_from_shares():
     runs = [run([0, 0, 0, 0], [True, False, False, False])]
     right, high = prior(bias=float(np.log(1 / 3))), prior(bias=0.0)
-    told = measure_web_quality(runs, left_out=high, all_webs=right)
-    assert told.left_out_error == pytest.approx(0.25, abs=1e-5)
-    assert told.all_webs_error == pytest.approx(0.0, abs=1e-5)
+    quality = measure_web_quality(runs, left_out=high, all_webs=right)
+    assert quality.left_out_error == pytest.approx(0.25, abs=1e-5)
+    assert quality.all_webs_error == pytest.approx(0.0, abs=1e-5)
 
 
 def test_runs_are_put_together_by_web_in_the_order_they_came():

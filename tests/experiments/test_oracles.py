@@ -89,7 +89,7 @@ def address(name: str) -> str:
 
 
 @pytest.fixture
-def examined(tmp_path: Path) -> Iterator[Any]:
+def run_trial(tmp_path: Path) -> Iterator[Any]:
     with ExitStack() as closing:
 
         def make(web: Web, **scope: Any) -> Examined:
@@ -98,23 +98,23 @@ def examined(tmp_path: Path) -> Iterator[Any]:
         yield make
 
 
-def test_the_greedy_oracle_takes_an_on_topic_link_whenever_it_holds_one(examined: Any) -> None:
+def test_the_greedy_oracle_takes_an_on_topic_link_whenever_it_holds_one(run_trial: Any) -> None:
     web = {"start": ["dull", "whale-1"], "whale-1": ["whale-2"], "dull": [], "whale-2": []}
-    assert examined(web).asked("oracle", "start") == ["start", "whale-1", "whale-2", "dull"]
+    assert run_trial(web).asked("oracle", "start") == ["start", "whale-1", "whale-2", "dull"]
 
 
-def test_the_greedy_oracle_is_blind_to_what_lies_behind(examined: Any) -> None:
-    asked = examined(TUNNEL).asked("oracle", "start")
+def test_the_greedy_oracle_is_blind_to_what_lies_behind(run_trial: Any) -> None:
+    asked = run_trial(TUNNEL).asked("oracle", "start")
     assert asked.index("whale-1") > asked.index("dull-5")
 
 
-def test_the_path_oracle_goes_straight_through_the_dull_pages(examined: Any) -> None:
-    asked = examined(TUNNEL).asked("path-oracle", "start")
+def test_the_path_oracle_goes_straight_through_the_dull_pages(run_trial: Any) -> None:
+    asked = run_trial(TUNNEL).asked("path-oracle", "start")
     assert asked[:5] == ["start", "door", "hall", "whale-1", "whale-2"]
     assert len(asked) == len(TUNNEL)
 
 
-def test_the_nearer_of_two_ways_comes_first(examined: Any) -> None:
+def test_the_nearer_of_two_ways_comes_first(run_trial: Any) -> None:
     web = {
         "start": ["long", "short"],
         "long": ["longer"],
@@ -123,12 +123,12 @@ def test_the_nearer_of_two_ways_comes_first(examined: Any) -> None:
         "whale-far": [],
         "whale-near": [],
     }
-    asked = examined(web).asked("path-oracle", "start")
+    asked = run_trial(web).asked("path-oracle", "start")
     assert asked == ["start", "short", "whale-near", "long", "longer", "whale-far"]
 
 
 def test_between_pages_one_click_away_the_one_that_leads_to_more_comes_first(
-    examined: Any,
+    run_trial: Any,
 ) -> None:
     whales = ["whale-1", "whale-2", "whale-3"]
     web = {
@@ -138,11 +138,11 @@ def test_between_pages_one_click_away_the_one_that_leads_to_more_comes_first(
         "whale-0": [],
         **{name: [] for name in whales},
     }
-    asked = examined(web).asked("path-oracle", "start")
+    asked = run_trial(web).asked("path-oracle", "start")
     assert asked == ["start", "rich", *whales, "poor", "whale-0"]
 
 
-def test_what_leads_only_to_what_was_found_leads_nowhere(examined: Any) -> None:
+def test_what_leads_only_to_what_was_found_leads_nowhere(run_trial: Any) -> None:
     menus = [f"menu-{n}" for n in range(5)]
     web = {
         "start": ["whale-1", *menus, "first"],
@@ -152,11 +152,11 @@ def test_what_leads_only_to_what_was_found_leads_nowhere(examined: Any) -> None:
         "second": ["whale-2"],
         "whale-2": [],
     }
-    asked = examined(web).asked("path-oracle", "start")
+    asked = run_trial(web).asked("path-oracle", "start")
     assert asked == ["start", "whale-1", "first", "second", "whale-2", *menus]
 
 
-def test_the_second_address_of_a_page_comes_last(examined: Any) -> None:
+def test_the_second_address_of_a_page_comes_last(run_trial: Any) -> None:
     web = {
         "start": ["whale-1", "also-whale-1", "https://a.test/whale-1", "dull"],
         "also-whale-1": "whale-1",
@@ -164,11 +164,11 @@ def test_the_second_address_of_a_page_comes_last(examined: Any) -> None:
         "dull": ["whale-2"],
         "whale-2": [],
     }
-    asked = examined(web).asked("path-oracle", "start")
+    asked = run_trial(web).asked("path-oracle", "start")
     assert asked[:4] == ["start", "whale-1", "dull", "whale-2"]
 
 
-def test_a_page_first_met_through_a_redirect_keeps_its_place(examined: Any) -> None:
+def test_a_page_first_met_through_a_redirect_keeps_its_place(run_trial: Any) -> None:
     web = {
         "start": ["dull", "old"],
         "dull": [],
@@ -177,11 +177,11 @@ def test_a_page_first_met_through_a_redirect_keeps_its_place(examined: Any) -> N
         "end": ["whale-1"],
         "whale-1": [],
     }
-    asked = examined(web).asked("path-oracle", "start")
+    asked = run_trial(web).asked("path-oracle", "start")
     assert asked == ["start", "old", "middle", "end", "whale-1", "dull"]
 
 
-def test_ways_out_of_scope_do_not_count(examined: Any) -> None:
+def test_ways_out_of_scope_do_not_count(run_trial: Any) -> None:
     web = {
         "start": ["forbidden", "long"],
         "forbidden": ["whale-1"],
@@ -190,11 +190,11 @@ def test_ways_out_of_scope_do_not_count(examined: Any) -> None:
         "whale-1": [],
         "whale-2": ["whale-1"],
     }
-    asked = examined(web, deny_paths=("^/forbidden",)).asked("path-oracle", "start")
+    asked = run_trial(web, deny_paths=("^/forbidden",)).asked("path-oracle", "start")
     assert asked == ["start", "long", "longer", "whale-2", "whale-1"]
 
 
-def test_an_on_topic_page_that_stays_out_of_reach_is_not_waited_for(examined: Any) -> None:
+def test_an_on_topic_page_that_stays_out_of_reach_is_not_waited_for(run_trial: Any) -> None:
     full = [f"http://full.test/whale-{n}" for n in range(3)]
     dull = [f"http://dull-{n}.test/" for n in range(20)]
     web = {
@@ -207,29 +207,29 @@ def test_an_on_topic_page_that_stays_out_of_reach_is_not_waited_for(examined: An
         "http://b.test/hall": ["http://c.test/whale-9"],
         "http://c.test/whale-9": [],
     }
-    asked = examined(web, max_pages_per_host=2).asked("path-oracle", *full[:2], "start")
+    asked = run_trial(web, max_pages_per_host=2).asked("path-oracle", *full[:2], "start")
     assert "whale-2" not in asked
     assert asked.index("whale-9") < len(asked) - 5
 
 
-def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(examined: Any) -> None:
+def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(run_trial: Any) -> None:
     web = {
         "start": ["whale-1", "whale-2", "whale-3"],
         "other": ["whale-2", "whale-3", "dull"],
         "third": ["whale-3", "dull"],
         **{name: [] for name in ("whale-1", "whale-2", "whale-3", "dull")},
     }
-    assert examined(web).ground_truth.hot_pages == {address("whale-2"), address("whale-3")}
+    assert run_trial(web).ground_truth.hot_pages == {address("whale-2"), address("whale-3")}
 
 
-def test_ground_truth_without_a_graph_names_the_missing_argument(examined: Any) -> None:
-    network = examined({"whale-1": []}).network
+def test_ground_truth_without_a_graph_names_the_missing_argument(run_trial: Any) -> None:
+    network = run_trial({"whale-1": []}).network
     ground_truth = GroundTruth(network.web, ["Top/Whales"], ())
     with pytest.raises(ConfigurationError, match="made without one: pass graph="):
         ORACLES["path-oracle"](ground_truth, WhaleJudge(), network)
 
 
-class DuckJudge(WhaleJudge):
+class DuckClassifier(WhaleJudge):
     """Wrong about whales: accepts ducks instead."""
 
     def classify(self, page: Page) -> Classification:
@@ -237,13 +237,13 @@ class DuckJudge(WhaleJudge):
         return Classification(relevance, relevance >= self.threshold)
 
 
-def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(examined: Any) -> None:
+def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(run_trial: Any) -> None:
     web = {
         "start": ["missing", "dull", "whale-1", "moved", "duck-1"],
         "moved": "duck-2",
         **{name: [] for name in ("dull", "whale-1", "duck-1", "duck-2")},
     }
-    asked = examined(web).asked("classifier-oracle", "start", classifier=DuckJudge())
+    asked = run_trial(web).asked("classifier-oracle", "start", classifier=DuckClassifier())
     ducks, others = asked[1:4], asked[4:]
     assert sorted(ducks) == ["duck-1", "duck-2", "moved"]
     # Only pages count, whatever their label.

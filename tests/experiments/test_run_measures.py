@@ -28,11 +28,11 @@ def test_what_is_left_of_the_budget_counts_as_off_topic_in_the_area() -> None:
 
 
 def test_half_of_the_topic_is_found_with_the_page_that_makes_it_half() -> None:
-    verdicts = np.array([False, True, False, True, True])
-    assert pages_to_half_recall(verdicts, relevant=4) == 4
-    assert pages_to_half_recall(verdicts, relevant=5) == 5
-    assert pages_to_half_recall(verdicts, relevant=1) == 2
-    assert pages_to_half_recall(verdicts, relevant=7) is None
+    is_relevant = np.array([False, True, False, True, True])
+    assert pages_to_half_recall(is_relevant, relevant=4) == 4
+    assert pages_to_half_recall(is_relevant, relevant=5) == 5
+    assert pages_to_half_recall(is_relevant, relevant=1) == 2
+    assert pages_to_half_recall(is_relevant, relevant=7) is None
     assert pages_to_half_recall(np.array([], dtype=bool), relevant=1) is None
 
 

@@ -52,32 +52,32 @@ def press(window: Any, key: str) -> str:
     """Press a key and wait for its effect; return the URL of the page shown before."""
     from selenium.webdriver.common.action_chains import ActionChains
 
-    before, said = text(window, "url"), text(window, "last")
+    before, labelled = text(window, "url"), text(window, "last")
     ActionChains(window).send_keys(key).perform()
-    until(window, lambda: text(window, "last") != said and ready(window))
+    until(window, lambda: text(window, "last") != labelled and ready(window))
     return before
 
 
 def click(window: Any, name: str) -> str:
-    before, said = text(window, "url"), text(window, "last")
+    before, labelled = text(window, "url"), text(window, "last")
     window.find_element("id", name).click()
-    until(window, lambda: text(window, "last") != said and ready(window))
+    until(window, lambda: text(window, "last") != labelled and ready(window))
     return before
 
 
 def test_keys_label_and_show_the_next_page(window: Any, page: Served, labels: Path) -> None:
     visit(window, page.address)
-    said = [(press(window, key), key) for key in "yns"]
+    labelled = [(press(window, key), key) for key in "yns"]
     kept = [(one.url, one.verdict[0]) for one in read_labels(labels)]
-    assert kept == said
+    assert kept == labelled
     assert text(window, "count") == "3"
     assert text(window, "counts") == "1 yes, 1 no, 1 skipped"
 
 
 def test_buttons_do_what_keys_do(window: Any, page: Served, labels: Path) -> None:
     visit(window, page.address)
-    said = [(click(window, name), name) for name in ("yes", "no", "skip")]
-    assert [(one.url, one.verdict) for one in read_labels(labels)] == said
+    labelled = [(click(window, name), name) for name in ("yes", "no", "skip")]
+    assert [(one.url, one.verdict) for one in read_labels(labels)] == labelled
 
 
 def test_digits_and_their_buttons_put_a_page_into_a_category(
@@ -360,8 +360,8 @@ HOSTILE = """
 
 @pytest.fixture
 def elsewhere() -> Iterator[Outside]:
-    with outside() as told:
-        yield told
+    with outside() as requests:
+        yield requests
 
 
 def hostile_crawl(folder: Path, elsewhere: Outside) -> None:

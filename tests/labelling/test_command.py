@@ -77,18 +77,18 @@ def ask(address: str, path: str, body: object = None) -> dict[str, object]:
 
 def test_what_was_acknowledged_outlives_kill_9(topic: Path) -> None:
     labels = topic.parent / "whales.labels.jsonl"
-    said = []
+    labelled = []
     with label(str(topic)) as (process, address):
         state = ask(address, "/api/state")
         for _ in range(6):
             url = state["page"]["url"]  # type: ignore[index]
             state = ask(address, "/api/label", {"url": url, "verdict": "yes"})
-            said.append(url)
+            labelled.append(url)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert [one.url for one in read_labels(labels)] == said
+    assert [one.url for one in read_labels(labels)] == labelled
     read = labelled_page_reader(labels)
-    assert all(read(url) is not None for url in said)
+    assert all(read(url) is not None for url in labelled)
     with label(str(topic)) as (_, address):
         progress = ask(address, "/api/state")["progress"]
         assert progress["yes"] == 6  # type: ignore[index]

@@ -56,10 +56,10 @@ def ask(
 
 def test_a_label_is_stored_and_the_next_page_returned(page: Served, labels: Path) -> None:
     first = ask(page, "/api/state").json
-    said = {"url": first["page"]["url"], "verdict": "yes", "category": CATEGORIES[0].name}
-    second = ask(page, "/api/label", said).json
+    posted = {"url": first["page"]["url"], "verdict": "yes", "category": CATEGORIES[0].name}
+    second = ask(page, "/api/label", posted).json
     (label,) = read_labels(labels)
-    assert (label.url, label.verdict, label.category) == tuple(said.values())
+    assert (label.url, label.verdict, label.category) == tuple(posted.values())
     assert label.at == page.clock.now
     assert second["page"]["url"] != first["page"]["url"]
     assert second["last"]["url"] == first["page"]["url"]
@@ -71,20 +71,20 @@ def test_the_relevance_of_a_random_page_is_withheld_until_it_is_labelled(
     shown = ask(page, "/api/state").json["page"]
     assert shown["role"] == "evaluation"
     assert (shown["relevance"], shown["score"]) == (None, None)
-    told = ask(page, "/api/label", {"url": shown["url"], "verdict": "no"}).json
-    assert told["last"]["relevance"] is not None
-    assert told["page"]["role"] == "training"
-    assert told["page"]["relevance"] is not None
+    state = ask(page, "/api/label", {"url": shown["url"], "verdict": "no"}).json
+    assert state["last"]["relevance"] is not None
+    assert state["page"]["role"] == "training"
+    assert state["page"]["relevance"] is not None
 
 
 def test_shares_of_fewer_than_ten_answers_are_withheld(tmp_path: Path, labels: Path) -> None:
     write_crawl(tmp_path, pages=150)
     with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
         seen = []
-        told = ask(at, "/api/state").json
+        state = ask(at, "/api/state").json
         for _ in range(45):
-            seen.append(told["progress"])
-            told = ask(at, "/api/label", {"url": told["page"]["url"], "verdict": "yes"}).json
+            seen.append(state["progress"])
+            state = ask(at, "/api/label", {"url": state["page"]["url"], "verdict": "yes"}).json
     assert seen[0]["precision_missing"] == "too few answers: 0 of 10"
     assert all(one["harvest"] is None for one in seen if one["evaluated"] < 10)
     assert seen[-1]["evaluated"] > 10
@@ -162,10 +162,10 @@ def test_what_is_no_label_is_refused(page: Served, labels: Path, body: bytes, st
 
 
 def test_a_form_of_another_site_is_no_label(page: Served, labels: Path) -> None:
-    said = b'{"url": "https://h0.example/0", "verdict": "yes"}'
+    posted = b'{"url": "https://h0.example/0", "verdict": "yes"}'
     for kind in ("text/plain", "application/x-www-form-urlencoded"):
-        assert ask(page, "/api/label", said, Content_Type=kind).status == 415
-        assert ask(page, "/api/label", said, token="", Content_Type=kind).status == 403
+        assert ask(page, "/api/label", posted, Content_Type=kind).status == 415
+        assert ask(page, "/api/label", posted, token="", Content_Type=kind).status == 403
     assert read_labels(labels) == ()
 
 
@@ -199,8 +199,8 @@ def test_what_another_origin_makes_a_browser_send_is_refused_even_with_the_token
     page: Served, labels: Path, sent: dict[str, str]
 ) -> None:
     shown = ask(page, "/api/state").json["page"]
-    said = {"url": shown["url"], "verdict": "yes"}
-    assert ask(page, "/api/label", said, **sent).status == 403
+    posted = {"url": shown["url"], "verdict": "yes"}
+    assert ask(page, "/api/label", posted, **sent).status == 403
     assert ask(page, shown["original"], token="", **sent).status == 403
     assert read_labels(labels) == ()
 

@@ -249,19 +249,19 @@ def test_while_on_topic_pages_are_few_the_shown_page_says_how_many_are_needed(
     crawl: Path, file: LabelFile
 ) -> None:
     asking = session(crawl, file)
-    told = []
+    reports = []
     for _ in range(20):
         shown = asking.current()
         assert shown is not None
         if shown.role == "training":
-            told.append((shown.reason, shown.good_pages_needed, format_reason(shown)))
+            reports.append((shown.reason, shown.good_pages_needed, format_reason(shown)))
         asking.answer(shown.page.url, "yes" if shown.role == "training" else "no", "", 1.0)
-    assert [(reason, good_pages_needed) for reason, good_pages_needed, _ in told[:5]] == [
+    assert [(reason, good_pages_needed) for reason, good_pages_needed, _ in reports[:5]] == [
         ("high", number) for number in (5, 4, 3, 2, 1)
     ]
-    assert "2 more pages on topic needed" in told[3][2]
-    assert "1 more page on topic needed" in told[4][2]
-    assert all(good_pages_needed == 0 for _, good_pages_needed, _ in told[5:])
+    assert "2 more pages on topic needed" in reports[3][2]
+    assert "1 more page on topic needed" in reports[4][2]
+    assert all(good_pages_needed == 0 for _, good_pages_needed, _ in reports[5:])
 
 
 def test_a_word_of_the_title_the_address_or_the_text_finds_pages(

@@ -39,8 +39,8 @@ def play(folder: Path, file: LabelFile, keys: str | list[str]) -> None:
 def test_keys_label_undo_and_categorise(tmp_path: Path, file: LabelFile) -> None:
     write_crawl(tmp_path, pages=24)
     play(tmp_path, file, "ynsu12q")
-    said = [(one.verdict, one.category, one.at) for one in file.labels]
-    assert said == [
+    labels = [(one.verdict, one.category, one.at) for one in file.labels]
+    assert labels == [
         ("yes", "", 7.0),
         ("no", "", 7.0),
         ("yes", CATEGORIES[0].name, 7.0),

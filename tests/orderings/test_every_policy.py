@@ -213,13 +213,13 @@ def breaks(inputs: PolicyInputs) -> Policy:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         ("no_policy", "returns int, not focused.crawl.policy.Policy"),
         ("breaks", r"could not be created: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
     ],
 )
-def test_a_custom_function_that_returns_no_policy_is_an_error(function: str, told: str) -> None:
+def test_a_custom_function_that_returns_no_policy_is_an_error(function: str, message: str) -> None:
     maker = find_policy(f"{__name__}.{function}")
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=message):
         maker(PolicyInputs(WhaleJudge(), WhaleScorer()))

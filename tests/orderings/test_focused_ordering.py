@@ -60,7 +60,7 @@ def taught(name: str, lessons: int = 200) -> OnlineLinkScorer:
     return scorer
 
 
-def told(scorer: OnlineLinkScorer) -> MergedScores:
+def merged_scores(scorer: OnlineLinkScorer) -> MergedScores:
     """Waiting links merged with those of a page so that all features occur."""
     waiting = queued(scorer, visit(0.6, "http://h1.test/1"), LINKS[::2])
     before = [waiting[n // 2] if n % 2 == 0 else None for n in range(len(LINKS))]
@@ -129,13 +129,16 @@ def test_but_for_exploration_an_ablation_is_another_scorer_and_no_more(name):
 
 def test_without_exploration_unknown_hosts_get_no_bonus():
     assert made("focused-without-exploration").exploration == NO_EXPLORATION
-    one, other = told(taught("focused-without-exploration")), told(taught("focused"))
+    one, other = (
+        merged_scores(taught("focused-without-exploration")),
+        merged_scores(taught("focused")),
+    )
     assert np.array_equal(one.scores, other.scores)
     assert np.array_equal(one.rank_score, other.rank_score)
 
 
 def test_the_pages_of_this_test_give_all_evidence_a_say():
-    found = told(taught("focused")).features
+    found = merged_scores(taught("focused")).features
     alike = {name for name in FEATURE_NAMES if not np.ptp(found[:, FEATURE_INDEX[name]])}
     assert alike <= {"out_degree"}  # a page has the same effect on all its links
     assert found[0, FEATURE_INDEX["out_degree"]] > 0.0
@@ -143,9 +146,11 @@ def test_the_pages_of_this_test_give_all_evidence_a_say():
 
 @pytest.mark.parametrize("family", FEATURE_FAMILIES)
 def test_without_a_family_its_evidence_has_no_weight_and_all_other_as_much(family):
-    found = told(taught(f"focused-without-{family}", lessons=20))  # too few to move weights
+    found = merged_scores(
+        taught(f"focused-without-{family}", lessons=20)
+    )  # too few to move weights
     assert found.scores == pytest.approx(by_prior(found, *FEATURE_FAMILIES[family]))
-    ours = told(taught("focused", lessons=20))
+    ours = merged_scores(taught("focused", lessons=20))
     assert np.array_equal(found.features, ours.features)
     assert ours.scores == pytest.approx(by_prior(ours))
 
@@ -193,12 +198,12 @@ def test_what_is_left_learns_to_stand_in_for_a_family_that_is_left_out():
 
 
 def test_without_a_prior_all_links_score_alike_until_the_first_update():
-    assert len(set(told(taught("focused-without-prior", lessons=0)).scores.tolist())) == 1
-    assert len(set(told(taught("focused-without-prior")).scores.tolist())) > 10
+    assert len(set(merged_scores(taught("focused-without-prior", lessons=0)).scores.tolist())) == 1
+    assert len(set(merged_scores(taught("focused-without-prior")).scores.tolist())) > 10
 
 
 def test_without_learning_the_priors_weights_stay_and_words_are_still_learned():
-    frozen, ours = (told(taught(name)) for name in ("focused-without-learning", "focused"))
+    frozen, ours = (merged_scores(taught(name)) for name in ("focused-without-learning", "focused"))
     assert frozen.scores == pytest.approx(by_prior(frozen))
     assert ours.scores != pytest.approx(by_prior(ours), abs=0.01)
     assert np.array_equal(frozen.features, ours.features)
@@ -206,6 +211,8 @@ def test_without_learning_the_priors_weights_stay_and_words_are_still_learned():
 
 
 def test_without_tunnelling_the_priority_is_the_score():
-    found, ours = (told(taught(name)) for name in ("focused-without-tunnelling", "focused"))
+    found, ours = (
+        merged_scores(taught(name)) for name in ("focused-without-tunnelling", "focused")
+    )
     assert np.array_equal(found.scores, ours.scores)
     assert found.rank_score == pytest.approx(np.log(found.scores / (1.0 - found.scores)))

@@ -53,7 +53,7 @@ def test_what_is_inherited_survives_a_redirect() -> None:
 
 def test_anchor_and_context_are_added_with_their_weights() -> None:
     walk = Walk(made("shark"), A)
-    said, around, neither = walk.fetch(
+    matching, around, neither = walk.fetch(
         A,
         Link(f"{A}1", anchor="whales", context="trade"),
         Link(f"{A}2", anchor="more", context="whales"),
@@ -62,7 +62,7 @@ def test_anchor_and_context_are_added_with_their_weights() -> None:
     )
     inherited = 0.5 * 0.5 * RELEVANT
     # The context counts in full where the anchor already matches the topic.
-    assert said == pytest.approx(inherited + 0.5 * (0.8 * WHALE + 0.2))
+    assert matching == pytest.approx(inherited + 0.5 * (0.8 * WHALE + 0.2))
     assert around == pytest.approx(inherited + 0.5 * 0.2 * WHALE)
     assert neither == pytest.approx(inherited)
 

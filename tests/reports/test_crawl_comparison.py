@@ -17,14 +17,14 @@ from tests.support.crawl_folders import good_page, page, write_crawl
 HOST = "http://a.example/"
 
 
-def crawl(folder: Path, policy: str, verdicts: str) -> Path:
-    """A crawl whose pages are on topic where ``verdicts`` has a plus."""
+def crawl(folder: Path, policy: str, flags: str) -> Path:
+    """A crawl whose pages are on topic where ``flags`` has a plus."""
     rows = [
         (good_page if verdict == "+" else page)(f"{HOST}{place}")
-        for place, verdict in enumerate(verdicts)
+        for place, verdict in enumerate(flags)
     ]
     settings = {"policy": policy, "topic": {"name": "t", "training": {"good": ["Top/X"]}}}
-    return write_crawl(folder / policy / verdicts.replace("+", "p"), rows, settings=settings)
+    return write_crawl(folder / policy / flags.replace("+", "p"), rows, settings=settings)
 
 
 def test_crawls_are_compared_over_as_many_pages_as_the_shortest_has(tmp_path: Path) -> None:

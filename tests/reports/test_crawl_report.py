@@ -139,13 +139,13 @@ def test_a_report_is_json_without_nan(crawl: Path) -> None:
 
 
 def test_labels_are_read_with_the_topics_own_good_categories(crawl: Path) -> None:
-    judged = report_as_dict(crawl, {A: ["Top/Databases/SQL"], B: ["Top/Other"]})["by_labels"]
-    assert (judged["on_topic"], judged["rate"], judged["precision"]) == (1, 0.25, 0.5)
+    by_labels = report_as_dict(crawl, {A: ["Top/Databases/SQL"], B: ["Top/Other"]})["by_labels"]
+    assert (by_labels["on_topic"], by_labels["rate"], by_labels["precision"]) == (1, 0.25, 0.5)
 
 
 def test_other_good_categories_may_be_named(crawl: Path) -> None:
-    judged = report_as_dict(crawl, {B: ["Top/Other"]}, good=["Top/Other"])["by_labels"]
-    assert judged["on_topic"] == 1
+    by_labels = report_as_dict(crawl, {B: ["Top/Other"]}, good=["Top/Other"])["by_labels"]
+    assert by_labels["on_topic"] == 1
 
 
 def test_labels_of_other_topics_are_not_used(crawl: Path) -> None:

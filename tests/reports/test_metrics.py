@@ -24,7 +24,7 @@ from focused.reports.metrics import (
 from tests.support.crawl_folders import failed, frame, good_page, page
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
-verdicts = st.lists(st.booleans(), min_size=1, max_size=300)
+flag_lists = st.lists(st.booleans(), min_size=1, max_size=300)
 
 
 def test_redirects_failures_feeds_and_training_samples_are_no_harvest() -> None:
@@ -64,12 +64,12 @@ def test_the_harvest_of_no_pages_is_nothing() -> None:
     assert count_failures(pages) == {}
 
 
-@given(verdicts)
+@given(flag_lists)
 def test_the_curve_ends_at_the_harvest_rate(on_topic: list[bool]) -> None:
     assert cumulative_harvest(on_topic)[-1] == pytest.approx(harvest_rate(on_topic))
 
 
-@given(verdicts, st.integers(1, 120))
+@given(flag_lists, st.integers(1, 120))
 def test_the_rolling_rate_is_the_mean_of_the_window(on_topic: list[bool], window: int) -> None:
     expected = [
         np.mean(on_topic[max(end - window, 0) : end]) for end in range(1, len(on_topic) + 1)
@@ -112,17 +112,17 @@ def test_no_good_category_makes_nothing_relevant() -> None:
 def test_labels_give_a_second_opinion_on_the_harvest() -> None:
     labels = {A: ["Top/X"], B: ["Top/Other"], C: ["Top/X"]}
     pages = frame([good_page(A), good_page(B), page("http://unknown.example/"), failed(C, "dns")])
-    judged = measure_label_harvest(pages, labels, ["Top/X"])
-    assert (judged.labelled, judged.on_topic, judged.relevant) == (2, 1, 2)
-    assert judged.rate == judged.rate_last == pytest.approx(1 / 3)
-    assert judged.recall == 0.5
-    assert judged.precision == 0.5
+    measured = measure_label_harvest(pages, labels, ["Top/X"])
+    assert (measured.labelled, measured.on_topic, measured.relevant) == (2, 1, 2)
+    assert measured.rate == measured.rate_last == pytest.approx(1 / 3)
+    assert measured.recall == 0.5
+    assert measured.precision == 0.5
 
 
 def test_training_samples_are_not_there_to_be_recalled() -> None:
     pages = frame([good_page(A, training=True), good_page(B)])
-    judged = measure_label_harvest(pages, {A: ["Top/X"], B: ["Top/X"]}, ["Top/X"])
-    assert (judged.relevant, judged.recall, judged.on_topic) == (1, 1.0, 1)
+    measured = measure_label_harvest(pages, {A: ["Top/X"], B: ["Top/X"]}, ["Top/X"])
+    assert (measured.relevant, measured.recall, measured.on_topic) == (1, 1.0, 1)
 
 
 def test_content_is_on_topic_by_labels_once_and_recalled_under_each_of_its_urls() -> None:
@@ -138,8 +138,13 @@ def test_a_copy_of_a_training_sample_is_no_harvest_by_labels() -> None:
 
 
 def test_labels_without_a_good_page_recall_nothing() -> None:
-    judged = measure_label_harvest(frame([page(A)]), {A: ["Top/Other"]}, ["Top/X"])
-    assert (judged.relevant, judged.recall, judged.rate, judged.precision) == (0, 0.0, 0.0, 0.0)
+    measured = measure_label_harvest(frame([page(A)]), {A: ["Top/Other"]}, ["Top/X"])
+    assert (measured.relevant, measured.recall, measured.rate, measured.precision) == (
+        0,
+        0.0,
+        0.0,
+        0.0,
+    )
 
 
 @given(st.integers(0, 500), st.integers(2, 120), st.integers(0, 20))

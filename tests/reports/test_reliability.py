@@ -28,8 +28,8 @@ scored = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_siz
 
 
 def counted(pairs: list[tuple[float, bool]]) -> tuple[np.ndarray, np.ndarray]:
-    scores, verdicts = zip(*pairs, strict=True)
-    return np.array(scores, dtype=np.float64), np.array(verdicts, dtype=bool)
+    scores, on_topic = zip(*pairs, strict=True)
+    return np.array(scores, dtype=np.float64), np.array(on_topic, dtype=bool)
 
 
 def test_mean_scores_are_compared_with_classifications() -> None:
@@ -98,11 +98,11 @@ def test_every_page_is_in_one_bin_that_spans_its_score(pairs: list[tuple[float, 
 
 @given(scored)
 def test_the_brier_score_is_that_of_scikit_learn(pairs: list[tuple[float, bool]]) -> None:
-    scores, verdicts = counted(pairs)
-    expected = float(np.mean((scores - verdicts) ** 2))
-    if len(set(verdicts.tolist())) == 2:
-        expected = brier_score_loss(verdicts, scores)
-    assert mean_brier_score(count_bins(scores, verdicts)) == pytest.approx(expected, abs=1e-5)
+    scores, on_topic = counted(pairs)
+    expected = float(np.mean((scores - on_topic) ** 2))
+    if len(set(on_topic.tolist())) == 2:
+        expected = brier_score_loss(on_topic, scores)
+    assert mean_brier_score(count_bins(scores, on_topic)) == pytest.approx(expected, abs=1e-5)
 
 
 @given(scored, scored)

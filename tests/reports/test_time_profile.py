@@ -27,8 +27,8 @@ def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str
 def test_stages_have_time_per_page_and_share_slowest_first() -> None:
     spent = read_time_profile(stats())
     assert spent is not None
-    told = [(each.stage, each.ms_per_page, round(each.share, 3)) for each in spent.stages]
-    assert told == [
+    stages = [(each.stage, each.ms_per_page, round(each.share, 3)) for each in spent.stages]
+    assert stages == [
         (OTHER_STAGES, 50.0, 0.556),
         ("scoring", 20.0, 0.222),
         ("parsing", 10.0, 0.111),
@@ -58,12 +58,14 @@ def test_the_bottleneck_is_named(cpu_s: float, stages: dict[str, float], says: s
     assert says in spent.bottleneck
 
 
-@pytest.mark.parametrize("told", [{}, {"profile": {}}, {"profile": {"pages": 0}}, {"profile": 1}])
-def test_a_crawl_without_a_profile_has_none(told: dict[str, Any]) -> None:
-    assert read_time_profile(told) is None
+@pytest.mark.parametrize(
+    "statistics", [{}, {"profile": {}}, {"profile": {"pages": 0}}, {"profile": 1}]
+)
+def test_a_crawl_without_a_profile_has_none(statistics: dict[str, Any]) -> None:
+    assert read_time_profile(statistics) is None
 
 
 def test_a_profile_of_another_version_is_passed_over() -> None:
-    told = stats()
-    del told["profile"]["parser_process_s"]
-    assert read_time_profile(told) is None
+    statistics = stats()
+    del statistics["profile"]["parser_process_s"]
+    assert read_time_profile(statistics) is None

@@ -48,13 +48,15 @@ def test_runs_without_score_bins_have_no_table(bins: list[object] | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("bins", "told"),
+    ("bins", "message"),
     [
         ([LOW, LOW], r"runs\[0\]\.score_bins has a repeated bin"),
         ([[1, 4, 5, 1.0, 1.0]], r"runs\[0\]\.score_bins has more pages on topic than pages"),
         ([[10, 4, 2, 1.0, 1.0]], r"`\$\.runs\[0\]\.score_bins\[0\]\[0\]`"),
     ],
 )
-def test_damaged_counts_are_reported_with_their_place(bins: list[list[float]], told: str) -> None:
-    with pytest.raises(ComparisonError, match=told):
+def test_damaged_counts_are_reported_with_their_place(
+    bins: list[list[float]], message: str
+) -> None:
+    with pytest.raises(ComparisonError, match=message):
         parse_comparison(document([scored(*bins)]))

@@ -22,12 +22,12 @@ TWO_TOPICS = {
 }
 
 
-def found(rows: list[Row]) -> ComparisonAnalysis:
+def analysed(rows: list[Row]) -> ComparisonAnalysis:
     return analyse_runs(runs_of(rows))
 
 
 def test_pairs_count_wins_ties_and_losses_from_the_same_starts() -> None:
-    pair = found(runs(TWO_TOPICS)).pairing("focused", "bfs")
+    pair = analysed(runs(TWO_TOPICS)).pairing("focused", "bfs")
     assert pair is not None
     assert (pair.wins, pair.ties, pair.losses) == (2, 1, 1)
     assert pair.difference.mean == pytest.approx(0.125)
@@ -36,7 +36,7 @@ def test_pairs_count_wins_ties_and_losses_from_the_same_starts() -> None:
 
 def test_five_pages_in_a_thousand_are_a_tie_and_six_are_none() -> None:
     harvests = {"whales": {"focused": [0.305, 0.306], "bfs": [0.3, 0.3]}}
-    pair = found(runs(harvests, budget=1000, recall=0.5, crawl_and_stop=0.5)).pairing(
+    pair = analysed(runs(harvests, budget=1000, recall=0.5, crawl_and_stop=0.5)).pairing(
         "focused", "bfs"
     )
     assert pair is not None and (pair.wins, pair.ties) == (1, 1)
@@ -45,7 +45,7 @@ def test_five_pages_in_a_thousand_are_a_tie_and_six_are_none() -> None:
 def test_an_interrupted_comparison_pairs_and_ranks_complete_starts_alone() -> None:
     harvests = {topic: dict(policies) for topic, policies in TWO_TOPICS.items()}
     harvests["ships"]["bfs"] = [0.4]  # stopped before its second repeat
-    analysis = found(runs(harvests))
+    analysis = analysed(runs(harvests))
     pair = analysis.pairing("focused", "bfs")
     assert pair is not None and pair.starts == 3
     assert analysis.ranks.starts == 3
@@ -55,20 +55,20 @@ def test_an_interrupted_comparison_pairs_and_ranks_complete_starts_alone() -> No
 
 
 def test_ratios_to_the_oracles_are_of_mean_harvests() -> None:
-    summary = found(runs(TWO_TOPICS)).summary_of("focused")
+    summary = analysed(runs(TWO_TOPICS)).summary_of("focused")
     assert summary is not None and summary.ratio_to_oracle is not None
     assert summary.ratio_to_oracle.mean == pytest.approx(1.6 / 2.6)
     assert summary.ratio_to_path_oracle is None
 
 
 def test_oracles_are_never_ranked() -> None:
-    ranks = found(runs(TWO_TOPICS)).ranks
+    ranks = analysed(runs(TWO_TOPICS)).ranks
     assert set(ranks.mean_ranks) == {"focused", "bfs"}
     assert ranks.mean_ranks["focused"] == 1.5
 
 
 def test_a_single_run_has_means_and_nothing_more() -> None:
-    analysis = found([run("focused", 0.4)])
+    analysis = analysed([run("focused", 0.4)])
     (summary,) = analysis.summary
     assert summary.harvest is not None
     assert (summary.harvest.mean, summary.harvest.low) == (0.4, None)
@@ -79,8 +79,8 @@ def test_a_single_run_has_means_and_nothing_more() -> None:
 
 
 def test_an_empty_comparison_is_reported_in_words() -> None:
-    assert summary_sentence(found([])) == "There is no run to report."
-    assert (detail_sentences(found([])), caveats(found([]))) == ([], [])
+    assert summary_sentence(analysed([])) == "There is no run to report."
+    assert (detail_sentences(analysed([])), caveats(analysed([]))) == ([], [])
 
 
 def test_the_order_of_the_runs_changes_no_figure() -> None:
@@ -95,7 +95,7 @@ def test_the_order_of_the_runs_changes_no_figure() -> None:
 
 def test_the_summary_splits_by_kind_of_start_and_by_topic() -> None:
     rows = runs(TWO_TOPICS) + runs({"ships": {"focused": [0.9]}}, host_cap=30)
-    summary = found(rows).summary_of("focused")
+    summary = analysed(rows).summary_of("focused")
     assert summary is not None
     by_group = {(each.seeds, each.host_cap): each.runs for each in summary.by_group}
     assert by_group == {("on-topic:5", None): 4, ("on-topic:5", 30): 1}
@@ -108,33 +108,33 @@ def test_half_recall_is_the_median_of_the_runs_that_got_there() -> None:
         run("bfs", 0.2, repeat=n, half_recall_pages=pages)
         for n, pages in enumerate((10, None, 30, 90))
     ]
-    (summary,) = found(rows).summary
+    (summary,) = analysed(rows).summary
     assert (summary.half_recall_pages, summary.half_recall_reached) == (30.0, 3)
 
 
 def test_runs_that_ended_early_are_counted_and_cause_a_caveat() -> None:
-    analysis = found([run("bfs", 0.5, fetched=10), run("focused", 0.4)])
+    analysis = analysed([run("bfs", 0.5, fetched=10), run("focused", 0.4)])
     assert [each.ended_early for each in analysis.summary] == [1, 0]
     assert any("of bfs emptied the frontier" in each for each in caveats(analysis))
 
 
 def test_what_was_not_measured_is_none_and_not_zero() -> None:
     row = {key: value for key, value in run("bfs", 0.2).items() if key not in ("cpu_s", "peak_mb")}
-    (summary,) = found([row]).summary
+    (summary,) = analysed([row]).summary
     assert (summary.cpu_s, summary.cpu_ms_per_page, summary.peak_mb) == (None, None, None)
 
 
 def test_the_summary_says_when_the_interval_contains_zero() -> None:
     unsure = {"whales": {"focused": [0.5, 0.3], "bfs": [0.3, 0.5]}}
-    assert "the interval contains zero" in summary_sentence(found(runs(unsure)))
+    assert "the interval contains zero" in summary_sentence(analysed(runs(unsure)))
     sure = {"whales": {"focused": [0.5, 0.6], "bfs": [0.3, 0.2]}}
-    told = summary_sentence(found(runs(sure)))
-    assert "30.0 points more" in told and "contains zero" not in told
+    sentence = summary_sentence(analysed(runs(sure)))
+    assert "30.0 points more" in sentence and "contains zero" not in sentence
 
 
 def test_a_headline_does_not_hide_that_ours_is_worse() -> None:
     worse = {"whales": {"focused": [0.2, 0.3], "bfs": [0.5, 0.5]}}
-    assert "25.0 points less" in summary_sentence(found(runs(worse)))
+    assert "25.0 points less" in summary_sentence(analysed(runs(worse)))
 
 
 def test_findings_are_json_with_an_estimate_as_three_keys() -> None:
@@ -158,7 +158,7 @@ def test_a_part_left_out_is_held_against_the_whole_what_is_missed_most_first() -
             }
         }
     )
-    words, url = found(rows).ablations
+    words, url = analysed(rows).ablations
     assert (words.policy, url.policy) == ("focused-without-words", "focused-without-url")
     assert words.difference.mean == pytest.approx(-0.25)
     assert words.area_difference.low == pytest.approx(-0.3)
@@ -167,4 +167,4 @@ def test_a_part_left_out_is_held_against_the_whole_what_is_missed_most_first() -
 
 def test_without_the_full_policy_there_are_no_ablations() -> None:
     rows = runs({"whales": {"focused-without-url": [0.5], "bfs": [0.3]}})
-    assert found(rows).ablations == []
+    assert analysed(rows).ablations == []

@@ -29,7 +29,7 @@ def test_a_document_is_read_from_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "is not valid JSON"),
         ("[]", "was not written by 'focused compare --json'"),
@@ -37,12 +37,12 @@ def test_a_document_is_read_from_its_file(tmp_path: Path) -> None:
         ('{"focused": "1", "runs": [{}]}', "missing required field `web` - at `$.runs[0]`"),
     ],
 )
-def test_what_is_no_comparison_is_refused_by_name(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_no_comparison_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(FocusedError) as error:
         read_comparison(path)
-    assert str(path) in str(error.value) and told in str(error.value)
+    assert str(path) in str(error.value) and message in str(error.value)
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"harvest": 1.2}, r"Expected `float` <= 1.0 - at `\$\.runs\[1\]\.harvest`"),
         ({"fetched": "many"}, r"Expected `int`, got `str` - at `\$\.runs\[1\]\.fetched`"),
@@ -60,9 +60,9 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
         ({"policy": "bfs"}, r"runs\[1\] is the same policy and start as runs\[0\]"),
     ],
 )
-def test_a_damaged_run_is_reported_with_its_place(changed: dict[str, Any], told: str) -> None:
+def test_a_damaged_run_is_reported_with_its_place(changed: dict[str, Any], message: str) -> None:
     rows = [run("bfs", 0.2), run("focused", 0.4) | changed]
-    with pytest.raises(FocusedError, match=told):
+    with pytest.raises(FocusedError, match=message):
         parse_comparison(document(rows))
 
 

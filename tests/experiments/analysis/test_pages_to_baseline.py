@@ -84,10 +84,10 @@ def test_a_policy_without_a_run_from_such_a_start_is_left_out() -> None:
 
 @given(st.lists(st.booleans(), min_size=1, max_size=700), st.integers(1, 50))
 def test_pages_from_a_curve_are_never_too_early_and_at_most_a_hundredth_too_late(
-    verdicts: list[bool], goal: int
+    is_relevant: list[bool], goal: int
 ) -> None:
-    found = np.cumsum(verdicts)
-    on_topic, fetched = int(found[-1]), len(verdicts)
+    found = np.cumsum(is_relevant)
+    on_topic, fetched = int(found[-1]), len(is_relevant)
     (read,) = runs_of(
         [
             run(
@@ -95,7 +95,7 @@ def test_pages_from_a_curve_are_never_too_early_and_at_most_a_hundredth_too_late
                 0.5,
                 fetched=fetched,
                 on_topic=on_topic,
-                curve=harvest_curve(np.array(verdicts)),
+                curve=harvest_curve(np.array(is_relevant)),
             )
         ]
     )
@@ -108,11 +108,13 @@ def test_pages_from_a_curve_are_never_too_early_and_at_most_a_hundredth_too_late
 
 
 def test_the_report_has_a_sentence_about_it() -> None:
-    said = " ".join(detail_sentences(analyse_runs(runs_of(half_the_pages()))))
-    assert "after 50% (95% interval 50–50%) of the pages in the median; 0 of 2 runs never" in said
+    sentences = " ".join(detail_sentences(analyse_runs(runs_of(half_the_pages()))))
+    assert (
+        "after 50% (95% interval 50–50%) of the pages in the median; 0 of 2 runs never" in sentences
+    )
     slow = runs({"whales": {"focused": [0.1, 0.1], "bfs": [0.2, 0.2]}})
-    said = " ".join(detail_sentences(analyse_runs(runs_of(slow))))
-    assert "in fewer than half of its runs: 2 of 2 runs never got there" in said
+    sentences = " ".join(detail_sentences(analyse_runs(runs_of(slow))))
+    assert "in fewer than half of its runs: 2 of 2 runs never got there" in sentences
 
 
 def test_the_order_is_by_pages_needed_and_who_never_gets_there_is_last() -> None:

@@ -49,9 +49,9 @@ def graph(folder: Path) -> LinkGraph:
     return opened(folder)
 
 
-def opened(folder: Path, told: list[tuple[int, int]] | None = None) -> LinkGraph:
+def opened(folder: Path, progress: list[tuple[int, int]] | None = None) -> LinkGraph:
     with ParsedWeb(RecordedWeb.open(folder)) as web:
-        tell = None if told is None else lambda done, total: told.append((done, total))
+        tell = None if progress is None else lambda done, total: progress.append((done, total))
         return open_link_graph(web, tell)
 
 
@@ -133,9 +133,9 @@ def same(one: LinkGraph, other: LinkGraph) -> bool:
 
 
 def test_the_second_opening_reads_what_the_first_made(folder: Path) -> None:
-    told: list[tuple[int, int]] = []
-    made, read = opened(folder, told), opened(folder, told)
-    assert told == [(7, 7)]
+    progress: list[tuple[int, int]] = []
+    made, read = opened(folder, progress), opened(folder, progress)
+    assert progress == [(7, 7)]
     assert same(made, read)
 
 
@@ -150,6 +150,6 @@ def test_a_web_recorded_anew_has_a_graph_of_its_own(folder: Path) -> None:
     opened(folder)
     warc = next(folder.glob("*.warc.gz"))
     warc.write_bytes(warc.read_bytes() * 2)
-    told: list[tuple[int, int]] = []
-    opened(folder, told)
-    assert told
+    progress: list[tuple[int, int]] = []
+    opened(folder, progress)
+    assert progress

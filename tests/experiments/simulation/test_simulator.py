@@ -56,7 +56,7 @@ def inputs(seed: int = 0) -> PolicyInputs:
     return PolicyInputs(WhaleJudge(), WhaleScorer(), seed)
 
 
-def made(name: str, seed: int = 0) -> Policy:
+def policy_named(name: str, seed: int = 0) -> Policy:
     return find_policy(name)(inputs(seed))
 
 
@@ -65,7 +65,9 @@ def topic_in(folder: Path, **sections: Any) -> Topic:
 
 
 def simulated(topic: Topic, policy: str, latency: Latency = QUICK) -> SimulatedRun:
-    return simulate(topic, WhaleJudge(), RecordedNetwork(sea()), made(policy), latency=latency)
+    return simulate(
+        topic, WhaleJudge(), RecordedNetwork(sea()), policy_named(policy), latency=latency
+    )
 
 
 @pytest.mark.parametrize("policy", ["focused", "bfs"])
@@ -113,7 +115,7 @@ def test_it_stops_at_the_requested_number_of_pages(tmp_path: Path) -> None:
         topic,
         WhaleJudge(),
         RecordedNetwork(sea()),
-        made("bfs"),
+        policy_named("bfs"),
         latency=QUICK,
         pages=5,
         training_urls=frozenset({"http://a.test/"}),
@@ -142,7 +144,7 @@ def whales_found_early(policy: str, folder: Path, seed: int = 0) -> float:
         topic,
         WhaleJudge(),
         RecordedNetwork(sea()),
-        made(policy, seed),
+        policy_named(policy, seed),
         latency=QUICK,
     )
     fetched = run.pages[run.pages["outcome"] == "fetched"]["url"].head(8)
@@ -169,7 +171,7 @@ def test_each_seed_draws_another_random_order(tmp_path: Path) -> None:
                 topic,
                 WhaleJudge(),
                 RecordedNetwork(sea()),
-                made("random", seed),
+                policy_named("random", seed),
                 latency=QUICK,
             ).asked
         )
