@@ -260,7 +260,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     kept = len(journal_lines(sides))
-    assert f"stopped: {kept} of 24 runs are done" in errors and "the same command goes on" in errors
+    assert f"stopped: {kept} of 24 runs are done" in errors and "the same command resumes" in errors
     assert not list(sides.glob("focused-simulation-*"))
     succeeds_with_warning(compare(sides, *LONG), f"{kept} of 24 runs were done before")
     assert len(journal_lines(sides)) == 24
