@@ -92,7 +92,7 @@ class FocusedAddon(SessionHolder):
         except FocusedError as error:
             _exit_with_error(error, self._crawler)
         except KeyboardInterrupt:
-            _print_line("stopped before the crawl began; the same command goes on from here")
+            _print_line("stopped before the crawl started; the same command resumes")
             raise SystemExit(130) from None
         warn_of_ignored(settings, topic)
         _install_components(settings)

@@ -278,7 +278,7 @@ def _no_pages_message(crawl: Crawl) -> str:
     seeds = ", ".join(urls[:3]) + (f" and {len(urls) - 3} more" if len(urls) > 3 else "")
     kinds = ", ".join(f"{kind} ({count})" for kind, count in crawl.counters.failures.items())
     return (
-        f"no page came from the seeds ({seeds}): {kinds or 'nothing was asked for'}. "
+        f"no page came from the seeds ({seeds}): {kinds or 'nothing was requested'}. "
         f"Check seeds in {crawl.topic.path}, and the network"
     )
 

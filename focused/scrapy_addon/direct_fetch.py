@@ -188,7 +188,7 @@ class DirectFetcher:
         session, state, url = self._session, state_of(request), request.url
         address = str(state.checked_address)
         if not session.crawl.may_connect(state.lease, url, address, session.now()):
-            raise FetchPostponed(f"{address} is not to be asked yet")
+            raise FetchPostponed(f"{address} must not be requested yet")
         update_state(request, was_looked_up=True, sent_at=session.now())
         is_robots = state.purpose is FetchPurpose.ROBOTS
         headers = self._robots_headers if is_robots else self._headers

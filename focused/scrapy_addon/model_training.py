@@ -83,7 +83,7 @@ def open_sample_pages(
 
 def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str, Page]:
     folder = samples_folder(topic)
-    say(f"fetching the directory's pages into {folder} (it goes on where it was if stopped)")
+    say(f"fetching the directory's pages into {folder} (an interrupted download is resumed)")
     command = [
         sys.executable,
         "-m",

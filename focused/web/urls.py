@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import endec
-from ada_url import join_url, normalize_url
+import ada_url
 
 MAX_URL_CHARS = 2_000
 
@@ -166,12 +166,12 @@ def _parse_and_normalise(url: str, base: str | None) -> str | None:
         return None
     url = _fix_surrogates(start) + hash_
     try:
-        parsed = normalize_url(url) if base is None else join_url(base, url)
+        parsed = ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
         for _ in range(_MAX_ROUNDS):
             clean = _apply_rules(parsed)
             if clean is None or clean == parsed or ";" not in parsed:
                 break
-            parsed = normalize_url(clean)
+            parsed = ada_url.normalize_url(clean)
         else:
             return None
     except ValueError:  # also UnicodeEncodeError: lone surrogates in the base

@@ -42,10 +42,10 @@ class CallbackPages:
 
     def __init__(self, response: Response) -> None:
         settled = state_of(response).settled
-        judged = None if settled is None else settled.classification
+        classification = None if settled is None else settled.classification
         self._own_url = response.url
         self._current = PageRelevance(
-            None if judged is None else judged.relevance,
+            None if classification is None else classification.relevance,
             settled is not None and settled.left_out,
         )
         self._by_url = {response.url: self._current}
