@@ -20,8 +20,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-import endec
 import ada_url
+import endec
 
 MAX_URL_CHARS = 2_000
 
