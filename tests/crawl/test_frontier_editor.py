@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from focused.crawl import frontier_editor as tending_module
+from focused.crawl import frontier_editor as editor_module
 from focused.crawl.frontier_editor import AddedUrl, AddResult, FrontierEditor
 from focused.crawl.hosts.failures import DeadHosts
 from focused.crawl.policy import LinkOrder, load_link_order
@@ -88,7 +88,7 @@ def tender(
     )
 
 
-def tending_of(
+def editor_of(
     store: StateStore, scope: Scope | None = None, **options: Any
 ) -> tuple[FrontierEditor, Frontier]:
     """Tend the frontier in the store; by scores unless ``options`` of the order say otherwise."""
@@ -116,7 +116,7 @@ def store(tmp_path):
     store.close()
 
 
-def fates(added: Iterator[AddedUrl]) -> dict[str, str]:
+def results(added: Iterator[AddedUrl]) -> dict[str, str]:
     return {each.url: each.fate.name for each in added}
 
 
@@ -124,27 +124,27 @@ def fates(added: Iterator[AddedUrl]) -> dict[str, str]:
 
 
 def test_an_added_url_is_fetched_next(tended):
-    asked = tended(lambda tending, _: list(tending.add([B + "new"])), scorer=Pupil())
+    asked = tended(lambda editor, _: list(editor.add([B + "new"])), scorer=Pupil())
     assert asked[0] == B + "new"
 
 
 @pytest.mark.parametrize("policy", ["bfs", "focused"])
 def test_whatever_the_order_an_added_url_comes_before_all_queued(tended, policy):
-    asked = tended(lambda tending, _: list(tending.add([A + "new"])), policy=policy)
+    asked = tended(lambda editor, _: list(editor.add([A + "new"])), policy=policy)
     assert asked[0] == A + "new"
 
 
 def test_an_added_url_with_a_score_comes_where_such_a_link_comes(tended):
-    asked = tended(lambda tending, _: list(tending.add([A + "new"], score=0.5)), scorer=Pupil())
+    asked = tended(lambda editor, _: list(editor.add([A + "new"], score=0.5)), scorer=Pupil())
     worse = [asked.index(f"{A}trade{number}") for number in range(5)]
     better = [asked.index(url) for url in asked if re.search(r"whale\d$", url)]
     assert max(better) < asked.index(A + "new") < min(worse)
 
 
 def test_each_url_is_reported_what_became_of_it(store):
-    tending, frontier = tending_of(store, Scope(deny_hosts=("b.test",)))
+    editor, frontier = editor_of(store, Scope(deny_hosts=("b.test",)))
     urls = ["HTTP://A.test/x#there", A + "x", B, "mailto:me@a.test"]
-    assert [(each.url, each.fate, each.particulars) for each in tending.add(urls)] == [
+    assert [(each.url, each.fate, each.particulars) for each in editor.add(urls)] == [
         (A + "x", AddResult.ADDED, ""),
         (A + "x", AddResult.ALREADY_QUEUED, ""),
         (B, AddResult.REFUSED, "(host denied)"),
@@ -154,8 +154,8 @@ def test_each_url_is_reported_what_became_of_it(store):
 
 
 def test_an_added_url_is_queued_as_a_seed_is(store):
-    tending, frontier = tending_of(store, learns=True)
-    list(tending.add([A]))
+    editor, frontier = editor_of(store, learns=True)
+    list(editor.add([A]))
     (link,) = waiting(frontier)
     assert link == QueuedLink(
         link_key(A), A, "a.test", pytest.approx(14.0), 1.0, depth=0, found_at=NOW
@@ -163,62 +163,60 @@ def test_an_added_url_is_queued_as_a_seed_is(store):
 
 
 def test_a_score_of_nought_is_a_score(store):
-    tending, frontier = tending_of(store)
-    list(tending.add([A], score=0.0))
+    editor, frontier = editor_of(store)
+    list(editor.add([A], score=0.0))
     (link,) = waiting(frontier)
     assert (link.score, link.priority) == (0.0, 0.0)
 
 
 def test_what_was_dropped_or_fetched_comes_in_again_only_when_requested(store):
-    tending, frontier = tending_of(store)
-    list(tending.add([A]))
-    tending.drop(waiting(frontier))
-    assert fates(tending.add([A])) == {A: "ALREADY_SETTLED"}
-    assert fates(tending.add([A], again=True)) == {A: "ADDED"}
-    assert fates(tending.add([A], again=True)) == {A: "ALREADY_QUEUED"}
+    editor, frontier = editor_of(store)
+    list(editor.add([A]))
+    editor.drop(waiting(frontier))
+    assert results(editor.add([A])) == {A: "ALREADY_SETTLED"}
+    assert results(editor.add([A], again=True)) == {A: "ADDED"}
+    assert results(editor.add([A], again=True)) == {A: "ALREADY_QUEUED"}
 
 
 def test_a_fetched_page_that_is_added_again_is_fetched_again(tended):
-    asked = tended(lambda tending, _: list(tending.add([A], again=True)))
+    asked = tended(lambda editor, _: list(editor.add([A], again=True)))
     assert asked[0] == A
 
 
 def test_links_to_hosts_that_are_dead_are_refused_until_the_host_is_revived(store):
     given_up = DeadHosts(store.tables)
     given_up.add("a.test", FailureKind.DNS)
-    tending, frontier = tending_of(store)
-    (told,) = tending.add([A])
+    editor, frontier = editor_of(store)
+    (told,) = editor.add([A])
     assert (told.fate, told.particulars) == (AddResult.DEAD_HOST, "(dns)")
     row = QueuedLink(link_key(A), A, "a.test", 0.1, 0.1)
-    assert dict(tending.take_in([row], print).refused) == {"its host was given up (dns)": 1}
-    assert fates(tending.add([A], again=True)) == {A: "ADDED"}
+    assert dict(editor.take_in([row], print).refused) == {"its host was given up (dns)": 1}
+    assert results(editor.add([A], again=True)) == {A: "ADDED"}
     assert len(frontier) == 1
     assert DeadHosts(store.tables).why("a.test") is None
 
 
 def test_a_score_is_refused_where_scores_do_not_order(store):
-    tending, _ = tending_of(store, by_score=False)
+    editor, _ = editor_of(store, by_score=False)
     with pytest.raises(ConfigurationError, match="doesn't order by scores"):
-        list(tending.add([A], score=0.5))
+        list(editor.add([A], score=0.5))
 
 
 # Dropped
 
 
 def test_dropped_links_are_not_requested_and_do_not_come_in_again(tended):
-    asked = tended(
-        lambda tending, frontier: tending.drop(choose(frontier, "trade")), scorer=Pupil()
-    )
+    asked = tended(lambda editor, frontier: editor.drop(choose(frontier, "trade")), scorer=Pupil())
     assert asked
     assert not [url for url in asked if "trade" in url]
 
 
 def test_drop_tells_how_many_links_it_took_out(store):
-    tending, frontier = tending_of(store)
-    list(tending.add([A, A + "x", B]))
+    editor, frontier = editor_of(store)
+    list(editor.add([A, A + "x", B]))
     links = waiting(frontier)
-    assert tending.drop(choose(frontier, "a.test")) == 2
-    assert tending.drop(links) == 1
+    assert editor.drop(choose(frontier, "a.test")) == 2
+    assert editor.drop(links) == 1
     assert len(frontier) == 0
 
 
@@ -232,11 +230,11 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
     """The scorer would make their priority anew, from their features, when their turn comes."""
     moved: list[str] = []
 
-    def to_the_front(tending: FrontierEditor, frontier: Frontier) -> None:
+    def to_the_front(editor: FrontierEditor, frontier: Frontier) -> None:
         links = choose(frontier, "trade")
         moved.extend(link.url for link in links)
-        front = tending.priority(0.999)
-        assert tending.move(links, lambda old: front) == len(links) >= 3
+        front = editor.priority(0.999)
+        assert editor.move(links, lambda old: front) == len(links) >= 3
 
     asked = tended(to_the_front, scorer=scorer())
     assert asked[: len(moved)] == moved
@@ -246,10 +244,10 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
 def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_learns(tended, scorer):
     moved: list[str] = []
 
-    def to_the_end(tending: FrontierEditor, frontier: Frontier) -> None:
+    def to_the_end(editor: FrontierEditor, frontier: Frontier) -> None:
         links = choose(frontier, "whale.$")
         moved.extend(link.url for link in links)
-        assert tending.move(links, lambda old: old - 50.0) == len(links) >= 3
+        assert editor.move(links, lambda old: old - 50.0) == len(links) >= 3
 
     asked = tended(to_the_end, scorer=scorer())
     assert [url for url in asked if not url.endswith("-next")][-len(moved) :] == moved
@@ -258,9 +256,9 @@ def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_lea
 def test_links_that_are_moved_equal_keep_their_order(tended):
     orders: list[list[str]] = []
 
-    def lift(tending: FrontierEditor, frontier: Frontier) -> None:
+    def lift(editor: FrontierEditor, frontier: Frontier) -> None:
         orders.append([link.url for link in choose(frontier, "trade")])
-        tending.move(choose(frontier, "trade"), lambda old: old + 30.0)
+        editor.move(choose(frontier, "trade"), lambda old: old + 30.0)
 
     asked = tended(lift, scorer=Pupil())
     assert asked[: len(orders[0])] == orders[0]
@@ -278,10 +276,10 @@ def test_a_moved_link_that_a_page_links_to_once_more_is_not_moved_back_down(
     )
     stopped = simulate(topic(tmp_path, A), again, scorer=Pupil()).run(pages=1)
     frontier, store = reopened(stopped)
-    tending = tender(frontier, store)
-    front = tending.priority(0.95)  # before /y, after /whale as a seed
-    tending.move(choose(frontier, "x$"), lambda old: front)
-    tending.move(choose(frontier, "whale$"), lambda old: front + 1.0)
+    editor = tender(frontier, store)
+    front = editor.priority(0.95)  # before /y, after /whale as a seed
+    editor.move(choose(frontier, "x$"), lambda old: front)
+    editor.move(choose(frontier, "whale$"), lambda old: front + 1.0)
     store.close()
     assert stopped.restart().run().urls[-3:] == [A + "whale", A + "x", A + "y"]
 
@@ -292,8 +290,8 @@ def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_features(
     stopped = simulate(topic(tmp_path, A), web(), scorer=Pupil()).run(pages=2)
     frontier, store = reopened(stopped)
     before = choose(frontier, "whale4$")
-    tending = tender(frontier, store)
-    assert tending.move(before, lambda old: 7.0) == 1
+    editor = tender(frontier, store)
+    assert editor.move(before, lambda old: 7.0) == 1
     (after,) = choose(frontier, "whale4$")
     assert before[0].features != ()
     assert (after.priority, after.features) == (7.0, ())
@@ -314,16 +312,16 @@ def test_a_moved_link_keeps_its_score_and_all_that_is_known_but_its_features(
 def test_where_no_scorer_learns_a_moved_link_keeps_its_features(simulate, reopened, tmp_path):
     stopped = simulate(topic(tmp_path, A), web()).run(pages=2)
     frontier, store = reopened(stopped)
-    tending = tender(frontier, store)
-    tending.move(choose(frontier, "whale4$"), lambda old: 7.0)
+    editor = tender(frontier, store)
+    editor.move(choose(frontier, "whale4$"), lambda old: 7.0)
     (after,) = choose(frontier, "whale4$")
     assert len(after.features) == 2
 
 
 def test_a_link_that_is_there_already_is_not_moved(store):
-    tending, frontier = tending_of(store, learns=True)
-    list(tending.add([A], score=0.5))
-    assert tending.move(waiting(frontier), lambda old: tending.priority(0.5)) == 0
+    editor, frontier = editor_of(store, learns=True)
+    list(editor.add([A], score=0.5))
+    assert editor.move(waiting(frontier), lambda old: editor.priority(0.5)) == 0
 
 
 # Taken in
@@ -338,23 +336,23 @@ def test_an_exported_frontier_that_is_taken_in_elsewhere_is_the_same(
     path = tmp_path / f"links.{kind}"
     export_links(waiting(frontier), path)
     other = empty(tmp_path, "other")
-    tending, taken = tending_of(other, learns=True)
-    done = tending.take_in(read_links(path, lambda score: None, NOW), print)
+    editor, taken = editor_of(other, learns=True)
+    done = editor.take_in(read_links(path, lambda score: None, NOW), print)
     assert (done.added, done.known, done.bad) == (len(frontier), 0, 0)
     assert waiting(taken) == waiting(frontier)
     other.close()
 
 
 def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
-    tending, frontier = tending_of(store, Scope(max_depth=3))
-    list(tending.add([A, A + "dropped"]))
-    tending.drop(choose(frontier, "dropped"))
+    editor, frontier = editor_of(store, Scope(max_depth=3))
+    list(editor.add([A, A + "dropped"]))
+    editor.drop(choose(frontier, "dropped"))
     rows = [
         QueuedLink(link_key(url), url, "a.test", 0.1, 0.1, depth=depth)
         for url, depth in ((A, 0), (A + "dropped", 0), (A + "deep", 4), (A + "new", 3))
     ]
     told: list[InvalidRow] = []
-    done = tending.take_in([*rows, InvalidRow("line 6", "nothing")], told.append)
+    done = editor.take_in([*rows, InvalidRow("line 6", "nothing")], told.append)
     assert (done.added, done.known, dict(done.refused), done.bad) == (
         1,
         2,
@@ -367,7 +365,7 @@ def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
 
 def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_path, monkeypatch):
     """A frontier is larger than memory: what is done is made true piece by piece."""
-    monkeypatch.setattr(tending_module, "_CHANGES_PER_COMMIT", 2)
+    monkeypatch.setattr(editor_module, "_CHANGES_PER_COMMIT", 2)
     rows = [QueuedLink(link_key(A + n), A + n, "a.test", 0.1, 0.1) for n in "12345"]
 
     def broken() -> Iterator[QueuedLink]:
@@ -376,12 +374,12 @@ def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_p
 
     store = empty(tmp_path, "crashing")
     with pytest.raises(Crashed):
-        tending_of(store)[0].take_in(broken(), print)
+        editor_of(store)[0].take_in(broken(), print)
     store.abandon()
     store = empty(tmp_path, "crashing")
-    tending, frontier = tending_of(store)
+    editor, frontier = editor_of(store)
     assert [link.url for link in waiting(frontier)] == [row.url for row in rows[:4]]
-    done = tending.take_in(rows, print)
+    done = editor.take_in(rows, print)
     assert (done.added, done.known) == (1, 4)
     assert len(waiting(frontier)) == 5
     store.close()
