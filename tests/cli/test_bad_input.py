@@ -1,4 +1,4 @@
-"""Mistakes of a user's, through the real commands: one clear line, a status, no traceback."""
+"""User errors in real commands: one clear line, an exit status, no traceback."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_prior_that_is_not_there_is_named_before_anything_is_fetched(topic):
     assert "directory's pages" not in done.said
 
 
-def test_a_file_that_is_no_toml_is_named(command, topic):
+def test_a_file_that_is_not_a_toml_is_named(command, topic):
     topic.write_text("name = ")
     command(topic).complains(str(topic))
 
@@ -158,14 +158,14 @@ def test_an_empty_directory_is_named(trainer, topic):
     trainer(topic).complains("training.directory", str(directory))
 
 
-def test_a_good_category_without_samples_is_told_before_any_page_is_fetched(trainer, topic):
+def test_a_good_category_without_samples_is_reported_before_any_page_is_fetched(trainer, topic):
     rewrite(topic, "Top/Whales", "Top/Wales")
     ran = trainer(topic)
     ran.complains("training.good", "'Top/Wales'", "Top/Whales")
     assert not topic.with_name("whales.samples").exists()
 
 
-def test_a_directory_without_a_good_sample_is_told_before_any_page_is_fetched(trainer, topic):
+def test_a_directory_without_a_good_sample_is_reported_before_any_page_is_fetched(trainer, topic):
     rewrite(topic.with_name("directory.tsv"), "Top/Whales", "Top/Other")
     ran = trainer(topic)
     ran.complains("training.good", "Top/Whales", "no sample in the directory")
@@ -185,7 +185,7 @@ def test_scrapy_crawl_topic_without_a_topic_says_how_to_give_one():
     run("scrapy", "crawl", "topic").complains("-a topic=")
 
 
-def test_a_setting_that_is_no_number_is_named(topic):
+def test_a_setting_that_is_not_a_number_is_named(topic):
     crawl(topic, "-s", "FOCUSED_PAGES=many").complains("FOCUSED_PAGES", "'many'")
 
 
@@ -203,7 +203,7 @@ def test_a_replay_address_of_another_form_is_quoted(topic):
     crawl(topic, "-s", "FOCUSED_REPLAY=8100", *GUIDED).complains("FOCUSED_REPLAY", "8100")
 
 
-def test_unreachable_seeds_end_the_crawl_and_are_told(tmp_path):
+def test_unreachable_seeds_end_the_crawl_and_are_reported(tmp_path):
     topic = write_topic(tmp_path, "http://no.test/", politeness="max_tries = 1")
     with served(WEB) as site:
         ran = crawl_on(site, topic)
@@ -227,7 +227,7 @@ def test_a_folder_of_another_topic_is_left_alone(tmp_path):
     assert asked == 3
 
 
-def test_a_damaged_state_is_told(tmp_path):
+def test_a_damaged_state_is_reported(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/")
     state = tmp_path / "out/state"
     state.mkdir(parents=True)
@@ -237,7 +237,7 @@ def test_a_damaged_state_is_told(tmp_path):
     ran.complains(str(state), "damaged")
 
 
-def test_an_output_folder_that_is_a_file_is_told(tmp_path):
+def test_an_output_folder_that_is_a_file_is_reported(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/")
     (tmp_path / "out").write_text("mine")
     with served(WEB) as site:
@@ -284,7 +284,7 @@ def test_a_fault_that_cannot_be_read_is_quoted(tmp_path):
     ran.complains("flood")
 
 
-def test_fresh_leaves_a_folder_alone_that_is_no_crawls(topic):
+def test_fresh_leaves_a_folder_alone_that_is_not_a_crawls(topic):
     (topic.parent / "out").mkdir()
     (topic.parent / "out/thesis.txt").write_text("mine")
     ran = focused("crawl", topic, "--fresh")

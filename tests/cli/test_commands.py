@@ -1,4 +1,4 @@
-"""The commands as a user strings them together: import a web, train, crawl, report, ask why."""
+"""The commands in sequence: import a web, train, crawl, report, explain."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_policy_without_a_name_of_ours_is_refused(home, crawled):
     assert "Traceback" not in done.stderr
 
 
-def test_a_crawl_that_brings_nothing_says_so_and_fails(home, crawled):
+def test_a_crawl_that_gives_nothing_says_so_and_fails(home, crawled):
     lost = (home / "cheese.toml").read_text().replace(BASE, "http://nowhere.test/")
     (home / "lost.toml").write_text(lost.replace("delay_s = 0.0", "delay_s = 0.0\nmax_tries = 1"))
     done = focused(home, "crawl", "lost.toml", "--web", "web", "--folder", "lost")

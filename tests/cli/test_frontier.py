@@ -1,4 +1,4 @@
-"""``focused frontier ...`` on the folder of a real crawl that its budget stopped."""
+"""``focused frontier ...`` on the folder of a finished crawl."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_real_command_tells_what_waits(folder):
     assert len(re.findall(r'"/?.+" on http://h\d\.test/\d+$', done.out, re.M)) == 2
 
 
-def test_machines_are_told_the_same(frontier):
+def test_machines_are_reported_the_same(frontier):
     told = shown(frontier, "--hosts", 4)
     assert set(told) == {"now", "late", "totals", "hosts", "hosts_backing_off", "in_flight"}
     assert not told["late"]
@@ -109,7 +109,7 @@ def test_machines_are_told_the_same(frontier):
     assert sum(host["queued"] for host in whole) == told["totals"]["links"]
 
 
-def test_one_host_is_told_with_its_best_links(frontier):
+def test_one_host_is_reported_with_its_best_links(frontier):
     told = shown(frontier, "--host", "h1.test", "--links", 3)
     (host,) = told["hosts"]
     assert host["name"] == "h1.test"
@@ -139,7 +139,7 @@ def test_the_frontier_of_a_running_crawl_is_shown_as_it_was_and_cannot_be_change
     assert queued(frontier) == before
 
 
-def test_hosts_in_trouble_are_told_with_what_ails_them_and_when_they_are_asked_again(
+def test_hosts_in_trouble_are_reported_with_what_ails_them_and_when_they_are_asked_again(
     frontier, folder
 ):
     store = StateStore.reopen(folder / "state")
@@ -174,7 +174,7 @@ def test_an_added_url_waits_before_all_others(frontier):
     assert best(frontier)["url"] == "http://h3.test/added"
 
 
-def test_what_cannot_be_added_is_told_one_by_one_and_the_rest_is_added(frontier):
+def test_what_cannot_be_added_is_reported_one_by_one_and_the_rest_is_added(frontier):
     waits = best(frontier)["url"]
     urls = ["http://a.denied.test/", "nowhere", SEED, waits, "http://new.test/"]
     done = frontier("add", ..., *urls, status=1)
@@ -204,7 +204,7 @@ def test_urls_are_read_from_a_file_with_comments(frontier, tmp_path):
     ]
 
 
-def test_of_many_complaints_the_first_are_told_and_how_many_there_were(frontier):
+def test_of_many_complaints_the_first_are_reported_and_how_many_there_were(frontier):
     done = frontier("add", ..., *(f"nowhere-{number}" for number in range(23)), status=1)
     assert len(done.stderr.splitlines()) == 21
     assert done.stderr.endswith("focused: and 3 more\n")
@@ -312,7 +312,7 @@ def test_a_frontier_is_carried_to_another_crawl_as_it_was(frontier, folder, tmp_
     pd.testing.assert_frame_equal(*by_url)
 
 
-def test_bad_rows_are_told_by_line_and_the_others_are_imported(frontier, tmp_path):
+def test_bad_rows_are_reported_by_line_and_the_others_are_imported(frontier, tmp_path):
     path = tmp_path / "links.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows(
@@ -367,7 +367,7 @@ def test_no_number_is_refused_as_a_place(frontier, option):
     assert "nan" in frontier("move", ..., SEED, option, "nan", status=2).stderr
 
 
-def test_settings_that_cannot_be_read_are_told_for_they_hold_the_scope(frontier, folder):
+def test_settings_that_cannot_be_read_are_reported_for_they_hold_the_scope(frontier, folder):
     (folder / "settings.json").write_text("{")
     assert "settings.json: is damaged" in complaint(frontier, "add", ..., "http://new.test/")
 

@@ -1,7 +1,4 @@
-"""A server that does not keep to HTTP: what it sends is up to each host's play.
-
-Crawls come by way of the replay, so that any number of hosts stand on one port.
-"""
+"""A server that violates HTTP as each test defines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A crawl that is killed again and again, and what each kill left behind."""
+"""A crawl that is killed repeatedly, and its state after each kill."""
 
 from __future__ import annotations
 

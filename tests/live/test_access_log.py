@@ -1,9 +1,4 @@
-"""The server's own log of a concurrent crawl tells whether each rule of politeness was kept.
-
-Fourteen hosts at six loopback addresses, asked by links, redirects, retries and by
-downloads that bypass the frontier, all at once, by an operator in haste: his settings of
-Scrapy would break each rule.
-"""
+"""The server's log of a concurrent crawl shows that each politeness rule was obeyed."""
 
 from __future__ import annotations
 
@@ -176,7 +171,7 @@ def test_redirects_and_links_led_to_no_closed_page(crawled: Crawled) -> None:
     assert set(crawled.asked("closed.test")) == {ROBOTS, *(f"/{n}" for n in range(PAGES))}
 
 
-def test_what_failed_was_asked_for_again_after_its_wait(crawled: Crawled) -> None:
+def test_what_failed_was_requested_again_after_its_wait(crawled: Crawled) -> None:
     asked = crawled.asked("busy.test")
     assert {path: asked[path] for path in ("/1", "/2", "/3")} == {"/1": 2, "/2": 2, "/3": 2}
 
@@ -188,7 +183,7 @@ def test_what_bypassed_the_frontier_came(crawled: Crawled) -> None:
     assert set(came.values()) == {"200"}
 
 
-def test_robots_txt_was_asked_for_once_a_host(crawled: Crawled) -> None:
+def test_robots_txt_was_requested_once_a_host(crawled: Crawled) -> None:
     assert {host: crawled.asked(host)[ROBOTS] for host in ADDRESSES} == dict.fromkeys(ADDRESSES, 1)
 
 

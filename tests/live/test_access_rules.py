@@ -1,4 +1,4 @@
-"""The test of the log finds what is planted in it, and nothing else."""
+"""The checks of the access log find planted violations, and nothing else."""
 
 from __future__ import annotations
 

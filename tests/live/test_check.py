@@ -48,7 +48,7 @@ def check(what: Path, *options: str) -> Result:
     return CliRunner().invoke(main, ["crawl", "--check", str(what), *options])
 
 
-def test_a_sound_crawl_is_told_to_be_sound_by_folder_and_by_topic(
+def test_a_sound_crawl_is_reported_to_be_sound_by_folder_and_by_topic(
     topic: Path, folder: Path
 ) -> None:
     for what in (folder, topic):
@@ -179,20 +179,20 @@ def test_a_crawl_that_runs_is_not_checked(folder: Path) -> None:
     assert "in use by another crawl" in checked.output
 
 
-def test_a_folder_without_a_crawl_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_crawl_is_reported(tmp_path: Path) -> None:
     checked = check(tmp_path)
     assert checked.exit_code == 2
     assert "there is no crawl's state" in checked.output
 
 
-def test_a_folder_is_no_topic(folder: Path) -> None:
+def test_a_folder_is_not_a_topic(folder: Path) -> None:
     crawled = CliRunner().invoke(main, ["crawl", str(folder)])
     assert crawled.exit_code == 2
     assert "name a topic file" in crawled.output
 
 
 @pytest.mark.parametrize("table", ["hosts", "host_ids", "links", "queue", "seen", "sources"])
-def test_a_crawl_never_goes_on_silently_from_a_damaged_row(
+def test_a_crawl_never_continues_silently_from_a_damaged_row(
     topic: Path, folder: Path, table: str
 ) -> None:
     _damage_all_rows_of(table, folder)

@@ -1,4 +1,4 @@
-"""The system's clock jumps: no crawl stalls for it, and no delay is cut short."""
+"""Changes of the system's clock neither stall a crawl nor shorten a delay."""
 
 from __future__ import annotations
 

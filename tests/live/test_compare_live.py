@@ -1,4 +1,4 @@
-"""``focused compare --live``: the same trials as real crawls, judged alike."""
+"""``focused compare --live``: the same runs as real crawls, measured alike."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sides(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_real_crawl_honours_start_and_cap_and_brings_what_the_simulated_one_does(
+def test_a_real_crawl_honours_start_and_cap_and_gives_what_the_simulated_one_does(
     sides: Path,
 ) -> None:
     assert compare(sides, *ASKED).exit_code == 0
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_the_crawls_under_way_and_leaves_nothing_of_them(sides: Path
     assert not list(live.iterdir())
 
 
-def test_a_crawl_that_does_not_end_in_order_is_told_in_its_own_words(sides: Path) -> None:
+def test_a_crawl_that_does_not_end_in_order_is_reported_in_its_own_words(sides: Path) -> None:
     ours = prepared_topic(sides)
     plan = planned(sides / "web", ours, "bfs", delay_s=0.0)
     webs = {"two-sides": ExperimentWeb("two-sides", sides / "web")}

@@ -1,8 +1,4 @@
-"""Two hundred hosts, most of them hostile: the crawl ends by itself, and brings what is good.
-
-Loopback addresses stand for public ones in the crawl's process, but for 127.9.0.0/16,
-which stays private. The process's memory is read from /proc while it crawls.
-"""
+"""Two hundred hosts, most of them hostile: the crawl ends and fetches all good pages."""
 
 from __future__ import annotations
 
@@ -224,7 +220,7 @@ def test_every_good_page_is_harvested(crawled: Crawled) -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_each_fault_is_told_by_its_name(crawled: Crawled, kind: str) -> None:
+def test_each_fault_is_reported_by_its_name(crawled: Crawled, kind: str) -> None:
     rows = [crawled.front(host) for host in named([kind])]
     told = [row["failure"] if row["outcome"] == "failed" else row["outcome"] for row in rows]
     assert told == [FAULTS[kind].expected] * OF_EACH
@@ -257,7 +253,7 @@ def test_a_trap_costs_no_more_than_its_bound(crawled: Crawled, kind: str) -> Non
         assert (pages["host"] == f"{host}:{crawled.port}").sum() <= TRAP_PAGES + 1, host
 
 
-def test_traps_are_told_by_their_names(crawled: Crawled) -> None:
+def test_traps_are_reported_by_their_names(crawled: Crawled) -> None:
     told = {line["kind"].removeprefix("trap: ") for line in crawled.stats["traps"]}
     assert told >= {"session id", "redirect loop", "repeated segments", "repeated parameters"}
 
@@ -272,7 +268,7 @@ def test_nothing_was_asked_of_a_private_address(crawled: Crawled) -> None:
     assert rebound == {ROBOTS}
 
 
-def test_hosts_that_want_years_between_requests_are_told(crawled: Crawled) -> None:
+def test_hosts_that_want_years_between_requests_are_reported(crawled: Crawled) -> None:
     slow = {f"{host}:{crawled.port}": 43_200.0 for host in named(SLOW)}
     assert crawled.stats["long_crawl_delays"] == slow
     asked = [access.path for access in crawled.accesses if kind_of(access.host) in SLOW]

@@ -1,4 +1,4 @@
-"""A live crawl among pages that no parser can read in time, or in memory."""
+"""A live crawl with pages that exceed the limits of time or memory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_known_shapes_are_read_within_the_limits(
 
 
 @pytest.mark.parametrize(("url", "kind"), [(ENDLESS, "parse-timeout"), (HUGE, "parse-memory")])
-def test_a_page_beyond_its_limits_is_a_named_failure_and_asked_for_once(
+def test_a_page_beyond_its_limits_is_a_named_failure_and_requested_once(
     url: str, kind: str, crawled: tuple[Finished, list[str]]
 ) -> None:
     done, asked = crawled

@@ -1,4 +1,4 @@
-"""Servers made to hurt, among good ones: all ends, each fault under its name, no page lost."""
+"""Hostile servers among good ones: each fault has its name, no good page is lost."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def latency(seconds: float) -> FaultPlan:
     return FaultPlan((parse_fault(f"*/1*:kind=latency,latency_s={seconds}"),))
 
 
-def test_ctrl_c_stops_in_order_and_the_same_command_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, SEED)
     with served(wide_web(), SLOWLY) as site:
         process = start(topic, site.address)
@@ -64,7 +64,7 @@ def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_pa
     assert set(ended.fetched()) == all_pages()
 
 
-def test_a_second_crawl_on_the_same_folder_is_refused_and_the_first_goes_on(
+def test_a_second_crawl_on_the_same_folder_is_refused_and_the_first_continues(
     tmp_path: Path,
 ) -> None:
     topic = write_topic(tmp_path, SEED)

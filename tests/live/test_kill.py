@@ -1,9 +1,4 @@
-"""``kill -9`` again and again: nothing harvested is lost, nothing settled is asked for again.
-
-Crawls of a web where pages are moved, gone and forbidden and one host wants long delays are
-killed at random moments of all kinds; then each runs to its end, and is held against a crawl that
-was left in peace. With the marker ``long`` there are four crawls and fifty kills.
-"""
+"""Repeated ``kill -9``: no harvest is lost, nothing settled is requested again."""
 
 from __future__ import annotations
 
@@ -147,7 +142,7 @@ def test_fifty_kills_leave_states_of_all_kinds(crawls_of: Callable[[Storm], Craw
     assert any(kill.asked and not pages_asked(kill) for kill in kills)
 
 
-def test_the_same_command_goes_on_to_the_same_end(survivor: Survivor) -> None:
+def test_the_same_command_continues_to_the_same_end(survivor: Survivor) -> None:
     assert survivor.end.status == 0, survivor.end.said
     assert "Traceback" not in survivor.end.said
 
@@ -173,7 +168,7 @@ def test_every_link_that_was_found_is_settled_or_waits(survivor: Survivor) -> No
     assert not survivor.sessions[-1].left.queued
 
 
-def test_what_was_settled_before_a_kill_is_never_asked_for_again(survivor: Survivor) -> None:
+def test_what_was_settled_before_a_kill_is_never_requested_again(survivor: Survivor) -> None:
     for before, after in pairwise(survivor.sessions):
         assert not before.left.settled & set(pages_asked(after))
 
@@ -194,7 +189,7 @@ def test_no_process_asks_for_anything_twice(survivor: Survivor) -> None:
     assert {url_of(access) for each in survivor.sessions for access in each.asked} == motley_urls()
 
 
-def test_robots_txt_that_was_read_is_not_asked_for_again(survivor: Survivor) -> None:
+def test_robots_txt_that_was_read_is_not_requested_again(survivor: Survivor) -> None:
     hosts = sum(url.endswith("/robots.txt") for url in motley_urls())
     assert survivor.sessions[-1].left.robots_fetched == hosts
 

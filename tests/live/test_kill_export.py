@@ -1,4 +1,4 @@
-"""``kill -9`` while ``focused frontier export`` writes, and while a crawl's end writes Parquet."""
+"""``kill -9`` during ``focused frontier export`` and the Parquet export."""
 
 from __future__ import annotations
 

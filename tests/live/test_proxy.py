@@ -1,4 +1,4 @@
-"""A crawl through a proxy keeps its manners: robots.txt and a delay for each target host."""
+"""A crawl through a proxy obeys robots.txt and the delay of each target host."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_each_target_host_has_its_own_delay(crawled: tuple[Finished, list[Access
             assert later.start - earlier.start >= DELAY_S
 
 
-def test_no_private_address_is_asked_for_through_the_proxy(
+def test_no_private_address_is_requested_through_the_proxy(
     crawled: tuple[Finished, list[Access]],
 ) -> None:
     _, accesses = crawled

@@ -1,4 +1,4 @@
-"""One request at a time and no delay over a recorded web: each run fetches the same pages."""
+"""One request at a time without delay over a recorded web: all runs fetch the same pages."""
 
 from __future__ import annotations
 

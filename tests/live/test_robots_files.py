@@ -1,4 +1,4 @@
-"""robots.txt as servers really send it, over real HTTP: packed, endless, mistyped, broken."""
+"""robots.txt as servers send it, over real HTTP: compressed, endless, mistyped, broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two hundred hosts that send a byte at a time: the others' pages come all the same."""
+"""Two hundred hosts that send a byte at a time do not stop the others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A crawl's folder in all sorts of trouble, through the real command.
-
-Each time one line says what is wrong and what to do, the status is not 0, and
-what was there stays as it was.
-"""
+"""A crawl's folder with all kinds of damage, through the real command."""
 
 from __future__ import annotations
 
@@ -141,7 +137,7 @@ def repeated(site: Served) -> int:
         cut_to_a_stump,
     ],
 )
-def test_a_damaged_state_is_told_and_left_alone(
+def test_a_damaged_state_is_reported_and_left_alone(
     topic: Path, site: Served, how: Callable[[bytes], bytes]
 ) -> None:
     damage(topic, how)
@@ -151,7 +147,7 @@ def test_a_damaged_state_is_told_and_left_alone(
 
 
 @pytest.mark.parametrize("lot", range(6))
-def test_noise_on_any_page_of_the_state_is_told_or_was_on_a_free_page(
+def test_noise_on_any_page_of_the_state_is_reported_or_was_on_a_free_page(
     topic: Path, site: Served, lot: int
 ) -> None:
     pages = (topic.parent / "out/state/data.mdb").stat().st_size // LMDB_PAGE_BYTES
@@ -175,7 +171,7 @@ def noise_half_way(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("how", [noise_at_the_start, noise_half_way, None])
-def test_a_damaged_journal_is_told_and_left_alone(
+def test_a_damaged_journal_is_reported_and_left_alone(
     killed_topic: Path, site: Served, how: Callable[[bytes], bytes] | None
 ) -> None:
     if how is None:
@@ -241,7 +237,7 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path, site: Serve
     assert str(state) in complaint
 
 
-def test_a_state_of_a_newer_program_is_told_by_its_format(
+def test_a_state_of_a_newer_program_is_reported_by_its_format(
     tmp_path: Path, site: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = write_topic(tmp_path, SEED)
@@ -260,7 +256,7 @@ def test_a_state_of_a_newer_program_is_told_by_its_format(
         pytest.param(400_000, id="for the WARC"),
     ],
 )
-def test_where_there_is_no_room_the_crawl_stops_and_goes_on_when_there_is(
+def test_where_there_is_not_a_room_the_crawl_stops_and_continues_when_there_is(
     tmp_path: Path, largest_file_bytes: int
 ) -> None:
     web, topic = _long_pages(), write_topic(tmp_path, "http://long.test/0")
@@ -301,7 +297,7 @@ def _long_text(rng: random.Random) -> str:
 
 
 @SmallDisk.needed
-def test_a_full_disk_stops_the_crawl_and_with_space_it_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_crawl_and_with_space_it_continues(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, SEED)
     with served(wide_web()) as site, SmallDisk(tmp_path / "out", kib=500) as disk:
         stopped = disk.crawl(topic, site.address)
@@ -317,7 +313,7 @@ def test_a_full_disk_stops_the_crawl_and_with_space_it_goes_on(tmp_path: Path) -
 
 
 @SmallDisk.needed
-def test_a_folder_that_may_not_be_written_to_is_told(tmp_path: Path, site: Served) -> None:
+def test_a_folder_that_may_not_be_written_to_is_reported(tmp_path: Path, site: Served) -> None:
     topic = write_topic(tmp_path, SEED)
     with SmallDisk(tmp_path / "out", kib=500) as disk:
         disk.make_read_only()
@@ -326,7 +322,7 @@ def test_a_folder_that_may_not_be_written_to_is_told(tmp_path: Path, site: Serve
     assert "Read-only file system" in complaint
 
 
-def test_a_harvest_that_cannot_be_exported_is_told_and_kept(topic: Path, site: Served) -> None:
+def test_a_harvest_that_cannot_be_exported_is_reported_and_kept(topic: Path, site: Served) -> None:
     in_the_way = topic.parent / "out/pages.parquet"
     in_the_way.unlink()
     in_the_way.mkdir()

@@ -1,4 +1,4 @@
-"""What can be wrong with TLS: each trouble under its own name, and certificates of any kind."""
+"""TLS errors, each with its name, and certificates of all kinds."""
 
 from __future__ import annotations
 

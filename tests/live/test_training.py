@@ -1,4 +1,4 @@
-"""Training live: the directory's pages are fetched politely, a model is made, the crawl goes on."""
+"""Training live: the directory's pages are fetched politely, a model is trained, the crawl runs."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_sample_pages_are_no_harvest(lesson: Lesson) -> None:
     assert row["training"]
 
 
-def test_a_sample_that_moved_is_no_harvest_under_its_new_address(lesson: Lesson) -> None:
+def test_a_sample_that_moved_is_not_a_harvest_under_its_new_address(lesson: Lesson) -> None:
     row = lesson.first.pages.loc["http://cheese0.test/new"]
     assert row["on_topic"]
     assert row["training"]
@@ -187,7 +187,7 @@ def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(lesson: Lesso
     pd.testing.assert_frame_equal(lesson.second.pages, lesson.first.pages)
 
 
-def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_goes_on(
+def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(
     tmp_path: Path,
 ) -> None:
     topic = write(tmp_path)

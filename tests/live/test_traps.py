@@ -1,4 +1,4 @@
-"""A crawl over HTTP among hosts that make up pages without end: it ends, with every good page."""
+"""A crawl of hosts with endless pages ends, with every good page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web large enough to be interrupted: some three hundred pages that all hang together."""
+"""Webs large enough to interrupt a crawl: some three hundred connected pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debian's package index as a web: sections become labels and stand on no page."""
+"""Debian's package index as a web; sections become labels and are on no page."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -89,12 +89,12 @@ def test_the_translated_description_counts_more() -> None:
     assert parse_index(text)["go"].paragraphs == ("and long.",)
 
 
-def test_the_part_of_the_archive_is_no_section() -> None:
+def test_the_part_of_the_archive_is_not_a_section() -> None:
     assert parse_index(GO)["go"].section == "games"
 
 
 @pytest.mark.parametrize("lacking", ["Package", "Section", "Maintainer"])
-def test_stanzas_that_lack_what_a_page_needs_are_passed_over(lacking: str) -> None:
+def test_stanzas_that_lack_what_a_page_needs_are_skipped(lacking: str) -> None:
     text = "\n".join(line for line in GO.splitlines() if not line.startswith(lacking))
     assert parse_index(text) == {}
 
@@ -127,7 +127,7 @@ def test_the_web_holds_what_people_run() -> None:
     assert choose_packages(parse_index(text)) == ["go", "grep"]
 
 
-def test_transitional_packages_are_left_out() -> None:
+def test_transitional_packages_are_excluded() -> None:
     text = GO + stanza("go-old", "games", "Transitional package for go")
     assert choose_packages(parse_index(text)) == ["go"]
 
@@ -155,7 +155,7 @@ def test_sections_are_labels_of_packages_and_of_sources_of_one_section() -> None
     ]
 
 
-def test_the_section_stands_on_no_page(web: RecordedWeb) -> None:
+def test_the_section_is_on_no_page(web: RecordedWeb) -> None:
     for url in web.page_urls:
         page = body(web, url).casefold()
         assert "games" not in page + url

@@ -1,4 +1,4 @@
-"""From packages to the documentation web, with stand-ins for Debian's tools."""
+"""Building the documentation web, with stand-ins for Debian's tools."""
 
 from pathlib import Path
 
@@ -157,5 +157,5 @@ def test_of_several_versions_the_first_counts() -> None:
     assert packages["a"].version == "2"
 
 
-def test_a_stanza_without_a_file_is_no_package() -> None:
+def test_a_stanza_without_a_file_is_not_a_package() -> None:
     assert parse_packages("Package: virtual\nVersion: 1\n") == {}

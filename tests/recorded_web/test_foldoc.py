@@ -1,4 +1,4 @@
-"""FOLDOC: a dictd dictionary as a web of small pages with labels."""
+"""FOLDOC: a dictd dictionary as a web of small labelled pages."""
 
 import gzip
 import string
@@ -91,7 +91,7 @@ def test_words_of_one_entry_are_brought_together(tmp_path: Path) -> None:
     ]
 
 
-def test_entries_about_the_database_are_left_out(tmp_path: Path) -> None:
+def test_entries_about_the_database_are_excluded(tmp_path: Path) -> None:
     files = dictionary(tmp_path, {"00-database-short": "00\n\n   FOLDOC\n", "broker": BROKER})
     assert [found.headwords for found in read_dictionary(*files)] == [("broker",)]
 
@@ -171,7 +171,7 @@ def test_titles_become_addresses(title: str, path: str) -> None:
     assert entry(f"{title}\n\n   x\n").url == f"http://foldoc.org/{path}"
 
 
-def test_the_tag_stands_nowhere_on_the_page(web: RecordedWeb) -> None:
+def test_the_tag_is_not_on_the_page(web: RecordedWeb) -> None:
     assert "networking" not in body(web, "http://foldoc.org/broker")
 
 

@@ -1,4 +1,4 @@
-"""WordNet: synsets as a web of small pages; topic domains become labels and leave the page."""
+"""WordNet: synsets as a web of small pages; topic domains become labels."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -94,7 +94,7 @@ def test_the_number_of_words_is_hexadecimal() -> None:
     assert len(parse_synset(f"00000001 03 n 0a {words} 000 | ten").words) == 10
 
 
-def test_frames_of_a_verb_are_passed_over() -> None:
+def test_frames_of_a_verb_are_skipped() -> None:
     verb = parse_synset("00000001 29 v 01 breathe 0 000 02 + 02 00 + 08 00 | take in air")
     assert (verb.part_of_speech, verb.pointers) == ("verb", ())
 
@@ -188,7 +188,7 @@ def test_relations_are_lists_of_links_under_headings(web: RecordedWeb) -> None:
     assert f"<h2>Kinds</h2>\n<ul>\n{link}" in page
 
 
-def test_relations_out_of_the_web_are_left_out(web: RecordedWeb) -> None:
+def test_relations_out_of_the_web_are_excluded(web: RecordedWeb) -> None:
     assert "far_thing" not in body(web, f"{HOME}noun/thing-{THING}")
 
 

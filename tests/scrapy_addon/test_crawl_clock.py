@@ -1,4 +1,4 @@
-"""A crawl's clock counts on, whatever becomes of the system's."""
+"""A crawl's clock ignores changes of the system's clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_system_s_clock_that_is_set_back_or_forward_does_not_move_it() -> None
         assert clock() == 1_000_000.0
 
 
-def test_it_goes_on_from_an_earlier_session_s_time_where_the_system_s_was_set_back() -> None:
+def test_it_continues_from_an_earlier_session_s_time_where_the_system_s_was_set_back() -> None:
     system = System()
     clock = system.clock()
     clock.advance_to(1_000_000.0 + HOUR_S)

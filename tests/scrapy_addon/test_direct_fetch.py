@@ -1,4 +1,4 @@
-"""Pages go a way of their own, and nobody who looks on misses any."""
+"""Direct fetches, and signal handlers that still receive each page."""
 
 from __future__ import annotations
 

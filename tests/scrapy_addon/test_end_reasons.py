@@ -1,4 +1,4 @@
-"""Why a crawl of one's own ended, as its folder tells."""
+"""Why a spider's crawl ended, in its folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PATHS = [f"/{number}" for number in range(9)]
         ("STOPS=0", "", "frontier is empty", True),
     ],
 )
-def test_it_is_told(tmp_path: Path, given: str, budget: str, reason: str, is_all: bool) -> None:
+def test_it_is_reported(tmp_path: Path, given: str, budget: str, reason: str, is_all: bool) -> None:
     pages = [page(f"http://a.test{path}", html(f"Whale {path}")) for path in PATHS]
     web = MemoryWeb(page("http://a.test/", html("Whales", *PATHS)), *pages)
     project = write_project(tmp_path, SPIDER, delay_s=0.1, budget=budget)

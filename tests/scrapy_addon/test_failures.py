@@ -1,4 +1,4 @@
-"""The table of failures: nothing is missing, nothing is idle, and a crawl does what it says."""
+"""The table of failure kinds is complete, and a crawl follows it."""
 
 from __future__ import annotations
 
@@ -92,19 +92,19 @@ def test_every_kind_has_its_row_and_no_row_is_of_another() -> None:
 
 
 @pytest.mark.parametrize(("error", "kind"), EXCEPTIONS.items(), ids=repr)
-def test_each_exception_stands_for_a_kind(error: Exception, kind: FailureKind) -> None:
+def test_each_exception_represents_a_kind(error: Exception, kind: FailureKind) -> None:
     request = Request(A, meta={META_KEY: RequestState(was_looked_up=True)})
     assert asyncio.run(outcome_from_exception(request, error)).kind is kind
 
 
 @pytest.mark.parametrize(("status", "kind"), STATUSES.items())
-def test_each_status_that_brings_no_page_stands_for_a_kind(status: int, kind: FailureKind) -> None:
+def test_each_status_that_gives_no_page_represents_a_kind(status: int, kind: FailureKind) -> None:
     outcome = outcome_from_response(status, {}, A, b"", 0.0, 0.0)
     assert isinstance(outcome, Failed)
     assert outcome.kind is kind
 
 
-def test_each_page_that_is_none_stands_for_a_kind(tmp_path: Path) -> None:
+def test_each_page_that_is_none_represents_a_kind(tmp_path: Path) -> None:
     english = "<html lang=en><p>The whale is a large animal."
     web = site(
         page(A, "/empty", "/binary", "/huge", "/english", "/choke"),

@@ -1,4 +1,4 @@
-"""The crawl's HTTP client, against servers on loopback that send exactly what a test says."""
+"""The crawl's HTTP client against loopback servers with exact responses."""
 
 from __future__ import annotations
 
@@ -150,7 +150,9 @@ def test_servers_may_frame_a_body_as_they_like(raw: bytes, closes: bool) -> None
         (b"", FailureKind.RESET),
     ],
 )
-def test_an_answer_that_breaks_off_or_is_no_http_is_a_reset(raw: bytes, kind: FailureKind) -> None:
+def test_an_answer_that_breaks_off_or_is_not_a_http_is_a_reset(
+    raw: bytes, kind: FailureKind
+) -> None:
     assert failure(raw, closes=True) is kind
 
 

@@ -1,4 +1,4 @@
-"""A crawl that is not replayed, on loopback: which hosts are there, and where they stand."""
+"""A live crawl on loopback: existing and missing hosts, and their addresses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def live_topic(folder: Path, seed: str, **sections: str) -> Path:
     return write_topic(folder, seed, scope="private_addresses = true", **sections)
 
 
-def test_a_name_that_does_not_exist_is_told_from_a_name_service_that_is_silent(
+def test_a_name_that_does_not_exist_is_reported_from_a_name_service_that_is_silent(
     tmp_path: Path, seed: str
 ) -> None:
     done = crawl_live(live_topic(tmp_path, seed, politeness="suspend_s = 0"))

@@ -1,7 +1,4 @@
-"""Names of hosts: who is asked, how often, how long an answer is kept, which addresses may be used.
-
-Name servers are real ones on loopback.
-"""
+"""Host names: servers, lookups, cache times, allowed addresses."""
 
 from __future__ import annotations
 
@@ -206,7 +203,7 @@ def asked_of(zone: Zone, name: str = "a.test") -> ResolvedName:
         return ask(server, name=name)
 
 
-def test_both_kinds_of_address_are_asked_for_and_ipv4_comes_first() -> None:
+def test_both_kinds_of_address_are_requested_and_ipv4_comes_first() -> None:
     with serve_names({"a.test": at("2001:db8::1", "192.0.2.1", ttl_s=70)}) as server:
         answer = ask(server)
     assert answer == ResolvedName(("192.0.2.1", "2001:db8::1"), 70)
@@ -278,7 +275,7 @@ def test_the_system_resolves_search_domains_and_multicast_names(
         (UnicodeError("label too long"), UNRESOLVED),
     ],
 )
-def test_a_missing_name_is_told_apart_from_a_silent_system(
+def test_a_missing_name_is_distinguished_from_a_silent_system(
     monkeypatch: pytest.MonkeyPatch, error: Exception, answer: ResolvedName
 ) -> None:
     def getaddrinfo(*_: object, **__: object) -> None:
@@ -303,7 +300,7 @@ def test_the_system_resolves_all_names_where_no_server_is_configured_and_the_log
 # -- which addresses may be used
 
 
-def test_private_addresses_among_public_ones_are_left_out() -> None:
+def test_private_addresses_among_public_ones_are_excluded() -> None:
     answer = ResolvedName(("10.0.0.1", "8.8.8.8", "::1", "2606:4700::1"), 300)
     assert allowed_addresses("a.test", answer, private=False) == ("8.8.8.8", "2606:4700::1")
     assert allowed_addresses("a.test", answer, private=True) == answer.addresses
@@ -347,6 +344,6 @@ def test_servers_are_written_with_a_port_or_without() -> None:
 @pytest.mark.parametrize(
     "text", ["dns.test", "127.0.0.1:x", "127.0.0.1:0", "[::1", "[::1]x:53", ":53"]
 )
-def test_a_server_that_is_no_address_is_an_error_that_names_the_setting(text: str) -> None:
+def test_a_server_that_is_not_an_address_is_an_error_that_names_the_setting(text: str) -> None:
     with pytest.raises(ConfigurationError, match="FOCUSED_DNS_SERVERS: "):
         parse_servers(text)

@@ -1,4 +1,4 @@
-"""What Scrapy's responses and exceptions mean to a crawl."""
+"""Outcomes of Scrapy's responses and exceptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_each_answer_tells_the_address_it_came_from(status: int) -> None:
     assert answered(status).address == "192.0.2.1"
 
 
-def test_addresses_of_both_kinds_are_told() -> None:
+def test_addresses_of_both_kinds_are_reported() -> None:
     assert answered(address="2001:db8::1").address == "2001:db8::1"
 
 
@@ -85,7 +85,7 @@ def unresolved() -> CannotResolveHostError:
         (None, FailureKind.DNS),
     ],
 )
-def test_a_failed_look_up_is_told_apart_by_what_the_system_says(
+def test_a_failed_look_up_is_distinguished_by_what_the_system_says(
     monkeypatch: pytest.MonkeyPatch,
     unresolved: CannotResolveHostError,
     said: Exception | None,

@@ -1,4 +1,4 @@
-"""Pages that come in one turn of the reactor are read together."""
+"""Pages of one turn of the reactor are parsed together."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_pages_of_many_links_are_settled_in_turns_of_their_own() -> None:
     assert max(settled for _, settled in turns_of(Noted(), [linked] * 3)) == 1
 
 
-def test_who_waits_for_a_crawl_that_was_closed_is_told_that_nothing_was_read() -> None:
+def test_who_waits_for_a_crawl_that_was_closed_is_reported_that_nothing_was_read() -> None:
     def closed() -> PageParser:
         raise RuntimeError("the crawl is not open")
 

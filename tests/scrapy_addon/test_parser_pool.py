@@ -1,4 +1,4 @@
-"""Pages read in processes of their own: real processes, and what becomes of pages that end them."""
+"""Real parser processes, and pages that end them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_page_is_read_there_as_it_is_here() -> None:
     assert there.shingles.tolist() == here.shingles.tolist()
 
 
-def test_what_is_no_page_fails_there_as_it_does_here() -> None:
+def test_what_is_not_a_page_fails_there_as_it_does_here() -> None:
     picture = Fetched(A, 200, {"content-type": "text/html"}, b"\x89PNG\r\n\x1a\n" + bytes(99))
     assert asked(1, lambda workers: ahead(workers, picture)) == reader(Moody())().read(picture)
 
@@ -290,11 +290,11 @@ def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core(
     assert isinstance(asked(None, lambda workers: ahead(workers, padded("long"))), ParsedPage)
 
 
-def test_a_judge_that_cannot_be_sent_judges_in_the_crawl() -> None:
+def test_a_classifier_that_cannot_be_sent_classifies_in_the_crawl() -> None:
     assert asked(1, lambda workers: ahead(workers, page(A)), Unsendable()) is None
 
 
-def test_another_judge_judges_in_processes_of_its_own() -> None:
+def test_another_classifier_classifies_in_processes_of_its_own() -> None:
     class Office:
         classifier: WhaleJudge = Moody()
 

@@ -1,4 +1,4 @@
-"""Requests that bypass the frontier: held until their host is due and free, and no longer."""
+"""Requests that bypass the frontier wait until their host is due, and no longer."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_hosts_at_one_address_are_one_to_them(simulation):
     assert simulation.crawl.next(START + 600.0) == Wait(None)
 
 
-def test_what_it_brings_counts_for_the_host(simulation):
+def test_what_it_gives_counts_for_the_host(simulation):
     held, request = middleware(simulation), Request(URL)
     asyncio.run(held.process_request(request))
     asked_to_wait = Response(URL, status=429, headers={"Retry-After": "90"})

@@ -1,4 +1,4 @@
-"""A page that is asked for again with ``dont_filter`` reaches its callback, changed or not."""
+"""A page requested again with ``dont_filter`` reaches its callback, changed or not."""
 
 from __future__ import annotations
 

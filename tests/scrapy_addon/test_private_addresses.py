@@ -1,9 +1,4 @@
-"""No connection to a private address, by any door that a page or a spider could open.
-
-The crawl's own process takes 127.0.0.1, where our server's public hosts stand,
-for public; 127.0.0.2, where the same server listens, stays private. Its log
-tells at which of the two each request came in.
-"""
+"""No connection to a private address, whatever pages and spiders try."""
 
 from __future__ import annotations
 
@@ -215,7 +210,7 @@ def test_a_topic_may_let_private_addresses_in(site: Site, tmp_path: Path) -> Non
     assert set(done.fetched()) == {seed, literal}
 
 
-def test_the_host_name_is_asked_for_once_though_many_pages_are(site: Site, tmp_path: Path) -> None:
+def test_the_host_name_is_requested_once_though_many_pages_are(site: Site, tmp_path: Path) -> None:
     pages = [site.says(site.url("good.test", f"/{n}"), html(f"whale {n}")) for n in range(5)]
     seed = site.says(site.url("good.test"), html("whale", *pages))
     with serve_names(ZONE) as names:

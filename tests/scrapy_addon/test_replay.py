@@ -1,4 +1,4 @@
-"""Real Scrapy crawls over the replay: a spider in a process of its own asks a served web."""
+"""Real Scrapy crawls over the replay server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""robots.txt over real HTTP: how much of it is read; how it is unpacked."""
+"""robots.txt over real HTTP: how much is read, how it is decoded."""
 
 from __future__ import annotations
 

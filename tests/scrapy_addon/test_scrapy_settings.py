@@ -1,4 +1,4 @@
-"""What becomes of Scrapy's settings: each one has a row, and each row does what it says."""
+"""Each of Scrapy's settings is in the table, and has the effect that its row states."""
 
 from __future__ import annotations
 

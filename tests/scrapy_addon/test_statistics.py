@@ -1,4 +1,4 @@
-"""What a crawl counts is in Scrapy's statistics, under ``focused/``."""
+"""The crawl's counters are in Scrapy's statistics, under ``focused/``."""
 
 from __future__ import annotations
 

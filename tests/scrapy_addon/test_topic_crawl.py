@@ -138,7 +138,7 @@ def test_a_throttled_page_is_fetched_when_the_server_allows(tmp_path: Path) -> N
     assert done.pages.loc["http://a.test/whales", "on_topic"]
 
 
-def test_a_host_whose_robots_txt_fails_is_not_asked_for_pages(tmp_path: Path) -> None:
+def test_a_host_whose_robots_txt_fails_is_not_requested_pages(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, "http://a.test/", "http://b.test/", politeness="max_tries = 2")
     with served(small_web(), FaultPlan((parse_fault("b.test/robots.txt:kind=503"),))) as site:
         done = crawl(topic, site.address)
@@ -188,7 +188,7 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in done.said
 
 
-def test_the_page_budget_is_kept_exactly_and_more_of_it_goes_on(tmp_path: Path) -> None:
+def test_the_page_budget_is_kept_exactly_and_more_of_it_continues(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, "http://a.test/")
     with served(small_web()) as site:
         assert len(crawl(topic, site.address, FOCUSED_PAGES=3).fetched()) == 3

@@ -142,7 +142,7 @@ def test_a_feed_in_another_charset_is_read() -> None:
     assert feed(body).links[0].anchor == "Première"
 
 
-def test_entities_of_ones_own_and_files_are_not_read() -> None:
+def test_entities_of_its_own_and_files_are_not_read() -> None:
     xml = (
         '<!DOCTYPE rss [<!ENTITY a "aaaaaaaaaa"><!ENTITY b SYSTEM "file:///etc/hostname">]>'
         "<rss><channel><item><title>x&a;&b;y</title><link>https://example.org/1</link></item>"
@@ -176,7 +176,7 @@ def test_links_are_bounded_and_the_rest_is_counted() -> None:
         (b"\x1f\x8bnot gzip", "application/gzip"),
     ],
 )
-def test_what_is_no_feed_is_none(body: str | bytes, content_type: str) -> None:
+def test_what_is_not_a_feed_is_none(body: str | bytes, content_type: str) -> None:
     assert parse_feed(response(body, content_type)) is None
     assert not is_feed(response(body, content_type))
 
@@ -190,7 +190,7 @@ def test_a_feed_is_recognised_whatever_its_type(body: str, content_type: str) ->
     assert page.links == feed(body, content_type).links
 
 
-def test_a_gzip_file_that_is_no_sitemap_is_of_the_wrong_type() -> None:
+def test_a_gzip_file_that_is_not_a_sitemap_is_of_the_wrong_type() -> None:
     failure = parse_page(response(gzip.compress(b"anything"), "application/gzip"))
     assert isinstance(failure, Failed)
     assert failure.kind is FailureKind.WRONG_TYPE
@@ -383,7 +383,7 @@ def test_an_item_that_is_not_closed_ends_where_the_next_begins() -> None:
 
 
 @pytest.mark.parametrize("guid", ["42", "tag:a.com:42", "a.com/42"])
-def test_a_guid_that_is_no_url_is_no_link(guid: str) -> None:
+def test_a_guid_that_is_not_an_url_is_not_a_link(guid: str) -> None:
     assert urls(feed(rss(f"<item><title>x</title><guid>{guid}</guid></item>"))) == []
 
 

@@ -1,4 +1,4 @@
-"""Pages made to hurt: read in time and memory that grow with their bytes, whatever they are."""
+"""Hostile pages are parsed in time and memory linear in their size."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _timed(body: str) -> float:
     return _cpu_s(body.encode(), "text/html")
 
 
-def test_what_is_dropped_of_many_options_is_no_text() -> None:
+def test_what_is_dropped_of_many_options_is_not_a_text() -> None:
     page = read(b"<select>" + b"<option>whale</option>" * 12_000 + b"</select><p>after")
     assert isinstance(page, Page)
     assert page.text.split() == ["whale"] * 12_000 + ["after"]
@@ -129,13 +129,13 @@ def test_pages_of_many_bytes_or_tags_and_gzipped_ones_may_take_long(
     assert needs_parser_process(Fetched(URL, 200, {}, body)) is expected
 
 
-def test_an_attribute_of_ten_megabytes_is_no_link() -> None:
+def test_an_attribute_of_ten_megabytes_is_not_a_link() -> None:
     page = read(b"<p>text<a href='" + b"x" * 10_000_000 + b"'>y</a>")
     assert isinstance(page, Page)
     assert page.links == ()
 
 
-def test_a_url_of_a_hundred_kilobytes_is_no_link_and_its_neighbours_are() -> None:
+def test_a_url_of_a_hundred_kilobytes_is_not_a_link_and_its_neighbours_are() -> None:
     page = read(b"<a href='/" + b"a" * 40_000 + b"'>y</a>" * 3 + b"<a href=b>z</a>")
     assert isinstance(page, Page)
     assert [link.anchor for link in page.links] == ["z"]

@@ -98,7 +98,7 @@ def test_a_refresh_names_its_target(value: str) -> None:
         ("0; url=' /new '", " /new "),
     ],
 )
-def test_what_is_no_quote_and_no_url_sign_belongs_to_the_target(value: str, target: str) -> None:
+def test_what_is_not_a_quote_and_no_url_sign_belongs_to_the_target(value: str, target: str) -> None:
     assert parse_refresh(value) == target
 
 

@@ -1,4 +1,4 @@
-"""What a page gives: text, links with their surroundings, what it says about itself."""
+"""The content of a parsed page: text, links with context, metadata."""
 
 import pytest
 from hypothesis import given, settings
@@ -43,7 +43,7 @@ def test_inline_elements_do_not_break_words_and_blocks_do() -> None:
 
 
 @pytest.mark.parametrize("tag", ["script", "style", "noscript", "template", "noframes", "svg"])
-def test_text_that_is_not_shown_is_left_out(tag: str) -> None:
+def test_text_that_is_not_shown_is_excluded(tag: str) -> None:
     assert parsed(f"<p>shown</p><{tag}>hidden <a href='/x'>x</a></{tag}>").text == "shown"
 
 
@@ -52,7 +52,7 @@ def test_a_noscript_in_the_head_does_not_end_the_head() -> None:
     assert (page.title, page.text) == ("T", "x")
 
 
-def test_the_title_is_collapsed_and_is_no_text() -> None:
+def test_the_title_is_collapsed_and_is_not_a_text() -> None:
     page = parsed("<title> A \n title </title><p>text</p>")
     assert (page.title, page.text) == ("A title", "text")
 
@@ -85,14 +85,14 @@ def test_links_are_resolved_against_the_first_base() -> None:
     assert page.links[0].url == "https://example.org/elsewhere/b"
 
 
-def test_a_base_that_is_no_url_is_ignored() -> None:
+def test_a_base_that_is_not_an_url_is_ignored() -> None:
     assert only_link("<base href='mailto:x@y.z'><a href='b'>b</a>").url.endswith("/docs/b")
 
 
 @pytest.mark.parametrize(
     "href", ["", "#top", "page.html", "mailto:a@b.c", "javascript:x()", "tel:1"]
 )
-def test_links_to_the_page_itself_or_to_no_page_are_left_out(href: str) -> None:
+def test_links_to_the_page_itself_or_to_no_page_are_excluded(href: str) -> None:
     assert parsed(f"<p>text <a href='{href}'>x</a>").links == ()
 
 
@@ -223,7 +223,7 @@ def test_the_tag_path_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("rel", ["nofollow", "external NoFollow", "ugc", "sponsored"])
-def test_a_link_can_say_that_it_is_no_recommendation(rel: str) -> None:
+def test_a_link_can_say_that_it_is_not_a_recommendation(rel: str) -> None:
     assert only_link(f"<a href=b rel='{rel}'>x</a>").nofollow
 
 

@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309's examples, and as files really are; clauses: test_robots_rfc9309.py."""
+"""robots.txt by RFC 9309's examples and in practice; clause by clause: test_robots_rfc9309.py.
 
 import json
 
@@ -67,14 +67,14 @@ def test_groups_of_the_same_token_are_joined() -> None:
     ]
 
 
-def test_a_group_of_ones_own_replaces_the_group_of_all() -> None:
+def test_a_group_of_its_own_replaces_the_group_of_all() -> None:
     text = "User-agent: *\nDisallow: /\nUser-agent: ExampleBot\nDisallow: /foo"
     assert allows(text, "/page")
     assert not allows(text, "/foo")
     assert not allows(text, "/page", "OtherBot")
 
 
-def test_a_group_of_ones_own_without_rules_allows_all() -> None:
+def test_a_group_of_its_own_without_rules_allows_all() -> None:
     assert allows("User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot", "/page")
 
 
@@ -215,7 +215,7 @@ def test_utf_16_and_broken_bytes_are_read() -> None:
     assert not allows(b"# caf\xe9 \xff\nUser-agent: *\nDisallow: /x\n\x00\xfe", "/x")
 
 
-def test_ten_thousand_marks_in_a_row_are_passed_over() -> None:
+def test_ten_thousand_marks_in_a_row_are_skipped() -> None:
     body = b"\xff\xfe" * 10_000 + b"User-agent: *\nDisallow: /x\n"
     assert decode_robots(body) == "User-agent: *\nDisallow: /x\n"
 
@@ -242,7 +242,7 @@ def test_common_slips_are_understood(line: str) -> None:
         assert not allows(f"{agent}\n{line}", "/x:y")
 
 
-def test_a_sentence_is_no_rule() -> None:
+def test_a_sentence_is_not_a_rule() -> None:
     assert allows("User-agent: *\nDisallow / to all\nAllow me a word: stay away", "/x")
 
 
@@ -377,7 +377,7 @@ def test_a_delay_is_in_seconds_and_twelve_hours_at_most(value: str, delay_s: flo
     "value",
     ["", "soon", "-1", "+1", "inf", "nan", "1,5", "1.2.3", "1_0", "10a", "10 m", "٣", "0x10", "1e"],
 )
-def test_a_delay_that_is_no_number_of_seconds_is_none(value: str) -> None:
+def test_a_delay_that_is_not_a_number_of_seconds_is_none(value: str) -> None:
     assert rules(f"User-agent: *\nCrawl-delay: {value}").crawl_delay_s("x") is None
 
 
@@ -496,7 +496,7 @@ def test_rules_last_as_expires_and_age_say_where_max_age_does_not(
     ("status", "allowed"),
     [(200, False), (204, False), (301, True), (404, True), (401, True), (429, False), (503, False)],
 )
-def test_a_response_with_a_body_is_judged_by_its_status(status: int, allowed: bool) -> None:
+def test_a_response_with_a_body_is_classified_by_its_status(status: int, allowed: bool) -> None:
     fetched = Fetched(ROBOTS, status, {}, b"User-agent: *\nDisallow: /")
     assert rules_from_fetch(fetched, NOW).allows(HOST + "/x", "x") is allowed
 

@@ -1,4 +1,4 @@
-"""The matcher of robots.txt rules decides as a plain one does, whatever the size of the file."""
+"""The robots.txt matcher agrees with a simple one, whatever the size of the file."""
 
 from __future__ import annotations
 

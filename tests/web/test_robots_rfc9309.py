@@ -1,8 +1,4 @@
-"""RFC 9309 clause by clause: each test names its section; see test_robots.py for practice.
-
-"MUST", "SHOULD" and "MAY" are quoted where they bind us. What a fetch means (2.3.1)
-is here as far as it is data; that it is done, in tests/crawl/test_robots.py.
-"""
+"""RFC 9309 clause by clause; each test names its section. Practice: test_robots.py."""
 
 from __future__ import annotations
 

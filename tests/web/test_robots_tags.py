@@ -1,4 +1,4 @@
-"""What pages ask of robots: X-Robots-Tag and meta elements, ours among them."""
+"""Robots directives of pages: X-Robots-Tag and meta elements."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def test_the_end_of_a_page_is_a_date_in_any_usual_form(date: str, form: str) -> 
     assert parse_robots_directives(f"otherbot: {value}", (), "FocusedBot").unavailable_after is None
 
 
-def test_the_earliest_end_counts_and_one_that_is_no_date_says_nothing() -> None:
+def test_the_earliest_end_counts_and_one_that_is_not_a_date_says_nothing() -> None:
     later = "unavailable_after: 25 Jun 2011 15:00:00 GMT"
     sooner = "unavailable_after: 25 Jun 2010 15:00:00 GMT"
     assert parse_robots_directives(f"{later}\n{sooner}", [later]).unavailable_after == JUNE_25
     assert parse_robots_directives("unavailable_after: soon, noindex", ()) == NOINDEX
 
 
-def test_a_page_is_left_out_from_its_end_on() -> None:
+def test_a_page_is_excluded_from_its_end_on() -> None:
     page = Page("http://a.test/", unavailable_after=JUNE_25)
     assert [page.is_noindex_at(JUNE_25 + s) for s in (-1, 0, 1)] == [False, True, True]
     assert Page("http://a.test/", noindex=True).is_noindex_at(0.0)

@@ -1,9 +1,4 @@
-"""The WHATWG URL standard, clause by clause, as :func:`normalise` keeps it.
-
-Written from the standard's text (review draft of August 2026). Where a
-browser's spelling is another one, the test names our rule (numbered as in
-:mod:`focused.web.urls`).
-"""
+"""The WHATWG URL standard, clause by clause."""
 
 import pytest
 from hypothesis import given
@@ -136,7 +131,7 @@ def test_a_host_that_ends_in_a_number_is_an_ipv4_address(host: str, address: str
     ["256.1.1.1", "1.2.3.256", "4294967296", "1.2.3.4.5", "1.2.65536", "foo.0x4", "foo.09",
      "09", "0x1g.1", "1..2", "1.2.3.08", "a.0x"],
 )  # fmt: skip
-def test_a_number_that_is_no_ipv4_address_is_refused(host: str) -> None:
+def test_a_number_that_is_not_an_ipv4_address_is_refused(host: str) -> None:
     assert normalise(f"http://{host}/") is None
 
 
@@ -163,7 +158,7 @@ def test_an_ipv6_address_is_compressed(host: str, address: str) -> None:
      "[12345::]", "[::1.2.3]", "[::1.2.3.4.5]", "[::256.1.1.1]", "[::01.2.3.4]", "[::1]a",
      "[%3A%3A1]", "[1:2:3:4:5:6:7:1.2.3.4]"],
 )  # fmt: skip
-def test_what_is_no_ipv6_address_is_refused(host: str) -> None:
+def test_what_is_not_an_ipv6_address_is_refused(host: str) -> None:
     assert normalise(f"http://{host}/") is None
 
 
@@ -271,12 +266,12 @@ def test_credentials_without_a_host_are_refused(raw: str) -> None:
         ("http://h:8\t0/", "http://h/"),
     ],
 )
-def test_the_schemes_own_port_is_left_out(raw: str, normal: str) -> None:
+def test_the_schemes_own_port_is_excluded(raw: str, normal: str) -> None:
     assert normalise(raw) == normal
 
 
 @pytest.mark.parametrize("port", ["65536", "99999999999999999999", "-1", "8a", "80:80", "８０"])
-def test_what_is_no_port_is_refused(port: str) -> None:
+def test_what_is_not_a_port_is_refused(port: str) -> None:
     assert normalise(f"http://h:{port}/") is None
 
 

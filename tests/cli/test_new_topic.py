@@ -1,0 +1,247 @@
+"""From keywords and a seed to a first model, labels, and a better model."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from focused.classifier.model_versions import list_versions
+from focused.directory.directory_reader import load_directory
+from focused.labels.label import Label, role_of
+from focused.labels.label_file import LabelFile
+from focused.topic.topic_file import load_topic
+from tests.cli.test_commands import BASE, focused, write_site
+from tests.support.forked import ROOT, ForkedCommand
+
+BOT = "CheeseBot/1.0 (+https://example.org/bot)"
+
+
+@pytest.fixture(scope="module")
+def idea(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recorded web, and the topic that was begun there from three words."""
+    home = tmp_path_factory.mktemp("idea")
+    write_site(home / "site")
+    done = focused(home, "web", "import", "site", "--base-url", BASE, "--folder", "web")
+    assert done.returncode == 0, done.stderr
+    (home / "seeds.txt").write_text(f"{BASE}  # the front page\n")
+    done = begin(home, "cheese")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+def begin(home: Path, name: str, keywords: str = "rennet, gouda, brie, rind", *more: str):
+    named = ["topic", "new", name, "--keywords", keywords, "--seeds", "seeds.txt"]
+    told = ["--user-agent", BOT, "--web", "web", "--delay-s", "0", *more]
+    return focused(home, *named, *told)
+
+
+def labels_of(home: Path, *, right: bool) -> Path:
+    """Somebody labels the pages of the first crawl, rightly or wrongly."""
+    topic = load_topic(home / "topics" / "cheese.toml")
+    pages = pd.read_parquet(home / "crawls" / "cheese-start" / "pages.parquet")
+    assert topic.training.labels is not None
+    with LabelFile(topic.training.labels) as file:
+        for url in pages[pages["outcome"] == "fetched"]["url"]:
+            verdict = "yes" if ("cheese" in url) == right else "no"
+            file.append(Label(url=url, verdict=verdict, role=role_of(url), at=1.0))
+    return topic.training.labels
+
+
+def test_the_topic_file_is_one_that_can_be_loaded_and_says_what_was_reported(idea):
+    topic = load_topic(idea / "topics" / "cheese.toml")
+    assert topic.training.keywords == ("rennet", "gouda", "brie", "rind")
+    assert topic.politeness.user_agent == BOT
+    assert topic.seeds.urls == (BASE,)
+
+
+def test_samples_are_listed_to_be_looked_through_and_are_mostly_right(idea):
+    lines = (idea / "topics" / "cheese.tsv").read_text(encoding="utf-8").splitlines()
+    good = [line for line in lines if line.startswith("Top/cheese\t")]
+    other = [line for line in lines if line.startswith("Top/Other\t")]
+    assert sum("/cheese" in line.split("\t")[1] for line in good) >= 0.9 * len(good) >= 10
+    assert sum("/garden" in line.split("\t")[1] for line in other) >= 0.9 * len(other) >= 10
+
+
+def test_the_first_model_is_there_and_crawls(idea):
+    done = focused(idea, "crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0")
+    assert done.returncode == 0, done.stderr
+    pages = pd.read_parquet(idea / "crawls" / "cheese" / "pages.parquet")
+    found = pages[pages["on_topic"]]["url"]
+    assert all("cheese" in url for url in found)
+
+
+def test_what_exists_is_not_overwritten(idea):
+    before = (idea / "topics" / "cheese.toml").read_bytes()
+    done = begin(idea, "cheese")
+    assert done.returncode == 2
+    assert "exists" in done.stderr
+    assert (idea / "topics" / "cheese.toml").read_bytes() == before
+
+
+def test_keywords_that_no_page_has_are_reported_with_what_to_do(idea):
+    done = begin(idea, "boats", "starboard, spinnaker")
+    assert done.returncode == 2
+    assert "speak of the keywords (starboard, spinnaker)" in done.stderr
+    assert "focused train" in done.stderr
+
+
+def test_after_ctrl_c_the_same_command_continues(idea):
+    asked = ["topic", "new", "rinds", "--keywords", "rennet, gouda, brie, rind"]
+    told = ["--seeds", "seeds.txt", "--user-agent", BOT, "--web", "web", "--delay-s", "0.5"]
+    rows = idea / "crawls" / "rinds-start" / "state"
+    stopped = ForkedCommand(
+        ["focused", *asked, *told],
+        folder=idea,
+        environment={"PYTHONPATH": str(ROOT)},
+        errors_apart=True,
+    )
+    while not rows.is_dir() and stopped.poll() is None:
+        time.sleep(0.02)
+    time.sleep(1.0)  # the reactor has its signal handlers by then
+    stopped.send_signal(signal.SIGINT)
+    _, said = stopped.communicate(timeout=60)
+    assert stopped.returncode == 2
+    assert "the same command resumes" in said
+    done = begin(idea, "rinds")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_same_command_with_other_keywords_begins_anew_after_none_was_found(idea):
+    assert begin(idea, "barges", "starboard, spinnaker").returncode == 2
+    done = begin(idea, "barges")
+    assert done.returncode == 0, done.stderr
+    assert (idea / "topics" / "barges.joblib").is_file()
+    assert (idea / "topics" / "barges.toml.1").is_file()
+
+
+def test_a_user_agent_without_a_contact_leaves_nothing_behind(idea):
+    done = begin(idea, "ships", "rind", "--user-agent", "me")
+    assert done.returncode == 2
+    assert "user_agent" in done.stderr
+    assert not (idea / "topics" / "ships.toml").exists()
+    assert not (idea / "topics" / "ships.tsv").exists()
+
+
+def test_neither_robots_txt_nor_a_page_twice_is_a_sample(idea):
+    lines = (idea / "topics" / "cheese.tsv").read_text(encoding="utf-8").splitlines()
+    urls = [line.split("\t")[1] for line in lines if not line.startswith("#")]
+    assert not any(url.endswith("/robots.txt") for url in urls)
+    pages = pd.read_parquet(idea / "crawls" / "cheese-start" / "pages.parquet")
+    copies = set(pages[pages["duplicate_of"].notna()]["url"])
+    assert not copies & set(urls) - {BASE}
+
+
+def test_the_samples_of_a_new_topic_are_kept_so_that_retraining_fetches_nothing(idea):
+    """Without --web the site cannot be reached: its host does not exist."""
+    path = labels_of(idea, right=True)
+    model = idea / "topics" / "cheese.joblib"
+    before = model.read_bytes()
+    topic = load_topic(idea / "topics" / "cheese.toml")
+    listed = {entry.url for entry in load_directory(topic.training.directory)}
+    kept = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(
+        "".join(f"{line}\n" for line in kept if any(f'"{url}"' in line for url in listed)),
+        encoding="utf-8",
+    )
+    done = focused(idea, "retrain", "topics/cheese.toml", "--replace")
+    path.unlink()
+    model.write_bytes(before)
+    assert done.returncode == 0, done.stderr
+    assert "fetching the directory's pages" not in done.stdout
+
+
+def test_retraining_without_labels_says_how_to_come_by_them(idea):
+    done = focused(idea, "retrain", "topics/cheese.toml", "--web", "web")
+    assert done.returncode == 2
+    assert "focused label" in done.stderr
+
+
+@pytest.fixture
+def labelled(idea: Path):
+    """The topic with right labels of its first crawl; they and the models go with the test."""
+    path = labels_of(idea, right=True)
+    yield idea
+    path.unlink()
+
+
+def test_a_model_that_is_not_a_worse_takes_over_and_the_old_one_is_kept(labelled):
+    model, directory = labelled / "topics" / "cheese.joblib", labelled / "topics" / "cheese.tsv"
+    before, listed = model.read_bytes(), directory.read_bytes()
+    directory.write_bytes(listed + f"Top/Other\t{BASE}new.html\tHedges\n".encode())
+    done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web", "--replace")
+    assert done.returncode == 0, done.stderr
+    number = list_versions(model)[-1]
+    assert (model.with_suffix(".versions") / f"{number}.joblib").read_bytes() == before
+    assert model.read_bytes() != before
+    changes = model.with_suffix(".changes.md").read_text(encoding="utf-8")
+    assert f"Version {number + 1}" in changes
+    again = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
+    assert again.returncode == 0, again.stderr
+    assert "nothing that teaches has changed" in again.stdout
+    assert list_versions(model)[-1] == number
+    back = focused(labelled, "retrain", "topics/cheese.toml", "--restore", str(number))
+    directory.write_bytes(listed)
+    assert back.returncode == 0, back.stderr
+    assert model.read_bytes() == before
+
+
+def test_a_model_that_was_brought_back_classifies_the_next_crawl_though_the_directory_changed(idea):
+    model, directory = idea / "topics" / "cheese.joblib", idea / "topics" / "cheese.tsv"
+    before, listed = model.read_bytes(), directory.read_bytes()
+    directory.write_bytes(listed + f"Top/Other\t{BASE}new.html\n".encode())
+    again = ["crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0", "--pages", "3"]
+    done = focused(idea, *again, "--folder", "brought-1")
+    assert done.returncode == 0, done.stderr
+    assert model.read_bytes() != before
+    number = list_versions(model)[-1]
+    done = focused(idea, "retrain", "topics/cheese.toml", "--restore", str(number))
+    assert done.returncode == 0, done.stderr
+    done = focused(idea, *again, "--folder", "brought-2")
+    assert done.returncode == 0, done.stderr
+    directory.write_bytes(listed)
+    assert model.read_bytes() == before
+
+
+def test_a_model_that_cannot_be_read_is_replaced_by_retraining_and_told(labelled):
+    model = labelled / "topics" / "cheese.joblib"
+    before = model.read_bytes()
+    model.write_bytes(before[:-9])
+    done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
+    told, now = done.stdout, model.read_bytes()
+    model.write_bytes(before)
+    assert done.returncode == 0, done.stderr
+    assert "nothing to compare" in told
+    assert now != before[:-9]
+
+
+def test_pages_that_taught_by_a_label_are_no_harvest_of_the_next_crawl(labelled):
+    options = ["--web", "web", "--delay-s", "0", "--folder", "taught"]
+    done = focused(labelled, "crawl", "topics/cheese.toml", *options)
+    assert done.returncode == 0, done.stderr
+    pages = pd.read_parquet(labelled / "taught" / "pages.parquet").set_index("url")
+    teaching = [url for url in pages.index if role_of(url) == "training"]
+    assert teaching and pages.loc[teaching, "training"].all()
+
+
+def test_labels_that_are_wrong_do_not_replace_the_model(idea):
+    """The held-out labels are right, those that teach are all wrong."""
+    path = labels_of(idea, right=True)
+    text = path.read_text(encoding="utf-8").splitlines()
+    swap = {"yes": "no", "no": "yes"}
+    with path.open("w", encoding="utf-8") as file:
+        for line in text:
+            if '"role":"training"' in line:
+                old = "yes" if '"verdict":"yes"' in line else "no"
+                line = line.replace(f'"verdict":"{old}"', f'"verdict":"{swap[old]}"')
+            file.write(line + "\n")
+    model = idea / "topics" / "cheese.joblib"
+    before = model.read_bytes()
+    done = focused(idea, "retrain", "topics/cheese.toml", "--web", "web")
+    path.unlink()
+    assert model.read_bytes() == before
+    assert done.returncode in (1, 2), done.stdout
+    assert "stays" in done.stdout or "tells" in done.stderr or "tell" in done.stderr

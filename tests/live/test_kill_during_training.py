@@ -1,0 +1,97 @@
+"""``kill -9`` during online training: the apprentice knows exactly the harvested pages."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from focused.archive.archive import page_rows
+from focused.crawl.online_training import OnlineTraining
+from focused.crawl.policy import Policy
+from focused.frontier.disk_frontier import DiskFrontier
+from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.protocols import TrainingExample, decode_example
+from focused.storage.state_store import StateStore
+from tests.live.webs import SEED, SLOWLY, all_pages, answered, wait_for_answers, wide_web
+from tests.support.crawling import finish, start, write_topic
+from tests.support.keyword_guide import WhaleJudge
+from tests.support.recorded_web import served
+
+KILLS = 3
+KILLED = -9
+GUIDE = "tests.support.keyword_guide.learning_guide"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a process left behind; ``state`` is what an apprentice knows that is taught from it."""
+
+    harvested: list[tuple[str, float]]
+    lessons: list[TrainingExample]
+    state: bytes
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> Left:
+        store = StateStore.reopen(folder / "state")
+        try:
+            rows = [
+                (row["url"], row["relevance"])
+                for row in page_rows(store.tables)
+                if row["outcome"] == "fetched" and row["duplicate_of"] is None
+            ]
+            lessons = [decode_example(row) for _, row in store.tables.scan("training_examples")]
+            apprentice = Apprentice(WhaleJudge())
+            OnlineTraining(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
+            return cls(rows, lessons, apprentice.state())
+        finally:
+            store.close()
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> list[Left]:
+    """What was left at each kill, and at the end."""
+    folder = tmp_path_factory.mktemp("killed")
+    rng = random.Random(30)
+    topic = write_topic(folder, SEED)
+    found = []
+    with served(wide_web(), SLOWLY) as site:
+        for _ in range(KILLS):
+            process = start(topic, site.address, FOCUSED_MODELS=GUIDE)
+            wait_for_answers(site, answered(site) + rng.randint(30, 80), process)
+            process.kill()
+            assert finish(process, topic).status == KILLED
+            found.append(Left.in_folder(folder / "out"))
+        end = finish(start(topic, site.address, FOCUSED_MODELS=GUIDE), topic)
+    assert end.status == 0, end.said
+    assert "Traceback" not in end.said
+    assert set(end.fetched()) == all_pages()
+    return [*found, Left.in_folder(folder / "out")]
+
+
+def test_each_page_that_was_harvested_was_learned_from_once_and_in_order(left: list[Left]) -> None:
+    for each in left:
+        assert [(lesson.url, lesson.relevance) for lesson in each.lessons] == each.harvested
+    assert len(left[-1].lessons) == len(all_pages())
+
+
+def test_no_lesson_is_lost_or_changed_by_a_kill(left: list[Left]) -> None:
+    assert all(each.lessons for each in left)
+    for before, after in pairwise(left):
+        assert after.lessons[: len(before.lessons)] == before.lessons
+
+
+def test_the_next_process_knows_what_one_that_was_never_killed_would(left: list[Left]) -> None:
+    apprentice = Apprentice(WhaleJudge())
+    for lesson in left[-1].lessons:
+        apprentice.learn(lesson)
+    assert left[-1].state == apprentice.state()
+
+
+def test_lessons_hold_the_evidence_by_which_their_links_were_fetched(left: list[Left]) -> None:
+    of_links = [lesson for lesson in left[-1].lessons if lesson.url != SEED]
+    assert {len(lesson.features) for lesson in of_links} == {len(Apprentice.feature_names)}
+    assert all(lesson.parent and lesson.tag_path_key for lesson in of_links)

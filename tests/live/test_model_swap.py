@@ -1,0 +1,91 @@
+"""A model that is replaced during a crawl, or between two runs, is used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from focused.atomic_file import write_atomically
+from focused.classifier.model_file import load_model, save_model
+from tests.live.test_training import start, text, write
+from tests.live.webs import wait_for_answers
+from tests.support.crawling import Finished, finish
+from tests.support.recorded_web import MemoryWeb, html, page, served
+
+SEED = "http://start.test/"
+NEW = [f"http://new{n % 3}.test/{kind}/{n}" for n in range(45) for kind in ("cheese", "garden")]
+SAMPLES = [
+    (category, f"http://{kind}{n % 4}.test/{n}")
+    for category, kind in (("Top/Food/Cheese", "cheese"), ("Top/Home/Garden", "garden"))
+    for n in range(14)
+]
+
+
+def web() -> MemoryWeb:
+    """Samples, and ninety pages on three hosts that all hang on one."""
+    pages = [page(SEED, html("start", *NEW))]
+    for category, url in SAMPLES:
+        kind, number = "cheese" if "Food" in category else "garden", url.rpartition("/")[2]
+        pages.append(page(url, html(f"{kind} {number}", text=text(kind, int(number)))))
+    for url in NEW:
+        kind, number = url.split("/")[-2:]
+        pages.append(page(url, html(kind, text=text(kind, 100 + int(number)))))
+    return MemoryWeb(*pages)
+
+
+def never(path: Path) -> None:
+    """Replace the model by one that calls nothing on topic."""
+    made = load_model(path)
+    calibration = replace(made.classifier.calibration, threshold=0.9999)
+    save_model(replace(made, classifier=replace(made.classifier, calibration=calibration)), path)
+
+
+@pytest.fixture(scope="module")
+def retrained(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A crawl whose model was replaced when it had some twenty pages."""
+    topic = write(tmp_path_factory.mktemp("retrained"))
+    lines = ("\t".join((category, url, "A page")) for category, url in SAMPLES)
+    (topic.parent / "directory.tsv").write_text("\n".join(lines) + "\n")
+    with served(web()) as site:
+        crawl = start(topic, site)
+        # Samples with their robots.txt, then the seed and the first pages.
+        wait_for_answers(site, len(SAMPLES) + 8 + 24, crawl)
+        never(topic.parent / "models" / "cheese.joblib")
+        return finish(crawl, topic)
+
+
+def test_the_crawl_ends_in_order(retrained: Finished) -> None:
+    assert retrained.status == 0, retrained.said
+    assert set(NEW) <= set(retrained.fetched())
+
+
+def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained: Finished) -> None:
+    pages = retrained.pages.sort_values("seq")
+    judges = list(dict.fromkeys(pages["model"]))
+    assert len(judges) == 2
+    first = pages["model"] == judges[0]
+    assert first.sum() >= 10 and (~first).sum() >= 10
+    assert list(first) == sorted(first, reverse=True)
+    assert pages[first]["on_topic"].any() and not pages[~first]["on_topic"].any()
+
+
+def test_the_log_tells_of_it(retrained: Finished) -> None:
+    log = (retrained.folder / "crawl.log").read_text(encoding="utf-8")
+    assert "classifies from now on" in log
+
+
+def test_a_file_that_is_not_a_model_changes_nothing_but_a_line_in_the_log(tmp_path: Path) -> None:
+    topic = write(tmp_path)
+    lines = ("\t".join((category, url, "A page")) for category, url in SAMPLES)
+    (tmp_path / "directory.tsv").write_text("\n".join(lines) + "\n")
+    with served(web()) as site:
+        crawl = start(topic, site)
+        wait_for_answers(site, len(SAMPLES) + 8 + 24, crawl)
+        write_atomically(tmp_path / "models" / "cheese.joblib", b"no model at all")
+        done = finish(crawl, topic)
+    assert done.status == 0, done.said
+    assert set(NEW) <= set(done.fetched())
+    assert done.pages["model"].nunique() == 1
+    assert "the new model was ignored" in (done.folder / "crawl.log").read_text(encoding="utf-8")

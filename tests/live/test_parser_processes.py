@@ -1,0 +1,80 @@
+"""A live crawl with parser processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.live.webs import SEED, SLOWLY, all_pages, pages_asked, wait_for_answers, wide_web
+from tests.support.crawling import Finished, crawl, finish, start, write_topic
+from tests.support.recorded_web import served
+
+
+def profile(done: Finished) -> dict:
+    return json.loads((done.folder / "stats.json").read_text())["profile"]
+
+
+def runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_all_pages_come_and_each_is_read_once(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, SEED)
+    with served(wide_web()) as site:
+        done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=1)
+    assert done.status == 0, done.said
+    assert set(done.fetched()) == all_pages()
+    told = profile(done)
+    assert told["parser_processes"] == 1
+    assert 0 < told["pages_parsed_in_processes"] <= len(all_pages())
+
+
+def test_the_same_pages_are_classified_alike_here_and_there(tmp_path: Path) -> None:
+    found = []
+    for readers in (0, 2):
+        topic = write_topic(tmp_path / str(readers), SEED)
+        with served(wide_web()) as site:
+            done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=readers)
+        pages = done.pages[["relevance", "on_topic", "title", "duplicate_of", "failure"]]
+        found.append(pages.sort_index().astype(str).to_dict("index"))
+        assert (profile(done)["pages_parsed_in_processes"] > 0) == (readers > 0)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, SEED)
+    with served(wide_web(), SLOWLY) as site:
+        process = start(topic, site.address, FOCUSED_PARSER_PROCESSES=2)
+        wait_for_answers(site, 60, process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.send_signal(how)
+        finish(process, topic)
+        assert len(children) == 2
+        until = time.monotonic() + 10
+        while any(map(runs, children)):
+            assert time.monotonic() < until, "a process outlives its crawl"
+            time.sleep(0.05)
+        ended = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=2)
+    assert set(ended.fetched()) == all_pages()
+    asked = pages_asked(site)
+    again = 16 if how is signal.SIGKILL else 0  # what was under way is asked for once more
+    assert len(asked) - len(set(asked)) <= again
+
+
+@pytest.mark.parametrize("readers", ["many", "-1", "1.5", "65"])
+def test_a_number_of_processes_that_makes_no_sense_is_reported(
+    readers: str, tmp_path: Path
+) -> None:
+    topic = write_topic(tmp_path, SEED)
+    with served(wide_web()) as site:
+        done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=readers)
+    assert done.status == 2
+    assert "FOCUSED_PARSER_PROCESSES" in done.said and "Traceback" not in done.said

@@ -1,0 +1,46 @@
+"""A crawl whose process is suspended (SIGSTOP) continues."""
+
+from __future__ import annotations
+
+import signal
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.live.webs import SEED, SLOWLY, all_pages, answered, pages_asked, wide_web
+from tests.support.crawling import finish, start, write_topic
+from tests.support.recorded_web import served
+
+DELAY_S = 0.05
+
+
+@pytest.mark.parametrize("stopped_s", [3.0, pytest.param(60.0, marks=pytest.mark.long)])
+def test_a_crawl_that_was_stopped_continues_without_haste_and_loses_nothing(
+    tmp_path: Path, stopped_s: float
+) -> None:
+    """It is stopped for longer than any answer may take."""
+    topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, timeout_s=2.0)
+    with served(wide_web(), SLOWLY) as site:
+        process = start(topic, site.address)
+        while answered(site) < 60:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(stopped_s)
+        process.send_signal(signal.SIGCONT)
+        ended = finish(process, topic, timeout_s=120.0)
+        asked, accesses = pages_asked(site), site.accesses
+    assert ended.status == 0, ended.said
+    assert set(ended.fetched()) == all_pages()
+    # What was under way may have timed out, and is asked for once more.
+    assert len(asked) - len(set(asked)) <= 10
+    by_host: dict[str, list[float]] = {}
+    for access in sorted(accesses, key=lambda access: access.start):
+        by_host.setdefault(access.host, []).append(access.start)
+    assert all(
+        later - earlier >= DELAY_S
+        for starts in by_host.values()
+        for earlier, later in pairwise(starts)
+    )

@@ -1,0 +1,130 @@
+"""The replay server as a child process: it starts, serves, and ends with its parent."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from focused.errors import ConfigurationError, RecordedWebError
+from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused.recorded_web.replay_faults import FaultPlan, parse_fault
+from focused.recorded_web.replay_process import ReplayProcess
+from focused.recorded_web.replay_server import serve_forever
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from focused.recorded_web.replay_process import ReplayProcess
+with ReplayProcess(Path(sys.argv[1])) as replay:
+    print(replay.address, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    web = tmp_path / "web"
+    with RecordedWebWriter(web, name="tiny", builder="test") as writer:
+        writer.add("https://a.example/", 200, {"Content-Type": "text/html"}, b"<p>secure a")
+        writer.finish()
+    return web
+
+
+def ask(address: str, host: str = "a.example", path: str = "/") -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(address, timeout=20)
+    try:
+        connection.request("GET", path, headers={"Host": host, "X-Focused-Scheme": "https"})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def test_a_web_on_disk_is_served_while_the_context_lasts(folder: Path) -> None:
+    with ReplayProcess(folder) as replay:
+        address = replay.address
+        assert ask(address) == (200, b"<p>secure a")
+    with pytest.raises(ConnectionRefusedError):
+        ask(address)
+
+
+def test_two_replays_of_one_web_do_not_meet(folder: Path) -> None:
+    with ReplayProcess(folder) as one, ReplayProcess(folder) as other:
+        assert one.address != other.address
+        assert ask(one.address) == ask(other.address)
+
+
+def test_a_folder_that_is_not_a_recorded_web_is_reported_by_the_parents_error(
+    tmp_path: Path,
+) -> None:
+    missing = tmp_path / "nowhere"
+    with pytest.raises(RecordedWebError, match="nowhere"), ReplayProcess(missing):
+        raise AssertionError("served a web that does not exist")
+
+
+def test_a_port_in_use_is_reported_by_the_parents_error(folder: Path) -> None:
+    with ReplayProcess(folder) as replay:
+        port = int(replay.address.split(":")[1])
+        with pytest.raises(RecordedWebError, match=str(port)), ReplayProcess(folder, port=port):
+            raise AssertionError("served on a port that was taken")
+
+
+def test_faults_and_access_log_reach_the_child(folder: Path, tmp_path: Path) -> None:
+    plan = FaultPlan((parse_fault("*:kind=429,retry_after_s=1,rate=0.5"),), seed=3)
+    log = tmp_path / "access.jsonl"
+    with ReplayProcess(folder, faults=plan, access_log=log) as replay:
+        for _ in range(20):
+            ask(replay.address)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    expected = [
+        429 if plan.effects("a.example", "/", attempt).fault else 200 for attempt in range(1, 21)
+    ]
+    assert [line["status"] for line in lines] == expected
+    assert set(expected) == {429, 200}
+
+
+def test_the_child_ends_when_its_parent_is_killed(folder: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        address = parent.stdout.readline().strip()
+    assert ask(address)[0] == 200
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 20
+    refused = False
+    while not refused and time.monotonic() < deadline:
+        try:
+            ask(address)
+        except ConnectionRefusedError:
+            refused = True
+        except (ConnectionResetError, http.client.RemoteDisconnected):
+            continue  # caught it in the act
+    assert refused
+
+
+def test_serving_in_the_foreground_ends_when_told(folder: Path) -> None:
+    answers: list[tuple[int, bytes]] = []
+    ports: list[int] = []
+
+    def ask_and_stop() -> None:
+        answers.append(ask(f"127.0.0.1:{ports[0]}"))
+
+    serve_forever(folder, on_ready=ports.append, stop=ask_and_stop)
+    assert answers == [(200, b"<p>secure a")]
+
+
+def test_an_access_log_that_cannot_be_written_is_an_error_that_names_it(folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no_such_folder"):
+        serve_forever(folder, access_log=folder / "no_such_folder" / "log")

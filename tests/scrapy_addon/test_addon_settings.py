@@ -1,0 +1,119 @@
+"""Errors in the add-on's settings: one line that names the setting, and no folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+
+from focused.scrapy_addon.addon import FocusedAddon
+from focused.scrapy_addon.addon_settings import DEFAULTS
+from tests.support.crawling import write_topic
+
+GUIDE = "tests.support.keyword_guide.guide"
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Path:
+    return write_topic(tmp_path / "topics", "http://a.test/")
+
+
+def refused(capsys: pytest.CaptureFixture[str], **values: Any) -> str:
+    """What is told of settings that are refused."""
+    crawler = cast(Crawler, SimpleNamespace(spider=Spider("own")))
+    with pytest.raises(SystemExit) as ended:
+        FocusedAddon(crawler).update_settings(Settings(values))
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    last = told.splitlines()[-1]
+    assert last.startswith("focused: ")
+    return last
+
+
+WRONG = [
+    ("FOCUSED_TOPIC", "nowhere.toml"),
+    ("FOCUSED_TOPIC", "."),
+    ("FOCUSED_TOPIC", 5),
+    ("FOCUSED_POLICY", "worst"),
+    ("FOCUSED_POLICY", "no.such.module.policy"),
+    ("FOCUSED_POLICY", 5),
+    ("FOCUSED_FOLLOW_LINKS", "perhaps"),
+    ("FOCUSED_MODELS", "no.such.guide"),
+    ("FOCUSED_MODELS", "tests.support.keyword_guide.gide"),
+    ("FOCUSED_MODELS", "guide"),
+    ("FOCUSED_MODELS", "tests.support.crawling.ROOT"),
+    ("FOCUSED_REPLAY", "8100"),
+    ("FOCUSED_REPLAY", 8100),
+    ("FOCUSED_DNS_SERVERS", "nine"),
+    ("FOCUSED_DNS_SERVERS", ["9.9.9.9"]),
+    ("FOCUSED_RECORDED_WEB", "webs/typo"),
+    ("FOCUSED_PAGES", "many"),
+    ("FOCUSED_PAGES", 0),
+    ("FOCUSED_PAGES", 1.5),
+    ("FOCUSED_DELAY_S", "-1"),
+    ("FOCUSED_DELAY_S", "nan"),
+    ("FOCUSED_CONCURRENCY", 0),
+    ("FOCUSED_CONCURRENCY", "all"),
+    ("FOCUSED_FOLDER", 5),
+    ("FOCUSED_FETCH_SAMPLES", "perhaps"),
+    ("FOCUSED_PARSER_PROCESSES", "some"),
+    ("FOCUSED_PARSE_TIMEOUT_S", "soon"),
+    ("FOCUSED_PARSE_MEMORY_MB", 0),
+    ("FOCUSED_PROGRESS_INTERVAL_S", "often"),
+    ("FOCUSED_PROGRESS_INTERVAL_S", float("nan")),
+    ("FOCUSED_LOG_LEVEL", "LOUD"),
+    ("FOCUSED_LOG_TO_FOLDER", "perhaps"),
+    ("FOCUSED_OWNS_PROCESS", "perhaps"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda each: str(each))
+def test_a_wrong_value_is_one_line_that_names_the_setting(name, value, topic, tmp_path, capsys):
+    before = sorted(tmp_path.rglob("*"))
+    given = {"FOCUSED_TOPIC": str(topic), "FOCUSED_MODELS": GUIDE, name: value}
+    told = refused(capsys, **given)
+    assert name in told or str(value) in told
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_each_setting_has_a_wrong_value_above():
+    assert {name for name, _ in WRONG} == set(DEFAULTS)
+
+
+def test_an_unknown_setting_is_answered_with_the_nearest(topic, capsys):
+    told = refused(capsys, FOCUSED_TOPIC=str(topic), FOCUSED_PAGE=5)
+    assert "FOCUSED_PAGE: there is no such setting; did you mean FOCUSED_PAGES?" in told
+
+
+def test_a_reactor_without_asyncio_is_refused(topic, capsys):
+    reactor = "twisted.internet.selectreactor.SelectReactor"
+    assert reactor in refused(capsys, FOCUSED_TOPIC=str(topic), TWISTED_REACTOR=reactor)
+
+
+def test_a_crawl_without_a_reactor_is_refused(topic, capsys):
+    told = refused(capsys, FOCUSED_TOPIC=str(topic), TWISTED_REACTOR_ENABLED=False)
+    assert "TWISTED_REACTOR_ENABLED" in told
+
+
+@pytest.mark.parametrize("folder", ["file/crawl", "file"])
+def test_a_folder_that_cannot_be_made_is_named(folder, topic, tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    wanted = tmp_path / folder
+    given = {"FOCUSED_TOPIC": str(topic), "FOCUSED_MODELS": GUIDE, "FOCUSED_FOLDER": str(wanted)}
+    assert str(wanted) in refused(capsys, **given)
+
+
+def test_samples_that_do_not_do_leave_no_folder(topic, tmp_path, capsys):
+    text = topic.read_text().replace("[training]", '[training]\nmodel = "models/whales.joblib"')
+    topic.write_text(text)
+    directory = topic.with_name("directory.tsv")
+    directory.write_text(directory.read_text().replace("Top/Whales", "Top/Other"))
+    before = sorted(tmp_path.rglob("*"))
+    assert "training.good" in refused(capsys, FOCUSED_TOPIC=str(topic))
+    assert sorted(tmp_path.rglob("*")) == before

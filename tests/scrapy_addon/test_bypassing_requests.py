@@ -1,0 +1,121 @@
+"""Requests that bypass the frontier obey the rules of the URL that is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from focused.crawl import Fetch, FetchPurpose
+from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
+from focused.scrapy_addon.outcomes import FetchPostponed
+from focused.web.robots.robots_rules import MAX_AGE_S
+from tests.scrapy_addon.test_politeness import handed_out
+from tests.support.access_rules import ROBOTS
+from tests.support.crawling import USER_AGENT, write_topic
+from tests.support.hostile_hosts import pages, serve_hosts
+from tests.support.name_server import at, serve_names
+from tests.support.recorded_web import MemoryWeb, html, page, served
+from tests.support.simulated import START, Simulation, raw, site, topic
+from tests.support.warm import crawl_warm
+
+HOST = "a.test"
+SESSION = "/pictures?PHPSESSID=0123456789abcdef0123"
+FREE = "/pictures?n=1"
+RULES = "User-agent: *\nDisallow: /*PHPSESSID\n"
+
+
+def downloaded(folder: Path, *paths: str) -> tuple[dict[str, str], Sequence[str]]:
+    """What became of downloads past the frontier, by path, and the paths that the server saw."""
+    text = {"Content_Type": "text/plain"}
+    answers = {
+        "/": (200, html("Start"), {}),
+        ROBOTS: (200, RULES, text),
+        FREE: (200, b"x", {}),
+    }
+    with (
+        serve_hosts(lambda _: {HOST: pages(answers)}) as hosts,
+        serve_names({HOST: at("127.0.0.1")}) as names,
+    ):
+        done = crawl_warm(
+            write_topic(folder, hosts.url(HOST), scope="private_addresses = true"),
+            "",
+            FOCUSED_DNS_SERVERS=names.address,
+            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
+            OWN_DOWNLOADS=",".join(hosts.url(HOST, path) for path in paths),
+            OWN_DOWNLOADS_FILE=folder / "came.json",
+        )
+    assert done.status == 0, done.said
+    came = json.loads((folder / "came.json").read_text())
+    return {f"/{url.split('/', 3)[3]}": told for url, told in came.items()}, [
+        access.path for access in hosts.accesses
+    ]
+
+
+def test_rules_hold_for_the_url_that_is_sent_not_for_its_normalised_form(tmp_path: Path) -> None:
+    came, asked = downloaded(tmp_path, SESSION, FREE)
+    assert came == {SESSION: "RobotsDeniedError", FREE: "200"}
+    assert SESSION not in asked
+
+
+def test_a_url_too_long_for_the_crawl_is_not_sent_past_rules_and_delays(tmp_path: Path) -> None:
+    long = "/" + 2_000 * "x"
+    came, asked = downloaded(tmp_path, long)
+    assert came == {long: "IgnoreRequest"}
+    assert long not in asked
+
+
+def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(
+    tmp_path: Path,
+) -> None:
+    seed, rules = "http://a.test/", raw("http://a.test/robots.txt", RULES, "text/plain")
+    simulation = Simulation(topic(tmp_path, seed), site(rules))
+    simulation.step()
+    last = START + MAX_AGE_S
+    lease = simulation.crawl.next(last)
+    assert isinstance(lease, Fetch) and lease.purpose is FetchPurpose.PAGE
+    session = SimpleNamespace(crawl=simulation.crawl, now=lambda: last + 1.0)
+    middleware = RobotsMiddleware(SimpleNamespace(), session)
+    with pytest.raises(FetchPostponed):
+        asyncio.run(middleware.process_request(handed_out(lease)))
+    simulation.crawl.put_back(lease.lease, last + 1.0)
+    again = simulation.crawl.next(last + 1.0)
+    assert isinstance(again, Fetch) and again.purpose is FetchPurpose.ROBOTS
+    simulation.crawl.put_back(again.lease, last + 1.0)
+    simulation.close()
+
+
+def test_no_request_goes_by_another_name_than_the_topics(tmp_path: Path) -> None:
+    """Neither by the project's headers, nor the spider's attribute, nor a request's own header."""
+    web = MemoryWeb(page("http://a.test/", html("Start")), page("http://a.test/own", b"x"))
+    theirs = {"User-Agent": "Another/1.0"}
+    with served(web) as replay:
+        done = crawl_warm(
+            write_topic(tmp_path, "http://a.test/"),
+            replay.address,
+            DEFAULT_REQUEST_HEADERS=json.dumps(theirs),
+            EXTENSIONS=json.dumps({"tests.support.own_downloads.OwnDownloads": 1}),
+            OWN_DOWNLOADS="http://a.test/own",
+            OWN_DOWNLOADS_HEADERS=json.dumps(theirs),
+            OWN_DOWNLOADS_FILE=tmp_path / "came.json",
+            arguments=["-a", "user_agent=Third/1.0"],
+        )
+    assert done.status == 0, done.said
+    assert {access.path for access in replay.accesses} == {ROBOTS, "/", "/own"}
+    assert {access.user_agent for access in replay.accesses} == {USER_AGENT}
+
+
+def test_robots_txt_does_not_come_from_scrapys_cache(tmp_path: Path) -> None:
+    web = MemoryWeb(page("http://a.test/", html("Start")), page("http://a.test/robots.txt", RULES))
+    asked = []
+    with served(web) as replay:
+        for number in range(2):
+            mine = write_topic(tmp_path / str(number), "http://a.test/")
+            cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache"}
+            assert crawl_warm(mine, replay.address, **cache).fetched() == ["http://a.test/"]
+        asked = [access.path for access in replay.accesses]
+    assert sorted(asked) == ["/", ROBOTS, ROBOTS]

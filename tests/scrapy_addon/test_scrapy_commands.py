@@ -1,0 +1,61 @@
+"""Scrapy's own commands in a project with the add-on work as in stock Scrapy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.own_project import scrapy, write_project
+from tests.support.recorded_web import MemoryWeb, html, page, served
+
+SPIDER = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+    allowed_domains = ["a.test"]
+
+    def parse(self, response):
+        '''Finds the title.
+
+        @url http://a.test/
+        @returns items 1 1
+        '''
+        yield {"title": response.css("title::text").get()}
+"""
+
+
+def web() -> MemoryWeb:
+    return MemoryWeb(page("http://a.test/", html("Whales ahoy")))
+
+
+@pytest.mark.parametrize(
+    ("command", "shows"),
+    [
+        (["shell", "http://a.test/", "-c", "response.css('title::text').get()"], "Whales ahoy"),
+        (["fetch", "http://a.test/"], "<title>Whales ahoy</title>"),
+        (["parse", "http://a.test/", "--nocolour"], "[{'title': 'Whales ahoy'}]"),
+        (["check"], "Ran 1 contract"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_a_command_that_borrows_a_spider_works_and_leaves_the_crawls_folder_alone(
+    tmp_path: Path, command: list[str], shows: str
+) -> None:
+    project = write_project(tmp_path, SPIDER, "http://a.test/")
+    with served(web()) as site:
+        done = scrapy(project, *command, "-s", f"FOCUSED_REPLAY={site.address}")
+    assert done.status == 0, done.said
+    assert shows in done.said
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_replay_holds_for_commands_too(tmp_path: Path) -> None:
+    """A host that the replayed web lacks is not looked up, and not asked on the live Web."""
+    project = write_project(tmp_path, SPIDER, "http://a.test/")
+    with served(web()) as site:
+        done = scrapy(
+            project, "fetch", "http://other.test/", "-s", f"FOCUSED_REPLAY={site.address}"
+        )
+    assert "CannotResolveHostError" in done.said or "NoSuchHostError" in done.said

@@ -1,0 +1,119 @@
+"""A spider's queued requests survive the process, with their values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.own_project import Ran, crawl_own, write_project
+from tests.support.recorded_web import MemoryWeb, html, page, served
+
+SPIDER = """
+import dataclasses
+from datetime import datetime, timezone
+import scrapy
+
+@dataclasses.dataclass
+class Book:
+    title: str
+
+GIVEN = {
+    "numbers": {1: 2, (3, 4): {5}},
+    "pair": (1, [b"x", None]),
+    "when": datetime(2024, 1, 2, tzinfo=timezone.utc),
+    "book": Book("Whales"),
+}
+
+class Mine(scrapy.Spider):
+    name = "mine"
+
+    async def start(self):
+        if self.crawler.settings.getbool("AGAIN"):
+            return
+        yield scrapy.Request("http://a.test/", self.parse)
+        yield scrapy.FormRequest("http://a.test/form", self.came, method="GET", formdata={"a": "b"},
+                                 headers={"X-Mine": "yes"},
+                                 cb_kwargs=GIVEN, meta={"key": (1, 2), "depth": 7})
+        yield scrapy.Request("http://a.test/lost", lambda response: {"lost": response.url})
+
+    def parse(self, response):
+        return []
+
+    def came(self, response, **kwargs):
+        yield {"same": kwargs == GIVEN, "types": [type(v).__name__ for v in kwargs.values()],
+               "meta": repr(response.meta["key"]), "depth": response.meta["depth"],
+               "mine": response.request.headers["X-Mine"].decode(),
+               "kind": type(response.request).__name__}
+"""
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Stopped after a page, with two requests queued, and started again."""
+    web = MemoryWeb(
+        page("http://a.test/", html("Whales")),
+        page("http://a.test/form?a=b", html("Form")),
+        page("http://a.test/lost", html("Lost")),
+    )
+    project = write_project(tmp_path_factory.mktemp("stored"), SPIDER, delay_s=0.5)
+    with served(web) as site:
+        replay = ("-s", f"FOCUSED_REPLAY={site.address}")
+        first = crawl_own(project, *replay, "-s", "CLOSESPIDER_PAGECOUNT=1")
+        assert first.status == 0, first.said
+        assert (first.items, first.stats["frontier"]) == ([], 2)
+        again = crawl_own(project, *replay, "-s", "AGAIN=1")
+    assert again.status == 0, again.said
+    assert "/lost" not in [access.path for access in site.accesses]
+    return again
+
+
+def test_arguments_and_meta_arrive_as_they_were_given(resumed: Ran) -> None:
+    (item,) = resumed.items
+    assert item["same"]
+    assert item["types"] == ["dict", "tuple", "datetime", "Book"]
+    assert item["meta"] == "(1, 2)"
+
+
+def test_so_do_depth_headers_and_class(resumed: Ran) -> None:
+    (item,) = resumed.items
+    assert (item["depth"], item["mine"], item["kind"]) == (7, "yes", "FormRequest")
+
+
+def test_a_request_whose_callback_is_lost_is_not_requested_and_the_log_names_it(
+    resumed: Ran,
+) -> None:
+    assert "http://a.test/lost is dropped: its callback" in resumed.said
+    assert resumed.stats["frontier"] == 0
+
+
+RENAMED = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+
+    async def start(self):
+        if not self.crawler.settings.getbool("AGAIN"):
+            for path in "abc":
+                yield scrapy.Request("http://a.test/" + path, self.CALLBACK)
+
+    def CALLBACK(self, response):
+        return []
+"""
+
+
+def test_a_callback_that_is_gone_stops_the_crawl_and_nothing_is_lost(tmp_path: Path) -> None:
+    web = MemoryWeb(*(page(f"http://a.test/{path}", html(path)) for path in "abc"))
+    project = write_project(tmp_path, RENAMED.replace("CALLBACK", "old"))
+    module = project / "mine" / "spiders" / "__init__.py"
+    with served(web) as site:
+        replay = ("-s", f"FOCUSED_REPLAY={site.address}")
+        first = crawl_own(project, *replay, "-s", "CLOSESPIDER_PAGECOUNT=1")
+        left = first.stats["frontier"]
+        module.write_text(RENAMED.replace("CALLBACK", "new"))
+        again = crawl_own(project, *replay, "-s", "AGAIN=1")
+    assert left > 0
+    assert again.status == 1
+    assert "Method 'old' not found" in again.said
+    assert again.stats["frontier"] == left

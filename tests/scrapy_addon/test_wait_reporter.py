@@ -1,0 +1,59 @@
+"""A crawl that only waits for hosts in back-off reports it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+
+import pytest
+
+from focused.crawl import Wait
+from focused.scrapy_addon.crawl_session import WaitReporter
+from focused.scrapy_addon.extensions.progress_line import progress_line
+from tests.support.simulated import START, Simulation, topic
+
+AT = time.mktime((2026, 3, 4, 14, 2, 11, 0, 0, -1))
+LINE = "waiting for 3 hosts in back-off or long crawl-delays, the next at 14:02:11"
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, logger="focused.scrapy_addon.crawl_session")
+    return caplog
+
+
+def test_the_wait_is_logged_once_and_not_at_each_turn(log: pytest.LogCaptureFixture) -> None:
+    waiting = WaitReporter()
+    for _ in range(5):
+        waiting.note(Wait(AT, hosts_backing_off=3))
+    assert log.messages == [LINE]
+    assert waiting.line == LINE
+
+
+def test_it_is_logged_again_when_it_changes(log: pytest.LogCaptureFixture) -> None:
+    waiting = WaitReporter()
+    for step in (
+        Wait(AT, hosts_backing_off=3),
+        Wait(AT + 60, hosts_backing_off=1),
+        Wait(AT, hosts_backing_off=3),
+    ):
+        waiting.note(step)
+    other = "waiting for 1 host in back-off or long crawl-delays, the next at 14:03:11"
+    assert log.messages == [LINE, other, LINE]
+
+
+def test_nothing_is_reported_while_there_is_more_to_do(log: pytest.LogCaptureFixture) -> None:
+    waiting = WaitReporter()
+    waiting.note(Wait(AT, hosts_backing_off=3))
+    waiting.note(Wait(AT))
+    assert waiting.line == ""
+    waiting.note(Wait(None))
+    assert log.messages == [LINE]
+
+
+def test_the_progress_line_ends_with_it(tmp_path: Path) -> None:
+    crawl = Simulation(topic(tmp_path, "http://a.test/"), {})
+    assert progress_line(crawl.crawl, START, 0.0, LINE).endswith(f"| {LINE}")
+    assert "waiting" not in progress_line(crawl.crawl, START, 0.0)
+    crawl.close()

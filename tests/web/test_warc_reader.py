@@ -1,0 +1,106 @@
+"""Reading WARC files with damage at any place."""
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fastwarc.warc import ArchiveIterator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.web import warc_reader
+from focused.web.page import Fetched
+from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
+from focused.web.warc_writer import response_record
+
+MEMBERS = [
+    response_record(Fetched(f"http://a.example/{n}", 200, {}, bytes([65 + n]) * 300))
+    for n in range(4)
+]
+WHOLE = b"".join(MEMBERS)
+STARTS = [sum(map(len, MEMBERS[:n])) for n in range(5)]
+
+
+def read(folder: Path, content: bytes) -> Sequence[WarcResponse | DamagedRecord]:
+    (folder / "x.warc.gz").write_bytes(content)
+    return list(read_responses(folder / "x.warc.gz"))
+
+
+def urls(found: Sequence[WarcResponse | DamagedRecord]) -> list[str]:
+    return [record.url for record in found if isinstance(record, WarcResponse)]
+
+
+def damages(found: Sequence[WarcResponse | DamagedRecord]) -> int:
+    return sum(isinstance(record, DamagedRecord) for record in found)
+
+
+@given(cut=st.integers(min_value=0, max_value=len(WHOLE)))
+def test_a_cut_file_gives_all_records_before_the_cut_and_tells_of_it(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    found = read(tmp_path_factory.mktemp("cut"), WHOLE[:cut])
+    before = sum(end <= cut for end in STARTS[1:])
+    # One more when nothing but the end of its gzip member is missing.
+    assert before <= len(urls(found)) <= before + 1
+    assert all(len(record.body) == 300 for record in found if isinstance(record, WarcResponse))
+    lost = cut - STARTS[before] >= 3 and len(urls(found)) == before
+    assert damages(found) == lost or cut < 3
+
+
+@given(
+    at=st.integers(min_value=0, max_value=len(WHOLE) - 1),
+    noise=st.binary(min_size=1, max_size=200),
+)
+def test_noise_in_one_place_costs_the_records_it_lies_in_alone(
+    tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes
+) -> None:
+    content = WHOLE[:at] + noise + WHOLE[at + len(noise) :]
+    untouched = {
+        f"http://a.example/{n}"
+        for n in range(4)
+        if STARTS[n + 1] <= at or STARTS[n] >= at + len(noise)
+    }
+    assert untouched <= set(urls(read(tmp_path_factory.mktemp("noise"), content)))
+
+
+def test_an_uncompressed_file_is_read_on_behind_damage_too(tmp_path: Path) -> None:
+    records = [gzip.decompress(member) for member in MEMBERS]
+    content = records[0] + b"no record\r\n\r\n" + records[1][50:] + records[2]
+    found = read(tmp_path, content)
+    assert urls(found) == ["http://a.example/0", "http://a.example/2"]
+    assert damages(found) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"\x1f\x8b\x08", gzip.compress(b"hello", mtime=0)]
+)
+def test_files_that_are_no_warc_have_no_records(tmp_path: Path, content: bytes) -> None:
+    assert urls(read(tmp_path, content)) == []
+
+
+def test_a_body_made_to_fill_the_memory_is_damage_and_reading_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc_reader, "MAX_BODY_BYTES", 10_000)
+    bomb = Fetched("http://bomb.example/", 200, {}, b"a" * 10_001)
+    found = read(tmp_path, MEMBERS[0] + response_record(bomb) + MEMBERS[1])
+    assert urls(found) == ["http://a.example/0", "http://a.example/1"]
+    assert damages(found) == 1
+
+
+def test_beginnings_of_gzip_that_are_no_records_are_not_read_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "magic.warc.gz"
+    path.write_bytes(b"\x1f\x8b\x08" * 10_000)
+    readers = 0
+
+    def counted(*given: object, **named: object) -> ArchiveIterator:
+        nonlocal readers
+        readers += 1
+        return ArchiveIterator(*given, **named)
+
+    monkeypatch.setattr(warc_reader, "ArchiveIterator", counted)
+    assert all(isinstance(each, DamagedRecord) for each in read_responses(path))
+    assert readers < 400
