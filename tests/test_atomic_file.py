@@ -68,7 +68,7 @@ with atomic_write_path(Path(sys.argv[1])) as part:
 """
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_stale_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "figures.[csv]"
     path.write_text("old")
     killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)], check=False)

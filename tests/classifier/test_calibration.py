@@ -1,4 +1,4 @@
-"""Scores into probabilities."""
+"""Calibration turns scores into probabilities."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_platt_finds_the_sigmoid_that_made_the_labels():
     assert (slope, offset) == pytest.approx((3.0, -2.0), abs=0.15)
 
 
-def test_platt_does_not_mind_the_unit_of_evidence():
+def test_platt_scaling_is_independent_of_the_unit():
     raw_scores, good = drawn(3.0, -2.0)
     assert fit_platt_scaling(raw_scores * 1000, good)[0] == pytest.approx(
         fit_platt_scaling(raw_scores, good)[0] / 1000, rel=0.01
@@ -48,7 +48,7 @@ def test_a_perfect_separation_gives_no_certainty():
     assert 0.8 < expit(np.array([slope + offset]))[0] < 0.99
 
 
-def test_misleading_evidence_has_a_negative_slope():
+def test_misleading_scores_have_a_negative_slope():
     raw_scores, good = drawn(3.0, 0.0, count=500)
     assert fit_platt_scaling(-raw_scores, good)[0] < 0
 
@@ -169,7 +169,7 @@ def test_a_sample_of_weight_three_counts_as_three():
 @given(
     raw_scores=st.floats(-1e6, 1e6) | st.sampled_from([-1.0, 0.0, 0.5, 2.0]), steps=st.booleans()
 )
-def test_one_piece_of_evidence_has_the_probability_that_it_has_among_others(raw_scores, steps):
+def test_a_single_score_gets_the_probability_it_has_in_an_array(raw_scores, steps):
     points = ((-1.0, 0.0, 0.5, 2.0), (0.1, 0.2, 0.2, 0.9)) if steps else ((), ())
     curve = CalibrationCurve(1.5, -0.5, *points)
     assert curve.at(raw_scores) == pytest.approx(float(curve(np.array([raw_scores]))[0]), abs=1e-12)

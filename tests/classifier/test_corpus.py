@@ -1,4 +1,4 @@
-"""Words counted once, kept on disk, read back as vectors."""
+"""Word counts on disk, read back as vectors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_word_of_a_single_host_is_not_learnt_where_hosts_are_many():
 @given(
     documents=st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=30), batch=st.integers(1, 7)
 )
-def test_rows_are_the_vectors_that_the_judge_makes(documents, batch):
+def test_rows_equal_the_vectors_of_the_vocabulary(documents, batch):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus_module, "_BATCH_DOCUMENTS", batch)
         patch.setattr(corpus_module, "_IN_MEMORY_BYTES", 100)

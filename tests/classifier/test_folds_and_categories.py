@@ -1,4 +1,4 @@
-"""Classes merged, hosts kept whole."""
+"""Small categories are merged; folds keep hosts whole."""
 
 from __future__ import annotations
 

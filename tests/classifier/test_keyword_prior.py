@@ -1,4 +1,4 @@
-"""Keywords are a prior of the classifier: they lead while labels are few, and labels update it."""
+"""Keywords are a prior of the classifier, updated by labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_one_page_and_keywords_make_a_model_that_ranks_pages_on_topic_first(tmp_
     assert min(relevance(model, "cheese")) > max(relevance(model, "garden"))
 
 
-def test_without_labels_the_warning_says_that_the_keywords_decide(tmp_path):
+def test_without_labels_a_warning_says_that_keywords_dominate(tmp_path):
     [first, *_] = taught(tmp_path).report.warnings
     assert first.startswith("0 labelled pages (0 on topic): mostly the keywords decide")
 
@@ -90,7 +90,7 @@ def test_a_seed_counts_as_vouched_for(tmp_path):
     assert with_seeds > without
 
 
-def test_an_anchor_with_a_keyword_speaks_for_its_target(tmp_path):
+def test_an_anchor_with_a_keyword_has_a_positive_score(tmp_path):
     plain, told = taught(tmp_path).classifier.score_texts(["read more here", "ripening of gouda"])
     assert told > max(plain, 0.0)
 

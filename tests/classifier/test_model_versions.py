@@ -1,4 +1,4 @@
-"""Earlier models are numbered and kept, and any of them can be brought back."""
+"""Replaced models are kept as versions and can be restored."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def in_office(models, tmp_path) -> Path:
     return path
 
 
-def test_versions_are_numbered_from_one_and_the_model_stays_in_office(in_office):
+def test_versions_are_numbered_from_one_and_the_model_stays_current(in_office):
     before = in_office.read_bytes()
     assert [keep_version(in_office) for _ in range(3)] == [1, 2, 3]
     assert list_versions(in_office) == [1, 2, 3]
@@ -73,7 +73,7 @@ def test_a_version_that_is_not_there_is_an_error_that_names_those_that_are(in_of
         restore_version(in_office, 7)
 
 
-def test_a_damaged_version_is_not_put_in_office(in_office):
+def test_a_damaged_version_is_not_restored(in_office):
     keep_version(in_office)
     before = in_office.read_bytes()
     kept = versions_folder(in_office) / "1.joblib"
@@ -90,7 +90,7 @@ def test_changes_are_listed_the_newest_first(in_office):
     assert path.read_text(encoding="utf-8") == "## Version 3\n\nnewer\n\n## Version 2\n\nolder\n"
 
 
-def test_what_a_new_model_replaces_is_kept(in_office, models):
+def test_a_replaced_model_is_kept(in_office, models):
     before = in_office.read_bytes()
     assert replace_model(NewModel(models[1], frozenset()), in_office) == 1
     assert (versions_folder(in_office) / "1.joblib").read_bytes() == before
@@ -98,7 +98,7 @@ def test_what_a_new_model_replaces_is_kept(in_office, models):
 
 
 @pytest.mark.parametrize("content", [None, b"\x80\x04garbage"])
-def test_where_no_model_was_that_could_come_back_none_is_kept(models, tmp_path, content):
+def test_a_model_that_cannot_be_loaded_is_not_kept(models, tmp_path, content):
     path = tmp_path / "cheese.joblib"
     if content is not None:
         path.write_bytes(content)
@@ -123,9 +123,7 @@ def test_models_side_by_side_may_be_trained_together(in_office):
         pass
 
 
-def test_whenever_a_replacement_is_killed_a_whole_model_is_in_office(
-    in_office, models, tmp_path, monkeypatch
-):
+def test_a_killed_replacement_leaves_a_complete_model(in_office, models, tmp_path, monkeypatch):
     """What lies in the folder before and after each step is what a kill would leave."""
     left = tmp_path / "left"
 

@@ -1,4 +1,4 @@
-"""Of a first crawl's pages the best and the farthest off are taken for samples."""
+"""Samples proposed from the first crawl."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_page_that_is_surely_on_topic_is_no_other_though_all_are():
     assert propose_samples(pages(*[0.9] * 10), frozenset(), 0.25).other == ()
 
 
-def test_a_seed_that_speaks_of_a_keyword_is_a_sample_and_a_hub_is_none():
+def test_a_seed_with_a_keyword_is_a_sample_and_a_hub_is_not():
     seeds = set(urls("training", 2))
     found = propose_samples(pages(0.01, 0.0, 0.9), seeds, 0.25)
     assert [page.url for page in found.seeds] == urls("training", 1)
@@ -70,12 +70,12 @@ def test_neither_side_is_more_than_somebody_can_look_through():
     assert (len(found.good), len(found.other)) == (MAX_PROPOSED_GOOD, MAX_PROPOSED_OTHER)
 
 
-def test_pages_that_are_the_judges_are_not_proposed_for_they_could_measure_no_model_then():
+def test_evaluation_pages_are_not_proposed():
     found = propose_samples(pages(0.9, 0.9, 0.0, role="evaluation"), frozenset(), 0.25)
     assert (found.good, found.other) == ((), ())
 
 
-def test_a_seed_is_a_sample_whoevers_lot_it_is_for_somebody_said_so():
-    [judges] = urls("evaluation", 1)
-    found = propose_samples(pages(0.9, role="evaluation"), {judges}, 0.25)
-    assert [page.url for page in found.seeds] == [judges]
+def test_a_seed_is_a_sample_even_if_its_hash_is_for_evaluation():
+    [reserved] = urls("evaluation", 1)
+    found = propose_samples(pages(0.9, role="evaluation"), {reserved}, 0.25)
+    assert [page.url for page in found.seeds] == [reserved]

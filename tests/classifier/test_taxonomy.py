@@ -1,4 +1,4 @@
-"""Categories by naive Bayes, flat and down the tree."""
+"""Naive Bayes over categories, flat and down the tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fitted(names=NAMES, kind="multinomial", shape="tree", words=6, seed=0):
     return fit_taxonomy(names, good, sums, np.arange(1.0, len(names) + 1), kind, shape)
 
 
-def test_a_category_with_others_below_it_is_judged_among_them():
+def test_a_category_with_subcategories_competes_with_them():
     tree = fitted()
     assert tree.parents[0] == tree.parents[1] != tree.parents[2] == tree.parents[3]
     assert {tree.parents[node] for node in (4, 5)} == {ROOT_NODE}

@@ -1,4 +1,4 @@
-"""The threshold by what its user wants."""
+"""The threshold by its target."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_recall_is_granted_with_as_much_precision_as_can_be(wished):
     assert wished <= compute_metrics(relevance, good, found.relevance).recall < wished + 0.005
 
 
-def test_a_precision_that_cannot_be_had_gives_the_highest_there_is_and_says_so():
+def test_an_unreachable_precision_gives_the_highest_one_and_is_not_granted():
     relevance = np.linspace(0.01, 0.99, 400)
     good = np.arange(400) % 2 == 0
     found = choose_threshold(relevance, good, np.ones(400), ThresholdTarget(precision=0.95))
@@ -43,7 +43,7 @@ def test_a_precision_that_cannot_be_had_gives_the_highest_there_is_and_says_so()
     assert compute_metrics(relevance, good, found.relevance).precision >= 0.5
 
 
-def test_a_precision_of_a_few_lucky_samples_is_none():
+def test_a_precision_of_few_samples_is_ignored():
     relevance = np.concatenate([[0.99, 0.98], np.full(100, 0.5)])
     good = np.concatenate([[True, True], np.arange(100) % 2 == 0])
     assert not choose_threshold(

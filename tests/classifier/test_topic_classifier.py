@@ -1,4 +1,4 @@
-"""The classifier: pages and short texts."""
+"""The linear topic classifier: pages and short texts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_page_with_hardly_a_known_word_gets_the_prior(classifier, empty):
     assert classifier.classify(empty) == expected
 
 
-def test_a_longer_page_of_the_same_words_is_judged_nearly_the_same(classifier):
+def test_a_longer_page_of_the_same_words_is_classified_nearly_the_same(classifier):
     short = page("cheese", 3000)
     tenfold = Page(short.url, title=short.title, text=f"{short.text} " * 10)
     near = classifier.classify(short).relevance
@@ -69,7 +69,7 @@ def test_relevance_is_never_quite_sure(classifier):
     assert 0.9 < classifier.classify(pure).relevance < 1.0
 
 
-def test_verdicts_speak_for_and_against(classifier):
+def test_text_scores_are_positive_and_negative(classifier):
     verdicts = classifier.score_texts(["brie and cheddar", "tulip hedge", "Contact", ""])
     assert verdicts[0] > 0.5
     assert verdicts[1] < -0.5
@@ -77,18 +77,18 @@ def test_verdicts_speak_for_and_against(classifier):
     assert verdicts[3] == 0.0
 
 
-def test_unknown_words_say_nothing(classifier):
+def test_unknown_words_score_zero(classifier):
     assert classifier.score_texts(["xyzzy plugh"]).tolist() == [0.0]
     with_unknown = classifier.score_texts(["brie xyzzy", "brie"])
     assert with_unknown[0] == with_unknown[1]
 
 
-def test_verdicts_of_no_texts_are_none(classifier):
+def test_no_texts_have_no_scores(classifier):
     assert classifier.score_texts([]).shape == (0,)
 
 
 @given(texts=st.lists(st.text() | st.sampled_from(["brie", "tulip", "brie cheddar " * 90])))
-def test_a_verdict_is_bounded_and_does_not_depend_on_its_neighbours(classifier, texts):
+def test_a_text_score_is_bounded_and_independent_of_other_texts(classifier, texts):
     together = classifier.score_texts(texts)
     assert together.shape == (len(texts),)
     assert np.all(np.abs(together) <= MAX_TEXT_SCORE)
@@ -96,6 +96,6 @@ def test_a_verdict_is_bounded_and_does_not_depend_on_its_neighbours(classifier, 
 
 
 @given(text=st.text(), title=st.text())
-def test_any_page_is_judged(classifier, text, title):
+def test_any_page_is_classified(classifier, text, title):
     found = classifier.classify(Page("http://a.example/", title=title, text=text))
     assert 0.0 < found.relevance < 1.0

@@ -1,4 +1,4 @@
-"""Training: what goes in, what comes out, what stops it."""
+"""Training: samples in, model and report out, errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.made_up_topic import page, topic, trained, web
 NOW = 1_700_000_000.0
 
 
-def test_a_trained_model_tells_the_topic_from_the_rest(tmp_path):
+def test_a_trained_model_separates_the_topic(tmp_path):
     trial = trained(tmp_path).report.trial
     assert trial.by_host
     assert trial.calibrated.auc > 0.95
@@ -30,7 +30,7 @@ def test_the_report_counts_samples_and_hosts(tmp_path):
     assert counts.categories == (("Top/Food/Cheese", 30), ("Top/Home/Garden", 90))
 
 
-def test_a_page_that_cannot_be_had_is_replaced_by_the_directorys_words(tmp_path):
+def test_an_unavailable_page_is_replaced_by_the_directorys_text(tmp_path):
     pages = web()
     lost = [url for url in pages if url.endswith(("1", "2"))]
     reachable = {url: one for url, one in pages.items() if url not in lost}
@@ -38,13 +38,13 @@ def test_a_page_that_cannot_be_had_is_replaced_by_the_directorys_words(tmp_path)
     assert (counts.text_only, counts.fetched) == (len(lost), len(pages) - len(lost))
 
 
-def test_an_empty_page_is_replaced_by_the_directorys_words(tmp_path):
+def test_an_empty_page_is_replaced_by_the_directorys_text(tmp_path):
     pages = web()
     emptied = {**pages, "https://cheese0.example/cheese/0": Page("https://cheese0.example/")}
     assert train_topic(topic(tmp_path, pages), emptied.get, now=NOW).report.samples.text_only == 1
 
 
-def test_progress_is_told_of_every_sample(tmp_path):
+def test_progress_is_reported_for_every_sample(tmp_path):
     told = []
     trained(tmp_path, progress=lambda done, total: told.append((done, total)))
     assert told == [(n, 120) for n in range(1, 121)]
@@ -66,7 +66,7 @@ def test_the_prior_moves_relevance_but_not_who_is_on_topic(tmp_path):
     assert [one.on_topic for one in low] == [one.on_topic for one in high]
 
 
-def test_samples_of_one_host_are_tried_out_by_page_and_the_report_says_so(tmp_path):
+def test_samples_of_one_host_are_validated_by_page_and_the_report_says_so(tmp_path):
     trial = trained(tmp_path, web(hosts=1)).report.trial
     assert not trial.by_host
     assert trial.host_auc is None
@@ -96,7 +96,7 @@ def test_a_few_good_samples_make_a_model_that_warns(tmp_path, count):
     assert model.classifier.classify(page("cheese", 50)).relevance > 0.5
 
 
-def test_one_good_sample_makes_a_model_whose_warning_says_what_the_trial_is_worth(tmp_path):
+def test_one_good_sample_makes_a_model_with_a_warning(tmp_path):
     model = trained(tmp_path, web(cheese=1))
     assert model.report.samples.good == 1
     assert any("a single good sample" in one for one in model.report.warnings)
@@ -107,7 +107,7 @@ def test_one_good_sample_makes_a_model_whose_warning_says_what_the_trial_is_wort
     assert min(ours) > max(others)
 
 
-def test_one_good_sample_of_a_few_words_is_an_error_that_says_what_to_add(tmp_path):
+def test_one_good_sample_of_a_few_words_raises_an_error_with_a_remedy(tmp_path):
     pages = web(cheese=1)
     url = next(url for url in pages if "cheese" in url)
     pages[url] = Page(url, text="cheese rind")
@@ -115,7 +115,7 @@ def test_one_good_sample_of_a_few_words_is_an_error_that_says_what_to_add(tmp_pa
         trained(tmp_path, pages)
 
 
-def test_no_good_sample_at_all_is_an_error_that_says_how_to_come_by_one(tmp_path):
+def test_no_good_sample_raises_an_error_with_a_remedy(tmp_path):
     pages = web(cheese=1)
     [url] = [url for url in pages if "cheese" in url]
     denied = Label(url=url, verdict="no", role="training", at=1.0)
@@ -123,7 +123,7 @@ def test_no_good_sample_at_all_is_an_error_that_says_how_to_come_by_one(tmp_path
         train_topic(topic(tmp_path, pages), pages.get, now=NOW, labels=[denied])
 
 
-def test_a_directory_with_nothing_but_the_topic_is_an_error_that_asks_for_others(tmp_path):
+def test_a_directory_without_other_samples_raises_an_error(tmp_path):
     with pytest.raises(TrainingError, match=r"training\.directory.*outside Top/Food.*Top/Other"):
         trained(tmp_path, web(garden=0))
 
@@ -201,7 +201,7 @@ def test_a_damaged_model_is_stale(tmp_path):
     assert "damaged" in (stale_reason(made) or "")
 
 
-def test_a_model_that_was_left_in_office_stays_until_the_samples_change_again(tmp_path):
+def test_a_kept_model_is_current_until_the_samples_change_again(tmp_path):
     made = topic(tmp_path, web())
     save_model(trained(tmp_path), made.training.model)
     with made.training.directory[0].open("a") as directory:

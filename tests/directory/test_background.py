@@ -1,4 +1,4 @@
-"""The general background: good samples alone are enough, and foreign pages are not good."""
+"""The general background: good samples alone suffice, and pages in other languages are not good."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_fewer_samples_are_the_first_of_more():
     assert background_samples(100, seed=3) == background_samples(400, seed=3)[:100]
 
 
-def test_another_seed_draws_others():
+def test_another_seed_selects_other_samples():
     assert background_samples(100, seed=1) != background_samples(100, seed=2)
 
 

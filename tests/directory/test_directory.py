@@ -1,4 +1,4 @@
-"""Directory files: samples in, errors that name file and line."""
+"""Directory files: samples, and errors with file and line."""
 
 from __future__ import annotations
 

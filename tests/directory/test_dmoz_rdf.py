@@ -1,4 +1,4 @@
-"""DMOZ dumps: streamed, and read in spite of what is wrong with them."""
+"""DMOZ dumps are streamed and read despite broken records."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_page_without_category_or_address_is_counted(tmp_path):
         b"</d:Description>",
     ],
 )
-def test_a_page_that_is_no_xml_is_mended_and_counted(tmp_path, harm):
+def test_an_invalid_page_is_repaired_and_counted(tmp_path, harm):
     entries, counts = read(tmp_path, HEAD, page(1), page(2, harm), page(3), END)
     assert [entry.title for entry in entries] == ["Page 1", "Page 2", "Page 3"]
     assert {entry.category for entry in entries} == {"Top/Test"}

@@ -1,4 +1,4 @@
-"""JSON Lines as a directory: an object a line, errors that name file and line."""
+"""JSON Lines as a directory."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_the_same_page_in_two_folders_is_one_page(tmp_path):
         "<!--\n Page saved with SingleFile \n url: https://cheese.example/brie \n saved date: -->",
     ],
 )
-def test_a_page_that_says_where_it_was_saved_from_has_that_address(tmp_path, comment):
+def test_a_saved_page_keeps_its_original_address(tmp_path, comment):
     saved(tmp_path, "Food/brie.html", f"<!DOCTYPE html>\n{comment}<p>A soft cheese</p>")
     (entry,) = read(tmp_path)
     assert (entry.url, entry.needs_fetch) == ("https://cheese.example/brie", False)

@@ -1,4 +1,4 @@
-"""The file of labels: nothing that was acknowledged is lost, nothing else is made up."""
+"""The label file loses no acknowledged label."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_file_that_does_not_exist_has_no_labels(tmp_path: Path) -> None:
     assert read_labels(tmp_path / "none.jsonl") == ()
 
 
-def test_an_undo_gives_back_what_was_said_before(tmp_path: Path) -> None:
+def test_an_undo_restores_the_previous_label(tmp_path: Path) -> None:
     with LabelFile(tmp_path / "l.jsonl") as file:
         first, second = label(verdict="no"), label(verdict="yes")
         file.append(first)
@@ -206,7 +206,7 @@ def test_a_label_survives_kill_9_the_moment_append_returns(tmp_path: Path) -> No
     LabelFile(path).close()  # the lock died with its holder
 
 
-def test_a_full_disk_is_told_and_spoils_no_line(tmp_path: Path) -> None:
+def test_a_full_disk_raises_an_error_and_damages_no_line(tmp_path: Path) -> None:
     path = tmp_path / "l.jsonl"
     program = f"""
         import resource, signal

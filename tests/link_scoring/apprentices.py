@@ -1,4 +1,4 @@
-"""An apprentice whose features can be checked by eye: its classifier, prior, links and lessons."""
+"""An apprentice with a simple prior, and links and examples for its tests."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def told(features: Sequence[float]) -> dict[str, float]:
     return {name: value for name, value in named if value}
 
 
-def lesson(
+def example(
     relevance: float,
     *,
     anchor: str = "",
@@ -86,13 +86,13 @@ def lesson(
 def a_crawls_lessons(count: int, seed: int = 1) -> list[TrainingExample]:
     """Links on odd pages were good, in places and words that tell it now and then."""
     rng = random.Random(seed)
-    lessons = []
+    examples = []
     for n in range(count):
         good = rng.random() < 0.4
         kind = "whale" if good else "trade"
         row = {name: rng.gauss(1.0 if good else 0.0, 1.0) for name in FEATURE_NAMES}
-        lessons.append(
-            lesson(
+        examples.append(
+            example(
                 0.9 if good else 0.1,
                 anchor=f"{kind} {rng.choice('abcdef') * 3}",
                 url=f"https://{kind}.example/{n}",
@@ -102,4 +102,4 @@ def a_crawls_lessons(count: int, seed: int = 1) -> list[TrainingExample]:
                 features=row,
             )
         )
-    return lessons
+    return examples

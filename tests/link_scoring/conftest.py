@@ -1,4 +1,4 @@
-"""What the tests of the apprentice begin with."""
+"""Fixtures of the apprentice's tests."""
 
 from __future__ import annotations
 

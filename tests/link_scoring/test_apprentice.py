@@ -1,4 +1,4 @@
-"""The apprentice: features added up to a probability, of one page's link or of many pages'."""
+"""The apprentice scores links of one page and of several pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.link_scoring.apprentices import (
     PRIOR,
     KeywordJudge,
     a_crawls_lessons,
-    lesson,
+    example,
     new_pupil,
     seen,
     told,
@@ -35,7 +35,7 @@ def features(link: Link, visit: PageContext | None = None) -> dict[str, float]:
 # What is told of a link
 
 
-def test_of_a_bare_link_on_a_page_that_says_nothing_only_itself_is_told():
+def test_a_bare_link_on_an_uninformative_page_counts_one_inlink():
     assert features(PLAIN) == {"in_links": 1.0}
 
 
@@ -49,12 +49,12 @@ def test_of_a_bare_link_on_a_page_that_says_nothing_only_itself_is_told():
         ({"navigation": True}, "navigation", 1.0),
     ],
 )
-def test_each_part_of_a_link_tells_its_own_thing(change, name, value):
+def test_each_part_of_a_link_sets_its_own_feature(change, name, value):
     assert features(replace(PLAIN, **change)) == {"in_links": 1.0, name: value}
 
 
 @pytest.mark.parametrize(("relevance", "nats"), [(0.0, -4.0), (1.0, 4.0)])
-def test_its_page_tells_how_relevant_it_is_and_how_many_links_it_has(relevance, nats):
+def test_the_page_sets_relevance_and_out_degree(relevance, nats):
     found = features(PLAIN, seen(relevance, links=7))
     assert found["parent"] == found["parents"] == pytest.approx(nats)
     assert found["out_degree"] == pytest.approx(np.log(8), rel=1e-3)
@@ -74,12 +74,12 @@ def test_links_since_the_last_page_on_topic_are_counted_along_the_way():
 # What makes the score
 
 
-def test_before_any_lesson_the_score_is_what_the_prior_makes_of_the_evidence(apprentice):
+def test_before_any_example_the_score_is_that_of_the_prior(apprentice):
     scored = apprentice.score(seen(0.8, links=3), LINKS)
     assert scored.scores == pytest.approx(expit(PRIOR.bias + scored.features @ PRIOR.weights))
 
 
-def test_the_worth_of_links_of_one_folder_orders_as_their_scores_do(apprentice):
+def test_rank_scores_of_links_of_one_folder_order_as_their_scores(apprentice):
     same_folder = [link for link in LINKS if "whale" in link.url]
     same_folder = [replace(link, anchor="good " * n) for n, link in enumerate(same_folder)]
     found = apprentice.score_merged(seen(), same_folder, [None] * 5)
@@ -103,7 +103,7 @@ def test_links_of_a_relevant_page_score_higher(apprentice):
 
 
 @pytest.mark.parametrize("name", ["anchor", "parent"])
-def test_evidence_left_out_is_told_and_counts_for_nothing(name):
+def test_an_ignored_feature_is_reported_and_has_no_weight(name):
     blind = new_pupil(without=[name])
     loud = replace(PLAIN, anchor="good good")
     found = blind.score(seen(0.9), [loud])
@@ -154,7 +154,7 @@ def test_a_second_page_that_links_is_joined_with_the_first(apprentice):
     assert found["anchor"] == 2.0
 
 
-def test_a_poorer_page_lowers_the_target_and_leaves_its_anchor_and_place_to_the_better(apprentice):
+def test_a_less_relevant_page_lowers_the_score_and_keeps_the_best_inlink(apprentice):
     (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="good", tag_path="p/a")])
     poor = replace(PLAIN, anchor="else", tag_path="ul/a")
     (both,) = queued(apprentice, seen(0.1, "https://b.example/"), [poor], [one])
@@ -166,7 +166,7 @@ def test_a_poorer_page_lowers_the_target_and_leaves_its_anchor_and_place_to_the_
     assert both.score < one.score
 
 
-def test_a_better_page_raises_the_target_and_stands_for_it(apprentice):
+def test_a_more_relevant_page_raises_the_score_and_becomes_the_best_inlink(apprentice):
     (one,) = queued(apprentice, seen(0.1), [replace(PLAIN, anchor="else", tag_path="ul/a")])
     better = replace(PLAIN, anchor="more", tag_path="p/a")
     (both,) = queued(apprentice, seen(0.9, "https://b.example/"), [better], [one])
@@ -175,10 +175,10 @@ def test_a_better_page_raises_the_target_and_stands_for_it(apprentice):
     assert both.score > one.score
 
 
-def test_what_the_crawl_tells_of_a_target_is_that_of_the_anchor_that_stands_for_it(apprentice):
+def test_crawl_features_are_those_of_the_best_inlinks_anchor(apprentice):
     for _ in range(9):
-        apprentice.learn(lesson(0.9, anchor="harpoon"))
-        apprentice.learn(lesson(0.1, anchor="ledger"))
+        apprentice.learn(example(0.9, anchor="harpoon"))
+        apprentice.learn(example(0.1, anchor="ledger"))
     (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="harpoon")])
     poor = seen(0.1, "https://b.example/")
     (both,) = queued(apprentice, poor, [replace(PLAIN, anchor="ledger")], [one])
@@ -186,6 +186,6 @@ def test_what_the_crawl_tells_of_a_target_is_that_of_the_anchor_that_stands_for_
 
 
 def test_scoring_alone_is_scoring_with_nothing_that_waits(apprentice):
-    apprentice.learn(lesson(0.9, anchor="whale"))
+    apprentice.learn(example(0.9, anchor="whale"))
     alone, joined = apprentice.score(seen(), LINKS), queued(apprentice, seen(), LINKS)
     assert alone.scores.tolist() == [each.score for each in joined]

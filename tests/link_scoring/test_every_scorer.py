@@ -1,4 +1,4 @@
-"""What every scorer of links must keep; those of the policies: test_every_policy.py."""
+"""The contract of every link scorer; those of the orderings: test_every_policy.py."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_scoring_alone_changes_nothing(scorer):
     assert np.array_equal(first.features, second.features)
 
 
-def test_a_seeds_links_are_scored_without_evidence_of_the_way(scorer):
+def test_links_of_a_seed_are_scored_without_its_features(scorer):
     found = scorer.score(PageContext(PAGE, Classification(0.9, on_topic=True)), links(5))
     assert found.scores.shape == (5,)
 
@@ -129,8 +129,8 @@ def teach(learner: OnlineLinkScorer, pages: range) -> None:
         text = f"whale {n}" if n % 2 == 0 else f"trade {n}"
         found = Link(f"http://h{n % 3}.test/{text}", text, text, tag_path=f"ul/{n % 4}")
         (link,) = queued(learner, visit(learner, 0.5), [found])
-        lesson = learner.make_example(link, Page(link.url, text=text), 0.1 if n % 2 else 0.9)
-        learner.learn(decode_example(pack(lesson)))
+        example = learner.make_example(link, Page(link.url, text=text), 0.1 if n % 2 else 0.9)
+        learner.learn(decode_example(pack(example)))
 
 
 def answers(learner: OnlineLinkScorer) -> tuple[object, ...]:
@@ -146,7 +146,7 @@ def test_it_is_known_for_one_that_learns(make):
 @learners
 @pytest.mark.parametrize("count", [0, 1, 50])
 @pytest.mark.parametrize("known", [False, True])
-def test_joined_scores_are_told_for_each_link(make, count, known):
+def test_merged_scores_have_one_row_per_link(make, count, known):
     learner = make()
     teach(learner, range(30))
     before = queued(learner, visit(learner, 0.2), links(count)) if known else [None] * count
@@ -160,7 +160,7 @@ def test_joined_scores_are_told_for_each_link(make, count, known):
 
 
 @learners
-def test_links_that_nobody_else_knows_are_scored_as_the_page_alone_tells(make):
+def test_new_links_are_scored_as_by_the_page_alone(make):
     learner = make()
     teach(learner, range(30))
     alone = learner.score(visit(learner), links(20))
@@ -171,7 +171,7 @@ def test_links_that_nobody_else_knows_are_scored_as_the_page_alone_tells(make):
 
 
 @learners
-def test_asked_again_at_once_it_says_the_same(make):
+def test_rescoring_at_once_changes_nothing(make):
     learner = make()
     teach(learner, range(30))
     waiting = queued(learner, visit(learner), links(20))
@@ -182,7 +182,7 @@ def test_asked_again_at_once_it_says_the_same(make):
 
 
 @learners
-def test_a_link_asked_again_alone_is_told_what_it_is_told_among_others(make):
+def test_a_link_rescored_alone_equals_rescoring_in_a_batch(make):
     learner = make()
     teach(learner, range(30))
     waiting = queued(learner, visit(learner), links(20))
@@ -193,20 +193,20 @@ def test_a_link_asked_again_alone_is_told_what_it_is_told_among_others(make):
 
 
 @learners
-def test_no_links_are_asked_again_for_nothing(make):
+def test_rescoring_no_links_returns_nothing(make):
     assert list(make().rescore([])) == []
 
 
 @learners
-def test_a_lesson_is_the_same_after_it_was_written_down(make):
+def test_an_example_survives_encoding(make):
     learner = make()
     (link,) = queued(learner, visit(learner), links(1))
-    lesson = learner.make_example(link, Page(link.url, title="A whale", text="whale and sea"), 0.9)
-    assert decode_example(pack(lesson)) == lesson
+    example = learner.make_example(link, Page(link.url, title="A whale", text="whale and sea"), 0.9)
+    assert decode_example(pack(example)) == example
 
 
 @learners
-def test_scoring_and_preparing_lessons_teach_nothing(make):
+def test_scoring_and_making_examples_do_not_change_the_model(make):
     learner = make()
     teach(learner, range(30))
     before = learner.state()
@@ -229,7 +229,7 @@ def test_restored_it_answers_the_same_and_learns_on_the_same(make, taught):
 
 
 @learners
-def test_what_led_to_whales_is_worth_more_when_it_was_taught(make):
+def test_links_like_productive_ones_rank_higher_after_learning(make):
     learner = make()
     like = [Link("http://h9.test/x", anchor) for anchor in ("whale", "trade")]
     teach(learner, range(60))

@@ -1,4 +1,4 @@
-"""What the apprentice starts from: shipped priors, and one's own, whole or not at all."""
+"""Link priors: shipped ones and files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_weights_of_ones_own_are_put_in_the_features_order(tmp_path):
     assert prior.bias == -2.0
 
 
-def test_a_prior_that_is_not_there_is_told_with_those_that_are(tmp_path):
+def test_an_unknown_prior_raises_an_error_that_lists_the_shipped_ones(tmp_path):
     with pytest.raises(ConfigurationError, match=r"no prior 'nonesuch'.*all-webs, without-"):
         load_link_prior("nonesuch")
     with pytest.raises(ConfigurationError, match=r"missing\.json"):
@@ -100,7 +100,7 @@ def test_a_prior_that_is_not_there_is_told_with_those_that_are(tmp_path):
         (json.dumps(content()).replace("3.0", "1e999"), "own.json"),
     ],
 )
-def test_a_file_that_is_no_prior_for_this_version_is_told_by_its_name(tmp_path, text, told):
+def test_an_invalid_prior_file_raises_an_error_with_its_name(tmp_path, text, told):
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationError, match=told) as found:
         load_link_prior(path)
@@ -114,7 +114,7 @@ def test_bytes_that_are_no_text_are_no_prior(tmp_path):
         load_link_prior(path)
 
 
-def test_without_experience_all_evidence_weighs_nothing_and_scales_stay():
+def test_the_uninformed_prior_has_zero_weights_and_keeps_scales():
     prior = load_link_prior()
     none = uninformed_prior(prior)
     assert not none.weights.any()

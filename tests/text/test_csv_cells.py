@@ -1,4 +1,4 @@
-"""CSV cells that no spreadsheet program runs, read back as they were."""
+"""CSV cells are safe from formula injection and round-trip."""
 
 from __future__ import annotations
 

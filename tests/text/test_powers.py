@@ -1,4 +1,4 @@
-"""Powers of a base, and of its inverse."""
+"""Powers of a base and of its inverse."""
 
 from __future__ import annotations
 

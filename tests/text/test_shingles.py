@@ -1,4 +1,4 @@
-"""How alike texts are, by samples of their shingles."""
+"""Resemblance of texts by sketches of shingles."""
 
 import random
 
@@ -54,7 +54,7 @@ def test_order_counts() -> None:
     assert shared("a1 b1 c1 d1 e1", "e1 d1 c1 b1 a1") == 0.0
 
 
-def test_a_word_is_the_same_wherever_it_stands() -> None:
+def test_a_word_has_the_same_hash_at_any_position() -> None:
     passage = "five words in a row"
     alone = shingles(passage).tolist()
     assert alone[0] in shingles("é " * 777 + passage).tolist()
@@ -92,7 +92,7 @@ def test_any_text_has_shingles_in_order(text: str) -> None:
 
 
 @given(st.text("aé 中\u0301İ\ud800\U0001f600", max_size=60), st.integers(0, 9))
-def test_what_stands_around_a_text_does_not_change_its_shingles(text: str, before: int) -> None:
+def test_surrounding_separators_do_not_change_shingles(text: str, before: int) -> None:
     moved = shingles("other " * before + "\n" + text)
     assert set(shingles(text).tolist()) <= set(moved.tolist())
 

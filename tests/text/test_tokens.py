@@ -1,4 +1,4 @@
-"""Words by Unicode's rules."""
+"""Words by Unicode letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words as numbers: the same words as the tokeniser's, whatever the script."""
+"""Word hashes are those of the tokeniser's words in any script."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_of_each_text_so_many_words_are_kept(texts):
     assert kept.lengths.tolist() == list(map(len, plainly))
 
 
-def test_texts_are_hashed_once_whoever_asks():
+def test_lazy_texts_are_hashed_once():
     texts = LazyHashedTexts(["a whale", "the sea"])
     assert list(texts) == ["a whale", "the sea"]
     assert hash_texts_once(texts) is hash_texts_once(texts)
@@ -81,7 +81,7 @@ hashes = st.integers(0, 2**32 - 1)
 
 
 @given(st.lists(hashes, unique=True, max_size=60), st.lists(hashes, max_size=60), st.booleans())
-def test_an_index_finds_each_hash_where_it_stands_and_no_other(known, asked, crowded):
+def test_the_index_finds_each_hash_and_no_other(known, asked, crowded):
     if crowded:  # all in neighbouring slots
         known = sorted({each >> 24 for each in known})
     every = [*asked, *known]

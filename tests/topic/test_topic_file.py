@@ -1,4 +1,4 @@
-"""What a topic file may say, and how it is refused."""
+"""The topic file and its errors."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_a_head_key_below_a_section_is_sent_up(folder: Path) -> None:
     assert said == "politeness.description: unknown key; it belongs above all sections"
 
 
-def test_all_problems_are_told_at_once(folder: Path) -> None:
+def test_all_errors_are_reported_at_once(folder: Path) -> None:
     said = complaints(folder, "[budget]\npages = 0\n")
     keys = [line.split(":")[0] for line in said]
     assert keys == [
@@ -290,7 +290,7 @@ def test_all_problems_are_told_at_once(folder: Path) -> None:
         ("[output]\nfolder = 1", "output.folder: must be a text in quotes, not 1"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_key(folder: Path, addition: str, said: str) -> None:
+def test_a_wrong_value_is_reported_with_its_key(folder: Path, addition: str, said: str) -> None:
     assert complaint(folder, SMALLEST + addition + "\n") == said
 
 
@@ -334,12 +334,12 @@ def test_impolite_values_are_refused(folder: Path, line: str, said: str) -> None
         ("mailto:me@a.example", "is a mailto: address; only http and https can be fetched"),
     ],
 )
-def test_an_unusable_seed_is_told_with_the_reason(folder: Path, seed: str, why: str) -> None:
+def test_an_unusable_seed_is_reported_with_the_reason(folder: Path, seed: str, why: str) -> None:
     said = complaint(folder, SMALLEST.replace("https://docs.python.org/3/", seed))
     assert said == f'seeds.urls: "{seed}" {why}'
 
 
-def test_an_unusable_seed_in_a_file_is_told_with_its_line(folder: Path) -> None:
+def test_an_unusable_seed_in_a_file_is_reported_with_its_line(folder: Path) -> None:
     (folder / "seeds.txt").write_text("http://a.example/\n\ngopher://b.example/\n")
     said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
     place = folder / "seeds.txt"
@@ -352,7 +352,7 @@ def test_a_seed_file_without_urls_is_an_error(folder: Path) -> None:
     assert said == f"seeds.file: {folder / 'seeds.txt'}: holds no URL"
 
 
-def test_a_missing_seed_file_is_told_once(folder: Path) -> None:
+def test_a_missing_seed_file_is_reported_once(folder: Path) -> None:
     said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
     assert said == f"seeds.file: {folder / 'seeds.txt'}: there is no such file"
 
@@ -467,7 +467,7 @@ def test_a_section_that_is_no_section_is_an_error(folder: Path) -> None:
     assert said == "scope: must be a section: a line [scope] with its keys below"
 
 
-def test_pages_per_address_need_addresses_to_be_told_apart(folder: Path) -> None:
+def test_pages_per_address_needs_per_address(folder: Path) -> None:
     scope = "[scope]\nmax_pages_per_address = 8\n"
     assert load_topic(write(folder, SMALLEST + scope)).scope.max_pages_per_address == 8
     said = complaint(folder, SMALLEST + "per_address = false\n" + scope)
@@ -596,7 +596,9 @@ def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path: Path) -
         ('recall = "high"', "training.recall"),
     ],
 )
-def test_a_wish_that_cannot_be_is_an_error(tmp_path: Path, lines: str, message: str) -> None:
+def test_an_impossible_threshold_target_is_an_error(
+    tmp_path: Path, lines: str, message: str
+) -> None:
     text = EXAMPLE.read_text().replace('estimator = "naive-bayes"', f"{lines}\n#")
     directory = EXAMPLE.parent / "example-directory.tsv"
     (tmp_path / directory.name).write_text(directory.read_text())
@@ -620,9 +622,7 @@ def test_the_keys_of_a_section_are_the_fields_that_it_fills(part: type) -> None:
 
 
 @pytest.mark.parametrize("section", sorted(set(SECTIONS) - {"", "seeds"}))
-def test_the_documented_defaults_are_those_of_a_topic_that_says_nothing(
-    folder: Path, section: str
-) -> None:
+def test_the_documented_defaults_are_those_of_a_minimal_topic(folder: Path, section: str) -> None:
     part = getattr(load_topic(write(folder, SMALLEST)), section)
     for key in TOPIC_KEYS[section]:
         value = getattr(part, key.name)

@@ -1,4 +1,4 @@
-"""How links of one place fared, held against the crawl."""
+"""Mean relevance of link positions relative to the crawl."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def told(places: PositionMeans, place: int, mean: float) -> float:
     return float(places.features([place], mean)[0])
 
 
-def test_a_place_never_met_says_nothing():
+def test_an_unknown_position_has_feature_zero():
     assert told(taught(0.9), THERE, 0.1) == 0.0
 
 
-def test_a_place_that_paid_better_than_the_crawl_speaks_for_its_links_and_one_worse_against():
+def test_a_position_above_the_mean_is_positive_and_below_negative():
     assert told(taught(0.9, 0.9), HERE, 0.3) > 0.5
     assert told(taught(0.1, 0.1), HERE, 0.6) < -0.5
 
 
-def test_a_place_as_good_as_the_crawl_says_nothing():
+def test_an_average_position_has_feature_zero():
     assert told(taught(0.25, 0.25, 0.25), HERE, 0.25) == pytest.approx(0.0)
 
 
-def test_more_links_of_one_kind_say_more():
+def test_more_links_give_a_stronger_feature():
     said = [told(taught(*[0.9] * links), HERE, 0.2) for links in (1, 3, 10, 100)]
     assert said == sorted(said)
     assert said[0] < 1.0 < said[-1]
 
 
 @given(st.lists(relevances, min_size=1), means)
-def test_evidence_has_the_sign_of_what_came_and_is_finite(found, mean):
+def test_the_feature_is_finite_and_has_the_sign_of_the_difference(found, mean):
     said = told(taught(*found), HERE, mean)
     assert abs(said) < 20.0
     better = sum(found) / len(found) - mean
@@ -54,7 +54,7 @@ def test_evidence_has_the_sign_of_what_came_and_is_finite(found, mean):
 
 
 @given(st.lists(relevances), relevances, means)
-def test_a_better_target_never_makes_its_place_worse(found, last, mean):
+def test_a_more_relevant_target_never_lowers_its_position(found, last, mean):
     lower, higher = taught(*found, last * 0.5), taught(*found, last)
     assert told(higher, HERE, mean) >= told(lower, HERE, mean)
 
@@ -80,7 +80,7 @@ def test_restored_it_goes_on_as_if_nothing_had_been():
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), relevances)), st.lists(st.integers(0, 50)), means)
-def test_places_are_told_the_same_be_they_few_or_many(found, asked, mean):
+def test_few_and_many_positions_get_the_same_features(found, asked, mean):
     places = PositionMeans()
     for place, relevance in found:
         places.learn(place, relevance)
@@ -89,13 +89,13 @@ def test_places_are_told_the_same_be_they_few_or_many(found, asked, mean):
 
 
 @given(st.lists(relevances), means)
-def test_a_place_asked_for_alone_is_told_the_same(found, mean):
+def test_a_single_position_gets_the_same_feature(found, mean):
     places = taught(*found)
     assert places.features_of(HERE, mean) == pytest.approx(told(places, HERE, mean), abs=1e-9)
     assert places.features_of(THERE, mean) == 0.0
 
 
-def test_many_places_are_told_what_each_is_told_alone():
+def test_positions_in_a_batch_equal_single_ones():
     places = taught(0.9, 0.8)
     assert places.features([THERE, HERE, HERE], 0.3).tolist() == [
         0.0,
@@ -104,6 +104,6 @@ def test_many_places_are_told_what_each_is_told_alone():
 
 
 @given(st.text(), st.text())
-def test_a_places_number_tells_its_names_apart_whatever_they_hold(one, other):
+def test_position_keys_distinguish_their_parts(one, other):
     assert (position_key(one, "p") == position_key(other, "p")) is (one == other)
     assert 0 <= position_key(one + "\ud800") < 2**64

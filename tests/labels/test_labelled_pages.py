@@ -85,6 +85,6 @@ def test_damage_in_the_middle_costs_no_page_behind_it(labels: Path) -> None:
     assert set(urls(path)) >= {fetched(1).url, fetched(2).url}
 
 
-def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(LabelError, match="cannot be opened"):
         LabelledPageStore(tmp_path)

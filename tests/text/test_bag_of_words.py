@@ -1,4 +1,4 @@
-"""What a page says, in any order."""
+"""The order-independent hash of a page's words."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_order_case_and_digits_do_not_count(words, rng) -> None:
 
 
 @given(WORDS, st.sampled_from(["ant", "bee", "cat"]))
-def test_each_word_counts_as_often_as_it_stands_there(words, word) -> None:
+def test_each_word_counts_with_its_frequency(words, word) -> None:
     assert bag(words) != bag([*words, word])
     assert bag(words) != bag([*words, word, word])
 
 
-def test_a_page_of_few_words_has_none() -> None:
+def test_a_page_of_few_words_has_no_hash() -> None:
     assert bag(["whale"] * (MIN_BAG_WORDS - 1)) == NO_BAG_HASH
     assert bag([str(n) for n in range(100)]) == NO_BAG_HASH
 
@@ -45,7 +45,7 @@ def test_any_text_has_one(text: str) -> None:
     assert len(bag_of_words_hash(Page("http://a.test/", text=text))) == len(NO_BAG_HASH)
 
 
-def test_it_is_asked_of_pages_that_may_stand_under_another_url() -> None:
+def test_pages_that_may_be_sorted_are_detected() -> None:
     url = "http://a.test/list"
     assert may_have_sort_parameters(Page(f"{url}?sort=up"))
     assert may_have_sort_parameters(Page(url, links=(Link(f"{url}?sort=up"),)))

@@ -75,7 +75,7 @@ def test_a_label_that_agrees_leaves_the_category_as_it_was():
     assert counts.overruled == 0
 
 
-def test_labels_of_the_judge_and_skipped_ones_teach_nothing():
+def test_evaluation_labels_and_skipped_ones_are_no_samples():
     found, counts = told(
         label("http://a.example/", "no", role="evaluation"), label("http://b.example/", "skip")
     )

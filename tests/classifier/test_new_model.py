@@ -1,4 +1,4 @@
-"""A model is made together with what it learned from."""
+"""A new model records the pages it was trained on."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def test_it_knows_the_page_at_any_other_address(made, url):
     assert made.was_trained_on(replace(page("cheese", 3), url=url))
 
 
-def test_it_knows_no_page_that_says_something_else(made):
+def test_it_was_not_trained_on_a_page_with_another_text(made):
     assert not made.was_trained_on(page("cheese", 3_000))

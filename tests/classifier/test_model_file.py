@@ -1,4 +1,4 @@
-"""Model files: what is saved comes back, and nothing in a file is ever run."""
+"""Model files round-trip, and loading never executes code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def model(tmp_path_factory):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_whatever_the_estimator_the_file_is_plain_data_that_judges_alike(estimator, tmp_path):
+def test_every_estimator_saves_plain_data_that_classifies_alike(estimator, tmp_path):
     made = trained(tmp_path, estimator=estimator)
     save_model(made, tmp_path / "made.joblib")
     loaded = load_model(tmp_path / "made.joblib")  # which refuses all but plain data
@@ -66,7 +66,7 @@ def rewritten(path: Path, tmp_path: Path, **changes: object) -> Path:
     return changed
 
 
-def test_a_loaded_model_judges_as_the_one_saved(model, saved):
+def test_a_loaded_model_classifies_as_the_saved_one(model, saved):
     pages = [page(kind, n) for kind in ("cheese", "garden") for n in range(300, 320)]
     loaded = load_model(saved).classifier
     assert [loaded.classify(one) for one in pages] == [
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_that_names_the_key(model, t
         save_model(model, tmp_path / "file" / "cheese.joblib")
 
 
-def test_a_missing_model_is_an_error_that_says_what_to_do(tmp_path):
+def test_a_missing_model_raises_an_error_with_a_remedy(tmp_path):
     with pytest.raises(ModelError, match=r"none\.joblib.*train"):
         load_model(tmp_path / "none.joblib")
 
@@ -152,7 +152,7 @@ def test_opcodes_that_name_or_call_are_refused(tmp_path, attack):
         load_model(path)
 
 
-def test_few_bytes_that_ask_for_much_memory_are_refused(tmp_path):
+def test_few_bytes_that_allocate_much_memory_are_refused(tmp_path):
     (tmp_path / "m.joblib").write_bytes(b"\x80\x04}r\x00\x00\x10\x00.")  # a memo of a million
     with pytest.raises(ModelError, match="more than plain data"):
         load_model(tmp_path / "m.joblib")
@@ -329,7 +329,7 @@ def digest_or_none(content: dict) -> str | None:
         return None
 
 
-def test_the_card_tells_what_a_reader_needs(model, tmp_path):
+def test_the_card_has_all_sections(model, tmp_path):
     card = save_model(model, tmp_path / "cheese.joblib")
     text = card.read_text(encoding="utf-8")
     assert card.name == "cheese.md"

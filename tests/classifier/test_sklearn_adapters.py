@@ -1,4 +1,4 @@
-"""Estimators of one's own: what is asked of them, and what is told of those that won't do."""
+"""Adapters for scikit-learn estimators, and the errors of unusable ones."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def test_an_answer_of_nought_or_one_is_no_certainty():
         assert np.isfinite(classifier.score_texts(["brie"])).all()
 
 
-def test_a_page_of_hardly_a_word_gets_what_the_pipeline_says_of_nothing():
+def test_a_page_of_few_words_gets_the_relevance_of_the_empty_text():
     found = SklearnTopicClassifier(Says(0.3)).classify(Page("http://a.test/", text="two words"))
     assert found == Classification(pytest.approx(0.3), on_topic=False, known=False)
 
 
-def test_texts_that_repeat_are_asked_for_once():
+def test_repeated_texts_are_scored_once():
     says = Says(0.8)
     SklearnTopicClassifier(says).score_texts(["menu", "brie", "menu", "menu"])
     assert says.asked[-1] == ["menu", "brie"]
@@ -102,7 +102,7 @@ class TooSure(Says):
         return np.column_stack([1.0 - good, good])
 
 
-def test_calibration_makes_a_judge_that_is_too_sure_honest():
+def test_calibration_corrects_an_overconfident_classifier():
     """Seven of ten claims are true, and as many denials."""
     pages, truth = [], []
     for n in range(200):
@@ -142,7 +142,7 @@ def test_calibration_on_the_wrong_class_is_refused():
         (Says(1.5), "values outside 0 to 1"),
     ],
 )
-def test_an_estimator_that_will_not_do_is_told_at_once(estimator, told):
+def test_an_unusable_estimator_is_refused_at_once(estimator, told):
     with pytest.raises(ConfigurationError, match=told):
         SklearnTopicClassifier(estimator)
     with pytest.raises(ConfigurationError, match=told):
@@ -173,12 +173,12 @@ def test_features_of_another_scorer_can_be_picked_by_name():
     assert scorer.score(VISIT, LINKS).features.tolist() == [[0.9], [0.9]]
 
 
-def test_a_feature_that_there_is_none_of_is_told_with_those_there_are():
+def test_an_unknown_feature_raises_an_error_that_lists_the_known_ones():
     with pytest.raises(ConfigurationError, match="no colour; it has anchor, parent"):
         SklearnLinkScorer.over(Says(0.2), WhaleScorer(), ["colour"])
 
 
-def test_an_estimator_fitted_on_other_features_is_told_before_the_crawl():
+def test_an_estimator_fitted_on_other_features_is_refused_before_the_crawl():
     of_three = LogisticRegression().fit(np.eye(3), [True, False, True])
     with pytest.raises(ConfigurationError, match="rows of 2 features"):
         SklearnLinkScorer.over(of_three, WhaleScorer())

@@ -1,4 +1,4 @@
-"""Samples that are likely to mislead: each is answered in words that say what to do."""
+"""Samples that may mislead training, and their warnings."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_sound_samples_give_no_warning(tmp_path):
     assert trained(tmp_path).report.warnings == ()
 
 
-def test_pages_in_both_classes_count_as_good_and_are_told(tmp_path):
+def test_pages_in_both_classes_are_good_and_cause_a_warning(tmp_path):
     pages = web()
     copies = [url for url in pages if "garden" in url][:10]
     sources = [url for url in pages if "cheese" in url][:10]
@@ -117,13 +117,13 @@ def test_copies_on_one_side_are_counted_once(tmp_path):
     assert (counts.good, counts.copies) == (20, 10)
 
 
-def test_nothing_but_copies_is_an_error_that_says_so(tmp_path):
+def test_copies_alone_raise_an_error(tmp_path):
     pages = {url: Page(url, title="x", text="brie " * 40) for url in web()}
     with pytest.raises(TrainingError, match="119 do so word for word"):
         trained(tmp_path, pages)
 
 
-def test_good_samples_in_one_language_and_others_in_another_are_told(tmp_path):
+def test_classes_in_different_languages_cause_a_warning(tmp_path):
     pages = {
         url: Page(url, title=one.title, text=one.text, language="fr" if "cheese" in url else "en")
         for url, one in web().items()
@@ -132,7 +132,7 @@ def test_good_samples_in_one_language_and_others_in_another_are_told(tmp_path):
     assert any(re.search(r"'fr'.*'en'.*language for the topic", one) for one in warnings)
 
 
-def test_a_page_of_ten_megabytes_teaches_and_is_judged(tmp_path, classifier):
+def test_a_page_of_ten_megabytes_trains_and_is_classified(tmp_path, classifier):
     pages = web()
     large = next(url for url in pages if "cheese" in url)
     pages[large] = Page(large, title="cheese", text=" ".join(CHEESE + COMMON) * 70_000)
@@ -147,7 +147,7 @@ def test_a_recall_is_granted_on_held_out_samples_and_the_card_names_it(tmp_path)
     assert "chosen for a recall of 1.00" in card_of(model, tmp_path)
 
 
-def test_a_precision_that_cannot_be_had_is_told_with_the_best_there_is(tmp_path):
+def test_an_unreachable_precision_causes_a_warning_with_the_best_one(tmp_path):
     rng = np.random.default_rng(0)
     pages = {}
     for number in range(120):
@@ -160,7 +160,7 @@ def test_a_precision_that_cannot_be_had_is_told_with_the_best_there_is(tmp_path)
     assert any("no threshold gives a precision of 0.99" in one for one in model.report.warnings)
 
 
-def test_a_sample_of_more_weight_teaches_more():
+def test_a_higher_sample_weight_has_more_influence():
     def gains(weight: float) -> float:
         pages = web()
         odd = [url for url in pages if "cheese" in url][:3]
@@ -179,7 +179,7 @@ def test_a_sample_of_more_weight_teaches_more():
     assert gains(8.0) > gains(1.0) > 0
 
 
-def test_of_very_many_samples_some_are_drawn_of_either_side():
+def test_very_many_samples_are_sampled_per_class():
     good = np.arange(3 * MAX_REGRESSION_SAMPLES) % 100 == 0
     drawn = _draw_samples(good, seed=1)
     assert len(drawn) == MAX_REGRESSION_SAMPLES

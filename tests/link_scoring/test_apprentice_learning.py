@@ -1,4 +1,4 @@
-"""The apprentice learns: what lessons make of its features and weights, and what it keeps."""
+"""The apprentice learns from examples and restores its state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.link_scoring.apprentices import (
     PLAIN,
     PRIOR,
     a_crawls_lessons,
-    lesson,
+    example,
     new_pupil,
     seen,
     told,
@@ -45,40 +45,40 @@ def asked(pupil: Apprentice, link: Link, visit: PageContext | None = None) -> di
         ("url_words", {"url": "https://a.example/harpoon"}, {"url": "https://a.example/ledger"}),
     ],
 )
-def test_words_of_links_are_worth_what_they_led_to(apprentice, name, of_good, of_bad):
+def test_link_words_have_the_mean_relevance_of_their_targets(apprentice, name, of_good, of_bad):
     for _ in range(5):
-        apprentice.learn(lesson(0.9, **of_good))
-        apprentice.learn(lesson(0.1, **of_bad))
+        apprentice.learn(example(0.9, **of_good))
+        apprentice.learn(example(0.1, **of_bad))
     good, bad = (asked(apprentice, replace(PLAIN, **each))[name] for each in (of_good, of_bad))
     assert good > 0.1
     assert bad < -0.1
 
 
-def test_words_of_pages_are_worth_what_the_pages_were(apprentice):
+def test_page_words_have_the_mean_relevance_of_their_pages(apprentice):
     for _ in range(5):
-        apprentice.learn(lesson(0.9, words=["harpoon"]))
-        apprentice.learn(lesson(0.1, words=["ledger"]))
+        apprentice.learn(example(0.9, words=["harpoon"]))
+        apprentice.learn(example(0.1, words=["ledger"]))
     link = replace(PLAIN, anchor="harpoon", context="among a ledger")
     found = asked(apprentice, link)
     assert found["page_words"] > 0.1
     assert found["context_words"] < -0.1
 
 
-def test_links_of_a_page_that_paid_are_worth_more_and_only_they(apprentice):
+def test_links_of_a_productive_page_rank_higher(apprentice):
     for _ in range(5):
-        apprentice.learn(lesson(0.9, parent=HOME))
-        apprentice.learn(lesson(0.1, parent="https://far.example/"))
+        apprentice.learn(example(0.9, parent=HOME))
+        apprentice.learn(example(0.1, parent="https://far.example/"))
     assert asked(apprentice, PLAIN)["siblings"] > 0.1
     assert asked(apprentice, PLAIN, seen(url="https://far.example/"))["siblings"] < -0.1
     assert "siblings" not in asked(apprentice, PLAIN, seen(url="https://new.example/"))
 
 
-def test_links_in_a_place_that_paid_are_worth_more_on_other_pages_of_the_site(apprentice):
+def test_links_in_a_productive_tag_path_rank_higher_on_other_pages(apprentice):
     listed, elsewhere = replace(PLAIN, tag_path="ul/li/a"), replace(PLAIN, tag_path="p/a")
     (found,) = queued(apprentice, seen(), [listed])
     for _ in range(5):
         apprentice.learn(apprentice.make_example(found, Page(found.url), 0.9))
-        apprentice.learn(lesson(0.1))
+        apprentice.learn(example(0.1))
     other_page = seen(url="https://home.example/second")
     assert asked(apprentice, listed, other_page)["tag_path"] > 0.1
     assert "tag_path" not in asked(apprentice, elsewhere, other_page)
@@ -86,7 +86,7 @@ def test_links_in_a_place_that_paid_are_worth_more_on_other_pages_of_the_site(ap
     assert "tag_path" not in asked(apprentice, other_site, other_page)
 
 
-def test_a_lesson_holds_the_link_as_it_was_fetched_and_the_first_words_of_the_page(apprentice):
+def test_an_example_holds_the_fetched_link_and_the_first_words_of_the_page(apprentice):
     (link,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="go", tag_path="p/a")])
     page = Page(link.url, title="Whale", headings=("Sea",), text="the whale in the sea")
     found = apprentice.make_example(link, page, 0.7)
@@ -100,7 +100,7 @@ def test_a_lesson_holds_the_link_as_it_was_fetched_and_the_first_words_of_the_pa
     assert np.frombuffer(found.words, "<u4").tolist() == list(map(hash_word, words))
 
 
-def test_words_that_were_hashed_for_the_judge_serve_the_lesson(apprentice):
+def test_hashed_words_are_reused_for_the_example(apprentice):
     (link,) = queued(apprentice, seen(), [PLAIN])
     page = Page(link.url, title="Whale", text="the whale in the sea")
     assert apprentice.make_example(link, page, 0.7, hash_page(page)) == apprentice.make_example(
@@ -108,19 +108,19 @@ def test_words_that_were_hashed_for_the_judge_serve_the_lesson(apprentice):
     )
 
 
-def test_a_lesson_of_an_endless_page_is_short(apprentice):
+def test_an_example_of_an_endless_page_is_short(apprentice):
     (link,) = queued(apprentice, seen(), [PLAIN])
     endless = Page(link.url, text=" ".join(map("".join, product(ascii_lowercase, repeat=3))))
     assert len(apprentice.make_example(link, endless, 0.7).words) == 4 * 400
 
 
-def test_a_seed_teaches_the_words_of_its_page_and_nothing_of_links(apprentice):
+def test_a_seed_updates_page_words_only(apprentice):
     seed = QueuedLink(b"k", "https://home.example/harpoon", "home.example", 4.0, 1.0)
     found = apprentice.make_example(seed, Page(seed.url, text="a whale"), 0.9)
     assert found.features == ()
     for _ in range(30):
         apprentice.learn(found)
-        apprentice.learn(lesson(0.1, words=["bank"]))
+        apprentice.learn(example(0.1, words=["bank"]))
     link = Link("https://a.example/harpoon", context="whale")
     assert asked(apprentice, link)["context_words"] > 0.1
     assert "siblings" not in asked(apprentice, link)
@@ -128,12 +128,12 @@ def test_a_seed_teaches_the_words_of_its_page_and_nothing_of_links(apprentice):
 
 
 def after_links_that_kept_their_promise(**options) -> Apprentice:
-    """Links with a verdict on their context paid, the others did not."""
+    """Links with a scored context lead to relevant pages, others do not."""
     pupil = new_pupil(**options)
     for n in range(500):
         loud = n % 2 == 0
         row = {"context": 2.0 if loud else 0.0}
-        pupil.learn(lesson(0.95 if loud else 0.05, features=row))
+        pupil.learn(example(0.95 if loud else 0.05, features=row))
     return pupil
 
 
@@ -144,7 +144,7 @@ def by_context(pupil: Apprentice) -> float:
     return float(np.diff(np.log(scores / (1 - scores)))[0]) * -1.0
 
 
-def test_evidence_that_kept_its_promise_weighs_more_from_then_on():
+def test_a_predictive_feature_gains_weight():
     untaught = new_pupil()
     assert by_context(after_links_that_kept_their_promise()) > by_context(untaught) + 0.5
 
@@ -152,20 +152,20 @@ def test_evidence_that_kept_its_promise_weighs_more_from_then_on():
 def test_one_that_does_not_learn_keeps_the_priors_weights_and_still_learns_words():
     frozen = after_links_that_kept_their_promise(learns=False)
     assert by_context(frozen) == pytest.approx(by_context(new_pupil()))
-    frozen.learn(lesson(0.0, anchor="harpoon"))
+    frozen.learn(example(0.0, anchor="harpoon"))
     links = [*LINKS, replace(PLAIN, anchor="harpoon")]
     scored = frozen.score(seen(0.8), links)
     assert scored.scores == pytest.approx(expit(PRIOR.bias + scored.features @ PRIOR.weights))
     assert told(scored.features[-1])["anchor_words"] < 0.0
 
 
-def test_links_that_pay_as_their_scores_say_leave_the_scores_alone():
+def test_correct_predictions_leave_the_scores_unchanged():
     """Calibrated from the start, calibrated to the end."""
     pupil = new_pupil()
     rng = np.random.default_rng(3)
     for row in rng.normal(size=(1_000, len(FEATURE_NAMES))):
         share = float(expit(PRIOR.bias + row @ PRIOR.weights))
-        pupil.learn(lesson(share, features=dict(zip(FEATURE_NAMES, row.tolist(), strict=True))))
+        pupil.learn(example(share, features=dict(zip(FEATURE_NAMES, row.tolist(), strict=True))))
     assert by_context(pupil) == pytest.approx(by_context(new_pupil()), abs=0.1)
 
 
@@ -176,8 +176,8 @@ def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
     assert (unchanged.score, unchanged.features) == (pytest.approx(old.score), old.features)
     assert unchanged.rank_score == pytest.approx(old.priority)
     for _ in range(30):
-        apprentice.learn(lesson(0.0, anchor="harpoon"))
-        apprentice.learn(lesson(0.9, anchor="else"))
+        apprentice.learn(example(0.0, anchor="harpoon"))
+        apprentice.learn(example(0.9, anchor="else"))
     (new,) = queued(apprentice, seen(0.8), [link])
     (again,) = apprentice.rescore([old])
     assert again.score == pytest.approx(new.score)
@@ -198,15 +198,15 @@ def answers(pupil: Apprentice) -> tuple:
 
 @pytest.mark.parametrize("cut", [0, 1, 24, 25, 60, 100])
 def test_restored_it_scores_and_goes_on_as_if_nothing_had_been(cut):
-    lessons = a_crawls_lessons(100)
+    examples = a_crawls_lessons(100)
     whole, before, after = (new_pupil() for _ in range(3))
-    for each in lessons[:cut]:
+    for each in examples[:cut]:
         before.learn(each)
     after.restore(before.state())
     assert answers(after) == answers(before)
-    for each in lessons[cut:]:
+    for each in examples[cut:]:
         after.learn(each)
-    for each in lessons:
+    for each in examples:
         whole.learn(each)
     assert answers(after) == answers(whole)
     assert after.state() == whole.state()
@@ -238,7 +238,7 @@ def test_a_variant_has_learned_nothing_yet_and_shares_nothing():
     variant = pupil.variant()
     assert answers(variant) == answers(new_pupil())
     before = answers(pupil)
-    variant.learn(lesson(0.9, anchor="whale"))
+    variant.learn(example(0.9, anchor="whale"))
     assert answers(pupil) == before
 
 
@@ -259,9 +259,9 @@ def test_a_variant_has_learned_nothing_yet_and_shares_nothing():
         )
     ).map(lambda some: some * 9)
 )
-def test_any_lessons_leave_scores_that_are_probabilities_and_a_state_to_go_on_from(lessons):
+def test_any_examples_leave_probabilities_and_a_restorable_state(examples):
     pupil, again = new_pupil(), new_pupil()
-    for each in lessons:
+    for each in examples:
         pupil.learn(each)
     scores = pupil.score(seen(), LINKS).scores
     assert np.all((scores > 0) & (scores < 1))

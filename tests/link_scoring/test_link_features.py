@@ -1,4 +1,4 @@
-"""Evidence of a target: what each page that links there tells, joined into one row."""
+"""Features of several in-links are merged into one row."""
 
 from __future__ import annotations
 
@@ -81,19 +81,19 @@ def test_the_features_have_a_column_each():
     assert len(set(FEATURE_NAMES)) == len(FEATURE_NAMES)
 
 
-def test_where_nothing_waits_the_pages_own_evidence_stays_and_leads():
+def test_without_queued_links_the_pages_own_features_stay():
     rows = np.array([features(1.0, anchor=2.0), features(-1.0)])
     found = merge_features(rows.copy(), [None, None])
     assert np.array_equal(found.rows, rows)
     assert found.is_best_inlink.all()
 
 
-def test_the_best_page_and_the_mean_of_the_pages_are_both_told():
+def test_best_and_mean_parent_are_both_features():
     row, _ = joined(features(3.0), features(-1.0), features(1.0))
     assert told(row, "parent", "parents", "in_links") == [3.0, pytest.approx(1.0), 3.0]
 
 
-def test_the_link_on_the_most_relevant_page_stands_for_the_target():
+def test_the_link_on_the_most_relevant_page_is_the_best_inlink():
     row, led = joined(
         features(-1.0, out_degree=1.0), features(2.0, out_degree=2.0), features(1.0, out_degree=3.0)
     )
@@ -107,7 +107,7 @@ def test_of_pages_that_are_equally_relevant_the_first_leads():
     assert told(row, "out_degree") == [1.0]
 
 
-def test_a_link_in_a_text_is_no_navigation_whatever_other_pages_say():
+def test_a_link_in_running_text_is_not_navigation():
     row, _ = joined(features(navigation=1.0), features(navigation=0.0), features(navigation=1.0))
     assert told(row, "navigation") == [0.0]
 
@@ -129,7 +129,7 @@ def test_each_link_of_a_page_is_joined_with_its_own():
     assert found.is_best_inlink.tolist() == [False, True, True]
 
 
-def test_after_many_pages_only_a_more_relevant_one_tells_anything_new():
+def test_after_many_inlinks_only_a_more_relevant_page_adds_information():
     many = [features(0.0)] * MAX_IN_LINKS
     before, _ = joined(*many)
     after, led = joined(*many, features(-4.0, anchor=4.0))
@@ -141,7 +141,7 @@ def test_after_many_pages_only_a_more_relevant_one_tells_anything_new():
 
 
 @given(many_pages, pages)
-def test_more_evidence_never_lowers_the_best_nor_raises_the_least(before, page):
+def test_merging_never_lowers_a_maximum_or_raises_a_minimum(before, page):
     old, _ = joined(*before)
     new, _ = joined(*before, page)
     assert all(n >= o for n, o in zip(told(new, *HIGHEST), told(old, *HIGHEST), strict=True))
@@ -187,7 +187,7 @@ def test_relevance_in_nats_rises_with_it_within_bounds(one, other):
 
 
 @pytest.mark.parametrize(("relevance", "expected"), [(0.0, -4.0), (1.0, 4.0), (0.5, 0.0)])
-def test_the_parents_relevance_is_told_in_nats(relevance, expected):
+def test_the_parents_relevance_is_in_nats(relevance, expected):
     assert parent_log_odds(Classification(relevance, on_topic=False)) == pytest.approx(expected)
 
 
@@ -208,7 +208,7 @@ def test_links_since_the_last_page_on_topic_are_counted():
 
 
 @given(st.lists(st.floats(-60, 60), min_size=1))
-def test_evidence_is_rounded_by_a_thousandth_at_most_and_only_once(values: list[float]) -> None:
+def test_features_are_rounded_by_a_thousandth_and_only_once(values: list[float]) -> None:
     once = round_precision(np.array(values), np.float16)
     assert np.allclose(once, values, rtol=1e-3, atol=1e-7)
     assert np.array_equal(round_precision(once, np.float16), once)

@@ -1,4 +1,4 @@
-"""The correction: a prior moved by a crawl's own lessons, as far as they can be believed."""
+"""The online update corrects the prior as far as the examples justify."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRIOR = LinkPrior(
 )
 relevances = st.floats(0, 1)
 rows = st.lists(st.floats(-8, 8), min_size=COUNT, max_size=COUNT)
-lessons = st.lists(st.tuples(rows, relevances), min_size=25, max_size=100)
+examples = st.lists(st.tuples(rows, relevances), min_size=25, max_size=100)
 
 
 def log_odds(
@@ -48,13 +48,13 @@ def log_loss(correction: OnlineUpdate, features: np.ndarray, labels: np.ndarray)
     return float(-np.mean(labels * np.log(share) + (1 - labels) * np.log(1 - share)))
 
 
-def test_before_any_lesson_the_prior_stands_as_it_is():
+def test_before_any_example_there_is_no_update():
     correction = OnlineUpdate(PRIOR)
     assert not correction.weights.any()
     assert correction.bias == 0.0
 
 
-def test_it_moves_once_in_a_while_and_not_with_each_lesson():
+def test_it_refits_at_intervals():
     correction = OnlineUpdate(PRIOR)
     moved = []
     for row in drawn(100, seed=1):
@@ -72,7 +72,7 @@ def test_where_more_is_good_than_the_prior_thought_every_score_rises():
 
 
 @pytest.mark.parametrize("name", FEATURE_NAMES)
-def test_a_feature_that_tells_more_than_the_prior_thought_weighs_more(name):
+def test_an_underestimated_feature_gains_weight(name):
     column = FEATURE_NAMES.index(name)
     features = drawn(1_000, seed=2)
     wanted = (
@@ -90,7 +90,7 @@ def test_what_the_prior_has_right_is_left_alone():
     assert abs(correction.bias) < 0.02
 
 
-def test_a_prior_that_is_wrong_here_is_mended_by_a_good_judge():
+def test_a_good_classifier_corrects_a_wrong_prior():
     truth = replace(PRIOR, bias=-1.0, weights=PRIOR.weights[::-1].copy())
     features = drawn(1_500, seed=4)
     odds = expit(truth.bias + features @ truth.weights)
@@ -112,16 +112,16 @@ def judged_weakly(odds: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
     return labels, expit(np.log(share / (1 - share)) + 0.5 * text)
 
 
-@pytest.mark.parametrize("lessons", [100, 500, 2_000])
-def test_a_weak_judge_cannot_spoil_a_prior_that_is_right(lessons):
+@pytest.mark.parametrize("examples", [100, 500, 2_000])
+def test_a_weak_classifier_does_not_spoil_a_right_prior(examples):
     """Ranking by the corrected prior stays as good as by the prior, but for noise."""
     lost = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        features = drawn(lessons + 2_000, seed=100 + seed)
+        features = drawn(examples + 2_000, seed=100 + seed)
         labels, told = judged_weakly(expit(PRIOR.bias + features @ PRIOR.weights), rng)
-        correction = taught(features[:lessons], told[:lessons])
-        rest, good = features[lessons:], labels[lessons:]
+        correction = taught(features[:examples], told[:examples])
+        rest, good = features[examples:], labels[examples:]
         best = good.sum()
         by_prior, by_both = (
             good[np.argsort(-log_odds(each, rest))[:best]].mean()
@@ -131,7 +131,7 @@ def test_a_weak_judge_cannot_spoil_a_prior_that_is_right(lessons):
     assert np.mean(lost) < 0.03
 
 
-def test_only_the_last_lessons_count():
+def test_only_the_last_examples_count():
     old, new = drawn(MAX_EXAMPLES, seed=6), drawn(MAX_EXAMPLES, seed=7)
     wrong, right = np.full(MAX_EXAMPLES, 0.9), np.full(MAX_EXAMPLES, 0.1)
     both = taught(np.vstack([old, new]), np.concatenate([wrong, right]))
@@ -151,9 +151,9 @@ def test_its_memory_is_bounded():
 
 
 @settings(deadline=None)
-@given(lessons)
-def test_any_lessons_lead_to_the_one_best_correction(taken):
-    """No slope is left in what is minimised: how unlikely the lessons are, and how far it moved."""
+@given(examples)
+def test_any_examples_lead_to_the_optimum(taken):
+    """The gradient of the objective is zero."""
     whole = len(taken) // 25 * 25
     features = np.array([row for row, _ in taken[:whole]])
     relevance = np.array([each for _, each in taken[:whole]])
@@ -166,7 +166,7 @@ def test_any_lessons_lead_to_the_one_best_correction(taken):
     assert np.abs(slope).max() < 0.2
 
 
-def test_lessons_that_the_prior_held_for_all_but_impossible_do_not_throw_it_off():
+def test_very_unlikely_examples_do_not_break_the_fit():
     unlikely = replace(PRIOR, bias=-9.0)
     correction = OnlineUpdate(unlikely)
     shares = []
@@ -191,7 +191,7 @@ def test_restored_it_goes_on_as_if_nothing_had_been():
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_lessons_of_one_kind_only_move_it_far_and_no_further(share):
+def test_examples_of_one_class_move_it_within_bounds(share):
     prior = load_link_prior()
     correction = OnlineUpdate(prior)
     for _ in range(3_000):

@@ -1,4 +1,4 @@
-"""How a link prior is fitted: what gets weight, what gets none, and who counts how much."""
+"""Fitting a link prior: weights, signs and sample weights."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_weights_of_a_logistic_world_are_found_again():
     assert (prior.format, prior.fitted_on, prior.examples) == (PRIOR_FORMAT, ("one",), 12_000)
 
 
-def test_a_weight_is_for_a_unit_of_its_feature_and_the_scale_tells_its_spread():
+def test_a_weight_is_per_unit_and_the_scale_is_the_standard_deviation():
     near = logged({"url": 1.0})
     rows = near.rows.copy()
     rows[:, FEATURE_INDEX["url"]] *= 10.0
@@ -70,7 +70,7 @@ def test_a_feature_that_never_varies_has_a_scale_all_the_same():
     assert fit_link_prior([run_of([True, False])]).scales["navigation"] > 0
 
 
-def test_evidence_never_counts_against_what_it_was_made_to_speak_for():
+def test_signs_of_weights_are_constrained():
     contrary = {name: -1.0 if COEFFICIENT_SIGNS[name] > 0 else 1.0 for name in FEATURE_NAMES}
     assert not any(fit_link_prior(many(contrary, runs=2)).weights.values())
 
@@ -93,7 +93,7 @@ def test_each_web_counts_alike_however_many_runs_and_links_were_logged_on_it():
         assert prior.bias == pytest.approx(alike.bias, abs=2e-3)
 
 
-def test_what_only_tells_one_run_from_another_gets_no_weight():
+def test_differences_between_runs_get_no_weight():
     # In some runs more is on topic, and there every link looks better: topics differ, links do not.
     runs = [
         logged({}, seed=n, bias=-2.0 + 2.0 * (n % 2), means={"context": 3.0 * (n % 2)})
@@ -109,7 +109,7 @@ def test_what_only_tells_one_run_from_another_gets_no_weight():
     assert fit_link_prior([pooled], ridge=20.0).weights["context"] > 0.3
 
 
-def test_little_was_seen_so_little_is_said():
+def test_few_examples_give_small_weights():
     few, more = (fit_link_prior([logged({"url": 2.0}, links=links)]) for links in (400, 40_000))
     assert 0.0 < few.weights["url"] < 1.0 < more.weights["url"]
 
@@ -137,7 +137,7 @@ def test_what_nothing_can_be_learned_from_is_refused(runs):
         fit_link_prior(runs)
 
 
-def test_a_prior_gives_links_its_bias_and_what_their_evidence_is_worth():
+def test_log_odds_are_bias_plus_weighted_features():
     prior = fit_link_prior(many({"url": 1.0}, runs=1))
     rows = np.zeros((2, len(FEATURE_NAMES)))
     rows[1, FEATURE_INDEX["url"]] = 3.0

@@ -1,4 +1,4 @@
-"""Which labels evaluate and which teach."""
+"""Labels evaluate or train."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ALL = [
 ]
 
 
-def test_what_judges_never_teaches() -> None:
+def test_evaluation_labels_never_train() -> None:
     assert {one.url for one in training_labels(ALL)} == {"yes/training", "no/training"}
     assert {one.url for one in evaluation_labels(ALL)} == {"yes/evaluation", "no/evaluation"}
 
 
-def test_one_page_in_five_is_the_judges() -> None:
+def test_one_page_in_five_is_for_evaluation() -> None:
     drawn = sum(role_of(f"https://a.example/{n}") == "evaluation" for n in range(20_000))
     assert abs(drawn / 20_000 - EVALUATION_SHARE) < 0.015
 

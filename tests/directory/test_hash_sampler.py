@@ -1,4 +1,4 @@
-"""Samples drawn by lot: a uniform draw of URLs, the same on every machine."""
+"""Samples are a uniform hash sample of URLs."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_no_more_than_the_limit_is_kept_of_either_side():
     assert (sum(listed.good), len(listed.good), listed.left_out) == (20, 40, 510)
 
 
-def test_the_draw_depends_neither_on_order_nor_on_repeats():
+def test_the_sample_is_independent_of_order_and_repeats():
     entries = goods(5) + others(300)
     again = entries[::-1] + entries[100:200] * 3
     drawn = urls(make_sample_set(entries, GOOD, limit=20))
     assert urls(make_sample_set(again, GOOD, limit=20)) == drawn
 
 
-def test_another_seed_is_another_draw():
+def test_another_seed_is_another_sample():
     entries = goods(5) + others(300)
     drawn = [urls(make_sample_set(entries, GOOD, limit=20, seed=seed)) for seed in (1, 2)]
     assert drawn[0] != drawn[1]
@@ -65,7 +65,7 @@ def test_all_urls_have_the_same_chance():
     assert abs(early - 2_000) < 5 * (400 * 10 * 0.25) ** 0.5  # five standard deviations
 
 
-def test_a_good_page_that_was_not_drawn_does_not_come_back_as_another():
+def test_a_good_page_that_was_not_drawn_does_not_become_an_other():
     entries = goods(50)
     also = [replace(entry, category="Top/Other") for entry in entries]
     listed = make_sample_set([*entries, *also, *others(3)], GOOD, limit=10)
@@ -76,7 +76,7 @@ def test_a_good_page_that_was_not_drawn_does_not_come_back_as_another():
 
 
 @given(ENTRIES, st.integers(1, 40))
-def test_lines_are_drawn_repeats_or_left_out(entries, limit):
+def test_each_line_is_drawn_repeated_or_left_out(entries, limit):
     listed = make_sample_set(entries, GOOD, limit=limit)
     assert len(listed.entries) + listed.repeats + listed.left_out == len(entries)
 
@@ -95,7 +95,7 @@ def test_each_url_is_once_and_on_the_side_it_has_without_a_limit(entries, limit)
     assert all(side[e.url] == good for e, good in zip(listed.entries, listed.good, strict=True))
 
 
-def test_memory_is_bounded_by_what_is_drawn():
+def test_memory_is_bounded_by_the_sample():
     def stream(count):
         yield from goods(10)
         for number in range(count):

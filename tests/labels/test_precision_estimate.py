@@ -1,4 +1,4 @@
-"""Shares with intervals that hold what they promise."""
+"""Shares with intervals of nominal coverage."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_nothing_is_known_while_a_stratum_with_pages_has_no_label() -> None:
     assert estimate_stratified_share([Stratum(0, 0, 0)]) is None
 
 
-def test_an_empty_stratum_is_passed_over() -> None:
+def test_an_empty_stratum_is_ignored() -> None:
     assert estimate_stratified_share([Stratum(10, 4, 2), Stratum(0, 0, 0)]) == estimate_share(
         Stratum(10, 4, 2)
     )
@@ -69,7 +69,7 @@ def test_an_empty_stratum_is_passed_over() -> None:
 
 @pytest.mark.parametrize("shares", [(0.9, 0.1), (0.7, 0.02), (0.5, 0.3), (0.95, 0.05)])
 @pytest.mark.parametrize("drawn", [20, 60, 200])
-def test_the_interval_of_the_harvest_holds_the_truth_about_as_often_as_it_says(
+def test_the_interval_of_the_harvest_has_its_nominal_coverage(
     shares: tuple[float, float], drawn: int
 ) -> None:
     rng = np.random.default_rng(1)
@@ -104,6 +104,6 @@ def test_a_share_of_fewer_than_ten_answers_is_withheld(answers: int, words: str)
     assert format_share(share, answers) == words
 
 
-def test_a_share_without_answers_in_one_stratum_says_what_is_missing() -> None:
+def test_a_share_without_labels_in_one_stratum_gives_the_reason() -> None:
     share = estimate_stratified_share([Stratum(10, 12, 5), Stratum(9, 0, 0)])
     assert format_share(share, 12) == "too few answers: all on one of the classifier's two verdicts"

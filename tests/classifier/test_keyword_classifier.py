@@ -1,4 +1,4 @@
-"""A classifier by keywords alone ranks pages by how much they speak of them."""
+"""The keyword classifier ranks pages by their keywords."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def relevance(classifier: KeywordClassifier, text: str = "", title: str = "") ->
     return classifier.classify(Page("http://a.test/", title=title, text=FILLER + text)).relevance
 
 
-def test_a_page_that_speaks_of_no_keyword_has_no_relevance(classifier):
+def test_a_page_without_keywords_has_relevance_zero(classifier):
     assert relevance(classifier) == 0.0
 
 
@@ -33,7 +33,7 @@ def test_more_keywords_tell_more(classifier):
     assert 0.0 < one < two < three <= 1.0
 
 
-def test_a_keyword_in_the_title_tells_more_than_in_the_text(classifier):
+def test_a_keyword_weighs_more_in_the_title_than_in_the_text(classifier):
     assert relevance(classifier, title="The whale") > relevance(classifier, "the whale")
 
 
@@ -57,18 +57,18 @@ def test_a_keyword_of_one_character_is_found_in_scripts_without_spaces(text):
     assert relevance(KeywordClassifier(["鯨"]), "海に魚がいる") == 0.0
 
 
-def test_a_word_that_stands_everywhere_tells_less_than_a_rare_one():
+def test_a_frequent_word_weighs_less_than_a_rare_one():
     common, rare = KeywordClassifier(["system", "whale"]), KeywordClassifier(["whale", "krill"])
     assert common.score_texts(["a system"])[0] < rare.score_texts(["some krill"])[0]
 
 
-def test_verdicts_of_short_texts_add_up_and_say_nothing_of_others(classifier):
+def test_scores_of_keywords_in_short_texts_add_up(classifier):
     none, one, two = classifier.score_texts(["a boat", "whale", "whale, cetacean"])
     assert none == 0.0 < one < two <= 4.0
     assert classifier.score_texts([]).shape == (0,)
 
 
-def test_a_page_of_a_few_words_is_not_judged(classifier):
+def test_a_page_of_a_few_words_is_not_classified(classifier):
     assert not classifier.classify(Page("http://a.test/", text="whale whale")).known
 
 
@@ -89,7 +89,7 @@ def test_keywords_without_a_word_are_an_error(keywords):
 
 
 @given(title=st.text(), text=st.text())
-def test_any_page_can_be_judged(classifier, title, text):
+def test_any_page_can_be_classified(classifier, title, text):
     judged = classifier.classify(Page("http://a.test/", title=title, text=text))
     assert 0.0 <= judged.relevance <= 1.0
     assert judged.on_topic == (judged.relevance >= classifier.threshold)

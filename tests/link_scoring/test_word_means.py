@@ -1,4 +1,4 @@
-"""What words were worth, as the crawl has seen it."""
+"""Mean relevance of words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from focused.link_scoring.running_means import MAX_WORD_FEATURE_NATS, SLOT_BITS, WordMeans
 from focused.text.word_hashes import HashedTexts, hash_word
 
-lessons = st.lists(
+examples = st.lists(
     st.tuples(st.sets(st.sampled_from("abcdefgh"), max_size=5), st.floats(0, 1)), max_size=40
 )
 
@@ -41,13 +41,13 @@ def told(worth: WordMeans, *words: str) -> float:
     return float(worth.features(as_words([words]))[0])
 
 
-def test_words_never_met_say_nothing():
+def test_unknown_words_have_feature_zero():
     assert told(WordMeans(), "whale") == 0.0
     assert told(taught(("whale", 0.9)), "harpoon") == 0.0
     assert told(taught(("whale", 0.9))) == 0.0
 
 
-def test_words_that_stood_on_what_was_relevant_speak_for_it_and_others_against():
+def test_words_of_relevant_targets_are_positive_and_others_negative():
     worth = taught(("whale", 0.9), ("ledger", 0.1))
     assert told(worth, "whale") > 0.5
     assert told(worth, "ledger") < -0.5
@@ -58,12 +58,12 @@ def test_an_unknown_word_takes_nothing_from_those_that_are_known():
     assert told(worth, "whale", "harpoon") == told(worth, "whale")
 
 
-def test_what_stands_on_everything_says_nothing():
+def test_a_word_on_everything_has_feature_zero():
     worth = taught(("next whale", 0.9), ("next ledger", 0.1))
     assert told(worth, "next") == pytest.approx(0.0, abs=0.05)
 
 
-def test_a_word_says_more_the_more_often_it_was_met():
+def test_more_observations_give_a_stronger_feature():
     once, often = (taught(("ledger", 0.1), times=50) for _ in range(2))
     once.learn(hashes(["whale"]), 0.9)
     for _ in range(10):
@@ -71,7 +71,7 @@ def test_a_word_says_more_the_more_often_it_was_met():
     assert told(often, "whale") > told(once, "whale") > 0.0
 
 
-def test_two_words_that_say_the_same_do_not_count_double():
+def test_two_redundant_words_do_not_count_double():
     worth = taught(("sperm whale", 0.6), ("ledger", 0.3), times=3)
     one, both = told(worth, "whale"), told(worth, "sperm", "whale")
     assert one < both < 2 * one
@@ -89,7 +89,7 @@ def test_the_rate_is_the_mean_relevance_of_what_was_met():
     assert WordMeans().rate == 0.5
 
 
-def test_two_words_that_share_a_slot_share_their_worth():
+def test_colliding_words_share_their_mean():
     slots: dict[int, str] = {}
     for letters in product("abcdefgh", repeat=4):
         word = "".join(letters)
@@ -99,8 +99,8 @@ def test_two_words_that_share_a_slot_share_their_worth():
     assert told(taught((word, 0.9), ("ledger", 0.1)), other) > 0.5
 
 
-@given(lessons, st.lists(st.sampled_from("abcdefghij")))
-def test_evidence_stays_within_its_bounds_and_the_rate_between_0_and_1(cases, words):
+@given(examples, st.lists(st.sampled_from("abcdefghij")))
+def test_features_are_bounded_and_the_rate_is_in_0_to_1(cases, words):
     worth = WordMeans()
     for each, relevance in cases:
         worth.learn(hashes(each), relevance)
@@ -108,7 +108,7 @@ def test_evidence_stays_within_its_bounds_and_the_rate_between_0_and_1(cases, wo
     assert 0.0 < worth.rate < 1.0
 
 
-@given(lessons, lessons)
+@given(examples, examples)
 def test_restored_it_goes_on_as_if_nothing_had_been(before, after):
     worth = WordMeans()
     for words, relevance in before:
@@ -122,8 +122,8 @@ def test_restored_it_goes_on_as_if_nothing_had_been(before, after):
     assert told(again, *"abcdefgh") == told(worth, *"abcdefgh")
 
 
-@given(lessons)
-def test_each_lesson_counts_at_once_and_asking_in_between_changes_nothing(cases):
+@given(examples)
+def test_each_observation_counts_at_once_and_reading_changes_nothing(cases):
     asked, silent = WordMeans(), WordMeans()
     for words, relevance in cases:
         for worth in (asked, silent):
@@ -134,8 +134,8 @@ def test_each_lesson_counts_at_once_and_asking_in_between_changes_nothing(cases)
         )
 
 
-@given(lessons, st.lists(st.lists(st.sampled_from("abcdefghij"), max_size=6), max_size=8))
-def test_many_texts_are_told_what_each_is_told_alone(cases, texts):
+@given(examples, st.lists(st.lists(st.sampled_from("abcdefghij"), max_size=6), max_size=8))
+def test_texts_in_a_batch_equal_single_ones(cases, texts):
     worth = WordMeans()
     for words, relevance in cases:
         worth.learn(hashes(words), relevance)

@@ -1,4 +1,4 @@
-"""A new model is held against the old one on pages that taught neither."""
+"""A new model is compared with the old one on held-out pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RIGHT = [0.9 if good else 0.1 for good in TRUTH]
 WRONG = [1.0 - each for each in RIGHT]
 
 
-def test_a_model_that_is_right_is_better_than_one_that_is_wrong_and_surely_so():
+def test_a_right_model_is_significantly_better_than_a_wrong_one():
     found = compared(Says(WRONG), Says(RIGHT), *TRUTH)
     assert found.verdict is ComparisonVerdict.BETTER and found.is_significant
     assert (found.old.n_correct, found.new.n_correct) == (0, 20)
@@ -68,7 +68,7 @@ def test_the_same_models_the_other_way_round_are_worse_by_as_much():
     assert back.gain == pytest.approx(-there.gain)
 
 
-def test_models_that_judge_alike_are_neither_better_nor_worse():
+def test_equal_models_are_neither_better_nor_worse():
     found = compared(Says(RIGHT), Says(RIGHT), *TRUTH)
     assert found.verdict is ComparisonVerdict.ALIKE
     assert (found.gain, found.low, found.high) == (0.0, 0.0, 0.0)
@@ -86,7 +86,7 @@ def test_of_fewer_than_ten_pages_nothing_is_concluded():
     assert compared(Says(WRONG), Says(RIGHT), *few).verdict is ComparisonVerdict.TOO_FEW
 
 
-def test_precision_and_recall_count_verdicts_not_probabilities():
+def test_precision_and_recall_use_classes_not_probabilities():
     found = compared(Says([0.6, 0.4, 0.6, 0.1]), Says(RIGHT), *TRUTH[:4])
     assert (found.old.precision, found.old.recall) == (0.5, 0.5)
     assert (found.new.precision, found.new.recall) == (1.0, 1.0)
@@ -113,7 +113,7 @@ def test_the_text_names_words_that_came_and_went():
     assert "2023-11-14" in text
 
 
-def test_a_model_made_again_of_the_same_samples_says_the_same_as_the_one_in_the_file(tmp_path):
+def test_a_model_retrained_on_the_same_samples_is_equivalent_to_its_file(tmp_path):
     save_model(trained(tmp_path), tmp_path / "old.joblib")
     old = load_model(tmp_path / "old.joblib")
     assert are_equivalent(old, trained(tmp_path))

@@ -1,4 +1,4 @@
-"""What every classifier of pages must keep, whatever it thinks of them."""
+"""The contract of every topic classifier."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_any_page_gets_a_relevance_held_against_the_threshold(judges, name, text
     assert found.on_topic == (found.known and found.relevance >= classifier.threshold)
 
 
-def test_a_page_is_judged_alike_whatever_was_judged_before(classifier):
+def test_classification_is_independent_of_earlier_pages(classifier):
     pages = [page(kind, n) for kind in ("cheese", "garden") for n in range(700, 710)]
     first = [classifier.classify(one) for one in pages]
     assert [classifier.classify(one) for one in reversed(pages)] == first[::-1]
@@ -97,7 +97,7 @@ def test_a_page_is_judged_alike_whatever_was_judged_before(classifier):
 @pytest.mark.parametrize("name", JUDGES)
 @settings(deadline=None)  # the first question may load a library
 @given(texts=st.lists(st.text() | st.sampled_from(["brie", "tulip", "brie cheddar " * 90])))
-def test_a_verdict_is_finite_and_does_not_depend_on_its_neighbours(judges, name, texts):
+def test_a_text_score_is_finite_and_independent_of_other_texts(judges, name, texts):
     together = judges[name].score_texts(texts)
     assert together.shape == (len(texts),)
     assert np.isfinite(together).all()
@@ -105,24 +105,24 @@ def test_a_verdict_is_finite_and_does_not_depend_on_its_neighbours(judges, name,
     assert together.tolist() == pytest.approx(alone, abs=1e-9)
 
 
-def test_no_text_says_nothing(classifier):
+def test_an_empty_text_scores_zero(classifier):
     assert classifier.score_texts([""]).tolist() == [0.0]
 
 
-def test_a_judge_can_be_sent_to_another_process(classifier):
+def test_a_classifier_can_be_pickled(classifier):
     sent = pickle.loads(pickle.dumps(classifier))
     one = page("cheese", 900)
     assert sent.classify(one) == classifier.classify(one)
 
 
-def test_unseen_pages_are_told_apart(informed):
+def test_unseen_pages_are_separated(informed):
     ours = [informed.classify(page("cheese", n)).on_topic for n in range(1000, 1040)]
     others = [informed.classify(page("garden", n)).on_topic for n in range(1000, 1040)]
     assert sum(ours) >= 34
     assert sum(others) <= 4
 
 
-def test_verdicts_speak_for_and_against_and_of_strange_words_not_at_all(informed):
+def test_text_scores_have_the_right_sign_and_unknown_words_score_zero(informed):
     ours, others, strange = informed.score_texts(["brie and cheddar", "tulip hedge", "xyzzy"])
     assert ours > 0.5
     assert others < -0.3

@@ -1,4 +1,4 @@
-"""Any mix of paths: each is read by the reader that its name or beginning asks for."""
+"""Each path is read in the format of its name or content."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_paths_of_all_kinds_are_read_in_order(tmp_path):
     assert (first, second, last) == ("dmoz.example", "json.example", "tsv.example")
 
 
-def test_a_file_of_no_known_kind_is_an_error_that_says_what_was_tried(tmp_path):
+def test_an_unknown_format_raises_an_error_that_lists_the_formats(tmp_path):
     path = written(tmp_path / "notes", b"cheese is a dairy product")
     with pytest.raises(ConfigurationError) as error:
         hosts(path)
@@ -79,7 +79,7 @@ def test_a_file_of_no_known_kind_is_an_error_that_says_what_was_tried(tmp_path):
         assert tried in str(error.value)
 
 
-def test_a_directory_without_samples_is_an_error_that_says_what_was_passed_over(tmp_path):
+def test_a_directory_without_samples_raises_an_error_with_the_skipped_records(tmp_path):
     path = written(tmp_path / "Packages", b"Package: a\nSection: food\n\n")
     with pytest.raises(TrainingError, match="1 packages without a homepage"):
         hosts(path)
