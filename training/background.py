@@ -1,11 +1,11 @@
-"""The general background: samples of anything else, in many languages.
+"""Build the general background: samples of unrelated text in many languages.
 
 ``python training/background.py CACHE OUT`` makes ``focused/directory/data/background.jsonl.xz``
 from Debian packages (fetched by apt into CACHE; no root needed) and Debian's translated
 package descriptions. The same packages and lists give the same file.
 
-A sample is a bag of some hundred words: its words in the order of the alphabet, which is
-all that a classifier of words reads. The texts themselves are not passed on.
+A sample is a bag of about a hundred words in alphabetical order, which is all that a
+bag-of-words classifier reads. The texts themselves are not distributed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def main(arguments: list[str]) -> None:
-    """Make the file."""
+    """Write the file."""
     cache, out = Path(arguments[0]).absolute(), Path(arguments[1])
     debs = fetch_packages([*PROSE, *OTHER_PACKAGES], cache / "packages", print)
     folders = {}
@@ -117,7 +117,7 @@ def main(arguments: list[str]) -> None:
 
 
 def drawn(source: str, language: str, texts: Iterable[str], most: int = 0) -> list[Sample]:
-    """Bags of the texts' words, neighbours together, at most so many by lot."""
+    """Return bags of words of neighbouring texts, at most ``most`` by hash."""
     bags: list[str] = []
     bag: list[str] = []
     for text in texts:
@@ -137,7 +137,7 @@ def dictionary(folder: Path, name: str) -> Iterator[str]:
 
 
 def drawn_prose(folder: Path, language: str) -> list[Sample]:
-    """Quotations and proverbs; what is meant to offend is left out."""
+    """Return quotations and proverbs, except those meant to offend."""
     texts = [
         text
         for file in sorted((folder / "usr/share/games/fortunes").rglob("*"))
@@ -162,7 +162,7 @@ def licences() -> Iterator[str]:
 
 
 def manuals(folder: Path) -> Iterator[str]:
-    """The running text of manual pages, without requests and fonts of roff."""
+    """Yield the running text of manual pages, without roff requests and fonts."""
     for file in sorted((folder / "usr/share/man").rglob("*.gz")):
         lines = gzip.decompress(file.read_bytes()).decode("utf-8", "replace").splitlines()
         text = " ".join(line for line in lines if not line.startswith((".", "'")))
@@ -180,7 +180,7 @@ def software(lists: Path) -> Iterator[str]:
 
 
 def interfaces(folder: Path) -> list[Sample]:
-    """What the buttons, menus and messages of a web site say (WordPress), in each language."""
+    """Return the texts of a web site's buttons, menus and messages (WordPress), per language."""
     place = folder / "usr/share/wordpress/wp-content/languages"
     texts: dict[str, list[str]] = {}
     for file in sorted(place.glob("*.mo")):
@@ -197,7 +197,7 @@ def interfaces(folder: Path) -> list[Sample]:
 
 
 def descriptions(lists: Path) -> list[Sample]:
-    """Debian's translated package descriptions, without those that are English still."""
+    """Return Debian's translated package descriptions, except those still in English."""
     options = [
         *("-o", f"Dir::State::Lists={lists}", "-o", "Dir::Cache::pkgcache="),
         *("-o", "Dir::Cache::srcpkgcache=", "-o", "Acquire::GzipIndexes=false"),

@@ -1,9 +1,9 @@
 """Fit the link priors that the library ships: ``python training/link_prior.py``.
 
-Builds the four recorded webs where they are missing, trains the shipped topics'
-classifiers where they must be, logs the links of noised crawls, fits a prior on
-all webs and one without each, and writes their files and their card. A topic
-belongs to the web that its ``training.link_prior`` leaves out.
+Builds the four recorded webs if they are missing, trains stale classifiers of the shipped
+topics, logs the links of crawls with a noisy order, fits a prior on all webs and one without
+each, and writes their files and their card. A topic belongs to the web that its
+``training.link_prior`` leaves out.
 """
 
 from __future__ import annotations
