@@ -328,7 +328,7 @@ def test_several_warc_files_are_one_web(sides: Path) -> None:
         (["--budget", "much"], "--budget: 'much'"),
         (["--host-cap", "few"], "--host-cap: 'few'"),
         (["--json", "{folder}/whales.toml/x.json"], "cannot be written"),
-        (["--out", "{folder}/whales.toml/out"], "cannot be written to"),
+        (["--out", "{folder}/whales.toml/out"], "is not writable"),
         (["--web", "{folder}/nowhere"], "there is no such file or folder"),
         (["--web", "{folder}"], "no recorded web"),
         (["--web", "{folder}/whales.toml"], "are these WARC files?"),

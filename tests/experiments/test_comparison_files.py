@@ -61,7 +61,7 @@ def test_a_run_log_in_use_by_another_comparison_is_refused(tmp_path: Path) -> No
 
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be written to"):
+    with pytest.raises(ConfigurationError, match="is not writable"):
         RunLog(tmp_path / "file" / "out")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from focused.errors import ConfigurationError
@@ -45,7 +46,7 @@ def test_invalid_lines_of_a_seeds_file_are_reported_and_skipped(tmp_path: Path) 
 def test_a_seeds_file_without_any_url_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "seeds.txt"
     path.write_text("# nothing\nnonsense\n")
-    with pytest.raises(ConfigurationError, match="holds no http or https URL"):
+    with pytest.raises(ConfigurationError, match="contains no http or https URL"):
         parse_seed_set(str(path))
 
 
@@ -155,8 +156,8 @@ def test_a_runs_key_changes_with_all_that_decides_about_it(tmp_path: Path) -> No
         run_key(replace(trial, start=("http://a.test/",)), settings, "web", "topic", "program"),
         run_key(replace(trial, policy="dfs"), settings, "web", "topic", "program"),
         run_key(replace(trial, budget=3), settings, "web", "topic", "program"),
-        run_key(trial, replace(settings, seed=1), "web", "topic", "program"),
-        run_key(trial, replace(settings, delay_s=0.02), "web", "topic", "program"),
+        run_key(trial, msgspec.structs.replace(settings, seed=1), "web", "topic", "program"),
+        run_key(trial, msgspec.structs.replace(settings, delay_s=0.02), "web", "topic", "program"),
         run_key(trial, settings, "other web", "topic", "program"),
         run_key(trial, settings, "web", "topic", "changed program"),
     ]

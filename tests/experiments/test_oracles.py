@@ -225,7 +225,7 @@ def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(run_tr
 def test_ground_truth_without_a_graph_names_the_missing_argument(run_trial: Any) -> None:
     network = run_trial({"whale-1": []}).network
     ground_truth = GroundTruth(network.web, ["Top/Whales"], ())
-    with pytest.raises(ConfigurationError, match="made without one: pass graph="):
+    with pytest.raises(ConfigurationError, match="built without one: pass graph="):
         ORACLES["path-oracle"](ground_truth, WhaleJudge(), network)
 
 

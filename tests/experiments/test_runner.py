@@ -142,7 +142,7 @@ def test_a_classifier_or_policy_that_fails_on_every_page_is_an_error(
     web, ours = build_web(tmp_path / "web"), with_judge(prepared_topic(tmp_path), BrokenJudge())
     plan = planned(web, ours, "bfs", budget="20")
     with pytest.raises(
-        ConfigurationError, match="bfs on whales: 1 fetched pages could not be judged"
+        ConfigurationError, match="bfs on whales: 1 fetched pages could not be classified"
     ):
         rows_of(plan, web, ours, jobs)
 

@@ -104,7 +104,7 @@ def test_a_web_recorded_anew_is_parsed_anew(folder: Path) -> None:
 
 def test_an_unusable_folder_is_an_error_with_its_name(folder: Path) -> None:
     (folder / CACHE_FOLDER).write_text("in the way")
-    with pytest.raises(RecordedWebError, match="parsed pages cannot be kept"):
+    with pytest.raises(RecordedWebError, match="cannot store parsed pages"):
         ParsedWeb(RecordedWeb.open(folder))
 
 
