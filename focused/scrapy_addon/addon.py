@@ -30,7 +30,6 @@ from focused.scrapy_addon.addon_settings import (
 from focused.scrapy_addon.crawl_models import load_crawl_models
 from focused.scrapy_addon.crawl_session import CrawlSession, SessionHolder
 from focused.scrapy_addon.download_handlers import (
-    DecodingMiddleware,
     FocusedDownloadHandler,
     install_replay,
 )
@@ -38,6 +37,7 @@ from focused.scrapy_addon.downloader import SettlingDownloader
 from focused.scrapy_addon.extensions.progress_line import ProgressExtension
 from focused.scrapy_addon.log_formatter import install_quiet_formatter
 from focused.scrapy_addon.middlewares.address_middleware import AddressMiddleware
+from focused.scrapy_addon.middlewares.decoding_middleware import DecodingMiddleware
 from focused.scrapy_addon.middlewares.politeness_middleware import PolitenessMiddleware
 from focused.scrapy_addon.middlewares.relevance_middleware import RelevanceMiddleware
 from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware

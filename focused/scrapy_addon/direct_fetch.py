@@ -29,13 +29,13 @@ from scrapy.responsetypes import responsetypes
 from focused.crawl import FetchPurpose
 from focused.scrapy_addon.crawl_session import session_of
 from focused.scrapy_addon.download_handlers import (
-    DecodingMiddleware,
     FocusedDownloadHandler,
     http_client_of,
 )
 from focused.scrapy_addon.http_client import RawResponse
 from focused.scrapy_addon.log_formatter import QuietLogFormatter
 from focused.scrapy_addon.middlewares.address_middleware import AddressMiddleware
+from focused.scrapy_addon.middlewares.decoding_middleware import DecodingMiddleware
 from focused.scrapy_addon.middlewares.politeness_middleware import PolitenessMiddleware
 from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
 from focused.scrapy_addon.middlewares.settling_middleware import SettlingMiddleware

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader.handlers._aiohttp import AiohttpDownloadHandler
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
-from scrapy.exceptions import CannotResolveHostError, IgnoreRequest, NotConfigured
+from scrapy.exceptions import CannotResolveHostError, NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.ssl import _make_ssl_context
 
@@ -23,55 +22,12 @@ from focused.recorded_web.replay_faults import FAULT_HEADER, SCHEME_HEADER, UNKN
 from focused.scrapy_addon.crawl_session import find_session
 from focused.scrapy_addon.http_client import HttpClient, TrackedResponse
 from focused.scrapy_addon.name_resolver import NoSuchHostError
-from focused.scrapy_addon.outcomes import (
-    ContentDecodingError,
-    ResponseTooLargeError,
-    keep_exchange,
-)
+from focused.scrapy_addon.outcomes import keep_exchange
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.scrapy_addon.robots_request import (
-    ACCEPTED_CODINGS,
-    decode_robots_response,
-    is_robots_request,
-)
 
 if TYPE_CHECKING:
-    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
-
-MAX_CODINGS = 3
-"""Maximum number of content codings; each may unpack to ``scope.max_page_bytes``."""
-
-
-class DecodingMiddleware(HttpCompressionMiddleware):
-    """Scrapy's middleware, with exceptions that say why a body cannot be decoded."""
-
-    def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        """Set Accept-Encoding."""
-        if is_robots_request(request):
-            request.headers.setdefault("Accept-Encoding", ACCEPTED_CODINGS)
-        super().process_request(request)
-
-    def process_response(
-        self, request: Request, response: Response, spider: Spider | None = None
-    ) -> Request | Response:
-        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
-        return self.decode(request, response)
-
-    def decode(self, request: Request, response: Response) -> Response:
-        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
-        codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
-        if codings > MAX_CODINGS:
-            raise ContentDecodingError(f"{codings} content codings")
-        if is_robots_request(request):
-            return decode_robots_response(response)
-        try:
-            return cast("Response", super().process_response(request, response))
-        except IgnoreRequest as error:  # raised by Scrapy for a decoded body above DOWNLOAD_MAXSIZE
-            raise ResponseTooLargeError(str(error)) from error
-        except Exception as error:
-            raise ContentDecodingError(f"{type(error).__name__}: {error}") from error
 
 
 class FocusedDownloadHandler(AiohttpDownloadHandler):

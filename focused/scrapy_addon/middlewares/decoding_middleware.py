@@ -1,0 +1,52 @@
+"""Decodes response bodies, and says why one cannot be decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import IgnoreRequest
+
+from focused.scrapy_addon.outcomes import ContentDecodingError, ResponseTooLargeError
+from focused.scrapy_addon.robots_request import (
+    ACCEPTED_CODINGS,
+    decode_robots_response,
+    is_robots_request,
+)
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.http import Request, Response
+
+MAX_CODINGS = 3
+"""Maximum number of content codings; each may unpack to ``scope.max_page_bytes``."""
+
+
+class DecodingMiddleware(HttpCompressionMiddleware):
+    """Scrapy's middleware, with exceptions that say why a body cannot be decoded."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Set Accept-Encoding."""
+        if is_robots_request(request):
+            request.headers.setdefault("Accept-Encoding", ACCEPTED_CODINGS)
+        super().process_request(request)
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
+        return self.decode(request, response)
+
+    def decode(self, request: Request, response: Response) -> Response:
+        """Decode the body; raises ResponseTooLargeError or ContentDecodingError."""
+        codings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
+        if codings > MAX_CODINGS:
+            raise ContentDecodingError(f"{codings} content codings")
+        if is_robots_request(request):
+            return decode_robots_response(response)
+        try:
+            return cast("Response", super().process_response(request, response))
+        except IgnoreRequest as error:  # raised by Scrapy for a decoded body above DOWNLOAD_MAXSIZE
+            raise ResponseTooLargeError(str(error)) from error
+        except Exception as error:
+            raise ContentDecodingError(f"{type(error).__name__}: {error}") from error
