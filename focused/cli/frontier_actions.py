@@ -118,7 +118,7 @@ def _read_scope(settings: Path) -> Scope | None:
 
 _MAX_ANCHOR_CHARS = 100
 _COLUMNS = (
-    f"{'queued':>9} {'worth':>8} {'best':>8} {'score':>6} {'fetched':>8} {'in_flight':>8} "
+    f"{'queued':>9} {'worth':>8} {'best':>8} {'score':>6} {'fetched':>8} {'asked':>8} "
     f"{'failures':>8} {'aside':>6}  {'due':<14} {'crawl-delay':<12} host"
 )
 
@@ -206,7 +206,7 @@ def _print_hosts(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         address = f" at {row['address']}" if row["address"] else ""
         echo(
             f"{row['queued']:>9,} {_number(row['worth'], 8)} {_number(row['best'], 8)} "
-            f"{_number(row['score'], 6)} {row['fetched']:>8,} {row['in_flight']:>8,} "
+            f"{_number(row['score'], 6)} {row['fetched']:>8,} {row['asked']:>8,} "
             f"{row['failures']:>8,} {row['suspensions']:>6,}  {_due(row):<14} {delay:<12} "
             f"{single_line(row['name'])}{address}"
         )
