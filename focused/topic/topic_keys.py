@@ -219,8 +219,8 @@ SCOPE_KEYS = (
         _COUNT,
         "5_000",
         "Maximum number of different link targets taken from one page, in document order; the "
-        "report counts the rest (`links_over_limit` in `stats.json`). Sitemaps and feeds have a limit of "
-        "50,000, simulated crawls always 5,000.",
+        "report counts the rest (`links_over_limit` in `stats.json`). Sitemaps and feeds have a "
+        "limit of 50,000, simulated crawls always 5,000.",
     ),
     TopicKey(
         "private_addresses",

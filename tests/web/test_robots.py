@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309's examples and in practice; clause by clause: test_robots_rfc9309.py.
+"""robots.txt by RFC 9309's examples and in practice; clause by clause: test_robots_rfc9309.py."""
 
 import json
 
