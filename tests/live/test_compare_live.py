@@ -105,7 +105,7 @@ def test_a_crawl_that_does_not_end_in_order_is_reported_in_its_own_words(sides: 
     webs = {"two-sides": ExperimentWeb("two-sides", sides / "web")}
     trials = [replace(plan.trials[0], policy="sharp")]
     runs = run_live_trials(webs, {"whales": ours}, trials, plan.settings, sides / "live")
-    with pytest.raises(StateError, match=r"sharp on whales did not end in order: .*'sharp'"):
+    with pytest.raises(StateError, match=r"crawl of sharp on whales failed: .*'sharp'"):
         next(runs)
     assert (sides / "live" / "1" / "output.txt").is_file()
 
