@@ -159,7 +159,7 @@ def test_hosts_in_trouble_are_reported_with_what_ails_them_and_when_they_are_ask
     resting_row = rf" 8 +1  in 2 h 30 min +5.0 s +{resting} at 192\.0\.2\.7$"
     assert len(re.findall(resting_row, said, re.M)) == 2  # also among those that back off
     assert re.search(rf" never: timeout +- +{hopeless}$", said, re.M)
-    asked = rf"hosts that were being asked when it ended\n  {offer.host.name}, asked .+ ago\n"
+    asked = rf"hosts with a request when the crawl ended\n  {offer.host.name}, sent .+ ago\n"
     assert re.search(asked, said)
 
 
