@@ -37,7 +37,7 @@ from focused.web.url_patterns import (
     patterns_of_url,
     without_parts,
 )
-from focused.web.urls import host_of, make_resolver, normalise, robots_url
+from focused.web.urls import host_of, make_resolver, normalize_url, robots_url
 from focused.web.warc_reader import read_responses
 from focused.web.warc_writer import response_record
 
@@ -68,7 +68,7 @@ def read_page(case: bytes, rng: random.Random) -> None:
         return
     targets = [link.url for link in page.links]
     assert len(targets) == len(set(targets))
-    assert all(normalise(target) == target for target in targets[:200])
+    assert all(normalize_url(target) == target for target in targets[:200])
     assert "\x00" not in "".join(targets)
     assert page.text == " ".join(page.text.split())
     content_fingerprint(page)
@@ -78,9 +78,9 @@ def read_url(case: bytes, rng: random.Random) -> None:
     """A normalised URL is a fixed point, and what is derived from it can be requested."""
     text = case[:20_000].decode("utf-8", rng.choice(("replace", "surrogateescape")))
     for raw in (text, f"http://{text}", f"http://h/{text}"):
-        for url in (normalise(raw), make_resolver(URL, rng.choice(_CHARSETS[:8]))(raw)):
+        for url in (normalize_url(raw), make_resolver(URL, rng.choice(_CHARSETS[:8]))(raw)):
             if url is not None:
-                assert normalise(url) == url
+                assert normalize_url(url) == url
                 assert url.isascii()
                 assert robots_url(url).startswith("http")
                 assert host_of(url)
@@ -92,12 +92,12 @@ def read_robots(case: bytes, rng: random.Random) -> None:
     rules = rules_from_fetch(Fetched("https://e.example/robots.txt", 200, headers, case), NOW)
     tail = case[-200:].decode("latin-1")
     for path in ("/", "/" + "a" * 2_000, f"/{tail}"):
-        url = normalise(f"https://e.example{path}")
+        url = normalize_url(f"https://e.example{path}")
         if url is not None:
             rules.allows(url, "FuzzBot/1.0")
     rules.crawl_delay_s("FuzzBot/1.0")
     named = rules.sitemaps("https://e.example/robots.txt")
-    assert all(normalise(url) == url for url in named[:100])
+    assert all(normalize_url(url) == url for url in named[:100])
     assert type(rules).from_state(rules.to_state()).allows(URL, "x") == rules.allows(URL, "x")
 
 
@@ -105,7 +105,7 @@ def read_feed(case: bytes, rng: random.Random) -> None:
     """A feed has normalised targets."""
     page = parse_feed(Fetched(URL, 200, {"content-type": rng.choice(_TYPES)}, case))
     if page is not None:
-        assert all(normalise(link.url) == link.url for link in page.links[:200])
+        assert all(normalize_url(link.url) == link.url for link in page.links[:200])
 
 
 def read_bytes(case: bytes, rng: random.Random) -> None:
@@ -140,7 +140,7 @@ def read_charset(case: bytes, rng: random.Random) -> None:
 
 def read_url_rules(case: bytes, rng: random.Random) -> None:
     """A URL has a pattern, and removing ignorable parts leaves the rest."""
-    url = normalise("http://h/" + case[:3_000].decode("latin-1"))
+    url = normalize_url("http://h/" + case[:3_000].decode("latin-1"))
     if url is None:
         return
     find_url_trap(url)

@@ -21,7 +21,7 @@ from typing import Any
 import endec
 from resiliparse.parse.encoding import detect_encoding
 
-from focused.web.decoding import detect
+from focused.web.decoding import detect_charset
 from focused.web.feeds import parse_feed
 from focused.web.page import Fetched
 
@@ -171,7 +171,7 @@ def _chardet(body: bytes) -> str:
     return str(chardet.detect(body, prefer_superset=True)["encoding"])
 
 
-DETECTORS = {"focused": detect, "resiliparse": _resiliparse, "chardet": _chardet}
+DETECTORS = {"focused": detect_charset, "resiliparse": _resiliparse, "chardet": _chardet}
 
 
 def score(detector: str) -> str:

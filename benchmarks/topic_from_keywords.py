@@ -58,7 +58,7 @@ from focused.scrapy_addon.crawl_models import training_urls
 from focused.text.documents import HashedPage, hash_page
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +360,7 @@ class Route:
         own = {url: page for url in rows["url"] if (page := self.opened.page(url)) is not None}
         found = {**own}
         for seed in self.topic.seeds.urls:
-            url = normalise(seed) or seed
+            url = normalize_url(seed) or seed
             if url not in found and (page := self.opened.page(url)) is not None:
                 found[url] = page
         try:
@@ -430,7 +430,7 @@ class Route:
             for line in self.topic.training.directory[0].read_text("utf-8").splitlines()
             if not line.startswith("#")
         ]
-        self.used.update(normalise(line[1]) or line[1] for line in listed)
+        self.used.update(normalize_url(line[1]) or line[1] for line in listed)
         good = [line[1] for line in listed if line[0] == self.topic.training.good[0]]
         pages = {url: words for url, words in self.measured.items() if url not in self.used}
         truth = np.array([url in self.good for url in pages])

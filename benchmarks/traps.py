@@ -36,7 +36,7 @@ from focused.web.http_response import outcome_from_response
 from focused.web.page import Classification, Fetched, Page
 from focused.web.scope_filter import find_url_trap
 from focused.web.url_patterns import UrlPatternKind
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 
 _SEEDS = 5
 
@@ -77,7 +77,7 @@ def _scale_patience(times: float) -> None:
 
 
 def _print_rules(folder: Path, web: RecordedWeb) -> None:
-    urls = {url for each in web.page_urls if (url := normalise(each)) is not None}
+    urls = {url for each in web.page_urls if (url := normalize_url(each)) is not None}
     for _, page in _pages(web, sorted(urls)):
         urls.update(link.url for link in page.links)
     refused = {url: reason for url in urls if (reason := find_url_trap(url)) is not None}
@@ -127,7 +127,7 @@ def _print_learned(
                     duplicate_of=copy_of,
                 ),
             )  # fmt: skip
-        lines = traps.tally.lines()
+        lines = traps.stats.lines()
         store.close()
     lost = Counter(url in good for url in refused)[True]
     print(

@@ -18,7 +18,7 @@ from focused.directory.sample_set import SampleSet, is_in_category
 from focused.labels.label import Label, training_labels
 from focused.text.documents import page_words
 from focused.web.page import Page
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 
 FetchPage = Callable[[str], Page | None]
 ProgressCallback = Callable[[int, int], None]
@@ -219,7 +219,7 @@ def add_labels(
     overruled = 0
     labelled: dict[str, bool] = {}
     for label in training_labels(labels):
-        url, good = normalise(label.url) or label.url, label.verdict == "yes"
+        url, good = normalize_url(label.url) or label.url, label.verdict == "yes"
         labelled[url] = good
         old = entries.get(url)
         if old is not None and weight is not None:

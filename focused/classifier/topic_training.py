@@ -47,7 +47,7 @@ from focused.errors import TrainingError
 from focused.labels.label import Label, training_labels
 from focused.text.documents import Vocabulary
 from focused.topic import Topic
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 MIN_OTHER_SAMPLES = 5
 """With fewer other samples nothing defines what the topic is not."""
@@ -153,7 +153,7 @@ def _label_weight(topic: Topic, labels: Sequence[Label]) -> float | None:
 def _confirmed_urls(topic: Topic, labels: Iterable[Label]) -> frozenset[str]:
     """Return the URLs of pages that a person confirmed: labels and seeds."""
     urls = (*topic.seeds.urls, *(label.url for label in training_labels(labels)))
-    return frozenset(normalise(url) or url for url in urls)
+    return frozenset(normalize_url(url) or url for url in urls)
 
 
 def _check_sample_counts(good: Sequence[bool], topic: Topic, verb: str) -> None:

@@ -24,10 +24,10 @@ from focused.frontier.import_export import InvalidRow, export_links, read_links
 from focused.frontier.inspection import (
     FrontierTotals,
     LinkSummary,
-    backing_off,
     count_totals,
     find_links,
-    in_flight,
+    hosts_backing_off,
+    hosts_in_flight,
     links_matching,
     summarise_host,
     top_hosts,
@@ -91,7 +91,7 @@ def view_frontier(folder: Path) -> Iterator[tuple[OpenFrontier, bool]]:
     Yields True with it if a crawl is running there and the snapshot is some seconds old. Raises
     StateError if there is none, or it is damaged.
     """
-    with StateStore.reading(folder / "state") as (store, late):
+    with StateStore.open_for_reading(folder / "state") as (store, late):
         yield _load_frontier(store, folder), late
 
 
@@ -131,7 +131,7 @@ def show_frontier(
     with view_frontier(folder) as (crawl, late):
         whole = count_totals(crawl.frontier, now)
         tables = _tables(crawl, hosts, host, now)
-        requests = in_flight(crawl.frontier, hosts, now)
+        requests = hosts_in_flight(crawl.frontier, hosts, now)
         shown = _shown_links(crawl, host, links, best)
     if as_json:
         document = {
@@ -170,7 +170,7 @@ def _tables(
     else:
         tables = {
             "hosts": top_hosts(frontier, most, now),
-            "hosts backing off": backing_off(frontier, most, now),
+            "hosts backing off": hosts_backing_off(frontier, most, now),
         }
     return {
         title: [{**asdict(row), "given_up": crawl.given_up.why(row.name)} for row in rows]
@@ -269,11 +269,11 @@ def add_urls(
         _warn_if_scope_unknown(crawl, folder)
         wanted = chain(urls, () if file is None else _read_urls(file))
         for each in _editor(crawl, time.time()).add(wanted, score=score, again=again):
-            if each.fate is AddResult.ADDED:
+            if each.result is AddResult.ADDED:
                 added += 1
                 continue
-            line = f"{single_line(each.url)}: {each.fate} {each.particulars}".rstrip()
-            may_be_again = each.fate in (AddResult.ALREADY_SETTLED, AddResult.DEAD_HOST)
+            line = f"{single_line(each.url)}: {each.result} {each.details}".rstrip()
+            may_be_again = each.result in (AddResult.ALREADY_SETTLED, AddResult.DEAD_HOST)
             problems.report(f"{line}; --again queues it" if may_be_again else line)
     echo(f"added {_link_count(added)}")
     return problems.status()
@@ -332,7 +332,7 @@ def import_frontier(folder: Path, file: Path) -> int:
     with open_frontier(folder) as crawl:
         _warn_if_scope_unknown(crawl, folder)
         rows = read_links(file, crawl.order.priority, now)
-        done = _editor(crawl, now).take_in(rows, report_bad_row)
+        done = _editor(crawl, now).import_links(rows, report_bad_row)
     echo(
         f"added {_link_count(done.added)}; {done.known:,} were known, "
         f"{done.refused.total():,} refused, {done.bad:,} no links"

@@ -41,7 +41,7 @@ from focused.storage.state_store import StateStore
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Fetched, Page
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 from focused.web.warc_reader import WarcResponse, read_responses
 
 _MAX_SHOWN = 5
@@ -58,7 +58,7 @@ def new_topic(
     topic = load_topic(path)
     echo(f"topic file: {path}; fetching up to {pages} pages around the seeds into {start}")
     _crawl_around_seeds(path, start, pages=pages, web=web, delay_s=delay_s)
-    found = _crawled_pages(start, {normalise(url) or url for url in topic.seeds.urls})
+    found = _crawled_pages(start, {normalize_url(url) or url for url in topic.seeds.urls})
     training = train_first_classifier(topic, found)
     _store_sample_pages(topic, start, training.listed)
     _print_summary(topic, start, web, training)
@@ -86,7 +86,7 @@ def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTrai
     Raises :class:`TrainingError` if no page contains a keyword.
     """
     classifier = KeywordClassifier(topic.training.keywords)
-    seed_urls = [normalise(url) or url for url in topic.seeds.urls]
+    seed_urls = [normalize_url(url) or url for url in topic.seeds.urls]
     seeds = {found[url].url for url in seed_urls if url in found}
     pages_by_url = {page.url: page for page in found.values()}
     classified = [(page, classifier.classify(page).relevance) for page in pages_by_url.values()]

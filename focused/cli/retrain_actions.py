@@ -41,7 +41,7 @@ from focused.scrapy_addon.model_training import open_sample_pages
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.page import Page
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 OLD_MODEL_KEPT = 1
 """Exit status if the old model is kept."""
@@ -129,7 +129,7 @@ def _held_out(
         if page is None:
             continue
         if (
-            normalise(label.url) in trained_on
+            normalize_url(label.url) in trained_on
             or page.url in trained_on
             or trained.was_trained_on(page)
         ):

@@ -87,14 +87,14 @@ def zero_clock() -> float:
 class Stage(StrEnum):
     """The stages of processing a page, in order; reports print the values."""
 
-    CHOOSING = "choosing"
+    SELECTING = "selecting"
     PARSING = "parsing"
-    JUDGING = "judging"
-    LIKENESS = "likeness"
+    CLASSIFYING = "classifying"
+    DEDUPLICATING = "deduplicating"
     SCORING = "scoring"
     ARCHIVING = "archiving"
-    QUEUEING = "queueing"
-    LEARNING = "learning"
+    ENQUEUEING = "enqueueing"
+    TRAINING = "training"
     COMMITTING = "committing"
 
 

@@ -22,7 +22,7 @@ from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.topic import Scope
 from focused.web.scope_filter import ScopeFilter
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 
 _CHANGES_PER_COMMIT = 10_000
 _T = TypeVar("_T")
@@ -44,8 +44,8 @@ class AddedUrl:
     """A URL, normalised if possible, and the result of adding it."""
 
     url: str
-    fate: AddResult
-    particulars: str = ""
+    result: AddResult
+    details: str = ""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class FrontierEditor:
         """
         priority = self._top_priority() if score is None else self.priority(score)
         for text in self._committing(urls):
-            url = normalise(text)
+            url = normalize_url(text)
             if url is None:
                 yield AddedUrl(text, AddResult.INVALID_URL)
                 continue
@@ -128,7 +128,7 @@ class FrontierEditor:
                 moved += 1
         return moved
 
-    def take_in(
+    def import_links(
         self,
         rows: Iterable[QueuedLink | InvalidRow],
         report_invalid: Callable[[InvalidRow], object],

@@ -55,7 +55,7 @@ class FrontierUpdater:
             if event.outcome is not None:
                 host.asked += 1
                 if settled.outcome != "redirected" and settled.duplicate_of != offer.link.url:
-                    host.unproductive = unproductive_after(host.unproductive, settled.brought)
+                    host.unproductive = unproductive_after(host.unproductive, settled.new_relevance)
             self._frontier.settle(offer, event.pace, event.now)
         for link in self._take_released():
             self._frontier.push(link, event.now)

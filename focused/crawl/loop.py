@@ -32,7 +32,7 @@ from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
-from focused.web.urls import host_of, normalise, robots_url
+from focused.web.urls import host_of, normalize_url, robots_url
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class Crawl:
 
     def seed(self, urls: Iterable[str], now: float) -> int:
         """Queue the seeds at the highest score; return how many are new."""
-        seeds = [url for url in map(normalise, urls) if url is not None]
+        seeds = [url for url in map(normalize_url, urls) if url is not None]
         self.traps.choose(seeds)
         new = sum(self.enqueue_url(url, 1.0, now) for url in seeds)
         self._state.commit(now)
@@ -194,7 +194,7 @@ class Crawl:
         if self._state.timer.begin(now):
             self.frontier.hosts.restore_address_delays(now)
             self._models.begin(self.counters.settled, now)
-        with self._state.stages(Stage.CHOOSING):
+        with self._state.stages(Stage.SELECTING):
             step = self._next(now)
         if isinstance(step, Fetch | RefusedRequest) or step == Wait(now):
             # After a kill the state tells which requests were sent and which links refused.
@@ -219,9 +219,9 @@ class Crawl:
                 return step
         return Wait(now)
 
-    def reader(self) -> PageParser:
+    def page_parser(self) -> PageParser:
         """Return this crawl's page parser with its current classifier."""
-        return self._responses.parser.reader()
+        return self._responses.parser.page_parser()
 
     def may_parse(self, lease_id: int, outcome: Outcome) -> bool:
         """Whether the response is to be parsed as a page."""
@@ -267,12 +267,12 @@ class Crawl:
         self._state.commit(now)
         return settled
 
-    def appoint(self, classifier: TopicClassifier, name: str, now: float) -> None:
+    def swap_model(self, classifier: TopicClassifier, name: str, now: float) -> None:
         """Replace the classifier between two pages; ``name`` identifies the new one.
 
         Queued links are scored by it when they are offered next.
         """
-        self._models.appoint(classifier, name, self.counters.settled, now)
+        self._models.swap_model(classifier, name, self.counters.settled, now)
         self._state.commit(now)
 
     def put_back(self, lease_id: int, now: float) -> None:
@@ -363,7 +363,7 @@ class Crawl:
         if settled.will_retry:
             self.frontier.retry(offer, pace, now)
             return settled
-        with self._state.stages(Stage.LEARNING):
+        with self._state.stages(Stage.TRAINING):
             self._notify(SettledEvent(settled, now, outcome, offer, pace))
         return settled
 

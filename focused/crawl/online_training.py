@@ -259,7 +259,7 @@ class ModelHistory:
         elif len(periods) > 1:
             self._swap_listener.classifier_swapped(periods[-1].since)
 
-    def appoint(self, classifier: TopicClassifier, name: str, seq: int, now: float) -> None:
+    def swap_model(self, classifier: TopicClassifier, name: str, seq: int, now: float) -> None:
         """Use ``classifier`` from page number ``seq`` on."""
         self._classifier.swap(classifier, name)
         self._note(seq, now)

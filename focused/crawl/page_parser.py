@@ -108,8 +108,8 @@ class PageParser:
         self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
         self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
             (Stage.PARSING, self._parse_page),
-            (Stage.JUDGING, self._classify_page),
-            (Stage.LIKENESS, self._fingerprint_page),
+            (Stage.CLASSIFYING, self._classify_page),
+            (Stage.DEDUPLICATING, self._fingerprint_page),
             *([(Stage.SCORING, self._score_link_texts)] if uses_static_features else ()),
             *([(Stage.ARCHIVING, self._record)] if record_builder else ()),
         )
@@ -254,7 +254,7 @@ class ResponseParser:
         self._record_builder = record_builder
         self._reader: PageParser | None = None
 
-    def reader(self) -> PageParser:
+    def page_parser(self) -> PageParser:
         """Return the page parser with the current classifier."""
         classifier, reader, writer = self._classifier, self._reader, self._record_builder()
         if (
@@ -303,7 +303,7 @@ class ResponseParser:
             return refused
         read = self._reclassified(ahead) if isinstance(ahead, ParsedPage) else ahead
         if read is None:
-            read = self.reader().read(fetched)
+            read = self.page_parser().read(fetched)
         if isinstance(read, Failed):
             if read.kind in _PARSER_FAILURES:
                 return read

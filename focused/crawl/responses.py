@@ -97,7 +97,7 @@ class ResponseProcessor:
         with self._stages(Stage.ARCHIVING):
             self._keep(link, outcome, classified, now)
         if self._follow_links:
-            with self._stages(Stage.QUEUEING):
+            with self._stages(Stage.ENQUEUEING):
                 self._enqueue_links(link, classified, now)
         return SettledFetch(
             link,
@@ -106,7 +106,7 @@ class ResponseProcessor:
             classification=classified.classification,
             duplicate_of=classified.duplicate_of,
             exact_duplicate_of=classified.exact_duplicate_of,
-            left_out=classified.left_out,
+            is_noindex=classified.is_noindex,
             scored=classified.scored,
             words=classified.words,
         )
@@ -131,7 +131,7 @@ class ResponseProcessor:
             return page_result
         page, classification = page_result.page, page_result.classification
         feed = is_seed_feed(link, fetched)
-        with self._stages(Stage.LIKENESS):
+        with self._stages(Stage.DEDUPLICATING):
             content = None if feed else self._duplicates.find_duplicate(page_result)
         # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1
@@ -142,14 +142,14 @@ class ResponseProcessor:
         with self._stages(Stage.SCORING):
             scored = self._enqueuer.score(visit, depth) if new and self._leads_on(visit) else {}
         asked_to = self._topic.politeness.noindex == "leave-out" and page.is_noindex_at(now)
-        left_out = asked_to and not feed
+        is_noindex = asked_to and not feed
         return ClassifiedPage(
             page,
             classification,
             feed,
             content,
             depth,
-            left_out,
+            is_noindex,
             scored,
             page_result.words,
             page_result.record,
@@ -165,7 +165,7 @@ class ResponseProcessor:
         self, link: QueuedLink, fetched: Fetched, classified: ClassifiedPage, now: float
     ) -> None:
         training = link.url in self._training_urls
-        if classified.content is not None and not classified.left_out:
+        if classified.content is not None and not classified.is_noindex:
             self._duplicates.keep(classified.page, classified.content)
         self._count_page(classified, training)
         self._archive_writer.fetched(link, fetched, classified, now, training=training)
@@ -188,9 +188,9 @@ class ResponseProcessor:
         near = classified.content is not None and classified.content.kind is DuplicateKind.NEAR
         counters.near_duplicates += near
         counters.training += training
-        counters.noindex += classified.left_out
+        counters.noindex += classified.is_noindex
         counters.links_over_limit += classified.page.links_over_limit
-        if not training and not classified.feed and not classified.left_out:
+        if not training and not classified.feed and not classified.is_noindex:
             counters.count_classified(classified.counts)
 
     def _redirected(self, link: QueuedLink, outcome: Redirected, now: float) -> SettledFetch:
@@ -266,7 +266,7 @@ class ResponseProcessor:
 class ClassifiedPage:
     """A page after parsing, classification and deduplication.
 
-    ``content`` is None for a ``feed``. ``depth`` is that of the page's links. ``left_out``: the
+    ``content`` is None for a ``feed``. ``depth`` is that of the page's links. ``is_noindex``: the
     page asks not to be indexed. ``record`` holds the WARC records, if there is a WARC.
     """
 
@@ -275,7 +275,7 @@ class ClassifiedPage:
     feed: bool
     content: DuplicateMatch | None
     depth: int
-    left_out: bool
+    is_noindex: bool
     scored: Mapping[str, ScoredLink]
     words: HashedPage | None
     record: WarcCapture | None
@@ -293,20 +293,20 @@ class ClassifiedPage:
     @property
     def counts(self) -> bool:
         """Whether the page is on topic and counts as harvest."""
-        apart = self.feed or self.left_out or self.duplicate_of is not None
+        apart = self.feed or self.is_noindex or self.duplicate_of is not None
         return self.classification.on_topic and not apart
 
     @property
     def kept_record(self) -> WarcCapture | None:
         """The record to write into the WARC, or None."""
-        return None if self.left_out else self.record
+        return None if self.is_noindex else self.record
 
     @property
     def outcome(self) -> str:
         """The value of the archive's ``outcome`` column."""
         if self.feed:
             return "feed"
-        return "noindex" if self.left_out else "fetched"
+        return "noindex" if self.is_noindex else "fetched"
 
 
 _MAX_TITLE_CHARS = 300
@@ -340,7 +340,7 @@ class ArchiveWriter:
             now,
             outcome=classified.outcome,
             status=fetched.status,
-            title="" if classified.left_out else page.title[:_MAX_TITLE_CHARS],
+            title="" if classified.is_noindex else page.title[:_MAX_TITLE_CHARS],
             relevance=None if classified.feed else classification.relevance,
             on_topic=classified.counts,
             language=page.language,

@@ -82,7 +82,7 @@ class ScoredLink(msgspec.Struct, frozen=True, gc=False):
 class SettledFetch:
     """The result of a fetch; ``page`` and ``classification`` are None when no page came.
 
-    ``left_out``: the page asks not to be indexed; it guides the crawl and isn't harvest.
+    ``is_noindex``: the page asks not to be indexed; it guides the crawl and isn't harvest.
     ``duplicate_of`` is the original that the page duplicates, ``exact_duplicate_of`` the first page
     with the same text. ``redirect_refusal`` is why the target of a redirect was not queued.
     """
@@ -96,12 +96,12 @@ class SettledFetch:
     classification: Classification | None = None
     duplicate_of: str | None = None
     exact_duplicate_of: str | None = None
-    left_out: bool = False
+    is_noindex: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
     words: HashedPage | None = None
 
     @property
-    def brought(self) -> float:
+    def new_relevance(self) -> float:
         """The new relevance in [0, 1]; 0 for failures, duplicates and unclassified pages."""
         judged = self.classification
         if judged is None or not judged.known or self.duplicate_of is not None:

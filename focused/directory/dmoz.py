@@ -20,7 +20,7 @@ from lxml import etree
 
 from focused.directory.directory_entry import DirectoryEntry, SkippedRecords, normalise_category
 from focused.directory.sample_files import DECOMPRESSION_ERRORS, TRUNCATED, open_sample_file
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 UNREADABLE = "entries that could not be read"
 REPAIRED = "entries that were not well-formed, read as far as they could be"
@@ -126,7 +126,7 @@ def _wrap_record(content: bytes) -> bytes:
 
 def _entry_from_element(element: etree._Element, category: str) -> DirectoryEntry | None:
     category = normalise_category(_element_text(element, "topic")) or category
-    url = normalise(element.get("about", "").strip())
+    url = normalize_url(element.get("about", "").strip())
     if url is None or not category:
         return None
     title, description = (

@@ -19,7 +19,7 @@ from focused.directory.sample_files import (
     open_sample_file,
     read_byte_lines,
 )
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 _IGNORED_FACET = "special"  # a facet about the tagging, not about the package
 
@@ -34,7 +34,7 @@ def read_package_index(path: Path, skipped: SkippedRecords) -> Iterator[Director
         if "Package" not in fields:
             skipped.add(path, "stanzas that are not a package")
             continue
-        url = normalise(fields.get("Homepage", ""))
+        url = normalize_url(fields.get("Homepage", ""))
         if url is None:
             skipped.add(path, "packages without a homepage on the Web")
             continue

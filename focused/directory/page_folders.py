@@ -19,7 +19,7 @@ from focused.directory.sample_files import unreadable_file_error
 from focused.errors import ConfigurationError
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 PAGE_SUFFIXES = frozenset({".html", ".htm", ".xhtml", ".txt"})
 MAX_PAGE_BYTES = 10_000_000
@@ -84,7 +84,7 @@ def _entry_from_file(category: str, file: Path) -> DirectoryEntry | None:
         return None
     saved = _SAVED_FROM.search(content[:_HEAD_BYTES])
     source = (saved[1] or saved[2]).decode("utf-8", "replace") if saved else ""
-    return DirectoryEntry(category, normalise(source) or content_url(content), file=file)
+    return DirectoryEntry(category, normalize_url(source) or content_url(content), file=file)
 
 
 def load_sample_page(entry: DirectoryEntry) -> Page | None:

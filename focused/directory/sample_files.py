@@ -32,7 +32,7 @@ import msgspec
 
 from focused.directory.directory_entry import DirectoryEntry, content_url, normalise_category
 from focused.errors import ConfigurationError
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 MAX_LINE_BYTES = 16_000_000
 TRUNCATED = "place where the file is cut off or damaged; the rest was not read"
@@ -128,7 +128,7 @@ def _entry_from_columns(fields: list[str], where: str) -> DirectoryEntry:
     category = normalise_category(fields[0])
     if not category:
         raise ConfigurationError(f"{where}: the category is empty")
-    url = normalise(fields[1])
+    url = normalize_url(fields[1])
     if url is None:
         raise ConfigurationError(f"{where}: {fields[1]!r} is not an http or https address")
     title, description = [*fields[2:], "", ""][:2]
@@ -171,7 +171,7 @@ def _entry_from_json(line: _JsonSample, where: str) -> DirectoryEntry:
         raise ConfigurationError(f"{where}: neither url nor text is given")
     if not (math.isfinite(line.weight) and line.weight > 0):
         raise ConfigurationError(f"{where}: weight must be a number above 0, not {line.weight}")
-    url = normalise(line.url) if line.url else content_url(text.encode())
+    url = normalize_url(line.url) if line.url else content_url(text.encode())
     if url is None:
         raise ConfigurationError(f"{where}: {line.url!r} is not an http or https address")
     return DirectoryEntry(

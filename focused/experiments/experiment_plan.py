@@ -32,7 +32,7 @@ from focused.orderings import find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.reports.metrics import select_relevant_urls
 from focused.topic import Topic
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _read_seed_file(path: Path, warn: Warn) -> tuple[str, ...]:
     invalid: list[int] = []
     for number, line in enumerate(lines, start=1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
-        url = normalise(text) if text else None
+        url = normalize_url(text) if text else None
         if url is not None:
             urls.append(url)
         elif text:

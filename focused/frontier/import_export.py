@@ -24,7 +24,7 @@ from focused.atomic_file import atomic_write_path
 from focused.errors import ConfigurationError
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.text.csv_cells import escape_formulas, unescape_formulas
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 
 FRONTIER_SCHEMA = pa.schema(
     [
@@ -123,7 +123,7 @@ def _queued_link(
     texts = (row.url, row.parent or "", row.anchor, row.payload or "")
     if any(map(_SURROGATE.search, texts)):
         raise ValueError("a text is not UTF-8")
-    url = normalise(row.url)
+    url = normalize_url(row.url)
     if url is None:
         raise ValueError(f"{row.url!r} is no URL that can be crawled")
     host = host_of(url)

@@ -14,7 +14,7 @@ from itertools import islice
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def top_hosts(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]
     return [summarise_host(frontier, host, now) for host in best]
 
 
-def backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
+def hosts_backing_off(frontier: Frontier, at_most: int, now: float) -> list[HostSummary]:
     """Return the hosts that back off or are suspended, next due first."""
     resting = (
         host
@@ -142,7 +142,7 @@ def summarise_host(frontier: Frontier, host: Host, now: float) -> HostSummary:
     )
 
 
-def in_flight(frontier: Frontier, at_most: int, now: float) -> list[HostInFlight]:
+def hosts_in_flight(frontier: Frontier, at_most: int, now: float) -> list[HostInFlight]:
     """Return the hosts with a fetch in flight when the frontier was last written, longest first."""
     longest = heapq.nsmallest(at_most, frontier.interrupted, key=_since)
     return [HostInFlight(host.name, max(0.0, now - since)) for host, since in longest]
@@ -198,7 +198,7 @@ _LINKS_A_BATCH = 1_000
 def find_links(frontier: Frontier, urls: Iterable[str]) -> Iterator[tuple[str, QueuedLink | None]]:
     """Yield each URL with its queued link, or None."""
     for text in urls:
-        url = normalise(text)
+        url = normalize_url(text)
         if url is None:
             yield text, None
             continue

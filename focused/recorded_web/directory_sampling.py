@@ -34,7 +34,7 @@ from focused.web.decoding import decode
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched
 from focused.web.robots.robots_rules import RobotsRules, rules_from_fetch
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 
 SALT = "focused directory sample 1"
 USER_AGENT = "FocusedBot"
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write a directory file for topic files; see ``training/README.md``."""
     given = _parser().parse_args(arguments)
     topics = [load_topic(path) for path in given.topics]
-    seeds = {normalise(url) or url for topic in topics for url in topic.seeds.urls}
+    seeds = {normalize_url(url) or url for topic in topics for url in topic.seeds.urls}
     good = {category for topic in topics for category in topic.training.good}
     sizes = SampleSizes(given.per_topic, given.background, given.max_share)
     with RecordedWeb.open(given.web) as web:

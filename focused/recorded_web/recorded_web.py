@@ -34,7 +34,7 @@ from focused.recorded_web.web_labels import LABELS_FILE, read_web_labels, write_
 from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Fetched, Page, Redirected
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 from focused.web.warc_reader import EPOCH, parse_response_record
 from focused.web.warc_writer import record_id_from_name, response_record, warc_date, warcinfo_record
 
@@ -316,7 +316,7 @@ def page_reader(web: RecordedWeb) -> Callable[[str], Page | None]:
     """Return a function from URL to parsed page, following redirects; None without a page."""
 
     def read(url: str) -> Page | None:
-        target = normalise(url)
+        target = normalize_url(url)
         for _ in range(_MAX_REDIRECTS + 1):
             response = None if target is None else web.get(target)
             if target is None or response is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from focused.atomic_file import write_atomically
 from focused.errors import RecordedWebError
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
 
 INDEX_FILE = "index.tsv"
@@ -145,7 +145,7 @@ def url_key(url: str) -> str:
 
     Raises ValueError for a URL that cannot be crawled.
     """
-    key = normalise(url)
+    key = normalize_url(url)
     if key is None:
         raise ValueError(f"not an http or https URL, or too long: {url[:200]!r}")
     return key

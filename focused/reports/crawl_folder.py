@@ -54,7 +54,7 @@ def open_tables(folder: Path) -> Iterator[Path]:
     with ExitStack() as stack:
         own = folder
         if (folder / "state" / "data.mdb").is_file():
-            with StateStore.reading(folder / "state") as (store, _):
+            with StateStore.open_for_reading(folder / "state") as (store, _):
                 if _count_rows(folder / "pages.parquet") != store.tables.count("pages"):
                     own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
                     write_parquet_files(store.tables, own)

@@ -326,7 +326,7 @@ def read_trap_losses(stats: Mapping[str, Any]) -> list[TrapLosses]:
 
 OTHER_STAGES = "Scrapy, HTTP, the rest"
 _BUSY_SHARE = 0.7
-_PARSING_STAGES = (Stage.PARSING, Stage.JUDGING, Stage.LIKENESS)
+_PARSING_STAGES = (Stage.PARSING, Stage.CLASSIFYING, Stage.DEDUPLICATING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from focused.reports.crawl_report import policy_name
 from focused.reports.reliability import ReliabilityTable, reliability
 from focused.topic import scope_from_json
 from focused.web.scope_filter import ScopeFilter
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 _MAX_HOPS = 20
 _REDIRECTED, _NOT_FETCHED = "redirected", "not fetched"
@@ -201,9 +201,9 @@ def _explain_from_tables(crawl: CrawlFolder, tables: Path, url: str) -> Explanat
 def _url_spellings(url: str) -> list[str]:
     """The URL as typed, then normalised as the crawl does."""
     typed = url.strip()
-    tried = [typed, normalise(typed)]
+    tried = [typed, normalize_url(typed)]
     if "://" not in typed:
-        tried += [normalise(f"https://{typed}"), normalise(f"http://{typed}")]
+        tried += [normalize_url(f"https://{typed}"), normalize_url(f"http://{typed}")]
     return list(dict.fromkeys(spelling for spelling in tried if spelling))
 
 

@@ -20,7 +20,7 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_prior import load_link_prior
 from focused.link_scoring.protocols import LinkScorer
 from focused.topic import Topic
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +64,11 @@ def training_urls(topic: Topic) -> frozenset[str]:
 
     For a sample that redirects, these are the listed URL and the URL of its page.
     """
-    listed = (normalise(entry.url) for entry in load_training_samples(topic.training).entries)
+    listed = (normalize_url(entry.url) for entry in load_training_samples(topic.training).entries)
     noted_path = training_urls_path(topic.training.model)
     noted = noted_path.read_text(encoding="utf-8").splitlines() if noted_path.is_file() else []
     labelled = (
-        normalise(label.url) for label in training_labels(load_topic_labels(topic.training))
+        normalize_url(label.url) for label in training_labels(load_topic_labels(topic.training))
     )
     return frozenset(url for url in (*listed, *noted, *labelled) if url)
 

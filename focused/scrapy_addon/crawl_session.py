@@ -61,10 +61,10 @@ class CrawlSession:
         self.waiting = WaitReporter()
         self.profile = CrawlProfile()
         self.http_client: HttpClient | None = None  # made for the first request
-        self._batcher = PageBatcher(lambda: self.crawl.reader())
+        self._batcher = PageBatcher(lambda: self.crawl.page_parser())
         self._parser_processes = ParserPool(
             parser_processes,
-            lambda: self.crawl.reader(),
+            lambda: self.crawl.page_parser(),
             limits=parsing_limits,
             is_idle=lambda: self._batcher.is_idle,
         )
@@ -121,7 +121,7 @@ class CrawlSession:
             return None
         parsed = await self._parse(outcome, is_long=needs_parser_process(outcome))
         if parsed is None and self.is_open:
-            parsed = self.crawl.reader().read(outcome)
+            parsed = self.crawl.page_parser().read(outcome)
         return parsed if isinstance(parsed, ParsedPage) else None
 
     async def _parse(self, outcome: Fetched, *, is_long: bool) -> ParsedPage | Failed | None:
@@ -163,7 +163,7 @@ class CrawlSession:
         self._parser_processes.check_load()
         successor = self._models.watcher.poll() if self._models.watcher else None
         if successor is not None:
-            self.crawl.appoint(successor.classifier, successor.name, now)
+            self.crawl.swap_model(successor.classifier, successor.name, now)
             self._parser_processes.classifier_swapped()
             logger.info("model %s classifies from now on", successor.name)
 

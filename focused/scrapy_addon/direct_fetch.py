@@ -225,7 +225,7 @@ class DirectFetcher:
         self, request: Request, settled: SettledFetch, response: Response
     ) -> Response | Request:
         """Pass a page to the spider, or to signal handlers."""
-        update_state(request, settled=settled, left_out=settled.left_out)
+        update_state(request, settled=settled, left_out=settled.is_noindex)
         if self._wants(settled):
             return response
         response.request = request

@@ -26,7 +26,7 @@ from focused.scrapy_addon.value_serialization import (
     imported_class,
     serialize_values,
 )
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class SpiderRequests:
         """
         self.has_spider_requests = True
         crawl = self._session.crawl
-        url = normalise(request.url)
+        url = normalize_url(request.url)
         if url is None:
             raise IgnoreRequest(
                 f"{request.url[:200]}: not an http or https URL that can be crawled"

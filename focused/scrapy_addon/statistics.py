@@ -80,7 +80,7 @@ def hosts_of(crawl: Crawl) -> dict[str, Any]:
     long_delays = long_crawl_delays_s(crawl.frontier.hosts).items()
     return {
         "frontier": len(crawl.frontier),
-        "traps": crawl.traps.tally.as_json(),
+        "traps": crawl.traps.stats.as_json(),
         "hosts_in_back_off": count_hosts_backing_off(crawl.frontier.hosts),
         "long_crawl_delays": dict(islice(long_delays, _LONG_DELAYS_LISTED)),
         "mirrors": dict(islice(crawl.mirrors.items(), _MIRRORS_LISTED)),

@@ -94,7 +94,7 @@ class StateStore:
 
     @classmethod
     @contextlib.contextmanager
-    def reading(cls, folder: Path) -> Iterator[tuple[StateStore, bool]]:
+    def open_for_reading(cls, folder: Path) -> Iterator[tuple[StateStore, bool]]:
         """Open the state to read, without writing to the folder.
 
         Yields the store and whether a crawl runs on it; then it is a :meth:`view`. The last commits

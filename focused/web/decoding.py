@@ -95,7 +95,7 @@ def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
         return _decode_as(body, declared), declared
     if _JAPANESE_SHIFT not in body and (text := _decode_if_utf8(body)) is not None:
         return text, "utf-8"
-    encoding = detect(body)
+    encoding = detect_charset(body)
     return _decode_as(body, encoding), encoding
 
 
@@ -329,7 +329,7 @@ def encoding_in_document(body: bytes, *, is_html: bool) -> str | None:
     return _encoding_in_xml_declaration(body) or _encoding_in_meta(body[:_PRESCAN_BYTES])
 
 
-def detect(body: bytes) -> str:
+def detect_charset(body: bytes) -> str:
     """Return the encoding that the bytes look like, else :data:`FALLBACK`.
 
     Examines 8 KiB of the first 256 KiB, without long runs of ASCII.

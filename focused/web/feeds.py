@@ -19,7 +19,7 @@ from lxml import etree
 from focused.web.decoding import decode, media_type_of
 from focused.web.page import Fetched, Link, Page
 from focused.web.robots.robots_tags import parse_robots_directives
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 MAX_FEED_LINKS = 50_000  # as many as a sitemap may have
 MAX_FEED_BYTES = 50_000_000  # uncompressed; likewise
@@ -52,7 +52,7 @@ def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "
         return None
     text = decode(_gunzip(fetched.body, MAX_FEED_BYTES), fetched.headers)[0]
     if kind == "text":
-        lines = (FeedEntry(normalise(line.strip()) or "") for line in text.split("\n"))
+        lines = (FeedEntry(normalize_url(line.strip()) or "") for line in text.split("\n"))
         return _feed_page(fetched, kind, FeedEntry(), lines, max_links, robot)
     channel = FeedEntry()
     root = _ROOT.match(text)
@@ -94,7 +94,7 @@ def _feed_page(
     robot: str,
 ) -> Page:
     found: dict[str, FeedEntry] = {}
-    own_url = normalise(fetched.url)
+    own_url = normalize_url(fetched.url)
     cut = 0
     for entry in entries:
         target = entry.url or entry.fallback_url
@@ -318,7 +318,7 @@ class _EntryReader:
     def _base(self, attributes: Mapping[str, str]) -> str:
         base = self._open[-1].base if self._open else self._url
         xml_base = attributes.get(_XML_BASE)
-        return (normalise(xml_base, base) if xml_base else None) or base
+        return (normalize_url(xml_base, base) if xml_base else None) or base
 
     def data(self, text: str) -> None:
         """Handle text; only a link's own text counts, not that of its children."""
@@ -380,7 +380,7 @@ class _EntryReader:
                 entry.fallback_url = entry.fallback_url or url
 
     def _resolved(self, href: str) -> str:
-        return normalise(href, self._base(self._attributes)) or "" if href else ""
+        return normalize_url(href, self._base(self._attributes)) or "" if href else ""
 
     def _text(self, text: str, parent: _OpenElement) -> str:
         """Return a title or summary as plain text."""

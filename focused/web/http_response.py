@@ -13,7 +13,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
@@ -77,12 +77,12 @@ def _redirect_outcome(
     status: int, headers: Mapping[str, str], url: str, elapsed_s: float, now: float
 ) -> Redirected | Failed:
     location = headers.get("location", "").strip()
-    target = normalise(_decode_location(location), url) if location else None
+    target = normalize_url(_decode_location(location), url) if location else None
     wait_s = retry_after_s(headers, now)
     if target is None:
         detail = f"Location {location[:200]!r} is not an http(s) URL" if location else "no Location"
         return Failed(url, FailureKind.BAD_REDIRECT, status, detail, wait_s, elapsed_s)
-    if target == normalise(url):
+    if target == normalize_url(url):
         detail = "redirects to itself"
         return Failed(url, FailureKind.BAD_REDIRECT, status, detail, wait_s, elapsed_s)
     return Redirected(url, status, target, elapsed_s, retry_after_s=wait_s)

@@ -11,7 +11,7 @@ URLs are parsed by the WHATWG standard (ada-url), as in browsers. These rules ap
 5. No empty query, no empty parameters, no tracking parameters, no session ids.
 6. At most 2,000 characters.
 
-:func:`normalise` is idempotent and never raises. The other functions expect normalised URLs.
+:func:`normalize_url` is idempotent and never raises. The other functions expect normalised URLs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PLAIN_ORIGIN = re.compile(rf"https?://(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}})(?:{
 _PLAIN_REST = re.compile(rf"({_PLAIN_PATH})(?:\?({_PLAIN_QUERY}))?+")
 
 
-def normalise(url: str, base: str | None = None) -> str | None:
+def normalize_url(url: str, base: str | None = None) -> str | None:
     """Return the normalised spelling of a URL, or None if it cannot be crawled.
 
     ``url`` may be relative to ``base``, which is absolute. The result is None for a URL that cannot
@@ -93,10 +93,10 @@ def normalise(url: str, base: str | None = None) -> str | None:
 def make_resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | None]:
     """Return a function that normalises a page's links against its ``base``.
 
-    Equals ``normalise(url, base)``, but is faster: work that depends on the base is done once.
+    Equals ``normalize_url(url, base)``, but is faster: work that depends on the base is done once.
     ``charset`` is the page's encoding, which :func:`encode_query` applies to a link's query.
     """
-    clean_base = normalise(base)
+    clean_base = normalize_url(base)
     if clean_base is None:
         return lambda url: _parse_and_normalise(encode_query(url, charset), base)
     origin = clean_base[: clean_base.index("/", 8)]

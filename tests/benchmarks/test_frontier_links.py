@@ -8,7 +8,7 @@ from frontier_links import PAGE_LINKS, DrawnPage, LinkSource
 from msgspec.structs import replace
 
 from focused.frontier.queued_link import link_key
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 from tests.support.frontier_recordings import FEATURES, recording
 
 
@@ -29,7 +29,7 @@ def test_a_page_has_fifty_links_all_different() -> None:
 def test_links_are_normalised_and_told_by_their_key_and_host() -> None:
     drawn = source()
     for link in [link for _ in range(20) for link in drawn.page().links]:
-        assert normalise(link.url) == link.url
+        assert normalize_url(link.url) == link.url
         assert (link.key, link.host) == (link_key(link.url), host_of(link.url))
 
 

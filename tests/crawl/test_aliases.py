@@ -84,12 +84,12 @@ def test_what_is_refused_is_called_by_its_name_and_no_trap(simulate, tmp_path):
     assert (
         refused(crawl).get(FailureKind.ALIAS, 0) + refused(crawl).get(SPELLING_VARIANT, 0) > PAGES
     )
-    assert crawl.crawl.traps.tally.lines() == []
+    assert crawl.crawl.traps.stats.lines() == []
 
 
 def test_a_sort_order_is_an_ignorable_parameter_with_a_line_in_the_report(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "sorts")
-    (line,) = crawl.crawl.traps.tally.lines()
+    (line,) = crawl.crawl.traps.stats.lines()
     assert (line.site, line.kind) == ("sorts.test", IGNORABLE_PARAMETER)
     assert line.links > PAGES
 

@@ -46,7 +46,7 @@ def test_each_link_that_is_not_to_be_followed_has_its_row(simulate, tmp_path):
 
 def test_links_into_traps_have_the_first_of_each_host_and_kind_as_examples(simulate, tmp_path):
     crawl = simulate(topic(tmp_path, A), web()).run(pages=1).restart().run()
-    (line,) = json.loads(json.dumps(crawl.crawl.traps.tally.as_json()))
+    (line,) = json.loads(json.dumps(crawl.crawl.traps.stats.as_json()))
     assert line["kind"] == "trap: repeated segments"
     assert line["links"] == len(ENDLESS)
     assert line["examples"] == ENDLESS[:3]

@@ -117,7 +117,7 @@ def store(tmp_path):
 
 
 def results(added: Iterator[AddedUrl]) -> dict[str, str]:
-    return {each.url: each.fate.name for each in added}
+    return {each.url: each.result.name for each in added}
 
 
 # Added
@@ -144,7 +144,7 @@ def test_an_added_url_with_a_score_comes_where_such_a_link_comes(tended):
 def test_each_url_is_reported_what_became_of_it(store):
     editor, frontier = editor_of(store, Scope(deny_hosts=("b.test",)))
     urls = ["HTTP://A.test/x#there", A + "x", B, "mailto:me@a.test"]
-    assert [(each.url, each.fate, each.particulars) for each in editor.add(urls)] == [
+    assert [(each.url, each.result, each.details) for each in editor.add(urls)] == [
         (A + "x", AddResult.ADDED, ""),
         (A + "x", AddResult.ALREADY_QUEUED, ""),
         (B, AddResult.REFUSED, "(host denied)"),
@@ -188,9 +188,9 @@ def test_links_to_hosts_that_are_dead_are_refused_until_the_host_is_revived(stor
     given_up.add("a.test", FailureKind.DNS)
     editor, frontier = editor_of(store)
     (told,) = editor.add([A])
-    assert (told.fate, told.particulars) == (AddResult.DEAD_HOST, "(dns)")
+    assert (told.result, told.details) == (AddResult.DEAD_HOST, "(dns)")
     row = QueuedLink(link_key(A), A, "a.test", 0.1, 0.1)
-    assert dict(editor.take_in([row], print).refused) == {"its host was given up (dns)": 1}
+    assert dict(editor.import_links([row], print).refused) == {"its host was given up (dns)": 1}
     assert results(editor.add([A], again=True)) == {A: "ADDED"}
     assert len(frontier) == 1
     assert DeadHosts(store.tables).why("a.test") is None
@@ -337,7 +337,7 @@ def test_an_exported_frontier_that_is_taken_in_elsewhere_is_the_same(
     export_links(waiting(frontier), path)
     other = empty(tmp_path, "other")
     editor, taken = editor_of(other, learns=True)
-    done = editor.take_in(read_links(path, lambda score: None, NOW), print)
+    done = editor.import_links(read_links(path, lambda score: None, NOW), print)
     assert (done.added, done.known, done.bad) == (len(frontier), 0, 0)
     assert waiting(taken) == waiting(frontier)
     other.close()
@@ -352,7 +352,7 @@ def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
         for url, depth in ((A, 0), (A + "dropped", 0), (A + "deep", 4), (A + "new", 3))
     ]
     told: list[InvalidRow] = []
-    done = editor.take_in([*rows, InvalidRow("line 6", "nothing")], told.append)
+    done = editor.import_links([*rows, InvalidRow("line 6", "nothing")], told.append)
     assert (done.added, done.known, dict(done.refused), done.bad) == (
         1,
         2,
@@ -374,12 +374,12 @@ def test_what_was_kept_before_a_crash_holds_and_the_rest_can_be_done_again(tmp_p
 
     store = empty(tmp_path, "crashing")
     with pytest.raises(Crashed):
-        editor_of(store)[0].take_in(broken(), print)
+        editor_of(store)[0].import_links(broken(), print)
     store.abandon()
     store = empty(tmp_path, "crashing")
     editor, frontier = editor_of(store)
     assert [link.url for link in waiting(frontier)] == [row.url for row in rows[:4]]
-    done = editor.take_in(rows, print)
+    done = editor.import_links(rows, print)
     assert (done.added, done.known) == (1, 4)
     assert len(waiting(frontier)) == 5
     store.close()

@@ -83,7 +83,7 @@ def test_each_kind_costs_no_more_pages_than_its_bound(trapped):
 def test_each_kind_is_reported_by_its_name_with_the_links_refused(trapped):
     crawl, web = trapped
     (kind,) = web.kinds
-    lines = {line.kind: line for line in crawl.crawl.traps.tally.lines()}
+    lines = {line.kind: line for line in crawl.crawl.traps.stats.lines()}
     told = lines[REPORTED[kind]]
     assert told.site in (f"{kind}.test", f"*.{kind}.test")
     counters = crawl.crawl.counters
@@ -107,8 +107,8 @@ def test_what_was_learned_survives_a_restart(simulate, tmp_path):
     most = sum(MOST_PAGES_LOST[kind] for kind in web.kinds)
     assert web.good <= fetched(crawl)
     assert len(lost(crawl, web)) <= most
-    told = crawl.crawl.traps.tally.as_json()
-    assert crawl.restart().crawl.traps.tally.as_json() == told
+    told = crawl.crawl.traps.stats.as_json()
+    assert crawl.restart().crawl.traps.stats.as_json() == told
     late = "http://calendar.test/calendar/2026/12/24/"
     assert not crawl.crawl.enqueue_url(late, 1.0, crawl.now, parent=crawl.settled[0])
 
@@ -185,4 +185,4 @@ def test_a_parameter_that_changes_pages_is_never_taken_for_a_session(simulate, t
     found = [replace(each, body=each.body.replace(each.url.encode(), b"t")) for each in found]
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), site(page(A, *urls), *found)).run()
     assert all(url in crawl.urls for n, url in enumerate(urls) if n % 7 == 0)
-    assert not any(line.kind == "trap: session id" for line in crawl.crawl.traps.tally.lines())
+    assert not any(line.kind == "trap: session id" for line in crawl.crawl.traps.stats.lines())

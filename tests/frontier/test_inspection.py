@@ -11,9 +11,9 @@ from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.host import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.inspection import (
-    backing_off,
     count_totals,
-    in_flight,
+    hosts_backing_off,
+    hosts_in_flight,
     summarise_host,
     top_hosts,
     top_links,
@@ -73,7 +73,7 @@ def test_a_frontier_whose_hosts_are_all_due_waits_for_none(frontier):
 
 def test_an_empty_frontier_is_reported_too(frontier):
     assert astuple(count_totals(frontier, NOW)) == (0, 0, 0, 0, 0, 0, None, 0)
-    assert top_hosts(frontier, 5, NOW) == backing_off(frontier, 5, NOW) == []
+    assert top_hosts(frontier, 5, NOW) == hosts_backing_off(frontier, 5, NOW) == []
     assert top_links_overall(frontier, 5) == []
 
 
@@ -100,7 +100,7 @@ def test_a_host_is_shown_with_its_queue_its_clock_and_its_failures(frontier):
 def test_a_host_that_was_suspended_backs_off_though_its_failures_are_counted_again(frontier):
     put(frontier, "a", 2.0, 1.0)
     ask(frontier, HostPace(NOW + 30.0, failures=0, suspensions=2))
-    (told,) = backing_off(frontier, 9, NOW)
+    (told,) = hosts_backing_off(frontier, 9, NOW)
     assert (told.name, told.suspensions) == ("a", 2)
     assert count_totals(frontier, NOW).backing_off == 1
 
@@ -115,7 +115,7 @@ def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
     assert (told.with_links, told.full, told.due, told.backing_off) == (1, 1, 0, 0)
     assert told.next_due_in_s is None
     assert summarise_host(frontier, frontier.hosts.get("a"), NOW).full
-    assert backing_off(frontier, 9, NOW) == []
+    assert hosts_backing_off(frontier, 9, NOW) == []
     store.close()
 
 
@@ -139,7 +139,7 @@ def test_fetches_that_were_in_flight_are_reported_longest_first(tmp_path):
     store = StateStore.reopen(tmp_path / "killed")
     frontier = DiskFrontier(store.tables)
     assert count_totals(frontier, NOW + 10.0).in_flight == 3
-    told = in_flight(frontier, 2, NOW + 10.0)
+    told = hosts_in_flight(frontier, 2, NOW + 10.0)
     assert [(each.name, each.for_s) for each in told] == [("first", 10.0), ("second", 9.0)]
     store.close()
 
@@ -156,9 +156,9 @@ def test_hosts_that_back_off_stand_in_the_order_in_which_they_are_due(frontier):
     for host, due_in_s, failures in (("late", 90.0, 5), ("soon", 30.0, 1), ("well", 10.0, 0)):
         put(frontier, host, 9.0, 0.1)
         assert ask(frontier, HostPace(NOW + due_in_s, failures=failures)) == host
-    assert [row.name for row in backing_off(frontier, 9, NOW)] == ["soon", "late"]
-    assert [row.name for row in backing_off(frontier, 1, NOW)] == ["soon"]
-    assert [row.name for row in backing_off(frontier, 9, NOW + 60.0)] == ["late"]
+    assert [row.name for row in hosts_backing_off(frontier, 9, NOW)] == ["soon", "late"]
+    assert [row.name for row in hosts_backing_off(frontier, 1, NOW)] == ["soon"]
+    assert [row.name for row in hosts_backing_off(frontier, 9, NOW + 60.0)] == ["late"]
 
 
 def test_a_hosts_links_stand_best_first(frontier):

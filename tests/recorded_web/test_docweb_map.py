@@ -8,7 +8,7 @@ from focused.recorded_web.builders.docweb_rules import (
     load_disallowed_paths,
     load_doc_packages,
 )
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 
 
 def test_each_tier_holds_the_one_before() -> None:
@@ -37,7 +37,7 @@ def test_no_two_packages_stand_at_one_address() -> None:
 
 def test_bases_are_normalised_folders() -> None:
     for package in load_doc_packages("full"):
-        assert normalise(package.base) == package.base
+        assert normalize_url(package.base) == package.base
         assert package.base.endswith("/")
 
 

@@ -15,7 +15,7 @@ def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str
             "pages": 100,
             "elapsed_s": 10.0,
             "cpu_s": cpu_s,
-            "stages": {"parsing": 1.0, "judging": 1.0, "scoring": 2.0, **stages},
+            "stages": {"parsing": 1.0, "classifying": 1.0, "scoring": 2.0, **stages},
             "parser_processes": 1,
             "pages_parsed_in_processes": 25,
             "parser_process_s": there_s,
@@ -32,7 +32,7 @@ def test_stages_have_time_per_page_and_share_slowest_first() -> None:
         (OTHER_STAGES, 50.0, 0.556),
         ("scoring", 20.0, 0.222),
         ("parsing", 10.0, 0.111),
-        ("judging", 10.0, 0.111),
+        ("classifying", 10.0, 0.111),
     ]
 
 
@@ -48,7 +48,7 @@ def test_what_other_processes_did_is_not_taken_from_the_rest() -> None:
     [
         (1.0, {}, "the network"),
         (9.0, {}, f"{OTHER_STAGES} takes most"),
-        (9.0, {"judging": 5.0}, "parsing pages takes most"),
+        (9.0, {"classifying": 5.0}, "parsing pages takes most"),
         (9.0, {"scoring": 5.0}, "scoring takes most"),
     ],
 )

@@ -30,7 +30,7 @@ def store_with_a_row(state: Path) -> StateStore:
 def test_what_a_crawl_committed_is_read_and_nothing_is_written(state, end):
     end(store_with_a_row(state))
     before = files(state)
-    with StateStore.reading(state) as (store, running):
+    with StateStore.open_for_reading(state) as (store, running):
         assert store.tables.get("content", b"key") == b"row"
         assert not running
     assert files(state) == before
@@ -40,5 +40,5 @@ def test_a_damaged_journal_is_reported_by_its_own_folder(state):
     store_with_a_row(state).abandon()
     journal = state / "journal"
     journal.write_bytes(journal.read_bytes()[:-1] + b"\xff")
-    with pytest.raises(StateError, match=str(state)), StateStore.reading(state):
+    with pytest.raises(StateError, match=str(state)), StateStore.open_for_reading(state):
         pass

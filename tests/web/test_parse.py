@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 from tests.support.examples import examples
 
 URL = "https://example.org/docs/page.html"
@@ -474,7 +474,7 @@ def test_parsing_never_raises_and_keeps_what_pages_promise(body: bytes) -> None:
         urls = [link.url for link in page.links]
         assert len(urls) == len(set(urls))
         assert URL not in urls
-        assert all(normalise(url) == url for url in urls)
+        assert all(normalize_url(url) == url for url in urls)
         assert all(0.0 <= link.position <= 1.0 for link in page.links)
         for link in page.links:
             near = len(link.before.split()), len(link.after.split())

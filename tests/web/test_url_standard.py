@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.urls import make_resolver, normalise
+from focused.web.urls import make_resolver, normalize_url
 
 BASE = "http://base.example/d/e/f?q"
 
@@ -25,7 +25,7 @@ BASE = "http://base.example/d/e/f?q"
     ],
 )
 def test_each_part_escapes_what_its_set_has(raw: str, path_and_query: str) -> None:
-    assert normalise(f"http://h{raw}") == f"http://h{path_and_query}"
+    assert normalize_url(f"http://h{raw}") == f"http://h{path_and_query}"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_letters_of_a_query_are_escaped_in_the_pages_charset(
     ],
 )
 def test_a_host_is_decoded_mapped_and_written_in_ascii(host: str, normal: str) -> None:
-    assert normalise(f"http://{host}/") == f"http://{normal}/"
+    assert normalize_url(f"http://{host}/") == f"http://{normal}/"
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_a_host_is_decoded_mapped_and_written_in_ascii(host: str, normal: str) -
     ],
 )
 def test_a_host_with_what_no_domain_has_is_refused(host: str) -> None:
-    assert normalise(f"http://{host}/") is None
+    assert normalize_url(f"http://{host}/") is None
 
 
 @pytest.mark.parametrize("host", ["a!b", "a$b", "a*b", "a~b.com", "a,b", "a..b", ".", "a" * 64])
 def test_by_rule_3_a_name_that_has_no_address_is_refused(host: str) -> None:
-    assert normalise(f"http://{host}/") is None
+    assert normalize_url(f"http://{host}/") is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_by_rule_3_a_name_that_has_no_address_is_refused(host: str) -> None:
     ],
 )
 def test_a_host_that_ends_in_a_number_is_an_ipv4_address(host: str, address: str) -> None:
-    assert normalise(f"http://{host}/") == f"http://{address}/"
+    assert normalize_url(f"http://{host}/") == f"http://{address}/"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_host_that_ends_in_a_number_is_an_ipv4_address(host: str, address: str
      "09", "0x1g.1", "1..2", "1.2.3.08", "a.0x"],
 )  # fmt: skip
 def test_a_number_that_is_not_an_ipv4_address_is_refused(host: str) -> None:
-    assert normalise(f"http://{host}/") is None
+    assert normalize_url(f"http://{host}/") is None
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_number_that_is_not_an_ipv4_address_is_refused(host: str) -> None:
     ],
 )
 def test_an_ipv6_address_is_compressed(host: str, address: str) -> None:
-    assert normalise(f"http://{host}:8080/") == f"http://{address}:8080/"
+    assert normalize_url(f"http://{host}:8080/") == f"http://{address}:8080/"
 
 
 @pytest.mark.parametrize(
@@ -159,28 +159,28 @@ def test_an_ipv6_address_is_compressed(host: str, address: str) -> None:
      "[%3A%3A1]", "[1:2:3:4:5:6:7:1.2.3.4]"],
 )  # fmt: skip
 def test_what_is_not_an_ipv6_address_is_refused(host: str) -> None:
-    assert normalise(f"http://{host}/") is None
+    assert normalize_url(f"http://{host}/") is None
 
 
 # 4.4 URL parsing: around the URL
 
 
 def test_controls_and_blanks_at_the_ends_are_trimmed() -> None:
-    assert normalise("\x00\x1f  http://h/a b \x00 ") == "http://h/a%20b"
+    assert normalize_url("\x00\x1f  http://h/a b \x00 ") == "http://h/a%20b"
 
 
 def test_tabs_and_line_ends_go_wherever_they_stand() -> None:
-    assert normalise("h\tt\ntp\r:/\t/h\n/\ra\t?b\n") == "http://h/a?b"
+    assert normalize_url("h\tt\ntp\r:/\t/h\n/\ra\t?b\n") == "http://h/a?b"
 
 
 def test_a_blank_before_the_fragment_is_the_paths() -> None:
-    assert normalise("http://h/a #x") == "http://h/a%20"
-    assert normalise("b #x", BASE) == "http://base.example/d/e/b%20"
+    assert normalize_url("http://h/a #x") == "http://h/a%20"
+    assert normalize_url("b #x", BASE) == "http://base.example/d/e/b%20"
 
 
 def test_a_lone_surrogate_is_the_replacement_character() -> None:
-    assert normalise("http://h/\ud800?\udfff") == "http://h/%EF%BF%BD?%EF%BF%BD"
-    assert normalise("http://h/\ud83d\ude00") == normalise("http://h/😀")
+    assert normalize_url("http://h/\ud800?\udfff") == "http://h/%EF%BF%BD?%EF%BF%BD"
+    assert normalize_url("http://h/\ud83d\ude00") == normalize_url("http://h/😀")
 
 
 # Scheme and slashes
@@ -209,12 +209,12 @@ def test_a_lone_surrogate_is_the_replacement_character() -> None:
     ],
 )
 def test_a_special_scheme_and_its_slashes(raw: str, normal: str) -> None:
-    assert normalise(raw, BASE) == normal
+    assert normalize_url(raw, BASE) == normal
 
 
 @pytest.mark.parametrize("raw", ["http:", "http://", "http:///", "http://?x", "http://#x", "//"])
 def test_a_host_cannot_be_empty(raw: str) -> None:
-    assert normalise(raw) is None
+    assert normalize_url(raw) is None
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_a_host_cannot_be_empty(raw: str) -> None:
      "httpx://h/", "gopher://h/"],
 )  # fmt: skip
 def test_by_rule_1_other_schemes_are_refused(raw: str) -> None:
-    assert normalise(raw) is None
-    assert normalise(raw, BASE) is None
+    assert normalize_url(raw) is None
+    assert normalize_url(raw, BASE) is None
 
 
 # Authority
@@ -245,12 +245,12 @@ def test_by_rule_1_other_schemes_are_refused(raw: str) -> None:
     ],
 )
 def test_by_rule_2_credentials_are_read_and_dropped(raw: str, normal: str) -> None:
-    assert normalise(raw) == normal
+    assert normalize_url(raw) == normal
 
 
 @pytest.mark.parametrize("raw", ["http://user@/", "http://user:pass@", "http://@/", "http://@:80/"])
 def test_credentials_without_a_host_are_refused(raw: str) -> None:
-    assert normalise(raw) is None
+    assert normalize_url(raw) is None
 
 
 @pytest.mark.parametrize(
@@ -267,12 +267,12 @@ def test_credentials_without_a_host_are_refused(raw: str) -> None:
     ],
 )
 def test_the_schemes_own_port_is_excluded(raw: str, normal: str) -> None:
-    assert normalise(raw) == normal
+    assert normalize_url(raw) == normal
 
 
 @pytest.mark.parametrize("port", ["65536", "99999999999999999999", "-1", "8a", "80:80", "８０"])
 def test_what_is_not_a_port_is_refused(port: str) -> None:
-    assert normalise(f"http://h:{port}/") is None
+    assert normalize_url(f"http://h:{port}/") is None
 
 
 # Path
@@ -298,7 +298,7 @@ def test_what_is_not_a_port_is_refused(port: str) -> None:
     ],
 )
 def test_dot_segments_are_resolved(raw: str, path: str) -> None:
-    assert normalise(f"http://h{raw}") == f"http://h{path}"
+    assert normalize_url(f"http://h{raw}") == f"http://h{path}"
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_dot_segments_are_resolved(raw: str, path: str) -> None:
     ],
 )
 def test_a_reference_is_resolved_against_the_base(raw: str, normal: str) -> None:
-    assert normalise(raw, BASE) == f"http://base.example{normal}"
+    assert normalize_url(raw, BASE) == f"http://base.example{normal}"
 
 
 # 6: idempotence, and no difference but by our rules
@@ -331,6 +331,6 @@ def test_a_reference_is_resolved_against_the_base(raw: str, normal: str) -> None
 
 @given(st.text(alphabet="ab./\\?#:@%2eé \t[]0x;&=-", max_size=30))
 def test_what_is_normal_stays_so_against_any_base(raw: str) -> None:
-    once = normalise(raw, BASE)
+    once = normalize_url(raw, BASE)
     if once is not None:
-        assert normalise(once) == normalise(once, "https://other.example/x/") == once
+        assert normalize_url(once) == normalize_url(once, "https://other.example/x/") == once

@@ -10,7 +10,7 @@ from focused.web.urls import (
     directory_of,
     host_of,
     make_resolver,
-    normalise,
+    normalize_url,
     robots_url,
 )
 
@@ -45,7 +45,7 @@ BASE = "https://docs.example.org/3/library/index.html?v=1"
     ],
 )
 def test_a_url_has_one_spelling(raw: str, normal: str) -> None:
-    assert normalise(raw) == normal
+    assert normalize_url(raw) == normal
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_url_has_one_spelling(raw: str, normal: str) -> None:
     ],
 )
 def test_tracking_parameters_and_session_ids_are_dropped(raw: str, normal: str) -> None:
-    assert normalise(raw) == normal
+    assert normalize_url(raw) == normal
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_tracking_parameters_and_session_ids_are_dropped(raw: str, normal: str) 
     ],
 )
 def test_what_may_carry_meaning_is_kept(url: str) -> None:
-    assert normalise(url) == url
+    assert normalize_url(url) == url
 
 
 @pytest.mark.parametrize(
@@ -103,18 +103,18 @@ def test_what_may_carry_meaning_is_kept(url: str) -> None:
     ],
 )
 def test_what_cannot_be_crawled_is_none(url: str) -> None:
-    assert normalise(url) is None
+    assert normalize_url(url) is None
 
 
 def test_a_url_of_the_greatest_length_passes_and_one_more_does_not() -> None:
     url = "http://example.com/".ljust(MAX_URL_CHARS, "a")
-    assert normalise(url) == url
-    assert normalise(url + "a") is None
-    assert normalise("a" * (MAX_URL_CHARS - 5), "http://example.com/") is None
+    assert normalize_url(url) == url
+    assert normalize_url(url + "a") is None
+    assert normalize_url("a" * (MAX_URL_CHARS - 5), "http://example.com/") is None
 
 
 def test_a_long_fragment_does_not_make_a_url_too_long() -> None:
-    assert normalise("http://example.com/a#" + "x" * 50_000) == "http://example.com/a"
+    assert normalize_url("http://example.com/a#" + "x" * 50_000) == "http://example.com/a"
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,13 @@ def test_a_long_fragment_does_not_make_a_url_too_long() -> None:
     ],
 )
 def test_a_relative_link_is_resolved_against_its_base(link: str, target: str) -> None:
-    assert normalise(link, BASE) == target
+    assert normalize_url(link, BASE) == target
 
 
 @pytest.mark.parametrize("base", ["about:blank", "", "mailto:a@b.c", "\ud800"])
 def test_a_useless_base_leaves_relative_links_unresolved(base: str) -> None:
-    assert normalise("os.html", base) is None
-    assert normalise("https://a.com/?x=1", base) in ("https://a.com/?x=1", None)
+    assert normalize_url("os.html", base) is None
+    assert normalize_url("https://a.com/?x=1", base) in ("https://a.com/?x=1", None)
 
 
 url_like = st.text(alphabet=st.sampled_from("aZ0./:%2eE;?&=#@[]\\ -_~séjion\t\ud800x"), max_size=40)
@@ -152,9 +152,9 @@ url_like = st.text(alphabet=st.sampled_from("aZ0./:%2eE;?&=#@[]\\ -_~séjion\t\u
 @example("http://a.com/%%32e")
 @example("http://a.com/.;jsessionid=1;phpsessid=2/")
 def test_normalising_never_raises_and_twice_changes_nothing(raw: str) -> None:
-    once = normalise(raw)
+    once = normalize_url(raw)
     if once is not None:
-        assert normalise(once) == once
+        assert normalize_url(once) == once
         assert once.isascii()
         assert len(once) <= MAX_URL_CHARS
         assert "#" not in once
@@ -167,7 +167,7 @@ def test_normalising_never_raises_and_twice_changes_nothing(raw: str) -> None:
     )
 )
 def test_the_short_cut_for_plain_links_agrees_with_the_parser(link: str) -> None:
-    clean_base = normalise(BASE)
+    clean_base = normalize_url(BASE)
     assert clean_base is not None
     assert make_resolver(BASE)(link) == _parse_and_normalise(link, clean_base)
 
@@ -193,7 +193,7 @@ _PIECES = st.sampled_from([
 def test_the_short_cut_for_links_up_the_tree_and_with_queries_agrees_with_the_parser(
     link: str, base: str
 ) -> None:
-    clean_base = normalise(base)
+    clean_base = normalize_url(base)
     assert clean_base is not None
     assert make_resolver(base)(link) == _parse_and_normalise(link, clean_base)
 
@@ -212,7 +212,7 @@ def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(
     scheme: str, host: str, port: str, rest: str
 ) -> None:
     url = f"{scheme}{host}{port}/{rest}"
-    assert normalise(url) == _parse_and_normalise(url, None)
+    assert normalize_url(url) == _parse_and_normalise(url, None)
 
 
 @given(st.from_regex(r"https?://[a-z0-9.-]{1,12}[a-z]/[a-zA-Z0-9_.~/-]{0,12}", fullmatch=True))
@@ -220,7 +220,7 @@ def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(
 @example("http://a.xn--a.com/")
 @example("http://a.b.0x7/")
 def test_the_short_cut_for_plain_urls_agrees_with_the_parser(url: str) -> None:
-    assert normalise(url) == _parse_and_normalise(url, None)
+    assert normalize_url(url) == _parse_and_normalise(url, None)
 
 
 def test_a_host_keeps_a_port_that_is_not_the_default() -> None:

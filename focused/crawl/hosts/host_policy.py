@@ -27,7 +27,7 @@ from focused.frontier.queued_link import QueuedLink
 from focused.storage.tables import Tables
 from focused.topic import Scope, Topic
 from focused.web.page import Failed, FailureKind, Fetched, Outcome
-from focused.web.urls import directory_of, host_of, normalise
+from focused.web.urls import directory_of, host_of, normalize_url
 
 _FAILURES_BEFORE_SUSPENSION = 8
 # One hour, then twice as long each time: survives an outage of seven hours.
@@ -261,7 +261,9 @@ def host_limits(scope: Scope) -> HostLimits:
 
 def seed_hosts(topic: Topic) -> frozenset[str]:
     """Return the hosts of the topic's seeds."""
-    return frozenset(host_of(url) for url in map(normalise, topic.seeds.urls) if url is not None)
+    return frozenset(
+        host_of(url) for url in map(normalize_url, topic.seeds.urls) if url is not None
+    )
 
 
 _PAGE_COUNT = struct.Struct(">Q")

@@ -72,7 +72,7 @@ class TrapFilter:
         self._trap_detector = TrapDetector(tables)
         self._url_parts = IgnorableUrlParts(tables, keeps)
         self._canonicals = CanonicalUrls(tables, partial(load_signature, tables))
-        self.tally = TrapStats(tables)
+        self.stats = TrapStats(tables)
 
     def choose(self, seeds: Iterable[str]) -> None:
         """Allow more pages to the patterns of these seeds."""
@@ -88,7 +88,7 @@ class TrapFilter:
         closed = self._trap_detector.closed(url)
         if closed is None:
             return None
-        self.tally.refused(closed.site, closed.reason, url)
+        self.stats.refused(closed.site, closed.reason, url)
         return closed.reason
 
     def is_open(self, host: str) -> bool:
@@ -113,7 +113,7 @@ class TrapFilter:
     def counted(self, reason: str | None, url: str) -> str | None:
         """Count a refusal if it is a trap's; return its reason."""
         if reason is not None and reason.startswith(TRAP_PREFIX):
-            self.tally.refused(host_of(url), reason, url)
+            self.stats.refused(host_of(url), reason, url)
         return reason
 
     def on_settled(self, event: SettledEvent) -> None:
@@ -128,9 +128,9 @@ class TrapFilter:
             return
         closed = None if verdict is PageVerdict.GOOD else self._trap_detector.closed(link.url)
         if closed is not None:  # in flight when its pattern was closed
-            self.tally.lost(closed.site, closed.reason, 1)
+            self.stats.lost(closed.site, closed.reason, 1)
         for each in self._trap_detector.take(link.url, verdict):
-            self.tally.lost(each.site, each.reason, each.pages)
+            self.stats.lost(each.site, each.reason, each.pages)
 
     def _verdict_of(
         self, link: QueuedLink, outcome: Outcome, settled: SettledFetch
@@ -148,7 +148,7 @@ class TrapFilter:
         if settled.duplicate_of is not None:
             reason = self._url_parts.why(link.url)
             if reason is not None and reason.startswith(TRAP_PREFIX):
-                self.tally.lost(link.host, reason, 1)
+                self.stats.lost(link.host, reason, 1)
             return PageVerdict.DUPLICATE
         share = self._frame_share(link.url, settled.page)
         if share is not None:
@@ -169,7 +169,7 @@ class TrapFilter:
             signature = ContentSignature.of(url, text_of(page))
         self._url_parts.take(url, signature, settled.duplicate_of)
         # A page that isn't indexed, or whose links aren't followed, stands for no other.
-        stands = not settled.left_out and not page.nofollow
+        stands = not settled.is_noindex and not page.nofollow
         self._canonicals.take(url, signature, page.canonical, settled.duplicate_of, stands=stands)
         if page.canonical is not None and self._canonicals.are_trusted(settled.link.host):
             self._url_parts.take_same(url, page.canonical)
@@ -179,7 +179,7 @@ class TrapFilter:
     ) -> PageVerdict | None:
         """A redirect within its pattern is unproductive; one that leads out of it says nothing."""
         if outcome.target in (link.url, link.parent if link.hops else None):
-            self.tally.lost(link.host, REDIRECT_LOOP, 1 + link.hops)
+            self.stats.lost(link.host, REDIRECT_LOOP, 1 + link.hops)
             return PageVerdict.UNPRODUCTIVE
         if settled.outcome == "failed":
             return PageVerdict.UNPRODUCTIVE

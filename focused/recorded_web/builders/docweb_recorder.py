@@ -28,7 +28,7 @@ from focused.recorded_web.builders.docweb_rules import (
 from focused.recorded_web.html_files import find_page_files, modified_at, page_headers, read_page
 from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.recorded_web.web_index import INDEX_PAGE, key_variants
-from focused.web.urls import host_of, normalise
+from focused.web.urls import host_of, normalize_url
 from focused.web.warc_reader import EPOCH
 
 _ABSOLUTE_LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
@@ -191,7 +191,7 @@ class RedirectFinder:
 
     def find(self, address: str) -> Redirect | None:
         """Return the redirect for an absolute URL; None if it needs or has none."""
-        url = normalise(address)
+        url = normalize_url(address)
         if url is None or self._is_served(url):
             return None
         requested = _without_scheme(url).partition("?")[0]

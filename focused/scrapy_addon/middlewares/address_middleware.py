@@ -26,7 +26,7 @@ from focused.scrapy_addon.outcomes import failure_kind_of
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.web.host_names import is_private_host
 from focused.web.page import FailureKind
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 _CONNECTION_FAILURES = frozenset({FailureKind.CONNECT, FailureKind.TIMEOUT})
 _SCHEMES = frozenset({"http", "https", "data"})  # data: URLs contain their content
@@ -51,7 +51,7 @@ class AddressMiddleware:
         parts = urlsplit(request.url)
         if parts.scheme not in _SCHEMES:
             raise IgnoreRequest(f"{request.url[:200]}: only http and https are supported")
-        if parts.scheme != "data" and normalise(request.url) is None:
+        if parts.scheme != "data" and normalize_url(request.url) is None:
             # Robots rules and delays apply to the normalised URL.
             raise IgnoreRequest(f"{request.url[:200]}: not a URL that can be crawled")
         # robots.txt was read for this user agent, whatever others set.

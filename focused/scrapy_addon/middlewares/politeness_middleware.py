@@ -27,7 +27,7 @@ from focused.scrapy_addon.outcomes import (
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.scheduler import is_leased
 from focused.web.page import Outcome, Redirected
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 _MAX_WAIT_S = 300.0
 
@@ -45,7 +45,7 @@ class PolitenessMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """Wait until the host is due; record when the request is sent."""
-        url = normalise(request.url)
+        url = normalize_url(request.url)
         update_state(request, direct_request=None)
         if url is not None and not is_leased(request, self._session.crawl):
             direct_request = self._session.crawl.direct_requests.add(url, self._session.now())
@@ -118,7 +118,7 @@ async def claim_address(session: CrawlSession, request: Request, address: str) -
     Raises FetchPostponed for a request of the frontier that must be queued again.
     """
     state = state_of(request)
-    url, direct_request = normalise(request.url), state.direct_request
+    url, direct_request = normalize_url(request.url), state.direct_request
     if url is None:
         return
     lease = state.lease if direct_request is None else None

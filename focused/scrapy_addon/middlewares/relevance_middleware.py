@@ -20,7 +20,7 @@ from scrapy.http import Response
 
 from focused.crawl.steps import SettledFetch
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 RELEVANCE_FIELD = "relevance"
 
@@ -46,7 +46,7 @@ class CallbackPages:
         self._own_url = response.url
         self._current = PageRelevance(
             None if classification is None else classification.relevance,
-            settled is not None and settled.left_out,
+            settled is not None and settled.is_noindex,
         )
         self._by_url = {response.url: self._current}
         self._arrived: list[PageRelevance] = []
@@ -139,7 +139,7 @@ class RelevanceMiddleware:
 
 
 def _annotate_request(request: Request, settled: SettledFetch) -> None:
-    found_as = settled.scored.get(normalise(request.url) or "")
+    found_as = settled.scored.get(normalize_url(request.url) or "")
     update_state(request, found_on=settled, found_as=found_as)
 
 

@@ -26,7 +26,7 @@ from focused.scrapy_addon.request_state import RequestState, state_of
 from focused.scrapy_addon.robots_request import limit_robots_downloads, robots_request
 from focused.scrapy_addon.scheduler import is_leased
 from focused.web.page import Failed, FailureKind, Outcome, Redirected
-from focused.web.urls import host_of, normalise, robots_url
+from focused.web.urls import host_of, normalize_url, robots_url
 
 
 class RobotsMiddleware:
@@ -45,7 +45,7 @@ class RobotsMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """Check the request; raises an exception to refuse it."""
-        url = normalise(request.url)
+        url = normalize_url(request.url)
         if state_of(request).purpose is FetchPurpose.ROBOTS or url is None:
             return
         if is_leased(request, self._session.crawl):

@@ -65,7 +65,7 @@ class SettlingMiddleware:
         if self._session.follow_links and settled.page is None and not is_own:
             raise IgnoreRequest(f"no page: {settled.failure}")
         relevance = None if settled.classification is None else settled.classification.relevance
-        update_state(request, settled=settled, left_out=settled.left_out, relevance=relevance)
+        update_state(request, settled=settled, left_out=settled.is_noindex, relevance=relevance)
         return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:

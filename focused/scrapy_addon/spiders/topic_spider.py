@@ -55,7 +55,7 @@ class TopicSpider(Spider):
         return (
             settled.classification is not None
             and settled.classification.on_topic
-            and not settled.left_out
+            and not settled.is_noindex
         )
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,7 @@ from focused.web.robots.robots_file import (
     decode_robots,
     parse_robots,
 )
-from focused.web.urls import normalise
+from focused.web.urls import normalize_url
 
 __all__ = [
     "MAX_AGE_S", "MAX_ROBOTS_BYTES", "MIN_AGE_S", "RETRY_S", "UNAVAILABLE", "UNREACHABLE_LONG_S",
@@ -101,7 +101,7 @@ class RobotsRules:
 
     def sitemaps(self, robots_url: str) -> tuple[str, ...]:
         """Return the named sitemaps, normalised, each once; ``robots_url`` is the file's URL."""
-        urls = (normalise(named, robots_url) for named in self._file.sitemaps if named)
+        urls = (normalize_url(named, robots_url) for named in self._file.sitemaps if named)
         return tuple(dict.fromkeys(url for url in urls if url))
 
     def to_state(self) -> dict[str, str | float | None]:
