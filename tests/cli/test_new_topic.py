@@ -85,7 +85,7 @@ def test_what_exists_is_not_overwritten(idea):
 def test_keywords_that_no_page_has_are_reported_with_what_to_do(idea):
     done = begin(idea, "boats", "starboard, spinnaker")
     assert done.returncode == 2
-    assert "speak of the keywords (starboard, spinnaker)" in done.stderr
+    assert "contains the keywords (starboard, spinnaker)" in done.stderr
     assert "focused train" in done.stderr
 
 

@@ -45,7 +45,7 @@ def test_three_good_samples_are_enough_and_the_better_taught_model_takes_over(
     assert begun.training.model.read_bytes() != before
     assert "trained on 3 good" in told
     assert "warning: 3 labelled pages (2 on topic): mostly the keywords decide" in told
-    assert "0 pages are held out, too few to tell which model is better" in told
+    assert "0 pages are held out, too few to compare the models" in told
 
 
 def test_labels_that_say_no_to_every_listed_page_are_no_dead_end(begun: Topic) -> None:
