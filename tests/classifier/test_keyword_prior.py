@@ -42,7 +42,7 @@ def test_one_page_and_keywords_make_a_model_that_ranks_pages_on_topic_first(tmp_
 
 def test_without_labels_a_warning_says_that_keywords_dominate(tmp_path):
     [first, *_] = taught(tmp_path).report.warnings
-    assert first.startswith("0 labelled pages (0 on topic): mostly the keywords decide")
+    assert first.startswith("0 labelled pages (0 on topic): the keywords dominate")
 
 
 def test_with_labels_enough_the_keywords_are_not_warned_of(tmp_path):

@@ -44,7 +44,7 @@ def test_three_good_samples_are_enough_and_the_better_taught_model_takes_over(
     told = capsys.readouterr().out
     assert begun.training.model.read_bytes() != before
     assert "trained on 3 good" in told
-    assert "warning: 3 labelled pages (2 on topic): mostly the keywords decide" in told
+    assert "warning: 3 labelled pages (2 on topic): the keywords dominate" in told
     assert "0 pages are held out, too few to compare the models" in told
 
 
