@@ -297,9 +297,7 @@ def write_topic_files(options: NewTopicOptions) -> None:
     samples already.
     """
     text = _topic_text(options, _read_seeds(options)).encode()
-    KeywordClassifier(
-        options.keywords
-    )  # words that cannot be used are message before anything is written
+    KeywordClassifier(options.keywords)  # raises for unusable keywords, before files are written
     is_begun = _has_unfinished_files(options)
     if is_begun and options.topic_file.read_bytes() == text:
         echo(f"{options.topic_file} exists; resuming")

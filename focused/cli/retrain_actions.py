@@ -172,9 +172,8 @@ def _decide(topic: Topic, candidate: _NewModel, *, replace: bool) -> int:
         held_out_count = 0 if comparison is None else comparison.pages
         echo(
             f"\n{held_out_count} pages are held out, too few to compare the models "
-            f"({MIN_COMPARED_PAGES} are "
-            "needed). The new one takes over because more labels trained_on it; label more pages, "
-            "and the next retraining compares."
+            f"({MIN_COMPARED_PAGES} are needed). The new one replaces the old one, because it was "
+            "trained on more labels; label more pages, and the next retraining compares them."
         )
     echo(
         f"\nwrote {path}, its card, and {changes.name}; the old model is version {number} in "

@@ -193,7 +193,7 @@ class TrapFilter:
     def _frame_share(self, url: str, page: Page) -> float | None:
         """Return the template's share of the page, if enough pages of the site have that template.
 
-        The template is extracted only if an earlier page first_seen the same way, which most don't.
+        The template is extracted only if an earlier page began the same way, which is rare.
         """
         site = registered_domain(host_of(url)).encode()
         first_seen = self._count_same(site, b"begins", opening_digest(page))

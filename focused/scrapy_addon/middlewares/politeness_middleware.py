@@ -134,7 +134,7 @@ async def claim_address(session: CrawlSession, request: Request, address: str) -
 
 
 def _end_visit(request: Request) -> DirectRequest | None:
-    """Return the request's direct_request and remove it from its state."""
+    """Remove the direct request from the request's state and return it."""
     direct_request = state_of(request).direct_request
     if direct_request is not None:
         update_state(request, direct_request=None)
