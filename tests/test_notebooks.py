@@ -15,7 +15,7 @@ from tests.support.two_sides import build_web, write_compared
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 # ipykernel speaks TCP on loopback and says so; nothing leaves this machine.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.long]
 
 
 def sea() -> MemoryWeb:

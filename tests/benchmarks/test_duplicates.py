@@ -14,6 +14,8 @@ from focused.storage.state_store import StateStore
 from focused.text.content_signatures import shingles
 from focused.web.page import Page
 
+pytestmark = pytest.mark.long
+
 WORDS = [f"word{n}" for n in range(400)]
 OTHER = [f"other{n}" for n in range(400)]
 

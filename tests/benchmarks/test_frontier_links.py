@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from frontier_links import PAGE_LINKS, DrawnPage, LinkSource
 from msgspec.structs import replace
 
 from focused.frontier.queued_link import link_key
 from focused.web.urls import host_of, normalize_url
 from tests.support.frontier_recordings import FEATURES, recording
+
+pytestmark = pytest.mark.long
 
 
 def source(hosts: int = 50, links_a_host: int = 20, seed: int = 0) -> LinkSource:

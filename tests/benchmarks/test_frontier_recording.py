@@ -9,6 +9,8 @@ from focused.crawl.policy import Policy
 from tests.support.frontier_recordings import PAGES, recording, settled
 from tests.support.keyword_guide import WhaleScorer
 
+pytestmark = pytest.mark.long
+
 POLICY = Policy("test", WhaleScorer())
 
 

@@ -13,6 +13,8 @@ from frontier_stages import Job, sizes_up_to
 
 from tests.support.frontier_recordings import recording
 
+pytestmark = pytest.mark.long
+
 LINKS = 3_000
 
 

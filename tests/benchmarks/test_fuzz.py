@@ -10,6 +10,8 @@ import fuzz
 import pytest
 from fuzz_mutations import MAX_CASE_BYTES, SEEDS, mutated
 
+pytestmark = pytest.mark.long
+
 
 def cases(seed: int) -> list[bytes]:
     rng = random.Random(seed)

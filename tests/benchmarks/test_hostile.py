@@ -5,6 +5,8 @@ from __future__ import annotations
 import hostile
 import pytest
 
+pytestmark = pytest.mark.long
+
 MEMORY_MB = 300.0
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 from labelling import MAX_LABELS, MEASURES, STEP, needed, summary
+
+pytestmark = pytest.mark.long
 
 
 def points(random: float, ours: float) -> pd.DataFrame:

@@ -22,6 +22,8 @@ from focused.web.page import Fetched, Page
 from tests.support.made_up_topic import trained
 from tests.support.simulated import politely, topic
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LinearTopicClassifier:

@@ -17,6 +17,8 @@ from focused.labels.label_file import LabelFile, read_labels
 from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
+pytestmark = pytest.mark.long
+
 WAIT_S = 20
 
 

@@ -15,6 +15,8 @@ from focused.topic.topic_file import load_topic
 from tests.support.two_sides import build_web, write_compared
 from training.link_prior import Options, Web, main, make_priors, topics_of
 
+pytestmark = pytest.mark.long
+
 NAMES = ("foldoc", "wordnet")
 
 
