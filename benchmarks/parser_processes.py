@@ -22,7 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from focused.crawl.page_parser import PageParser
-from focused.crawl.parser_process import ReadingHandler, decode_reply, encode_request
+from focused.crawl.parser_process import ParsingHandler, decode_reply, encode_request
 from focused.scrapy_addon.parser_pool import ParserPool
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
@@ -41,7 +41,7 @@ _reader = PageParser(Scope(), object(), "", parse_page).without_classifier()  # 
 
 def parse(message: bytes) -> bytes:
     """What the libraries run in their process: the same work and the same messages as ours."""
-    return ReadingHandler(_reader)(message)
+    return ParsingHandler(_reader)(message)
 
 
 def _ticks(pid: str) -> int:

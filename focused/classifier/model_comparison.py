@@ -195,18 +195,18 @@ _MAX_SHOWN_NEIGHBOURS = 8
 
 
 def render_comparison(
-    title: str, at: float, succession: ModelComparison | None, words: WordChanges
+    title: str, at: float, comparison: ModelComparison | None, words: WordChanges
 ) -> str:
     """Render one changelog entry; ``at`` is in seconds since the epoch."""
     when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     parts = [f"## {title}, {when}"]
-    if succession is None:
+    if comparison is None:
         parts.append("No pages were held out: there is no verdict on which model is better.")
     else:
         parts += [
-            _verdict_sentence(succession),
-            _result_table(succession),
-            _neighbour_table(succession),
+            _verdict_sentence(comparison),
+            _result_table(comparison),
+            _neighbour_table(comparison),
         ]
     parts.append(_word_change_lines(words))
     return "\n\n".join(part for part in parts if part)

@@ -207,7 +207,7 @@ def add_labels(
     good_prefixes: Sequence[str],
     weight: float | None = None,
 ) -> tuple[SampleSet, LabelCounts]:
-    """Merge training labels into the samples, each URL once; labels collect precedence.
+    """Merge training labels into the samples, each URL once; labels take precedence.
 
     A yes goes into the label's category if that is good, else into the first of
     ``good_prefixes``; a no into the label's category if that is not good, else into

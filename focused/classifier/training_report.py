@@ -140,12 +140,12 @@ def _samples_section(counts: SampleCounts) -> str:
     lines = [
         f"{counts.good} good samples of {counts.good_hosts} hosts and {counts.other} others; "
         f"{counts.hosts} hosts in all. From {', '.join(counts.sources)}.",
-        f"{counts.fetched} pages were read; for {counts.text_only} the directory's title and "
+        f"{counts.fetched} pages were parsed; for {counts.text_only} the directory's title and "
         f"description stood in; {counts.without_text} had neither and were left out. "
         f"{counts.conflicts} URLs were listed both as good and as other (they count as good), "
         f"{counts.repeats} lines repeated a URL. {counts.copies} pages repeated another of their "
         f"side word for word and were left out, and so were {counts.contradictions} others that "
-        "repeat a good bin_.",
+        "repeat a good sample.",
         *_sample_notes(counts),
         _markdown_table(("category", "samples"), [(name, str(n)) for name, n in counts.categories]),
     ]

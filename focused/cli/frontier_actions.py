@@ -306,11 +306,11 @@ def move_links(
     problems = _Problems()
     _check_selection(urls, host, matching)
     with open_frontier(folder) as crawl:
-        tending = _editor(crawl, time.time())
+        editor = _editor(crawl, time.time())
         shift = by or 0.0
-        place = None if to is None else tending.priority(to)
+        priority = None if to is None else editor.priority(to)
         chosen = _selected_links(crawl, urls, host, matching, problems)
-        moved = tending.move(chosen, lambda old: old + shift if place is None else place)
+        moved = editor.move(chosen, lambda old: old + shift if priority is None else priority)
     echo(f"moved {_link_count(moved)}")
     return problems.status()
 

@@ -53,7 +53,7 @@ class _NewModel:
 
     trained: NewModel
     old: TrainedModel | None
-    succession: ModelComparison | None
+    comparison: ModelComparison | None
 
 
 def retrain(topic_file: Path, web: Path | None, *, replace: bool) -> int:
@@ -85,7 +85,10 @@ def restore(topic_file: Path, number: int) -> int:
     with lock_model(model):
         kept = restore_version(model, number)
         keep_current_model(topic)
-    echo(f"{model}: version {number} is in office again; what it replaced is version {kept}")
+    echo(
+        f"{model}: version {number} is the current model again; "
+        f"the model it replaced is version {kept}"
+    )
     return 0
 
 
@@ -153,21 +156,21 @@ def _decide(topic: Topic, candidate: _NewModel, *, replace: bool) -> int:
         return 0
     if are_equivalent(old, trained.model):
         keep_current_model(topic)
-        echo(f"{path} stays: nothing that teaches has changed since it was trained")
+        echo(f"{path} stays: nothing that the model is trained on has changed since it was trained")
         return 0
     words = word_changes(old, trained.model)
     why = _reason_to_keep_old(candidate)
     if why and not replace:
         keep_current_model(topic)
-        echo(_format_changes("The new model", trained, candidate.succession, words))
+        echo(_format_changes("The new model", trained, candidate.comparison, words))
         echo(f"\n{path} stays: {why}; --replace puts the new one in its place all the same")
         return OLD_MODEL_KEPT
     number = replace_model(trained, path)
     assert number is not None, "the old model was loaded"
-    text = _format_changes(f"Version {number + 1}", trained, candidate.succession, words)
+    text = _format_changes(f"Version {number + 1}", trained, candidate.comparison, words)
     changes = prepend_changelog(path, text)
     echo(text)
-    comparison = candidate.succession
+    comparison = candidate.comparison
     if not replace and (comparison is None or comparison.verdict is ComparisonVerdict.TOO_FEW):
         held_out_count = 0 if comparison is None else comparison.pages
         echo(
@@ -188,7 +191,7 @@ def _reason_to_keep_old(candidate: _NewModel) -> str:
     With too few held-out pages, the model trained on more labels wins, unless these pages clearly
     contradict.
     """
-    comparison = candidate.succession
+    comparison = candidate.comparison
     if comparison is not None and comparison.verdict is not ComparisonVerdict.TOO_FEW:
         return "the old model is better" if comparison.verdict is ComparisonVerdict.WORSE else ""
     if comparison is not None and comparison.gain < 0.0 and comparison.is_significant:

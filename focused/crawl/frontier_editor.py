@@ -170,9 +170,9 @@ class FrontierEditor:
         return None if trouble is None else (AddResult.DEAD_HOST, f"({trouble})")
 
     def _link(self, url: str, priority: float, score: float | None) -> QueuedLink:
-        report_invalid = 1.0 if score is None else score
+        link_score = 1.0 if score is None else score
         return QueuedLink(
-            link_key(url), url, host_of(url), priority, report_invalid, found_at=self._now
+            link_key(url), url, host_of(url), priority, link_score, found_at=self._now
         )
 
     def _top_priority(self) -> float:

@@ -255,7 +255,7 @@ class Crawl:
     ) -> SettledFetch | None:
         """Process the outcome of a fetch; return None for a robots.txt.
 
-        ``parsed`` is the result of :meth:`reader`; None parses the page here.
+        ``parsed`` is the result of the parser of :meth:`page_parser`; None parses the page here.
         """
         lease = self._leases.close(lease_id)
         self._being_parsed.discard(lease_id)

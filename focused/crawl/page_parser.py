@@ -37,7 +37,7 @@ from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
 MAX_SHINGLES = 1_152
 """The size of a sketch, plus as many shingles as a host's boilerplate may remove from it."""
 
-UNCLASSIFIED = "\0unjudged"
+UNCLASSIFIED = "\0unclassified"
 """The classifier name of a parsed page that is not classified yet."""
 
 ParseFunction = Callable[[Fetched], Page | Failed]

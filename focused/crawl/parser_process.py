@@ -36,13 +36,13 @@ def encode_request(fetched: Fetched) -> bytes:
 
 
 def decode_reply(result: bytes) -> ParsedPage | Failed:
-    """Decode the result of :class:`ReadingHandler`."""
+    """Decode the result of :class:`ParsingHandler`."""
     body = result[1:]
     return _decode_page(body) if result[:1] == _REPLY_PAGE else _decode_failure(body)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingHandler:
+class ParsingHandler:
     """Parses pages in a parser process; a :data:`focused.parser_process.Handler`."""
 
     reader: PageParser

@@ -124,15 +124,15 @@ class LinkLogger:
         self._webs = webs
         self._prepared_topics = prepared_topics
         self._settings = settings
-        self._desk: WebContext | None = None
+        self._web_context: WebContext | None = None
 
     def log(self, trial: Trial) -> LoggedRun:
         """Crawl as the trial says, ignoring its policy, and log the followed links.
 
         Seeds, training pages, duplicates and unlabelled pages are left out. Raises
-        RecordedWebError, and TypeError when the prepared_topic's scorer does not learn online.
+        RecordedWebError, and TypeError when the topic's scorer does not learn online.
         """
-        web_context = self._desk_for(trial)
+        web_context = self._web_context_for(trial)
         followed: list[tuple[tuple[float, ...], bool]] = []
 
         def note(settled: SettledFetch) -> None:
@@ -161,16 +161,16 @@ class LinkLogger:
 
     def close(self) -> None:
         """Close the web."""
-        if self._desk is not None:
-            self._desk.close()
-            self._desk = None
+        if self._web_context is not None:
+            self._web_context.close()
+            self._web_context = None
 
-    def _desk_for(self, trial: Trial) -> WebContext:
-        if self._desk is None or self._desk.name != trial.web:
+    def _web_context_for(self, trial: Trial) -> WebContext:
+        if self._web_context is None or self._web_context.name != trial.web:
             self.close()
-            self._desk = WebContext(self._webs[trial.web])
-        self._desk.select_topic(self._prepared_topics[trial.topic])
-        return self._desk
+            self._web_context = WebContext(self._webs[trial.web])
+        self._web_context.select_topic(self._prepared_topics[trial.topic])
+        return self._web_context
 
 
 def _noisy_policy(trial: Trial, apprentice: LinkScorer, seed: int) -> Policy:

@@ -97,16 +97,16 @@ class _ServedWebs:
     def __init__(self, webs: Mapping[str, ExperimentWeb], stack: ExitStack) -> None:
         self._webs = webs
         self._stack = stack
-        self._desks: dict[str, WebContext] = {}
+        self._web_contexts: dict[str, WebContext] = {}
         self._served: dict[str, ReplayProcess] = {}
 
     def web_context(self, web: str, prepared_topic: PreparedTopic) -> WebContext:
         """The context of a web with the topic selected."""
-        if web not in self._desks:
-            self._desks[web] = WebContext(self._webs[web])
-            self._stack.callback(self._desks[web].close)
-        self._desks[web].select_topic(prepared_topic)
-        return self._desks[web]
+        if web not in self._web_contexts:
+            self._web_contexts[web] = WebContext(self._webs[web])
+            self._stack.callback(self._web_contexts[web].close)
+        self._web_contexts[web].select_topic(prepared_topic)
+        return self._web_contexts[web]
 
     def address(self, web: str) -> str:
         """The address at which the web is served."""

@@ -148,14 +148,13 @@ class ExperimentRunner:
         settings: ExperimentSettings,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``webs`` and ``prepared_topics`` by name; a run is cancelled when ``stop`` returns "
-        "True."""
+        """Take ``webs`` and ``prepared_topics`` by name; a run ends when ``stop`` returns True."""
         self._webs = webs
         self._prepared_topics = prepared_topics
         self._settings = settings
         self._stop = stop
         self._meter = SharedCpuTime()
-        self._desk: WebContext | None = None
+        self._web_context: WebContext | None = None
 
     def run(self, trial: Trial) -> RunRecord:
         """Run one trial and measure it.
@@ -163,7 +162,7 @@ class ExperimentRunner:
         Raises RunCancelled, RecordedWebError, and ConfigurationError when classifier or policy
         failed on most pages, which would count as a poor policy.
         """
-        web_context = self._desk_for(trial)
+        web_context = self._web_context_for(trial)
         reset_peak()
         shared_s, began_s = self._meter.shared_s, time.process_time()
         run = self._simulate(web_context, trial, self._policy(web_context, trial))
@@ -174,17 +173,17 @@ class ExperimentRunner:
 
     def close(self) -> None:
         """Close the web."""
-        if self._desk is not None:
-            self._desk.close()
-            self._desk = None
+        if self._web_context is not None:
+            self._web_context.close()
+            self._web_context = None
 
-    def _desk_for(self, trial: Trial) -> WebContext:
+    def _web_context_for(self, trial: Trial) -> WebContext:
         prepared_topic = self._prepared_topics[trial.topic]
-        if self._desk is None or self._desk.name != trial.web:
+        if self._web_context is None or self._web_context.name != trial.web:
             self.close()
-            self._desk = WebContext(self._webs[trial.web], self._meter)
-        self._desk.select_topic(prepared_topic)
-        return self._desk
+            self._web_context = WebContext(self._webs[trial.web], self._meter)
+        self._web_context.select_topic(prepared_topic)
+        return self._web_context
 
     def _policy(self, web_context: WebContext, trial: Trial) -> Policy:
         if trial.policy in ORACLES:

@@ -43,7 +43,7 @@ class LinkTable:
         self._removed: Rows = []
         self._placed: Rows = []
         self._seen: Rows = []
-        self._closed_sites: set[bytes] = set()
+        self._pending_numbers: set[bytes] = set()
 
     def __len__(self) -> int:
         return self._tables.count("queue")
@@ -126,7 +126,7 @@ class LinkTable:
         self._new.append((number, encode_link(link, self._sources)))
         self._placed.append((host.prefix, at))
         self._seen.append((host.prefix, link.key[:SEEN_BYTES] + number))
-        self._closed_sites.add(number)
+        self._pending_numbers.add(number)
         self._recent.put(host.prefix + link.key, SeenLink(at, link))
         self.found += 1
         return at
@@ -135,10 +135,10 @@ class LinkTable:
         """Replace a queued link and move it by its priority; return its new queue key."""
         number = at[-NUMBER_BYTES:]
         moved = queue_key_of(link.priority, number)
-        if number in self._closed_sites:
+        if number in self._pending_numbers:
             # Otherwise two pending writes of one link would undo each other.
             self.flush()
-        self._closed_sites.add(number)
+        self._pending_numbers.add(number)
         self._rewritten.append((number, encode_link(link, self._sources)))
         if moved != at:
             self._removed.append((host.prefix, at))
@@ -173,7 +173,7 @@ class LinkTable:
         if self._placed:
             tables.add_many("queue", self._placed)
         self._removed, self._placed = [], []
-        self._closed_sites.clear()
+        self._pending_numbers.clear()
 
     def take_out(self, host: Host, at: bytes, key: bytes | None = None) -> None:
         """Remove a link from its queue; it stays seen. Without its ``key`` the cache is cleared."""

@@ -222,13 +222,13 @@ class Apprentice:
         scores, rank_score = self._linear_model.predict(rows, _url_levels([link]))
         return UpdatedScore(scores.item(), rank_score.item(), tuple(rows[0].tolist()))
 
-    def classifier_swapped(self, indices: float) -> None:
-        """Note that links found until ``indices`` have scores of an earlier model.
+    def classifier_swapped(self, at: float) -> None:
+        """Note that links found until ``at`` have scores of an earlier model.
 
         :meth:`rescore` updates the scores of anchor and URL. Contexts and parents are no longer
         available: their scores stay.
         """
-        self._classifier_since = indices
+        self._classifier_since = at
 
     def make_example(
         self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None

@@ -2,7 +2,7 @@
 
 :class:`LinearModel` turns link features into scores (probabilities) and rank scores. While
 the crawl has found little, links near their host's root are ranked first: the depth penalty
-is damping of the rank score, not of the probability.
+lowers the rank score, not the probability.
 
 :class:`OnlineUpdate` is Bayesian logistic regression with the prior's log-odds as a fixed
 offset and a Gaussian around zero. It is refitted to the last examples at intervals by

@@ -111,9 +111,9 @@ def _number_keys(keys: Sequence[int]) -> dict[int, int]:
 
 
 MAX_POSITIONS = 200_000
-"""Maximum index of keys, about 150 bytes each; at the limit the older half is dropped."""
+"""Maximum number of keys, about 150 bytes each; at the limit the older half is dropped."""
 
-# Smoothing: prior index of links at the crawl's mean.
+# Smoothing: prior number of links at the crawl's mean.
 _PRIOR_LINKS = 4.0
 # Arrays do not pay for few distinct keys.
 _MAX_SCALAR_KEYS = 16
@@ -228,27 +228,27 @@ class WordMeans:
         of_mean, cases = math.log(mean / (1.0 - mean)), _PRIOR_RELEVANCE / mean
         total, count = 0.0, 0
         for word in words:
-            is_known = self._counts.item(word >> _DROPPED_BITS)
-            if is_known:
-                share = clip_mean((is_known.imag + _PRIOR_RELEVANCE) / (is_known.real + cases))
+            counts = self._counts.item(word >> _DROPPED_BITS)
+            if counts:
+                share = clip_mean((counts.imag + _PRIOR_RELEVANCE) / (counts.real + cases))
                 total += math.log(share / (1.0 - share)) - of_mean
                 count += 1
-        features_ = total / math.sqrt(max(count, 1))
-        return max(-MAX_WORD_FEATURE_NATS, min(MAX_WORD_FEATURE_NATS, features_))
+        feature = total / math.sqrt(max(count, 1))
+        return max(-MAX_WORD_FEATURE_NATS, min(MAX_WORD_FEATURE_NATS, feature))
 
     def state(self) -> Any:
         """Return all counts as plain data."""
-        is_known = np.flatnonzero(self._counts)
-        counts = self._counts[is_known].astype("<c8").tobytes()
-        return [self._all_cases, self._all_relevance, is_known.astype("<u4").tobytes(), counts]
+        slots = np.flatnonzero(self._counts)
+        counts = self._counts[slots].astype("<c8").tobytes()
+        return [self._all_cases, self._all_relevance, slots.astype("<u4").tobytes(), counts]
 
     @classmethod
     def restored(cls, state: Any) -> WordMeans:
         """Return the object whose :meth:`state` is given."""
-        log_odds = cls()
-        log_odds._all_cases, log_odds._all_relevance, is_known, counts = state
-        log_odds._counts[np.frombuffer(is_known, "<u4")] = np.frombuffer(counts, "<c8")
-        return log_odds
+        means = cls()
+        means._all_cases, means._all_relevance, slots, counts = state
+        means._counts[np.frombuffer(slots, "<u4")] = np.frombuffer(counts, "<c8")
+        return means
 
 
 def _slots_of(hashes: WordHashes) -> NDArray[np.intp]:

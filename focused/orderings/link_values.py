@@ -2,7 +2,7 @@
 
 The score is ``amount / (1 + amount)``, in [0, 1) as required; the priority is the natural logarithm
 of the amount. A difference of 0.1 in priority, for which a patient crawl waits
-(:data:`focused.frontier.interface.WORTH_WAITING_FOR`), is thus ten per cent.
+(:data:`focused.crawl.policy.Policy.worth_waiting_for`), is thus ten per cent.
 """
 
 from __future__ import annotations

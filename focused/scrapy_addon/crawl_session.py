@@ -134,7 +134,7 @@ class CrawlSession:
         """Parse a response and settle its lease; raises IgnoreRequest if the crawl has ended."""
         parsed = await self.parse_early(lease, outcome)
         if not self.is_leased(lease):
-            raise IgnoreRequest("the crawl ended before its page was read")
+            raise IgnoreRequest("the crawl ended before its page was parsed")
         return self.settle(lease, outcome, parsed)
 
     def is_leased(self, lease: int) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from focused.crawl.page_parser import PageParser, ParsedPage
-from focused.crawl.parser_process import ReadingHandler, decode_reply, encode_request
+from focused.crawl.parser_process import ParsingHandler, decode_reply, encode_request
 from focused.parser_process import (
     GRACE_S,
     LENGTH,
@@ -347,12 +347,12 @@ class ParserPool:
     def _parser_message(self) -> bytes:
         parser = self._parser()
         try:
-            message = pickled(ReadingHandler(parser), self._limits)
+            message = pickled(ParsingHandler(parser), self._limits)
         except Exception as error:  # a custom classifier may raise anything
             if self._classify:
                 logger.warning("pages are classified in the crawl's own process: %r", error)
             self._classify = False
-            return pickled(ReadingHandler(parser.without_classifier()), self._limits)
+            return pickled(ParsingHandler(parser.without_classifier()), self._limits)
         self._classify = True
         return message
 

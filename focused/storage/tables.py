@@ -32,11 +32,11 @@ class Tables:
     """
 
     def __init__(
-        self, env: lmdb.Environment, soundness: WriteGuard, *, read_only: bool, record_steps: bool
+        self, env: lmdb.Environment, write_guard: WriteGuard, *, read_only: bool, record_steps: bool
     ) -> None:
         """``record_steps`` records writes in :attr:`steps`. Raises lmdb.Error."""
         self._dbs = environment.open_databases(env, create=not read_only)
-        self._write_guard = soundness
+        self._write_guard = write_guard
         self._record_steps = record_steps
         self._env = env
         self._txn = env.begin(write=not read_only)

@@ -129,7 +129,7 @@ def test_classes_in_different_languages_cause_a_warning(tmp_path):
         for url, one in web().items()
     }
     warnings = trained(tmp_path, pages).report.warnings
-    assert any(re.search(r"'fr'.*'en'.*language for the topic", one) for one in warnings)
+    assert any(re.search(r"'fr'.*'en'.*language instead of the topic", one) for one in warnings)
 
 
 def test_a_page_of_ten_megabytes_trains_and_is_classified(tmp_path, classifier):

@@ -181,7 +181,7 @@ def test_a_model_that_is_not_a_worse_takes_over_and_the_old_one_is_kept(labelled
     assert f"Version {number + 1}" in changes
     again = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
     assert again.returncode == 0, again.stderr
-    assert "nothing that teaches has changed" in again.stdout
+    assert "nothing that the model is trained on has changed" in again.stdout
     assert list_versions(model)[-1] == number
     back = focused(labelled, "retrain", "topics/cheese.toml", "--restore", str(number))
     directory.write_bytes(listed)

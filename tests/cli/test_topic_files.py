@@ -61,7 +61,7 @@ def test_what_can_be_no_topic_is_reported_by_its_option_and_leaves_nothing(
 
 def test_seeds_that_are_none_are_reported_by_the_file_they_stand_in(idea: NewTopicOptions) -> None:
     idea.seeds.write_text("www.example.org\n")
-    with pytest.raises(ConfigurationError, match=r"--seeds .*seeds\.txt.*no URL"):
+    with pytest.raises(ConfigurationError, match=r"--seeds .*seeds\.txt.*not a URL"):
         write_topic_files(idea)
     assert not files(idea)
 

@@ -14,7 +14,7 @@ from msgspec import msgpack
 
 from focused.archive.warc_files import WarcFiles
 from focused.crawl.page_parser import PageParser, ParsedPage
-from focused.crawl.parser_process import ReadingHandler, decode_reply, encode_request
+from focused.crawl.parser_process import ParsingHandler, decode_reply, encode_request
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
@@ -163,7 +163,7 @@ def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
 
 def _elsewhere(reader: PageParser, answer: Fetched) -> ParsedPage | Failed:
     """By messages, as they go to the process and back."""
-    handler = pickle.loads(pickle.dumps(ReadingHandler(reader)))
+    handler = pickle.loads(pickle.dumps(ParsingHandler(reader)))
     return decode_reply(handler(encode_request(answer)))
 
 

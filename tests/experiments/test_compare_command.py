@@ -330,7 +330,7 @@ def test_several_warc_files_are_one_web(sides: Path) -> None:
         (["--json", "{folder}/whales.toml/x.json"], "cannot be written"),
         (["--out", "{folder}/whales.toml/out"], "is not writable"),
         (["--web", "{folder}/nowhere"], "there is no such file or folder"),
-        (["--web", "{folder}"], "no recorded web"),
+        (["--web", "{folder}"], "not a recorded web"),
         (["--web", "{folder}/whales.toml"], "are these WARC files?"),
         (["--labels", "{folder}/none.tsv"], "there is no such file"),
         (["--labels", "{folder}/whales.toml"], "expected url<TAB>category"),

@@ -31,7 +31,7 @@ PAGE = Page("http://a.test/")
 
 
 def boosted() -> LinkScorer:
-    """Fitted on what anchor and parent are rank_score, by the features of another scorer."""
+    """Fitted on the values of anchor and parent, by the features of another scorer."""
     rng = np.random.default_rng(1)
     rows = rng.random((200, 2)).round(1)
     good = rows.sum(axis=1) > 1.0

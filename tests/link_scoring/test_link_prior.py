@@ -95,7 +95,10 @@ def test_an_unknown_prior_raises_an_error_that_lists_the_shipped_ones(tmp_path):
         (content(weights=of_all_but("url") | {"hue": 1.0}), r"\(hue, url\)"),
         (content(scales=of_all_but("url") | {"url": 0.0}), "scales positive"),
         (content(scales=of_all_but("url") | {"url": -1.0}), "scales positive"),
-        (content(format=PRIOR_FORMAT + 1), f"format {PRIOR_FORMAT + 1} is not the one"),
+        (
+            content(format=PRIOR_FORMAT + 1),
+            f"format {PRIOR_FORMAT + 1}, but this version reads {PRIOR_FORMAT}",
+        ),
         (json.dumps(content()).replace("-2.0", "1e999"), "own.json"),
         (json.dumps(content()).replace("3.0", "1e999"), "own.json"),
     ],

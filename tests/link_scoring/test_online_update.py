@@ -104,7 +104,7 @@ def judged_weakly(odds: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
     """Labels, and what a calibrated classifier says that hardly tells good from bad.
 
     A page's text is drawn with a mean of half a standard deviation for its
-    label; the classifier was_trained_on the share of good pages and no more of the link.
+    label; the classifier was trained on the share of good pages and no more of the link.
     """
     labels = rng.random(len(odds)) < odds
     text = rng.normal(np.where(labels, 0.25, -0.25))

@@ -123,7 +123,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Finished:
             delay_s=0.5,
             timeout_s=2.0,
             scope="private_addresses = true",
-            politeness="max_tries = 1\nset_aside_s = 0\nfetch_time_factor = 0",
+            politeness="max_tries = 1\nsuspend_s = 0\nfetch_time_factor = 0",
         )
         return crawl_warm(topic, "", FOCUSED_DNS_SERVERS=name_server.address)
 

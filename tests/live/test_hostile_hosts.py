@@ -34,10 +34,10 @@ from tests.support.recorded_web import html
 LOOPBACK_IS_PUBLIC = """
 from ipaddress import IPv4Network
 from focused.scrapy_addon import name_resolver
-from focused.web import addresses
+from focused.web import host_names
 name_resolver.MIN_TTL_S = 0.0  # a name may change its address with each question
-kept = [net for net in addresses._PRIVATE_V4 if net != IPv4Network("127.0.0.0/8")]
-addresses._PRIVATE_V4 = (*kept, IPv4Network("127.9.0.0/16"))
+kept = [net for net in host_names._PRIVATE_V4 if net != IPv4Network("127.0.0.0/8")]
+host_names._PRIVATE_V4 = (*kept, IPv4Network("127.9.0.0/16"))
 from scrapy.cmdline import execute
 execute()
 """
@@ -169,7 +169,7 @@ def topic_of(folder: Path, served: HostileHosts) -> Path:
         *fronts[::2],
         delay_s=0.01,
         timeout_s=3.0,
-        politeness="max_tries = 2\nset_aside_s = 0\nconcurrency = 64\nfetch_time_factor = 0\n",
+        politeness="max_tries = 2\nsuspend_s = 0\nconcurrency = 64\nfetch_time_factor = 0\n",
         budget="hours = 1",
         scope=f"max_page_bytes = {MAX_PAGE_BYTES}\nmax_pages_per_host = {TRAP_PAGES}",
     )

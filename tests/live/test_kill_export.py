@@ -22,14 +22,14 @@ KILLED_IN_AN_EXPORT = """
 import os, signal, sys
 from itertools import islice
 from pathlib import Path
-from focused.cli.frontier_folder import viewed
-from focused.frontier.transfer import export_links
+from focused.cli.frontier_actions import view_frontier
+from focused.frontier.import_export import export_links
 
 def killed(links):
     yield from islice(links, 5)
     os.kill(os.getpid(), signal.SIGKILL)
 
-with viewed(Path(sys.argv[1])) as (opened, _):
+with view_frontier(Path(sys.argv[1])) as (opened, _):
     frontier = opened.frontier
     links = (link for host in frontier.hosts for link in frontier.waiting(host))
     export_links(killed(links), Path(sys.argv[2]))
@@ -37,16 +37,16 @@ with viewed(Path(sys.argv[1])) as (opened, _):
 KILLED_IN_THE_PARQUET_FILES = """
 import os, signal, sys
 from pathlib import Path
-from focused import archive_parquet
-from focused.frontier.store import StateStore
+from focused.archive import parquet
+from focused.storage.state_store import StateStore
 
 def killed(tables):
     yield next(values(tables))
     os.kill(os.getpid(), signal.SIGKILL)
 
-values, archive_parquet.link_values = archive_parquet.link_values, killed
+values, parquet.link_values = parquet.link_values, killed
 folder = Path(sys.argv[1])
-archive_parquet.export(StateStore.reopen(folder / "state").tables, folder)
+parquet.write_parquet_files(StateStore.reopen(folder / "state").tables, folder)
 """
 
 

@@ -49,7 +49,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, list[Ac
         tmp_path_factory.mktemp("proxy"),
         "http://a.test/0",
         delay_s=DELAY_S,
-        politeness="fetch_time_factor = 0\nset_aside_s = 0\nmax_tries = 1",
+        politeness="fetch_time_factor = 0\nsuspend_s = 0\nmax_tries = 1",
     )
     with serve_hosts(behaving) as proxy:
         address = f"http://127.0.0.1:{proxy.port}"

@@ -73,7 +73,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     topic = write_topic(
         tmp_path_factory.mktemp("robots"),
         "http://start.test/",
-        politeness="max_tries = 1\nset_aside_s = 0",
+        politeness="max_tries = 1\nsuspend_s = 0",
         scope="max_page_bytes = 100_000",
     )
     with hostile(plays) as site:

@@ -72,7 +72,7 @@ def test_slow_hosts_keep_nobody_else_waiting(tmp_path: Path) -> None:
             served.url(HUB),
             timeout_s=TIMEOUT_S,
             scope="private_addresses = true",
-            politeness="max_tries = 1\nset_aside_s = 0\nfetch_time_factor = 0\n"
+            politeness="max_tries = 1\nsuspend_s = 0\nfetch_time_factor = 0\n"
             f"concurrency = {CONCURRENCY}",
         )
         process = start_warm(topic, "", FOCUSED_DNS_SERVERS=name_server.address)

@@ -47,7 +47,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, dict[st
             folder,
             *urls.values(),
             timeout_s=2.0,
-            politeness="max_tries = 1\nset_aside_s = 0",
+            politeness="max_tries = 1\nsuspend_s = 0",
             scope="private_addresses = true",
         )
         done = crawl_warm(topic, "", timeout_s=90.0)
@@ -72,7 +72,7 @@ def test_they_are_verified_for_who_asks_scrapy_to(tmp_path: Path) -> None:
         topic = write_topic(
             tmp_path,
             *urls.values(),
-            politeness="max_tries = 1\nset_aside_s = 0",
+            politeness="max_tries = 1\nsuspend_s = 0",
             scope="private_addresses = true",
         )
         done = crawl_warm(topic, "", DOWNLOAD_VERIFY_CERTIFICATES=True)

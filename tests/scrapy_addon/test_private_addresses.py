@@ -19,8 +19,8 @@ from tests.support.recorded_web import html
 LOOPBACK_IS_PUBLIC = """
 from ipaddress import IPv4Network
 from focused.scrapy_addon import name_resolver
-from focused.web import addresses
-addresses._PRIVATE_V4 = (IPv4Network("127.0.0.2"),)
+from focused.web import host_names
+host_names._PRIVATE_V4 = (IPv4Network("127.0.0.2"),)
 name_resolver.MIN_TTL_S = 0.0  # what may change with each question does
 from scrapy.cmdline import execute
 execute()

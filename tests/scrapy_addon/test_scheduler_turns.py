@@ -28,7 +28,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> FocusedScheduler:
         return Fetch(0, chosen.url, FetchPurpose.PAGE, chosen)
 
     monkeypatch.setattr(scheduling.time, "perf_counter", lambda: clock.now)
-    session = Mock(trouble="", now=lambda: 0.0, crawl=Mock(next=choose))
+    session = Mock(error_message="", now=lambda: 0.0, crawl=Mock(next=choose))
     return FocusedScheduler(Mock(), session)
 
 

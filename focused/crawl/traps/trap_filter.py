@@ -1,7 +1,7 @@
 """Skip links that lead into traps or to pages that were fetched under another URL.
 
-Besides the rules for single URLs (:mod:`focused.web.url_traps`), it combines what the crawl learns:
-closed patterns (:mod:`focused.crawl.traps.trap_detector`), ignorable URL parts
+Besides the rules for single URLs (:mod:`focused.web.scope_filter`), it combines what the crawl
+learns: closed patterns (:mod:`focused.crawl.traps.trap_detector`), ignorable URL parts
 (:mod:`focused.crawl.dedup.ignorable_url_parts`) and canonical URLs
 (:mod:`focused.crawl.dedup.canonical_urls`). Links are checked before they are queued and again when
 they are offered.
@@ -196,8 +196,8 @@ class TrapFilter:
         The template is extracted only if an earlier page began the same way, which is rare.
         """
         site = registered_domain(host_of(url)).encode()
-        first_seen = self._count_same(site, b"begins", opening_digest(page))
-        if first_seen == 1:
+        same_opening_count = self._count_same(site, b"begins", opening_digest(page))
+        if same_opening_count == 1:
             return None
         frame = page_template(page)
         if frame.digest is None:

@@ -61,7 +61,7 @@ class PolitenessMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Release the host and record the response."""
-        direct_request = _end_visit(request)
+        direct_request = _take_direct_request(request)
         if direct_request is not None:
             outcome = outcome_from_scrapy_response(request, response, self._session.now())
             self._over(direct_request, self._reported_outcome(request, direct_request, outcome))
@@ -69,7 +69,7 @@ class PolitenessMiddleware:
 
     async def process_exception(self, request: Request, exception: Exception) -> None:
         """Release the host and record the failure."""
-        direct_request = _end_visit(request)
+        direct_request = _take_direct_request(request)
         if direct_request is None:
             return
         outcome: Outcome | None = None
@@ -133,7 +133,7 @@ async def claim_address(session: CrawlSession, request: Request, address: str) -
         await wait_for_turn(session, direct_request)
 
 
-def _end_visit(request: Request) -> DirectRequest | None:
+def _take_direct_request(request: Request) -> DirectRequest | None:
     """Remove the direct request from the request's state and return it."""
     direct_request = state_of(request).direct_request
     if direct_request is not None:
