@@ -69,8 +69,10 @@ benchmark-crawl: $(READY) web
 fuzz: $(READY) web
 	$(BIN)/python benchmarks/fuzz.py --minutes 10
 
-# Bytecode that is not kept would be compiled by each process that a test starts.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto --dist worksteal
+# Crawls in tests wait for hosts: two workers a core. Bytecode that is not kept would be compiled by
+# each process that a test starts.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test: $(READY)
 	$(PYTEST)
