@@ -20,6 +20,8 @@ from tests.support.hostile_originals import VECTORS, attempts_in, hostile_page, 
 from tests.support.label_pages import Outside, chromium, outside, served
 from tests.support.labelled_crawls import session, write_crawl
 
+pytestmark = pytest.mark.long  # test_page_renderer.py tests the sanitiser without a browser
+
 WAIT_S = 60
 
 
