@@ -22,7 +22,7 @@ from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
 from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import PreparedTopic, Trial
-from focused.experiments.runner import WebContext, topic_for_run
+from focused.experiments.runner import WebContextCache, topic_for_run
 from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.link_features import FEATURE_NAMES
@@ -121,10 +121,8 @@ class LinkLogger:
         settings: ExperimentSettings,
     ) -> None:
         """``webs`` and ``prepared_topics`` by name; each scorer must learn online."""
-        self._webs = webs
-        self._prepared_topics = prepared_topics
         self._settings = settings
-        self._web_context: WebContext | None = None
+        self._web_contexts = WebContextCache(webs, prepared_topics)
 
     def log(self, trial: Trial) -> LoggedRun:
         """Crawl as the trial says, ignoring its policy, and log the followed links.
@@ -132,7 +130,7 @@ class LinkLogger:
         Seeds, training pages, duplicates and unlabelled pages are left out. Raises
         RecordedWebError, and TypeError when the topic's scorer does not learn online.
         """
-        web_context = self._web_context_for(trial)
+        web_context = self._web_contexts.for_trial(trial)
         followed: list[tuple[tuple[float, ...], bool]] = []
 
         def note(settled: SettledFetch) -> None:
@@ -161,16 +159,7 @@ class LinkLogger:
 
     def close(self) -> None:
         """Close the web."""
-        if self._web_context is not None:
-            self._web_context.close()
-            self._web_context = None
-
-    def _web_context_for(self, trial: Trial) -> WebContext:
-        if self._web_context is None or self._web_context.name != trial.web:
-            self.close()
-            self._web_context = WebContext(self._webs[trial.web])
-        self._web_context.select_topic(self._prepared_topics[trial.topic])
-        return self._web_context
+        self._web_contexts.close()
 
 
 def _noisy_policy(trial: Trial, apprentice: LinkScorer, seed: int) -> Policy:

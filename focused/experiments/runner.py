@@ -149,12 +149,10 @@ class ExperimentRunner:
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take ``webs`` and ``prepared_topics`` by name; a run ends when ``stop`` returns True."""
-        self._webs = webs
-        self._prepared_topics = prepared_topics
         self._settings = settings
         self._stop = stop
         self._meter = SharedCpuTime()
-        self._web_context: WebContext | None = None
+        self._web_contexts = WebContextCache(webs, prepared_topics, self._meter)
 
     def run(self, trial: Trial) -> RunRecord:
         """Run one trial and measure it.
@@ -162,7 +160,7 @@ class ExperimentRunner:
         Raises RunCancelled, RecordedWebError, and ConfigurationError when classifier or policy
         failed on most pages, which would count as a poor policy.
         """
-        web_context = self._web_context_for(trial)
+        web_context = self._web_contexts.for_trial(trial)
         reset_peak()
         shared_s, began_s = self._meter.shared_s, time.process_time()
         run = self._simulate(web_context, trial, self._policy(web_context, trial))
@@ -173,17 +171,7 @@ class ExperimentRunner:
 
     def close(self) -> None:
         """Close the web."""
-        if self._web_context is not None:
-            self._web_context.close()
-            self._web_context = None
-
-    def _web_context_for(self, trial: Trial) -> WebContext:
-        prepared_topic = self._prepared_topics[trial.topic]
-        if self._web_context is None or self._web_context.name != trial.web:
-            self.close()
-            self._web_context = WebContext(self._webs[trial.web], self._meter)
-        self._web_context.select_topic(prepared_topic)
-        return self._web_context
+        self._web_contexts.close()
 
     def _policy(self, web_context: WebContext, trial: Trial) -> Policy:
         if trial.policy in ORACLES:
@@ -278,6 +266,37 @@ class WebContext:
     def close(self) -> None:
         """Close cache and web."""
         self._parsed.close()
+
+
+class WebContextCache:
+    """Keeps the web of the last trial open."""
+
+    def __init__(
+        self,
+        webs: Mapping[str, ExperimentWeb],
+        prepared_topics: Mapping[str, PreparedTopic],
+        meter: SharedCpuTime | None = None,
+    ) -> None:
+        """``webs`` and ``prepared_topics`` by name."""
+        self._webs = webs
+        self._prepared_topics = prepared_topics
+        self._meter = meter
+        self._open: WebContext | None = None
+
+    def for_trial(self, trial: Trial) -> WebContext:
+        """Return the trial's web with its topic selected. Raises RecordedWebError."""
+        prepared_topic = self._prepared_topics[trial.topic]
+        if self._open is None or self._open.name != trial.web:
+            self.close()
+            self._open = WebContext(self._webs[trial.web], self._meter)
+        self._open.select_topic(prepared_topic)
+        return self._open
+
+    def close(self) -> None:
+        """Close the open web, if any."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
 
 def _check_internal_errors(trial: Trial, run: SimulatedRun) -> None:
