@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-_CRAWL_FOLDER = click.Path(path_type=Path, file_okay=False)
-_FILE = click.Path(path_type=Path, dir_okay=False)
+from focused.cli.common import FILE, FOLDER
+
 _COUNT = click.IntRange(min=1)
 
 
@@ -44,7 +44,7 @@ def frontier() -> None:
 
 
 @frontier.command()
-@click.argument("folder", type=_CRAWL_FOLDER)
+@click.argument("folder", type=FOLDER)
 @click.option(
     "--hosts", type=_COUNT, default=20, show_default=True, help="Maximum number of hosts shown."
 )
@@ -72,9 +72,9 @@ def show(
 
 
 @frontier.command()
-@click.argument("folder", type=_CRAWL_FOLDER)
+@click.argument("folder", type=FOLDER)
 @click.argument("urls", nargs=-1)
-@click.option("--file", type=_FILE, help="A file of URLs, one per line; # starts a comment.")
+@click.option("--file", type=FILE, help="A file of URLs, one per line; # starts a comment.")
 @_probability(
     "--score", "Queue the URLs at the position of this score, 0 to 1. Default: before all others."
 )
@@ -99,7 +99,7 @@ def _selection_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--matching", metavar="REGEX", help="Select links whose URL matches."),
         click.option("--host", help="Select links of this host."),
         click.argument("urls", nargs=-1),
-        click.argument("folder", type=_CRAWL_FOLDER),
+        click.argument("folder", type=FOLDER),
     ):
         command = option(command)
     return command
@@ -145,8 +145,8 @@ def move(
 
 
 @frontier.command("export")
-@click.argument("folder", type=_CRAWL_FOLDER)
-@click.argument("file", type=_FILE)
+@click.argument("folder", type=FOLDER)
+@click.argument("file", type=FILE)
 def export_(folder: Path, file: Path) -> None:
     """Write all queued links of a stopped crawl to FILE, .csv or .parquet."""
     from focused.cli.frontier_actions import export_frontier
@@ -155,8 +155,8 @@ def export_(folder: Path, file: Path) -> None:
 
 
 @frontier.command("import")
-@click.argument("folder", type=_CRAWL_FOLDER)
-@click.argument("file", type=_FILE)
+@click.argument("folder", type=FOLDER)
+@click.argument("file", type=FILE)
 def import_(folder: Path, file: Path) -> None:
     """Queue links of FILE, .csv or .parquet, that a stopped crawl has not seen.
 
