@@ -58,9 +58,6 @@ DEFAULT_KEYWORD_THRESHOLD = 0.35
 MIN_LABELS_FOR_THRESHOLD = 30
 """Confirmed good pages, and others, needed to choose the threshold by labels."""
 
-NO_FOLDS = 0
-"""Number of folds of a validation that had too few samples."""
-
 
 @dataclass(frozen=True, slots=True)
 class KeywordFit:

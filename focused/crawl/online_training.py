@@ -30,8 +30,12 @@ from focused.crawl.steps import SettledFetch
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.frontier.queued_link import QueuedLink
-from focused.link_scoring.protocols import ClassifierSwapListener, OnlineLinkScorer, UpdatedScore
-from focused.link_scoring.protocols import decode_example as from_bytes
+from focused.link_scoring.protocols import (
+    ClassifierSwapListener,
+    OnlineLinkScorer,
+    UpdatedScore,
+    decode_example,
+)
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 
@@ -101,7 +105,7 @@ class OnlineTraining:
                     settled.link, page, classification.relevance, settled.words
                 )
             )
-            self._learner.learn(from_bytes(row))
+            self._learner.learn(decode_example(row))
         except Exception:
             # A user's own scorer may raise; that must not stop the crawl.
             logger.exception("%s could not be used for training", settled.link.url)
@@ -202,7 +206,7 @@ class OnlineTraining:
             (self._examples,) = _EXAMPLE_KEY.unpack(kept[: _EXAMPLE_KEY.size])
             learner.restore(kept[_EXAMPLE_KEY.size :])
         for _, row in self._tables.scan("training_examples"):
-            learner.learn(from_bytes(row))
+            learner.learn(decode_example(row))
             self._examples += 1
 
 
