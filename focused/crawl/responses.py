@@ -31,6 +31,7 @@ from focused.web.page import (
     Failed,
     FailureKind,
     Fetched,
+    NotModified,
     Outcome,
     Page,
     Redirected,
@@ -81,6 +82,10 @@ class ResponseProcessor:
         """Process the outcome of fetching ``link``; ``parsed`` is its page if parsed already."""
         if isinstance(outcome, Redirected):
             return self._redirected(link, outcome, now)
+        if isinstance(outcome, NotModified):
+            # A spider's own conditional request: the crawl has no version of the page.
+            failed = outcome.as_failure("not modified, but no version is stored")
+            return self._failed(link, failed, now)
         if isinstance(outcome, Failed):
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)

@@ -41,6 +41,7 @@ from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
 from focused.scrapy_addon.middlewares.settling_middleware import SettlingMiddleware
 from focused.scrapy_addon.outcomes import (
     FetchPostponed,
+    conditional_headers_of,
     join_headers,
     outcome_from_scrapy_response,
     with_exchange,
@@ -192,6 +193,7 @@ class DirectFetcher:
         update_state(request, was_looked_up=True, sent_at=session.now())
         is_robots = state.purpose is FetchPurpose.ROBOTS
         headers = self._robots_headers if is_robots else self._headers
+        headers = [*headers, *conditional_headers_of(request)]
         received = await self._client.fetch(
             url,
             headers,
@@ -217,7 +219,13 @@ class DirectFetcher:
         elapsed_s = max(0.0, now - (state.sent_at or now))
         headers = join_headers(received.headers)
         outcome = outcome_from_response(
-            received.status, headers, request.url, received.body, elapsed_s, now
+            received.status,
+            headers,
+            request.url,
+            received.body,
+            elapsed_s,
+            now,
+            conditional=bool(conditional_headers_of(request)),
         )
         return replace(with_exchange(request, outcome), address=str(state.checked_address)), None
 

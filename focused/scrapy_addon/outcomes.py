@@ -33,7 +33,7 @@ from focused.scrapy_addon.name_resolver import (
     system_lookup,
 )
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.web.http_response import outcome_from_response
+from focused.web.http_response import CONDITIONAL_HEADERS, outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, Outcome
 from focused.web.robots.robots_tags import X_ROBOTS_SEPARATOR
 from focused.web.warc_writer import format_http_head, status_line
@@ -110,6 +110,12 @@ def _request_head(request: Request) -> bytes:
     )
 
 
+def conditional_headers_of(request: Request) -> list[tuple[str, str]]:
+    """Return the request's headers that make it conditional."""
+    found = ((name, request.headers.get(name)) for name in CONDITIONAL_HEADERS)
+    return [(name, value.decode("latin-1")) for name, value in found if value is not None]
+
+
 def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
@@ -133,7 +139,13 @@ def outcome_from_scrapy_response(request: Request, response: Response, now: floa
     """Return the outcome of a response; ``now`` is needed for dates in Retry-After."""
     headers = join_headers({name.lower(): values for name, values in response.headers.items()})
     outcome = outcome_from_response(
-        response.status, headers, request.url, response.body, _elapsed_s(request, now), now
+        response.status,
+        headers,
+        request.url,
+        response.body,
+        _elapsed_s(request, now),
+        now,
+        conditional=bool(conditional_headers_of(request)),
     )
     outcome = with_exchange(request, outcome)
     # The address would be the proxy's.

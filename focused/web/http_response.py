@@ -12,11 +12,15 @@ from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
+from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.urls import normalize_url
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
+_NOT_MODIFIED = 304
+
+CONDITIONAL_HEADERS = ("If-None-Match", "If-Modified-Since")
+"""The headers of a conditional GET (RFC 9110, sections 13.1.2 and 13.1.3)."""
 
 
 def outcome_from_response(
@@ -26,16 +30,22 @@ def outcome_from_response(
     body: bytes,
     elapsed_s: float,
     now: float,
+    *,
+    conditional: bool = False,
 ) -> Outcome:
     """Return the outcome of a response: a page, a redirect or a failure.
 
     ``headers`` has lower-case names; ``now`` is the time of receipt in seconds since the epoch. 2xx
     is Fetched. 3xx with a usable Location is Redirected, without one BAD_REDIRECT. 404 and 410 are
     GONE, 429 THROTTLED, other 4xx CLIENT_ERROR, 5xx SERVER_ERROR, and a status outside of HTTP's
-    ranges is OTHER. Never raises.
+    ranges is OTHER. 304 is NotModified if the request had one of :data:`CONDITIONAL_HEADERS`
+    (``conditional``), else BAD_REDIRECT. Never raises.
     """
     if 200 <= status < 300:
         return Fetched(url, status, headers, body, elapsed_s, received_at=now)
+    if status == _NOT_MODIFIED and conditional:
+        wait_s = retry_after_s(headers, now)
+        return NotModified(url, status, headers, elapsed_s, received_at=now, retry_after_s=wait_s)
     if status in _REDIRECTS:
         return _redirect_outcome(status, headers, url, elapsed_s, now)
     return Failed(

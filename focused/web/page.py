@@ -218,6 +218,37 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
+class NotModified:
+    """Status 304 for a conditional request: the stored version is current (RFC 9110, 15.4.5).
+
+    ``headers`` has lower-case names. ``received_at`` is in seconds since the epoch.
+    ``retry_after_s`` is the Retry-After header. ``exchange`` as in :class:`Fetched`.
+    """
+
+    url: str
+    status: int = 304
+    headers: Mapping[str, str] = field(default_factory=dict)
+    elapsed_s: float = 0.0
+    address: str = ""
+    received_at: float = 0.0
+    retry_after_s: float | None = None
+    exchange: HttpExchange | None = field(default=None, compare=False, repr=False)
+
+    def as_failure(self, detail: str) -> Failed:
+        """Return the failure that this response is where no version is stored."""
+        return Failed(
+            self.url,
+            FailureKind.BAD_REDIRECT,
+            self.status,
+            detail,
+            self.retry_after_s,
+            self.elapsed_s,
+            self.address,
+            self.exchange,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Redirected:
     """A redirect; ``target`` is absolute and normalised.
 
@@ -250,4 +281,4 @@ class Failed:
     exchange: HttpExchange | None = field(default=None, compare=False, repr=False)
 
 
-Outcome = Fetched | Redirected | Failed
+Outcome = Fetched | NotModified | Redirected | Failed

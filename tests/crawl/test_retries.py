@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from focused.web.page import FailureKind
+from focused.web.page import FailureKind, NotModified
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.simulated import failed, page, raw, site, topic
 
@@ -52,6 +52,12 @@ def test_what_will_not_change_is_not_tried_again(simulate, tmp_path, kind):
     done = simulate(topic(tmp_path, A), {A: failed(A, kind)}).run()
     assert done.times(A) == [1.1]
     assert done.rows[A]["failure"] == kind.value
+
+
+def test_a_page_that_is_not_modified_is_a_failure_where_no_version_is_stored(simulate, tmp_path):
+    done = simulate(topic(tmp_path, A), {A: NotModified(A)}).run()
+    assert done.times(A) == [1.1]
+    assert (done.rows[A]["failure"], done.rows[A]["status"]) == ("bad-redirect", 304)
 
 
 def test_tries_survive_a_restart(simulate, tmp_path):

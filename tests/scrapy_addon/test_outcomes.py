@@ -14,7 +14,7 @@ from twisted.internet.error import DNSLookupError
 from focused.scrapy_addon.name_resolver import NoSuchHostError
 from focused.scrapy_addon.outcomes import outcome_from_exception, outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from focused.web.page import FailureKind, Outcome
+from focused.web.page import Failed, FailureKind, NotModified, Outcome
 
 URL = "http://a.test/x"
 
@@ -50,6 +50,17 @@ def test_an_answer_took_until_its_last_byte_not_its_first() -> None:
 
 def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
     assert answered(**{META_KEY: RequestState(sent_at=500.0)}).elapsed_s == 0.0
+
+
+@pytest.mark.parametrize("header", ["If-None-Match", "If-Modified-Since"])
+def test_304_to_a_conditional_request_is_not_modified(header: str) -> None:
+    request = Request(URL, headers={header: "x"})
+    outcome = outcome_from_scrapy_response(request, Response(URL, 304), now=100.0)
+    assert isinstance(outcome, NotModified)
+
+
+def test_304_to_an_unconditional_request_is_a_failure() -> None:
+    assert isinstance(answered(304), Failed)
 
 
 def failure(error: BaseException, **meta: object) -> FailureKind:

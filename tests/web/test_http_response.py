@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.web.http_response import outcome_from_response, retry_after_s
-from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
+from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 
 URL = "https://example.org/a/page"
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
@@ -60,6 +60,19 @@ def test_a_failure_is_named_by_its_status(status: int, kind: FailureKind) -> Non
     failure = outcome(status)
     assert isinstance(failure, Failed)
     assert (failure.kind, failure.status) == (kind, status)
+
+
+def test_304_to_a_conditional_request_is_not_modified_with_its_headers() -> None:
+    headers = {"etag": '"a"', "retry-after": "30"}
+    found = outcome_from_response(304, headers, URL, b"", 0.25, NOW, conditional=True)
+    expected = NotModified(URL, 304, headers, 0.25, received_at=NOW, retry_after_s=30.0)
+    assert found == expected
+
+
+def test_a_not_modified_response_is_a_failure_where_no_version_is_stored() -> None:
+    failed = NotModified(URL, address="192.0.2.1").as_failure("no version is stored")
+    assert (failed.kind, failed.status) == (FailureKind.BAD_REDIRECT, 304)
+    assert (failed.address, failed.detail) == ("192.0.2.1", "no version is stored")
 
 
 @pytest.mark.parametrize(

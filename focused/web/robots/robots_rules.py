@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from focused.errors import StateError
-from focused.web.page import FailureKind, Fetched, Outcome, Redirected
+from focused.web.page import FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.robots.robots_file import (
     MAX_ROBOTS_BYTES,
     PathMatcher,
@@ -163,7 +163,7 @@ def rules_from_fetch(outcome: Outcome, now: float) -> RobotsRules:
     """
     if isinstance(outcome, Fetched):
         return _from_response(outcome, now)
-    if isinstance(outcome, Redirected) or outcome.kind in UNAVAILABLE:
+    if isinstance(outcome, Redirected | NotModified) or outcome.kind in UNAVAILABLE:
         return RobotsRules(RobotsAccess.ALLOW_ALL, now + MAX_AGE_S)
     retry_s = outcome.retry_after_s
     if retry_s is None or not math.isfinite(retry_s):
