@@ -1,0 +1,124 @@
+"""Windows of change histories: the pages of several sites over a few years, on one clock.
+
+A simulation needs sites whose histories cover different years to run side by side. A window is a
+span of each site's history; all spans start at time 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from focused.recorded_web.change_history import Change, ChangeKind, PageChanges, SiteChanges
+
+DAY_S = 86_400.0
+YEAR_S = 365.25 * DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class PageLife:
+    """A page from its creation to its deletion; times are seconds since the window's start.
+
+    A page that is created again after its deletion is another page.
+    """
+
+    site: int
+    directory: int
+    created_at: float
+    """0 for a page that is older than the window."""
+    deleted_at: float
+    """Infinity for a page that outlives the window."""
+    changes: tuple[float, ...]
+    """Times of its changes between creation and deletion, in order."""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The pages of several sites during ``duration_s``; a page's number is its position."""
+
+    sites: tuple[str, ...]
+    pages: tuple[PageLife, ...]
+    duration_s: float
+    warm_up_s: float
+    """Time at the start that is simulated and not measured."""
+
+    def of_site(self, site: int) -> Window:
+        """Return the window of one site alone."""
+        pages = tuple(page for page in self.pages if page.site == site)
+        return Window(self.sites, pages, self.duration_s, self.warm_up_s)
+
+
+def draw_window(
+    histories: Sequence[SiteChanges],
+    *,
+    seed: int,
+    duration_s: float = 3 * YEAR_S,
+    warm_up_s: float = 0.5 * YEAR_S,
+    max_pages: int = 400,
+) -> Window:
+    """Draw a window of each history, and at most ``max_pages`` pages of each site.
+
+    The window's start is drawn uniformly from the history; a history that is shorter than the
+    window is used from its start.
+    """
+    rng = np.random.default_rng(seed)
+    directories: dict[tuple[int, str], int] = {}
+    lives: list[PageLife] = []
+    for site, history in enumerate(histories):
+        latest = max(history.first_at, history.last_at - duration_s)
+        start = float(rng.uniform(history.first_at, latest))
+        found = [
+            life
+            for page in history.pages
+            for life in _lives(page, site, start, duration_s, directories)
+        ]
+        chosen = rng.permutation(len(found))[:max_pages]
+        lives += [found[position] for position in chosen]
+    # Page numbers break ties between due times, so they must not follow the sites.
+    order = rng.permutation(len(lives))
+    pages = tuple(lives[position] for position in order)
+    return Window(tuple(each.site for each in histories), pages, duration_s, warm_up_s)
+
+
+def _lives(
+    page: PageChanges,
+    site: int,
+    start: float,
+    duration_s: float,
+    directories: dict[tuple[int, str], int],
+) -> Iterator[PageLife]:
+    """Yield the page's lives that overlap the window."""
+    folder = page.page.rpartition("/")[0]
+    directory = directories.setdefault((site, folder), len(directories))
+    for created_at, deleted_at, changes in _spans(page.changes):
+        if created_at >= start + duration_s or deleted_at <= start:
+            continue
+        is_deleted = deleted_at < start + duration_s
+        yield PageLife(
+            site=site,
+            directory=directory,
+            created_at=max(created_at - start, 0.0),
+            deleted_at=deleted_at - start if is_deleted else math.inf,
+            changes=tuple(at - start for at in changes if start < at < start + duration_s),
+            name=page.page,
+        )
+
+
+def _spans(changes: Sequence[Change]) -> Iterator[tuple[float, float, list[float]]]:
+    """Yield creation, deletion and the times of changes of each life."""
+    created_at, times = -math.inf, list[float]()
+    exists = bool(changes) and changes[0].kind is not ChangeKind.CREATED
+    for change in changes:
+        if change.kind is ChangeKind.CREATED:
+            created_at, times, exists = change.at, [], True
+        elif change.kind is ChangeKind.CHANGED:
+            times.append(change.at)
+        else:
+            yield created_at, change.at, times
+            exists = False
+    if exists:
+        yield created_at, math.inf, times

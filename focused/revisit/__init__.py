@@ -1,0 +1,1 @@
+"""When to visit a fetched page again: revisit policies, due times, budget."""

@@ -1,0 +1,202 @@
+"""Revisit policies: when the value of visiting a page again reaches a price.
+
+A crawl can't afford every visit, so visits have a price, which is the same for all pages at a time.
+:class:`focused.revisit.schedule.RevisitSchedule` visits a page when the value of a visit reaches
+the price, and moves the price so that the number of visits meets the budget: the price is the
+Lagrange multiplier of an optimal allocation, found without a scan over the pages. A policy defines
+the value. The simulator and the crawler drive the same objects.
+
+Times are seconds since the epoch. Pages, directories and sites are numbers; a directory belongs to
+one site. A policy keeps what it knows of a page in a :class:`RecordStore`, in a fixed number of
+bytes a page, so that a crawl stores it on disk.
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from focused.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The outcome of a revisit."""
+
+    page: int
+    site: int
+    directory: int
+    at: float
+    previous_at: float
+    """Time of the visit before this one."""
+    changed: bool
+    """Whether the content differs from that of the visit before."""
+    changed_at: float | None = None
+    """Time of the last change within (previous_at, at], where a trusted source gives it."""
+    gone: bool = False
+    """Whether the page was deleted. The page is removed after the visit is recorded."""
+
+
+class RecordStore(Protocol):
+    """Records of a policy, by kind ("page", "directory", ...) and number."""
+
+    def get(self, kind: str, number: int) -> bytes | None:
+        """Return the record, or None."""
+
+    def put(self, kind: str, number: int, record: bytes) -> None:
+        """Write or replace the record."""
+
+    def delete(self, kind: str, number: int) -> None:
+        """Remove the record if it exists."""
+
+
+class MemoryRecords:
+    """A :class:`RecordStore` in memory, for experiments."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, dict[int, bytes]] = {}
+
+    def get(self, kind: str, number: int) -> bytes | None:
+        """Return the record, or None."""
+        records = self._kinds.get(kind)
+        return None if records is None else records.get(number)
+
+    def put(self, kind: str, number: int, record: bytes) -> None:
+        """Write or replace the record."""
+        self._kinds.setdefault(kind, {})[number] = record
+
+    def delete(self, kind: str, number: int) -> None:
+        """Remove the record if it exists."""
+        self._kinds.get(kind, {}).pop(number, None)
+
+
+class RevisitPolicy(Protocol):
+    """Values visits. Methods raise KeyError for a page that was not added."""
+
+    name: str
+    follows_siblings: bool
+    """Whether a change moves the due times of other pages of the directory and the site.
+
+    The schedule then computes the due times of those that are due next again (bounded work).
+    """
+
+    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
+        """Add a page after its first fetch. ``weight`` multiplies the value of its visits."""
+
+    def record(self, visit: Visit) -> None:
+        """Learn from a visit, and update the page's state."""
+
+    def due_at(self, page: int, price: float) -> float:
+        """Return when the value of a visit reaches ``price``; infinity for never."""
+
+    def value(self, page: int, at: float) -> float:
+        """Return the value of a visit at a time, in the unit of the price; never negative."""
+
+    def change_probability(self, page: int, at: float) -> float:
+        """Return the probability that the page changed since its last visit."""
+
+    def take_moved(self) -> Iterable[int]:
+        """Return the pages whose due times moved for other reasons than a visit, once.
+
+        A policy that allocates visits per period returns them when it has allocated anew.
+        """
+
+    def remove(self, page: int) -> None:
+        """Forget a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInputs:
+    """What a revisit policy is made from."""
+
+    mean_interval_s: float
+    """The budget: the mean time between two visits of a page."""
+    records: RecordStore = field(default_factory=MemoryRecords)
+    seed: int = 0
+
+
+RevisitPolicyFactory = Callable[[PolicyInputs], RevisitPolicy]
+
+
+class Uniform:
+    """Visit all pages at intervals of one length, divided by their weights."""
+
+    name = "uniform"
+    follows_siblings = False
+    _record = struct.Struct("<df")  # last visit, weight
+
+    def __init__(self, inputs: PolicyInputs) -> None:
+        self._records = inputs.records
+        self._visits = 0
+        self._changes = 0
+
+    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
+        """Add a page after its first fetch."""
+        self._records.put("page", page, self._record.pack(at, weight))
+
+    def record(self, visit: Visit) -> None:
+        """Note the time of the visit."""
+        self._visits += 1
+        self._changes += visit.changed
+        _, weight = self._state(visit.page)
+        self._records.put("page", visit.page, self._record.pack(visit.at, weight))
+
+    def due_at(self, page: int, price: float) -> float:
+        """Return when the weighted time since the last visit reaches ``price`` seconds."""
+        last, weight = self._state(page)
+        return last + price / weight if weight else float("inf")
+
+    def value(self, page: int, at: float) -> float:
+        """Return the weighted time since the last visit."""
+        last, weight = self._state(page)
+        return weight * max(at - last, 0.0)
+
+    def change_probability(self, page: int, at: float) -> float:
+        """Return the share of all visits that found a change."""
+        return (self._changes + 0.5) / (self._visits + 1)
+
+    def take_moved(self) -> Iterable[int]:
+        """Return nothing."""
+        return ()
+
+    def remove(self, page: int) -> None:
+        """Forget a page."""
+        self._records.delete("page", page)
+
+    def _state(self, page: int) -> tuple[float, float]:
+        record = self._records.get("page", page)
+        if record is None:
+            raise KeyError(page)
+        last, weight = self._record.unpack(record)
+        return last, weight
+
+
+def _lazy_policy(module: str, name: str) -> RevisitPolicyFactory:
+    """Import the policy's module on first use: some need slow libraries."""
+
+    def make_policy(inputs: PolicyInputs) -> RevisitPolicy:
+        factory: RevisitPolicyFactory = getattr(
+            importlib.import_module(f"focused.revisit.{module}"), name
+        )
+        return factory(inputs)
+
+    return make_policy
+
+
+REVISIT_POLICIES: Mapping[str, RevisitPolicyFactory] = MappingProxyType(
+    {
+        "uniform": Uniform,
+    }
+)
+
+
+def find_revisit_policy(name: str) -> RevisitPolicyFactory:
+    """Return the factory of a policy. Raises ConfigurationError for an unknown name."""
+    if name not in REVISIT_POLICIES:
+        known = ", ".join(REVISIT_POLICIES)
+        raise ConfigurationError(f"no revisit policy is named {name!r}; there are {known}")
+    return REVISIT_POLICIES[name]
