@@ -14,6 +14,7 @@ bytes a page, so that a crawl stores it on disk.
 from __future__ import annotations
 
 import importlib
+import math
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -83,6 +84,11 @@ class RevisitPolicy(Protocol):
 
     The schedule then computes the due times of those that are due next again (bounded work).
     """
+    forced_after: float
+    """The schedule visits a page after so many mean intervals, whatever the value of a visit.
+
+    Infinity for a policy that may give up a page.
+    """
 
     def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
         """Add a page after its first fetch. ``weight`` multiplies the value of its visits."""
@@ -127,6 +133,7 @@ class Uniform:
 
     name = "uniform"
     follows_siblings = False
+    forced_after = math.inf
     _record = struct.Struct("<df")  # last visit, weight
 
     def __init__(self, inputs: PolicyInputs) -> None:
@@ -148,7 +155,7 @@ class Uniform:
     def due_at(self, page: int, price: float) -> float:
         """Return when the weighted time since the last visit reaches ``price`` seconds."""
         last, weight = self._state(page)
-        return last + price / weight if weight else float("inf")
+        return last + price / weight if weight else math.inf
 
     def value(self, page: int, at: float) -> float:
         """Return the weighted time since the last visit."""

@@ -16,8 +16,6 @@ from typing import Protocol
 
 from focused.revisit.policy import RecordStore, RevisitPolicy, Visit
 
-FORCED_AFTER = 3.0
-"""A page is visited after so many mean intervals, whatever the value of a visit."""
 SIBLINGS = 8
 """So many pages of a group get new due times when a page of the group has changed."""
 _PRICE_WINDOW = 0.05
@@ -103,7 +101,7 @@ class RevisitSchedule:
         self._queue = queue
         self._records = records
         self._min_interval_s = min_interval_s
-        self._max_interval_s = min(max_interval_s, FORCED_AFTER * mean_interval_s)
+        self._max_interval_s = min(max_interval_s, policy.forced_after * mean_interval_s)
         self._pages = 0
         self._log_price = 0.0
         self._priced = 0
