@@ -18,6 +18,9 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from link_log import log_links
+from link_prior_card import group_by_web, measure_web_quality, render_prior_card
+from link_prior_fitting import LoggedRun, fit_link_prior
 
 from focused.atomic_file import write_atomically, write_json_atomically
 from focused.classifier.model_file import load_model, stale_reason
@@ -29,13 +32,10 @@ from focused.experiments.experiment_plan import (
     parse_seed_set,
     plan_experiment,
 )
-from focused.experiments.link_log import log_links
-from focused.experiments.link_prior_card import group_by_web, measure_web_quality, render_prior_card
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.link_prior import DEFAULT_PRIOR, LinkPrior, LinkPriorFile
-from focused.link_scoring.link_prior_fitting import LoggedRun, fit_link_prior
 from focused.scrapy_addon.crawl_models import training_urls
 from focused.scrapy_addon.model_training import train_topic_model
 from focused.topic import Topic

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from link_log import LinkLogger, log_links
+from link_prior_fitting import LoggedRun
 
 from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import ExperimentPlan, PreparedTopic, Trial
-from focused.experiments.link_log import LinkLogger, log_links
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.link_prior import load_link_prior
-from focused.link_scoring.link_prior_fitting import LoggedRun
 from focused.link_scoring.protocols import ScorableLink, TrainingExample, UpdatedScore
 from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.recorded_web.web_labels import read_web_labels

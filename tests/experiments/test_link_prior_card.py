@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from focused.experiments.link_prior_card import (
+from link_prior_card import (
     WebQuality,
     group_by_web,
     mean_auc,
     measure_web_quality,
     render_prior_card,
 )
+from link_prior_fitting import LoggedRun
+
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
 from focused.link_scoring.link_prior import PRIOR_FORMAT, LinkPriorFile
-from focused.link_scoring.link_prior_fitting import LoggedRun
 
 MODELS = Path(__file__).parents[2] / "models"
 

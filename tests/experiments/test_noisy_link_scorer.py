@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from link_log import STRAY_SHARE, NoisyLinkScorer
 
-from focused.experiments.link_log import STRAY_SHARE, NoisyLinkScorer
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_prior import load_link_prior

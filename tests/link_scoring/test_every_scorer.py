@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_log import NoisyLinkScorer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from focused.experiments.link_log import NoisyLinkScorer
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_prior import load_link_prior, uninformed_prior
 from focused.link_scoring.protocols import (

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 import pytest
-
-from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.link_prior import PRIOR_FORMAT
-from focused.link_scoring.link_prior_fitting import (
+from link_prior_fitting import (
     COEFFICIENT_SIGNS,
     LoggedRun,
     fit_link_prior,
     log_odds,
 )
+
+from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
+from focused.link_scoring.link_prior import PRIOR_FORMAT
 
 NO_RIDGE = {"ridge": 1e-3, "intercept_ridge": 1e-3}
 

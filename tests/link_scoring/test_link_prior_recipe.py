@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from link_prior import Options, Web, main, make_priors, topics_of
 
 from focused.errors import ConfigurationError
 from focused.link_scoring.link_prior import LinkPriorFile, load_link_prior
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from tests.support.two_sides import build_web, write_compared
-from training.link_prior import Options, Web, main, make_priors, topics_of
 
 pytestmark = pytest.mark.long
 

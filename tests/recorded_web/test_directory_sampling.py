@@ -5,12 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from focused.errors import ConfigurationError
-from focused.recorded_web.builders.docweb_rules import page_categories
-from focused.recorded_web.directory_sampling import (
+from directory_sampling import (
     SampledPage,
     SampleSizes,
     candidates_by_category,
@@ -21,6 +16,11 @@ from focused.recorded_web.directory_sampling import (
     spread_over_hosts,
     write_directory,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from focused.errors import ConfigurationError
+from focused.recorded_web.builders.docweb_rules import page_categories
 from focused.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from link_prior_fitting import LoggedRun, log_odds, runs_with_both_classes
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from focused.classifier.calibration import expit
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
 from focused.link_scoring.link_prior import DEFAULT_PRIOR, LinkPriorFile
-from focused.link_scoring.link_prior_fitting import LoggedRun, log_odds, runs_with_both_classes
 from focused.reports.reliability import calibration_error, count_bins
 
 RankFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]

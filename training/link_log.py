@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
+from link_prior_fitting import LoggedRun
 
 from focused.crawl import SettledFetch
 from focused.crawl.policy import Policy
@@ -26,7 +27,6 @@ from focused.experiments.runner import WebContextCache, topic_for_run
 from focused.experiments.simulation.simulator import hashed_latency, simulate
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.link_prior_fitting import LoggedRun
 from focused.link_scoring.protocols import (
     LinkScorer,
     MergedScores,
