@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from focused.archive.warc_files import WarcFiles, warc_files
+from focused.archive.warc_files import WarcFiles, WarcPosition, warc_files
 from focused.storage.rows import pack, unpack
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 from focused.web.html.parse import parse_page
-from focused.web.page import Fetched, Outcome, Page
+from focused.web.page import Fetched, NotModified, Outcome, Page
 from focused.web.warc_reader import WarcResponse, read_responses
 from focused.web.warc_writer import WarcCapture, WarcRecordBuilder
 
@@ -61,6 +61,7 @@ class PageRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     warc_file: str | None = None
 
 
+_decode_page_row = msgspec.msgpack.Decoder(PageRow).decode
 PAGE_COLUMNS = PageRow.__struct_fields__
 """The columns in storage order."""
 _FETCHED_AT = PAGE_COLUMNS.index("fetched_at")
@@ -96,6 +97,11 @@ class Archive:
     def __len__(self) -> int:
         return self._tables.count("pages")
 
+    def row(self, seq: int) -> PageRow | None:
+        """Return the row of that number, or None."""
+        raw = self._tables.get("pages", seq.to_bytes(8, "big"))
+        return None if raw is None else _decode_page_row(raw)
+
     @property
     def last_activity_at(self) -> float:
         """When the last row was settled; 0.0 without rows."""
@@ -126,10 +132,40 @@ class Archive:
         if self._warc is not None and capture is not None:
             self._warc.append(capture, {})
 
+    def record_unchanged(
+        self, outcome: Outcome, capture: WarcCapture | None, row: PageRow, now: float
+    ) -> WarcPosition | None:
+        """Write the WARC record of a revisit that found the version of ``row`` unchanged.
+
+        ``capture`` holds the records of a page that came; otherwise those of ``outcome`` are made.
+        """
+        capture = capture or self.capture(outcome, now)
+        if self._warc is None or capture is None or not self._warc.is_full:
+            return None
+        version = None
+        if isinstance(outcome, NotModified) and row.warc_file and row.warc_offset is not None:
+            version = WarcPosition(row.warc_file, row.warc_offset)
+        return self._warc.append(capture, {}, version)
+
+    def replace(
+        self, row: PageRow, links: Sequence[LinkRow], capture: WarcCapture | None
+    ) -> PageRow:
+        """Replace the row of a page by its new version; return it with its WARC position.
+
+        The position is None if the WARC has no record of the version.
+        """
+        row = msgspec.structs.replace(row, warc_file=None, warc_offset=None)
+        return self._write(row, links, capture)
+
     def append(
         self, row: PageRow, links: Sequence[LinkRow] = (), capture: WarcCapture | None = None
     ) -> None:
         """Write the row of one URL, its links and its WARC records."""
+        self._write(row, links, capture)
+
+    def _write(
+        self, row: PageRow, links: Sequence[LinkRow], capture: WarcCapture | None
+    ) -> PageRow:
         if self._warc is not None and capture is not None:
             position = self._warc.append(capture, _warc_metadata(row))
             row = msgspec.structs.replace(row, warc_file=position.file, warc_offset=position.offset)
@@ -137,6 +173,7 @@ class Archive:
         self._tables.put("pages", key, pack(row))
         if links and self.stores_links:
             self._tables.put("page_links", key, _compress_links(row.url, links))
+        return row
 
     def close(self) -> None:
         """Sync and close the WARC."""

@@ -20,6 +20,7 @@ from focused.storage.tables import Tables
 from focused.topic import Topic, WarcMode
 from focused.web.warc_reader import read_original_record
 from focused.web.warc_writer import (
+    SERVER_NOT_MODIFIED,
     OriginalRecord,
     WarcCapture,
     WarcRecordBuilder,
@@ -105,8 +106,16 @@ class WarcFiles:
         self.writer = self._new_writer()
         """Builds the records for the current file."""
 
-    def append(self, capture: WarcCapture, about: Mapping[str, str]) -> WarcPosition:
-        """Write a response's records with ``about`` as metadata; return the response's position."""
+    def append(
+        self,
+        capture: WarcCapture,
+        about: Mapping[str, str],
+        version: WarcPosition | None = None,
+    ) -> WarcPosition:
+        """Write a response's records with ``about`` as metadata; return the response's position.
+
+        ``version`` is the record of the page that a response with status 304 confirms.
+        """
         members = []
         if self._needs_warcinfo:
             self._needs_warcinfo = False
@@ -114,7 +123,10 @@ class WarcFiles:
             members.append(warcinfo_record(info_id, self._file_name, capture.date, self._about))
         position = WarcPosition(self._file_name, self._bytes + sum(map(len, members)))
         original = self._original(capture) if self.is_full else None
-        if original is None:
+        confirmed = None if version is None else self._confirmed(version)
+        if confirmed is not None:
+            members.append(self.writer.revisit(capture, confirmed, SERVER_NOT_MODIFIED))
+        elif original is None:
             members.append(capture.response)
             self._remember(capture, position.offset)
         else:
@@ -184,6 +196,11 @@ class WarcFiles:
         if found is None or found[1] != format_digest(capture.digest):
             return None
         return found[0]
+
+    def _confirmed(self, version: WarcPosition) -> OriginalRecord | None:
+        """The record at a position, or None if it was moved away."""
+        found = read_original_record(self._folder / version.file, version.offset)
+        return None if found is None else found[0]
 
     def _remember(self, capture: WarcCapture, offset: int) -> None:
         if self.is_full and capture.payload_bytes:

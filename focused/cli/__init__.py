@@ -67,6 +67,12 @@ def main() -> None:
     "fetches the same pages in the same order.",
 )
 @click.option(
+    "--continuous/--once",
+    default=None,
+    help="Override revisit.continuous: go on after the first harvest and keep the pages fresh, or "
+    "end with the harvest.",
+)
+@click.option(
     "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
 )
 @click.option(

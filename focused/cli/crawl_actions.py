@@ -30,6 +30,7 @@ class CrawlOptions:
     delay_s: float | None = None
     concurrency: int | None = None
     folder: Path | None = None
+    continuous: bool | None = None
 
 
 def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
@@ -67,6 +68,7 @@ def _settings_from_options(topic_file: Path, options: CrawlOptions) -> dict[str,
         "FOCUSED_PAGES": options.pages,
         "FOCUSED_DELAY_S": options.delay_s,
         "FOCUSED_CONCURRENCY": options.concurrency,
+        "FOCUSED_CONTINUOUS": options.continuous,
         "FOCUSED_FOLDER": str(options.folder) if options.folder is not None else None,
     }
 

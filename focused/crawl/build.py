@@ -12,14 +12,21 @@ from focused.crawl.hosts.host_policy import HostPolicy, host_limits
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import DirectRequests, Leases
 from focused.crawl.listeners import FrontierUpdater, QueueReprioritiser, SettledPageListener
-from focused.crawl.loop import Crawl, CrawlState, HostAccess
+from focused.crawl.loop import Crawl, CrawlState, HostAccess, Learning
 from focused.crawl.online_training import ModelHistory, OnlineTraining
 from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
+from focused.crawl.revisits.collection import Collection, WeightedPolicy
+from focused.crawl.revisits.download_budget import DAY_S, DownloadBudget
+from focused.crawl.revisits.page_records import PageRecords
+from focused.crawl.revisits.revisits import Revisits
+from focused.crawl.revisits.versions import VersionChecker
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.frontier.disk_frontier import DiskFrontier
+from focused.revisit.policy import MemoryRecords, PolicyInputs, find_revisit_policy
+from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.scope_filter import compile_parameter_names
@@ -115,16 +122,54 @@ def build_crawl(
     ]
     if policy.reprioritiser is not None:
         listeners.append(QueueReprioritiser(frontier, policy.reprioritiser))
+    revisits = None
+    if topic.revisit.continuous:
+        by_score = link_order_of(policy).by_score
+        revisits = _build_revisits(topic, state, enqueuer, responses, by_score=by_score)
+        listeners.insert(0, revisits)
     return Crawl(
         topic,
         state,
         HostAccess(host_policy, robots, direct_requests),
         enqueuer,
         responses,
-        training,
-        ModelHistory(classifier, training, tables),
-        StopConditions(topic.budget, frontier, counters, state.leases, robots, state.timer),
+        Learning(training, ModelHistory(classifier, training, tables)),
+        StopConditions(topic, frontier, counters, state.leases, robots, state.timer, revisits),
         listeners,
+        revisits,
+    )
+
+
+def _build_revisits(
+    topic: Topic,
+    state: CrawlState,
+    enqueuer: LinkEnqueuer,
+    responses: ResponseProcessor,
+    *,
+    by_score: bool,
+) -> Revisits:
+    settings, tables, archive = topic.revisit, state.store.tables, state.archive
+    budget = DownloadBudget(settings, tables)
+    records = PageRecords(tables, archive)
+    policy_records = MemoryRecords()
+    expected_pages = max(len(archive), topic.budget.pages or 0, 1)
+    mean_interval_s = expected_pages / budget.pages_per_s(expected_pages)
+    make_policy = find_revisit_policy(settings.policy)
+    policy = WeightedPolicy(make_policy(PolicyInputs(mean_interval_s, policy_records)), records)
+    schedule = RevisitSchedule(
+        policy,
+        MemoryDueQueue(),
+        policy_records,
+        mean_interval_s=mean_interval_s,
+        min_interval_s=settings.min_interval_hours * 3600,
+        max_interval_s=settings.max_interval_days * DAY_S,
+    )
+    collection = Collection(
+        settings, tables, records, schedule, archive, state.frontier, enqueuer, by_score=by_score
+    )
+    versions = VersionChecker(tables)
+    return Revisits(
+        collection, budget, responses, versions, archive, state.frontier, state.counters
     )
 
 

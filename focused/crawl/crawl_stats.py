@@ -41,6 +41,7 @@ class Counters:
     failures: dict[str, int] = field(default_factory=dict)
     out_of_scope: dict[str, int] = field(default_factory=dict)
     recent: list[bool] = field(default_factory=list)
+    revisits: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any] | None) -> Counters:
@@ -70,6 +71,10 @@ class Counters:
     def count_failure(self, kind: str) -> None:
         """Count a URL without a page."""
         self.failures[kind] = self.failures.get(kind, 0) + 1
+
+    def count_revisit(self, result: str) -> None:
+        """Count a revisit by its result."""
+        self.revisits[result] = self.revisits.get(result, 0) + 1
 
     def count_out_of_scope(self, reason: str, links: int = 1) -> None:
         """Count links refused for ``reason``."""

@@ -8,8 +8,8 @@ in flight. Direct requests to one host are sent in the order they were added.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from focused.crawl.hosts.host_policy import HostPolicy
 from focused.crawl.steps import Fetch, FetchPurpose
@@ -23,7 +23,8 @@ from focused.web.urls import host_of
 class Lease:
     """One fetch in flight: the offered link's page or its site's robots.txt.
 
-    ``direct_request`` is set for a robots.txt that was redirected ``hops`` times.
+    ``direct_request`` is set for a robots.txt that was redirected ``hops`` times. ``headers`` make
+    the request conditional.
     """
 
     offer: Offer
@@ -31,6 +32,7 @@ class Lease:
     url: str
     hops: int = 0
     direct_request: DirectRequest | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Leases:
@@ -60,7 +62,7 @@ class Leases:
         self._last += 1
         self._open[self._last] = lease
         self.pages += lease.purpose is FetchPurpose.PAGE
-        return Fetch(self._last, lease.url, lease.purpose, lease.offer.link)
+        return Fetch(self._last, lease.url, lease.purpose, lease.offer.link, lease.headers)
 
     def close(self, number: int) -> Lease:
         """Close a lease; KeyError when it is not open."""

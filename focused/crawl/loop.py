@@ -17,6 +17,8 @@ from focused.crawl.listeners import SettledEvent, SettledPageListener
 from focused.crawl.online_training import ModelHistory, OnlineTraining
 from focused.crawl.page_parser import PageParser, ParsedPage
 from focused.crawl.responses import ResponseProcessor
+from focused.crawl.revisits.collection import is_revisit
+from focused.crawl.revisits.revisits import Revisits
 from focused.crawl.steps import (
     Fetch,
     FetchPurpose,
@@ -28,6 +30,7 @@ from focused.crawl.steps import (
 )
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
+from focused.frontier.host import HostPace
 from focused.frontier.interface import Frontier, NotYet, Offer
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
@@ -78,6 +81,14 @@ class HostAccess:
     direct_requests: DirectRequests
 
 
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What changes the predictions while the crawl runs."""
+
+    training: OnlineTraining
+    models: ModelHistory
+
+
 class Crawl:
     """One crawl of one topic: single owner, no threads, no clock.
 
@@ -91,12 +102,15 @@ class Crawl:
         hosts: HostAccess,
         enqueuer: LinkEnqueuer,
         responses: ResponseProcessor,
-        training: OnlineTraining,
-        models: ModelHistory,
+        learning: Learning,
         stop_conditions: StopConditions,
         listeners: Sequence[SettledPageListener],
+        revisits: Revisits | None = None,
     ) -> None:
-        """The crawl calls ``listeners`` in their order for each settled link."""
+        """The crawl calls ``listeners`` in their order for each settled link.
+
+        With ``revisits`` it is continuous.
+        """
         self.topic = topic
         self.counters = state.counters
         self.frontier = state.frontier
@@ -108,8 +122,9 @@ class Crawl:
         self._host_policy = hosts.policy
         self._enqueuer = enqueuer
         self._responses = responses
-        self._training = training
-        self._models = models
+        self._training = learning.training
+        self._models = learning.models
+        self._revisits = revisits
         self._stop_conditions = stop_conditions
         self._listeners = listeners
         self._being_parsed: set[int] = set()
@@ -208,10 +223,15 @@ class Crawl:
         redirected = self.robots.take_due(now)
         if redirected is not None:
             return self._leases.open(redirected)
+        if self._revisits is not None:
+            harvest_over = self._stop_conditions.is_harvest_over(now)
+            may_fetch_at = self._revisits.prepare(now, harvest_over=harvest_over)
+            if may_fetch_at > now:
+                return Wait(may_fetch_at)
         for _ in range(_MAX_EXCLUSIONS_PER_CALL):
             offer = self._training.offer(now)
             if offer is None:
-                return self._stop_conditions.when_no_link_left()
+                return self._stop_conditions.when_no_link_left(now)
             if isinstance(offer, NotYet):
                 return self._stop_conditions.wait(offer.until, now)
             step = self._fetch(offer, now)
@@ -337,6 +357,8 @@ class Crawl:
         made the request and has to be told.
         """
         link, host = offer.link, offer.host
+        if self._revisits is not None and is_revisit(link):
+            return self._fetch_again(offer, self._revisits, now)
         refusal = self._enqueuer.link_filter.refusal_when_due(host, link)
         if refusal is None and link.tries >= self.topic.politeness.max_tries:
             # Failed links leave the queue earlier: the process died each time it parsed this page.
@@ -346,6 +368,8 @@ class Crawl:
             return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(link.url)))
         # The driver checks its own requests against robots.txt: it has to tell their senders.
         if refusal is None and (link.payload or self._host_policy.robots_allows(host, link.url)):
+            if self._revisits is not None:
+                self._revisits.count_download(now)
             return self._leases.open(Lease(offer, FetchPurpose.PAGE, link.url))
         refusal = refusal or FailureKind.ROBOTS
         has_row = refusal is FailureKind.INTERNAL_ERROR or self._host_policy.has_row(host, refusal)
@@ -354,12 +378,34 @@ class Crawl:
         self._state.save_counters(now)
         return None if link.payload is None else RefusedRequest(link, refusal)
 
+    def _fetch_again(self, offer: Offer, revisits: Revisits, now: float) -> Fetch | None:
+        """Lease a page of the collection; None if robots.txt forbids it by now."""
+        url = offer.link.url
+        if self._host_policy.needs_robots(offer.host, url, now):
+            return self._leases.open(Lease(offer, FetchPurpose.ROBOTS, robots_url(url)))
+        if self._host_policy.robots_allows(offer.host, url):
+            revisits.count_download(now)
+            headers = revisits.conditional_headers(url, now)
+            return self._leases.open(Lease(offer, FetchPurpose.PAGE, url, headers=headers))
+        revisits.settle(offer.link, Failed(url, FailureKind.ROBOTS), now, None)
+        self._end_revisit(offer, offer.host.pace, now)
+        return None
+
+    def _end_revisit(self, offer: Offer, pace: HostPace, now: float) -> None:
+        self.frontier.settle(offer, pace, now)
+        self.frontier.forget(offer.host.name, offer.link.key)
+
     def _settle_page(
         self, offer: Offer, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
     ) -> SettledFetch:
-        settled = self._responses.settle(offer.link, outcome, now, parsed)
+        is_again = self._revisits is not None and is_revisit(offer.link)
+        settle = self._revisits.settle if self._revisits and is_again else self._responses.settle
+        settled = settle(offer.link, outcome, now, parsed)
         self._host_policy.answered(offer.link.url, outcome)
         pace = self._host_policy.next_pace(offer.host, outcome, now)
+        if is_again:
+            self._end_revisit(offer, pace, now)
+            return settled
         if settled.will_retry:
             self.frontier.retry(offer, pace, now)
             return settled

@@ -29,6 +29,7 @@ from focused.web.content_hash import content_fingerprint
 from focused.web.decoding import media_type_of
 from focused.web.feeds import is_feed
 from focused.web.html.parse import parse_page
+from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.robots.robots_rules import product_token
 from focused.web.scope_filter import QueryParameterFilter
@@ -62,8 +63,8 @@ class ParsedPage:
     ``content`` is the page's fingerprint. ``shingles`` holds the smallest :data:`MAX_SHINGLES`
     shingle hashes, ascending, or None without near-duplicate detection. ``words`` are hashed words,
     for classifiers that take them. ``static_features`` are link features, for scorers that use
-    them. ``record`` holds the WARC records, if there is a WARC. ``seconds`` is the time spent by
-    stage.
+    them. ``record`` holds the WARC records, if there is a WARC. ``blocks`` are the texts of the
+    page's blocks, in a continuous crawl. ``seconds`` is the time spent by stage.
     """
 
     page: Page
@@ -74,6 +75,7 @@ class ParsedPage:
     words: HashedPage | None = None
     static_features: StaticLinkFeatures | None = None
     record: WarcCapture | None = None
+    blocks: tuple[str, ...] | None = None
     seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
@@ -90,10 +92,12 @@ class PageParser:
         *,
         uses_static_features: bool = False,
         record_builder: WarcRecordBuilder | None = None,
+        reads_blocks: bool = False,
     ) -> None:
         """Create a parser; ``classifier_name`` identifies the classifier within the crawl.
 
-        ``record_builder`` None writes no WARC records.
+        ``record_builder`` None writes no WARC records; ``reads_blocks`` fills
+        :attr:`ParsedPage.blocks`.
         """
         self._clock = clock
         self._scope = scope
@@ -104,6 +108,7 @@ class PageParser:
         self._classifier_name = classifier_name
         self._parse = parse
         self.record_builder = record_builder
+        self._reads_blocks = reads_blocks
         self._near = scope.near_duplicates
         self._dropped = QueryParameterFilter(scope.drop_parameters, scope.keep_parameters)
         self._steps: Sequence[tuple[Stage, Callable[[_PartialPage], object]]] = (
@@ -112,6 +117,7 @@ class PageParser:
             (Stage.DEDUPLICATING, self._fingerprint_page),
             *([(Stage.SCORING, self._score_link_texts)] if uses_static_features else ()),
             *([(Stage.ARCHIVING, self._record)] if record_builder else ()),
+            *([(Stage.DEDUPLICATING, self._read_blocks)] if reads_blocks else ()),
         )
 
     def without_classifier(self) -> PageParser:
@@ -123,6 +129,7 @@ class PageParser:
             self._parse,
             self._clock,
             record_builder=self.record_builder,
+            reads_blocks=self._reads_blocks,
         )
 
     def read(self, fetched: Fetched) -> ParsedPage | Failed:
@@ -131,7 +138,7 @@ class PageParser:
         for stage, step in self._steps:
             began = self._clock()
             step(unfinished)
-            unfinished.seconds[stage] = self._clock() - began
+            unfinished.add(stage, self._clock() - began)
             if unfinished.failed is not None:
                 return unfinished.failed
         return self._parsed_page(unfinished)
@@ -148,7 +155,7 @@ class PageParser:
                 unfinished.take(step)
             took = (self._clock() - began) / max(1, len(every))
             for unfinished in every:
-                unfinished.seconds[stage] = took
+                unfinished.add(stage, took)
         return [
             None if unfinished.has_crashed else unfinished.failed or self._parsed_page(unfinished)
             for unfinished in every
@@ -179,6 +186,9 @@ class PageParser:
         if self.record_builder is not None:
             unfinished.record = self.record_builder.capture(unfinished.fetched)
 
+    def _read_blocks(self, unfinished: _PartialPage) -> None:
+        unfinished.blocks = text_blocks(unfinished.fetched)
+
     def _parsed_page(self, unfinished: _PartialPage) -> ParsedPage:
         return ParsedPage(
             unfinished.page,
@@ -189,6 +199,7 @@ class PageParser:
             unfinished.words,
             unfinished.static_features,
             unfinished.record,
+            unfinished.blocks,
             unfinished.seconds,
         )
 
@@ -203,12 +214,17 @@ class _PartialPage:
     words: HashedPage | None = None
     static_features: StaticLinkFeatures | None = None
     record: WarcCapture | None = None
+    blocks: tuple[str, ...] | None = None
     failed: Failed | None = None
     has_crashed = False
 
     def __init__(self, fetched: Fetched) -> None:
         self.fetched = fetched
         self.seconds: dict[Stage, float] = {}
+
+    def add(self, stage: Stage, seconds: float) -> None:
+        """Add time spent in a stage."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     def take(self, step: Callable[[_PartialPage], object]) -> None:
         """Run one step, unless an earlier one failed."""
@@ -250,6 +266,7 @@ class ResponseParser:
             max_links=topic.scope.max_links_per_page,
             robot=product_token(topic.politeness.user_agent),
         )
+        self._reads_blocks = topic.revisit.continuous
         self._needs_static_features = isinstance(scorer, UsesStaticFeatures)
         self._record_builder = record_builder
         self._reader: PageParser | None = None
@@ -270,6 +287,7 @@ class ResponseParser:
                 self._stages.clock,
                 uses_static_features=self._needs_static_features,
                 record_builder=writer,
+                reads_blocks=self._reads_blocks,
             )
         return reader
 

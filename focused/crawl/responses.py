@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from focused.archive.archive import Archive, PageRow
 from focused.classifier.topic_classifier import SwappableClassifier
 from focused.crawl.crawl_stats import Counters, Stage, StageTimes
@@ -89,14 +91,7 @@ class ResponseProcessor:
         if isinstance(outcome, Failed):
             return self._failed(link, outcome, now)
         self._counters.bytes += len(outcome.body)
-        try:
-            classified = self._classify(link, outcome, now, parsed)
-        except Exception as error:
-            # An internal error makes a failed page; it never stops the crawl.
-            logger.exception("%s could not be processed", link.url)
-            classified = Failed(
-                link.url, FailureKind.INTERNAL_ERROR, outcome.status, repr(error)[:200]
-            )
+        classified = self._classify_or_fail(link, outcome, now, parsed, is_known=False)
         if isinstance(classified, Failed):
             return self._failed(link, classified, now)
         with self._stages(Stage.ARCHIVING):
@@ -114,6 +109,7 @@ class ResponseProcessor:
             is_noindex=classified.is_noindex,
             scored=classified.scored,
             words=classified.words,
+            blocks=classified.blocks,
         )
 
     def exclude(
@@ -127,17 +123,68 @@ class ResponseProcessor:
         self._counters.count_failure(kind)
         return SettledFetch(link, "failed", failure=kind)
 
-    def _classify(
+    def classify_version(
         self, link: QueuedLink, fetched: Fetched, now: float, parsed: ParsedPage | Failed | None
     ) -> ClassifiedPage | Failed:
-        """Parse, deduplicate and score the links; writes nothing."""
+        """Parse and classify a page that was fetched before; writes nothing."""
+        return self._classify_or_fail(link, fetched, now, parsed, is_known=True)
+
+    def keep_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
+        """Store a new version of a page in place of the earlier one; return its row."""
+        if classified.content is not None and not classified.is_noindex:
+            self._duplicates.keep_version(classified.page, classified.content)
+        self._counters.links_over_limit += classified.page.links_over_limit
+        return self._archive_writer.new_version(row, fetched, classified)
+
+    def enqueue_links(self, link: QueuedLink, classified: ClassifiedPage, now: float) -> None:
+        """Queue the links of a new version, if the crawl follows links."""
+        if self._follow_links:
+            self._enqueue_links(link, classified, now)
+
+    def follow_redirect(self, link: QueuedLink, outcome: Redirected, now: float) -> str | None:
+        """Queue the target of a redirect; return why it is not queued, or None."""
+        return self._follow(link, self._dropped.apply_to_target(outcome.target, link.url), now)
+
+    def _classify_or_fail(
+        self,
+        link: QueuedLink,
+        fetched: Fetched,
+        now: float,
+        parsed: ParsedPage | Failed | None,
+        *,
+        is_known: bool,
+    ) -> ClassifiedPage | Failed:
+        try:
+            return self._classify(link, fetched, now, parsed, is_known=is_known)
+        except Exception as error:
+            # An internal error makes a failed page; it never stops the crawl.
+            logger.exception("%s could not be processed", link.url)
+            return Failed(link.url, FailureKind.INTERNAL_ERROR, fetched.status, repr(error)[:200])
+
+    def _classify(
+        self,
+        link: QueuedLink,
+        fetched: Fetched,
+        now: float,
+        parsed: ParsedPage | Failed | None,
+        *,
+        is_known: bool,
+    ) -> ClassifiedPage | Failed:
+        """Parse, deduplicate and score the links; writes nothing.
+
+        A page that ``is_known`` is compared with no other.
+        """
         page_result = self.parser.read(link, fetched, parsed)
         if isinstance(page_result, Failed):
             return page_result
         page, classification = page_result.page, page_result.classification
         feed = is_seed_feed(link, fetched)
         with self._stages(Stage.DEDUPLICATING):
-            content = None if feed else self._duplicates.find_duplicate(page_result)
+            content = None
+            if is_known:
+                content = DuplicateMatch(page_result.content)
+            elif not feed:
+                content = self._duplicates.find_duplicate(page_result)
         # Links of a feed have the depth of the feed itself.
         depth = link.depth if feed else link.depth + 1
         visit = PageContext(
@@ -158,6 +205,7 @@ class ResponseProcessor:
             scored,
             page_result.words,
             page_result.record,
+            page_result.blocks,
         )
 
     def _leads_on(self, visit: PageContext) -> bool:
@@ -284,6 +332,7 @@ class ClassifiedPage:
     scored: Mapping[str, ScoredLink]
     words: HashedPage | None
     record: WarcCapture | None
+    blocks: tuple[str, ...] | None
 
     @property
     def duplicate_of(self) -> str | None:
@@ -359,6 +408,27 @@ class ArchiveWriter:
         )
         links = archive_links(page, classified.scored) if self._archive.stores_links else ()
         self._archive.append(row, links, classified.kept_record)
+
+    def new_version(self, row: PageRow, fetched: Fetched, classified: ClassifiedPage) -> PageRow:
+        """Replace the row of a page, its links, and write the WARC records of the new version."""
+        page, classification = classified.page, classified.classification
+        is_hidden = classified.is_noindex
+        row = structs.replace(
+            row,
+            outcome=classified.outcome,
+            status=fetched.status,
+            title="" if is_hidden else page.title[:_MAX_TITLE_CHARS],
+            relevance=None if classified.feed else classification.relevance,
+            on_topic=classified.counts,
+            language=page.language,
+            content_type=media_type_of(fetched.headers),
+            bytes=len(fetched.body),
+            points_to=None if page.canonical == row.url else page.canonical,
+            elapsed_s=fetched.elapsed_s,
+            model=self._classifier.name,
+        )
+        links = archive_links(page, classified.scored) if self._archive.stores_links else ()
+        return self._archive.replace(row, links, classified.kept_record)
 
     def redirected(
         self, link: QueuedLink, outcome: Redirected, target: str, now: float, *, in_warc: bool

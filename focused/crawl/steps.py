@@ -22,12 +22,16 @@ class FetchPurpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Request ``url`` now, then settle ``lease`` with the outcome."""
+    """Request ``url`` now, then settle ``lease`` with the outcome.
+
+    ``headers`` make the request conditional (RFC 9110, section 13).
+    """
 
     lease: int
     url: str
     purpose: FetchPurpose
     link: QueuedLink
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class SettledFetch:
     ``is_noindex``: the page asks not to be indexed; it guides the crawl and isn't harvest.
     ``duplicate_of`` is the original that the page duplicates, ``exact_duplicate_of`` the first page
     with the same text. ``redirect_refusal`` is why the target of a redirect was not queued.
+    ``blocks`` are the texts of the page's blocks, in a continuous crawl.
     """
 
     link: QueuedLink
@@ -99,6 +104,7 @@ class SettledFetch:
     is_noindex: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
     words: HashedPage | None = None
+    blocks: tuple[str, ...] | None = None
 
     @property
     def new_relevance(self) -> float:

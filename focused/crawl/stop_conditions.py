@@ -5,10 +5,11 @@ from __future__ import annotations
 from focused.crawl.crawl_stats import Counters
 from focused.crawl.hosts.robots_fetcher import RobotsFetcher
 from focused.crawl.leases import Leases
+from focused.crawl.revisits.revisits import Revisits
 from focused.crawl.steps import Done, Wait
 from focused.frontier.host import Host
 from focused.frontier.interface import Frontier, Hosts
-from focused.topic import Budget
+from focused.topic import Budget, Topic
 
 
 class StopConditions:
@@ -16,14 +17,18 @@ class StopConditions:
 
     def __init__(
         self,
-        budget: Budget,
+        topic: Topic,
         frontier: Frontier,
         counters: Counters,
         leases: Leases,
         robots: RobotsFetcher,
         running: RunTimer,
+        revisits: Revisits | None = None,
     ) -> None:
-        self._budget = budget
+        """With ``revisits`` the crawl is continuous: the topic's budget is that of its harvest."""
+        self._budget = topic.budget
+        self._revisit_hours = topic.revisit.hours
+        self._revisits = revisits
         self._frontier = frontier
         self._counters = counters
         self._leases = leases
@@ -32,6 +37,20 @@ class StopConditions:
 
     def limit(self, now: float) -> str | None:
         """Return which budget is spent, or None."""
+        if self._revisits is not None:
+            hours = self._revisit_hours
+            is_over = hours is not None and self._running.so_far_s(now) >= hours * 3600
+            return "time budget spent" if is_over else None
+        return self._harvest_limit(now)
+
+    def is_harvest_over(self, now: float) -> bool:
+        """Whether the first harvest of a continuous crawl is over: no budget or no link is left."""
+        if self._harvest_limit(now) is not None:
+            return True
+        released = 0 if self._revisits is None else self._revisits.released
+        return not self._leases and len(self._frontier) <= released
+
+    def _harvest_limit(self, now: float) -> str | None:
         return _reached_limit(
             self._budget,
             pages=self._counters.fetched + self._leases.pages,
@@ -43,13 +62,19 @@ class StopConditions:
         """End the crawl, once the fetches in flight have ended."""
         return Wait(None) if self._leases else Done(reason)
 
-    def when_no_link_left(self) -> Wait | Done:
+    def when_no_link_left(self, now: float) -> Wait | Done:
         """The step to take when the frontier is empty."""
+        if self._revisits is not None:
+            due_at = self._revisits.next_release_at(now)
+            if due_at is not None:
+                return Wait(due_at)
         return self.end(_no_link_left_reason(self._frontier))
 
     def wait(self, until: float | None, now: float) -> Wait | Done:
         """The step to take when no link is available before ``until``."""
         until = earlier_time(until, self._robots.earliest(now))
+        if self._revisits is not None:
+            return Wait(earlier_time(until, self._revisits.next_release_at(now)))
         idle = not self._leases and not self._robots.has_waiting
         if idle and self._none_in_time(now):
             return Done(_no_host_in_time_reason(self._frontier))
@@ -59,7 +84,11 @@ class StopConditions:
         """Whether no fetch is in flight and no link or no budget is left."""
         if self._leases or self._robots.has_waiting:
             return False
-        if not self._frontier.hosts.with_links or self.limit(now) is not None:
+        if self.limit(now) is not None:
+            return True
+        if self._revisits is not None and self._revisits.next_release_at(now) is not None:
+            return False
+        if not self._frontier.hosts.with_links:
             return True
         return self._none_in_time(now)
 

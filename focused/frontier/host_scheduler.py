@@ -21,6 +21,8 @@ _WaitingEntry = tuple[float, int, Host | Server]
 """Due at, stamp, host or server."""
 _MAX_STALE_ENTRIES = 1_024
 _MAX_INSPECTED = 256
+UNLIMITED_PRIORITY = 1e6
+"""Links of this priority or a higher one are fetched from hosts without budget, too: revisits."""
 _TIME_UNKNOWN = float("-inf")
 """A ``now`` that schedules the host for its due time, or for the next call."""
 
@@ -64,9 +66,15 @@ class HostScheduler:
         """The priority of the host: that of its best link plus its exploration bonus."""
         return float("-inf") if host.best is None else host.best + host.bonus
 
+    def is_full(self, host: Host) -> bool:
+        """Whether the host, or its address, has no budget left."""
+        return self._limits.reached(host)
+
     def schedule(self, host: Host, now: float) -> None:
         """Schedule the host again after its pace, best link or counts changed."""
-        in_turn = host.best is not None and not self._limits.reached(host)
+        in_turn = host.best is not None and (
+            host.best >= UNLIMITED_PRIORITY or not self._limits.reached(host)
+        )
         self.in_turn += in_turn - host.in_turn
         host.in_turn = in_turn
         host.stamp = self._stamp() if in_turn and not (host.leased or host.reserved) else 0

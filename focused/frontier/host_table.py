@@ -70,6 +70,10 @@ class HostTable:
         """Return the host, or None."""
         return self._by_name.get(name)
 
+    def is_full(self, host: Host) -> bool:
+        """Whether the host, or its address, has no budget left."""
+        return self.turns.is_full(host)
+
     def full(self) -> Iterator[Host]:
         """Yield the hosts that have links but no budget left."""
         return (host for host in self if host.best is not None and not host.in_turn)

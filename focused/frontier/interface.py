@@ -74,6 +74,9 @@ class Hosts(Protocol):
     def refresh(self, host: Host, now: float) -> None:
         """Store and schedule the host after its pace or counts changed."""
 
+    def is_full(self, host: Host) -> bool:
+        """Whether the host, or its address, has no budget left."""
+
     def full(self) -> Iterator[Host]:
         """Yield the hosts that have links but no budget left."""
 

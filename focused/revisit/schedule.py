@@ -156,6 +156,12 @@ class RevisitSchedule:
         for page in self.policy.take_moved():
             self.reschedule(page)
 
+    def put_back(self, page: int, due_at: float) -> None:
+        """Schedule a taken page for ``due_at``: the visit told nothing."""
+        _, last, site, directory = self._state(page)
+        self._queue.put(page, site, due_at, previous=None)
+        self._records.put("due", page, self._record.pack(due_at, last, site, directory))
+
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
         due_at, last, site, directory = self._state(page)

@@ -24,7 +24,7 @@ from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
-from focused.topic import Budget, Scope, Topic
+from focused.topic import Budget, Revisit, Scope, Topic
 from focused.topic.topic_file import load_topic
 
 _ELAPSED_PER_CPU = 6
@@ -113,6 +113,13 @@ SETTINGS = (
     Setting("FOCUSED_PAGES", SettingType.NUMBER, None, "Overrides `budget.pages`."),
     Setting("FOCUSED_DELAY_S", SettingType.NUMBER, None, "Overrides `politeness.delay_s`."),
     Setting("FOCUSED_CONCURRENCY", SettingType.NUMBER, None, "Overrides `politeness.concurrency`."),
+    Setting(
+        "FOCUSED_CONTINUOUS",
+        SettingType.FLAG,
+        None,
+        "Overrides `revisit.continuous`: if true, the crawl goes on after its first harvest and "
+        "keeps its pages fresh. See docs/how-to/freshness.md.",
+    ),
     Setting(
         "FOCUSED_FOLDER",
         SettingType.PATH,
@@ -324,9 +331,10 @@ def non_negative(settings: BaseSettings, name: str) -> float | None:
 def topic_from_settings(settings: BaseSettings) -> Topic:
     """Load the topic that ``FOCUSED_TOPIC`` names, and apply the other settings.
 
-    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S``, ``FOCUSED_CONCURRENCY`` and ``FOCUSED_FOLDER`` override
-    ``budget.pages``, ``politeness.delay_s``, ``politeness.concurrency`` and ``output.folder``. Each
-    policy other than ``focused`` has its own folder.
+    ``FOCUSED_PAGES``, ``FOCUSED_DELAY_S``, ``FOCUSED_CONCURRENCY``, ``FOCUSED_CONTINUOUS`` and
+    ``FOCUSED_FOLDER`` override ``budget.pages``, ``politeness.delay_s``,
+    ``politeness.concurrency``, ``revisit.continuous`` and ``output.folder``. Each policy other than
+    ``focused`` has its own folder.
     """
     path = settings.get("FOCUSED_TOPIC")
     if not path:
@@ -348,6 +356,9 @@ def topic_from_settings(settings: BaseSettings) -> Topic:
         politeness = replace(politeness, delay_s=delay_s)
     if (concurrency := whole_number(settings, "FOCUSED_CONCURRENCY")) is not None:
         politeness = replace(politeness, concurrency=concurrency)
+    if settings["FOCUSED_CONTINUOUS"] is not None:
+        continuous = settings.getbool("FOCUSED_CONTINUOUS")
+        topic = replace(topic, revisit=replace(topic.revisit, continuous=continuous))
     topic = apply_to_topic(settings, replace(topic, budget=budget, politeness=politeness))
     return sample_crawl_topic(topic) if settings.getbool("FOCUSED_FETCH_SAMPLES") else topic
 
@@ -371,5 +382,6 @@ def sample_crawl_topic(topic: Topic) -> Topic:
             private_addresses=topic.scope.private_addresses,
         ),
         budget=Budget(),
+        revisit=Revisit(),
         output=replace(topic.output, warc="responses", parquet=False),
     )

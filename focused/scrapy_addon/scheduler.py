@@ -179,7 +179,10 @@ class FocusedScheduler(BaseScheduler):
         if fetch.purpose is FetchPurpose.ROBOTS:
             request, is_plain = robots_request(fetch.url), True
         elif fetch.link.payload is None:
-            request, is_plain = Request(fetch.url, dont_filter=True), True
+            request, is_plain = (
+                Request(fetch.url, headers=dict(fetch.headers), dont_filter=True),
+                True,
+            )
         else:
             restored = self._spider_requests.restore(fetch.link)
             if restored is None:

@@ -34,6 +34,7 @@ STATISTICS: Mapping[str, str] = {
     "elapsed_s": "The same.",
     "failures/KIND": "URLs that gave no page, by kind: "
     "docs/reference/crawl-folder.md#kinds-of-failure.",
+    "revisits/RESULT": "Pages visited again, by result: docs/how-to/freshness.md#results.",
     "out_of_scope/REASON": "Links that the scope refused, by reason.",
     "unrecorded_hosts": "Links to hosts that the recorded web does not have; only in crawls of a "
     "recorded web.",

@@ -23,7 +23,7 @@ TABLES = (
     # frontier
     "links", "sources", "host_ids", "hosts", "leased", "robots",
     # archive
-    "pages", "page_links", "payloads",
+    "pages", "page_links", "payloads", "page_histories", "visits",
     # crawl
     "training_examples", "scorer_state",
     # crawl.hosts
@@ -33,6 +33,8 @@ TABLES = (
     "canonical_urls", "canonical_hosts", "signatures", "ignorable_url_parts",
     # crawl.traps
     "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
+    # crawl.revisits
+    "page_records", "page_numbers", "host_versions",
 )  # fmt: skip
 """Tables of rows, by owner. The journal refers to them by position."""
 SETS = ("queue", "seen")

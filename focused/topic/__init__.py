@@ -145,12 +145,20 @@ class Politeness:
 
     def delay_of(self, host: str) -> float:
         """Return seconds between two requests to ``host``, which may have a port."""
-        name = _PORT.sub("", host) if self.delays else ""
-        while name:
-            if name in self.delays:
-                return self.delays[name]
-            name = name.partition(".")[2]
-        return self.delay_s
+        return number_of_host(self.delays, host, self.delay_s)
+
+
+def number_of_host(by_host: Mapping[str, float], host: str, default: float) -> float:
+    """Return the number of the most specific name in ``by_host`` that covers ``host``.
+
+    A name covers itself and its subdomains; the port of ``host`` is ignored.
+    """
+    name = _PORT.sub("", host) if by_host else ""
+    while name:
+        if name in by_host:
+            return by_host[name]
+        name = name.partition(".")[2]
+    return default
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,34 @@ class Budget:
     pages: int | None = None
     hours: float | None = None
     bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """How a crawl keeps its pages fresh. ``continuous`` crawls go on after the first harvest.
+
+    - ``policy``: the revisit policy by name.
+    - ``pages_per_day`` and ``bytes_per_day``: downloads of the continuous crawl, new pages
+      included; None for ``pages_per_day``: a seventh of the collection.
+    - ``hours``: running time after which the crawl stops; None: never.
+    - ``share``: fixed share of the downloads that are revisits, in [0, 1]; None: revisits and new
+      links compete by expected relevant new content.
+    - ``by_relevance``: weight pages by their relevance; otherwise all pages count the same.
+    - ``host_weights``: factor by host, for the host and its subdomains; ``path_weights``: factor
+      by regular expression searched in path and query.
+    """
+
+    continuous: bool = False
+    policy: str = "uniform"
+    pages_per_day: int | None = None
+    bytes_per_day: int | None = None
+    hours: float | None = None
+    share: float | None = None
+    min_interval_hours: float = 1.0
+    max_interval_days: float = 180.0
+    by_relevance: bool = True
+    host_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
+    path_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 DEFAULT_CRAWLS_FOLDER = Path("crawls")
@@ -189,6 +225,7 @@ class Topic:
     description: str = ""
     scope: Scope = field(default_factory=Scope)
     budget: Budget = field(default_factory=Budget)
+    revisit: Revisit = field(default_factory=Revisit)
 
     def crawl_folder(self, policy: str) -> Path:
         """Return the folder of a crawl by ``policy``; each baseline policy has its own."""

@@ -133,6 +133,29 @@ class TomlTable:
                 numbers[host] = number
         return numbers
 
+    def numbers_by_pattern(self, key: str) -> dict[str, float]:
+        """Return finite numbers >= 0 by regular expression."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            self.add_error(key, f'must be patterns and numbers: {key} = {{ "^/news/" = 2.0 }}')
+            return {}
+        table = TomlTable(self.key(key), value, self.errors)
+        numbers: dict[str, float] = {}
+        for pattern in value:
+            number = table.optional_number(pattern, zero=True)
+            if self.check_pattern(key, pattern) and number is not None:
+                numbers[pattern] = number
+        return numbers
+
+    def check_pattern(self, key: str, pattern: str) -> bool:
+        """Whether ``pattern`` is a regular expression; adds an error otherwise."""
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            self.add_error(key, f"{pattern!r} is not a regular expression: {error}")
+            return False
+        return True
+
     def boolean(self, key: str, default: bool) -> bool:
         """Return true or false."""
         return bool(self._value_of_type(key, bool, default))

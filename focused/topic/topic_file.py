@@ -21,6 +21,7 @@ from focused.topic import (
     Budget,
     Output,
     Politeness,
+    Revisit,
     Scope,
     Seeds,
     Topic,
@@ -59,6 +60,7 @@ def load_topic(path: Path) -> Topic:
         scope=_read_scope(_read_section(head, "scope")),
         politeness=_read_politeness(_read_section(head, "politeness")),
         budget=_read_budget(_read_section(head, "budget")),
+        revisit=_read_revisit(_read_section(head, "revisit")),
         output=_read_output(_read_section(head, "output"), path.parent, name),
     )
     if topic.scope.max_pages_per_address is not None and not topic.politeness.per_address:
@@ -248,10 +250,7 @@ def _read_parameter_names(section: TomlTable, key: str) -> tuple[str, ...]:
 def _read_patterns(section: TomlTable, key: str) -> tuple[str, ...]:
     patterns = section.texts(key)
     for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            section.add_error(key, f"{pattern!r} is not a regular expression: {error}")
+        section.check_pattern(key, pattern)
     return patterns
 
 
@@ -301,6 +300,30 @@ def _read_budget(section: TomlTable) -> Budget:
         hours=section.optional_number("hours", zero=False),
         bytes=section.optional_integer("bytes", at_least=1),
     )
+
+
+def _read_revisit(section: TomlTable) -> Revisit:
+    default = Revisit()
+    revisit = Revisit(
+        continuous=section.boolean("continuous", default.continuous),
+        policy=section.text("policy") or default.policy,
+        pages_per_day=section.optional_integer("pages_per_day", at_least=1),
+        bytes_per_day=section.optional_integer("bytes_per_day", at_least=1),
+        hours=section.optional_number("hours", zero=False),
+        share=section.share("share"),
+        min_interval_hours=section.number(
+            "min_interval_hours", default.min_interval_hours, zero=True
+        ),
+        max_interval_days=section.number(
+            "max_interval_days", default.max_interval_days, zero=False
+        ),
+        by_relevance=section.boolean("by_relevance", default.by_relevance),
+        host_weights=section.numbers_by_host("host_weights"),
+        path_weights=section.numbers_by_pattern("path_weights"),
+    )
+    if revisit.min_interval_hours > revisit.max_interval_days * 24:
+        section.add_error("min_interval_hours", "is longer than max_interval_days")
+    return revisit
 
 
 def _read_output(section: TomlTable, folder: Path, name: str) -> Output:

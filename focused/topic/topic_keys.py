@@ -357,6 +357,63 @@ BUDGET_KEYS = (
     TopicKey("bytes", _COUNT, NO_LIMIT, "Bytes downloaded."),
 )
 
+REVISIT_KEYS = (
+    TopicKey(
+        "continuous",
+        _FLAG,
+        "false",
+        "If true, the crawl goes on after its first harvest: it visits its pages again, fetches "
+        "new ones, and ends only when `hours` have passed or you stop it. `focused crawl "
+        "--continuous` does the same. `[budget]` then limits the first harvest. See "
+        "docs/how-to/freshness.md.",
+    ),
+    TopicKey(
+        "policy",
+        _TEXT,
+        '"hazard"',
+        "What decides when a page is visited again, by name: see "
+        "docs/reference/revisit-policies.md.",
+    ),
+    TopicKey(
+        "pages_per_day",
+        _COUNT,
+        "a seventh of the pages",
+        "Downloads a day after the first harvest, of pages to visit again and of new pages "
+        "together. By default a page is visited once a week on average.",
+    ),
+    TopicKey("bytes_per_day", _COUNT, NO_LIMIT, "Bytes downloaded a day after the first harvest."),
+    TopicKey("hours", _POSITIVE, NO_LIMIT, "Running time after which a continuous crawl ends."),
+    TopicKey(
+        "share",
+        "share",
+        "",
+        "Fixed share of the downloads that are revisits, for example `0.5`. Without it revisits "
+        "and new links compete by the relevant new content expected from one download.",
+    ),
+    TopicKey("min_interval_hours", _NUMBER, "1.0", "A page is not visited again sooner than this."),
+    TopicKey("max_interval_days", _POSITIVE, "180.0", "Each page is visited at least this often."),
+    TopicKey(
+        "by_relevance",
+        _FLAG,
+        "true",
+        "Weight pages by their relevance. If false, all pages of the collection count the same.",
+    ),
+    TopicKey(
+        "host_weights",
+        "numbers by host name",
+        "{}",
+        'Factors for hosts and their subdomains: `host_weights = { "news.example" = 3.0 }`. A page '
+        "of weight 0 is visited only after `max_interval_days`.",
+    ),
+    TopicKey(
+        "path_weights",
+        "numbers by regular expression",
+        "{}",
+        'Factors for pages whose path and query match: `path_weights = { "^/archive/" = 0.1 }`. '
+        "The first match applies, together with the host's factor.",
+    ),
+)
+
 OUTPUT_KEYS = (
     TopicKey(
         "folder",
@@ -394,6 +451,7 @@ TOPIC_KEYS: dict[str, tuple[TopicKey, ...]] = {
     "scope": SCOPE_KEYS,
     "politeness": POLITENESS_KEYS,
     "budget": BUDGET_KEYS,
+    "revisit": REVISIT_KEYS,
     "output": OUTPUT_KEYS,
 }
 """Keys by section; ``""`` is the head of the file."""

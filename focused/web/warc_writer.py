@@ -22,6 +22,9 @@ from focused.web.page import Fetched, HttpExchange
 IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 """Profile of ``revisit`` records with the payload of an earlier record."""
 
+SERVER_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+"""Profile of ``revisit`` records of responses with status 304."""
+
 REFERS_TO_FILE = "WARC-Refers-To-Filename"
 REFERS_TO_OFFSET = "WARC-Refers-To-File-Offset"
 """Where the record that a ``revisit`` refers to begins; Heritrix writes these extensions too."""
@@ -126,13 +129,18 @@ class WarcRecordBuilder:
             record_id, url, date, address, digest, len(payload), head, response, request
         )
 
-    def revisit(self, capture: WarcCapture, original: OriginalRecord) -> bytes:
-        """Return the record of a response whose payload was recorded before."""
+    def revisit(
+        self, capture: WarcCapture, original: OriginalRecord, profile: str = IDENTICAL_PAYLOAD
+    ) -> bytes:
+        """Return the record of a response whose payload was recorded before.
+
+        ``profile`` is :data:`IDENTICAL_PAYLOAD` or :data:`SERVER_NOT_MODIFIED` (WARC 1.1, 6.7).
+        """
         fields = {
             "WARC-Target-URI": capture.url,
             "WARC-IP-Address": capture.address,
             "WARC-Warcinfo-ID": _bracketed(self.warcinfo_id),
-            "WARC-Profile": IDENTICAL_PAYLOAD,
+            "WARC-Profile": profile,
             "WARC-Refers-To": _bracketed(original.record_id),
             "WARC-Refers-To-Target-URI": original.url,
             "WARC-Refers-To-Date": original.date,
@@ -146,7 +154,7 @@ class WarcRecordBuilder:
             capture.date,
             fields,
             capture.head,
-            capture.digest,
+            capture.digest if profile == IDENTICAL_PAYLOAD else None,
         )
 
     def metadata(self, capture: WarcCapture, about: Mapping[str, str]) -> bytes:

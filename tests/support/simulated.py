@@ -26,7 +26,7 @@ from focused.frontier.priorities import (
 from focused.link_scoring.protocols import LinkScorer
 from focused.storage.state_store import StateStore
 from focused.topic import Output, Politeness, Seeds, Topic, Training
-from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
+from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from tests.support.keyword_guide import WhaleJudge, WhaleScorer
 from tests.support.recorded_web import html
 
@@ -145,7 +145,7 @@ class Simulation:
             self.now = max(self.now, step.until)
         elif isinstance(step, Fetch):
             self.asked.append((self.now, step.url))
-            outcome = self._answer(step)
+            outcome = _conditional(step, self._answer(step), self.now + FETCH_S)
             self.now += FETCH_S
             ahead = self._read_ahead(step, outcome) if self.reads_ahead else None
             settled = self.crawl.settle(step.lease, outcome, self.now, ahead)
@@ -239,3 +239,14 @@ class Simulation:
             before = sum(url == step.url for _, url in self.asked) - 1
             return answer[min(before, len(answer) - 1)]
         return answer
+
+
+def _conditional(fetch: Fetch, answer: Outcome, now: float) -> Outcome:
+    """The answer as a server with correct validators gives it, at ``now``."""
+    if not isinstance(answer, Fetched):
+        return answer
+    answer = replace(answer, received_at=now)
+    etag = answer.headers.get("etag")
+    if etag is not None and fetch.headers.get("If-None-Match") == etag:
+        return NotModified(answer.url, headers=answer.headers, received_at=now)
+    return answer

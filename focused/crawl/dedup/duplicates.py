@@ -117,6 +117,11 @@ class DuplicateDetector:
         if self._near is not None and looked.of is None and looked.page_sketch is not None:
             self._near.add(looked.page_sketch)
 
+    def keep_version(self, page: Page, content: DuplicateMatch) -> None:
+        """Store the content of a new version, unless another page has the same."""
+        if self._tables.get("content", content.key) is None:
+            self._tables.put("content", content.key, page.url.encode())
+
 
 MIN_RESEMBLANCE = 0.85
 MIN_SHINGLES = 30

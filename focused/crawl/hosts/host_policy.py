@@ -219,6 +219,7 @@ class HostPolicy:
     def _mark_answering(self, host: Host) -> None:
         self._unresolved_once.discard(host.name)
         self._suspended.pop(host.name, None)
+        self._dead.revive(host.name)
 
     def _suspend(self, host: Host, failure: FailureKind) -> None:
         self._suspended[host.name] = self._newly_suspended[host.name] = failure

@@ -44,6 +44,9 @@ _KINDS = {
     **dict.fromkeys(("h1", "h2", "h3"), _HEADING),
 }
 # fmt: on
+SKIPPED_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind == _SKIPPED)
+BLOCK_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind >= _BLOCK)
+BREAK_TAGS = frozenset({"br", "hr"})
 _HREF_ATTRIBUTES = ("href", "data-href")
 _NEXT_PAGES = frozenset({"next", "prev"})
 LABEL_ATTRIBUTES = ("title", "aria-label")

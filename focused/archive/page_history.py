@@ -1,0 +1,135 @@
+"""The history of each page that a continuous crawl visits again: its state, and all visits.
+
+Both are stored in the crawl's state and committed with the transaction that settles the visit. A
+page number is the ``seq`` of the page's row.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from enum import StrEnum
+
+import msgspec
+
+from focused.storage.rows import pack
+from focused.storage.tables import Tables
+
+_NUMBER = struct.Struct(">Q")
+_VISITS_META = "visits"
+
+
+class VisitResult(StrEnum):
+    """What a revisit found; ``visits.parquet`` stores the value."""
+
+    CHANGED = "changed"
+    COSMETIC = "cosmetic"
+    """Only boilerplate, dates or counters differ."""
+    IDENTICAL = "identical"
+    NOT_MODIFIED = "not-modified"
+    MOVED = "moved"
+    GONE = "gone"
+    SOFT_404 = "soft-404"
+    MISSING = "missing"
+    """The page was not there; the next visits decide whether it is gone."""
+    REAPPEARED = "reappeared"
+    EXCLUDED = "excluded"
+    """robots.txt forbids the page by now."""
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """The page came, but no earlier version is stored to compare it with."""
+
+
+class PageHistory(msgspec.Struct, array_like=True, gc=False):
+    """The state of one page, mutable; times are in seconds since the epoch.
+
+    ``seen_at`` is the last visit that told the page's content, ``changed_at`` the last one that
+    found it changed, ``gone_at`` when it was found gone, None while it is there. ``visits`` counts
+    the revisits that told whether the page had changed, ``changes`` those that found a change.
+    """
+
+    seen_at: float
+    changed_at: float | None = None
+    gone_at: float | None = None
+    versions: int = 1
+    visits: int = 0
+    changes: int = 0
+
+    def change_rate(self, first_seen: float) -> float | None:
+        """Return the estimated changes per day, or None before the first revisit.
+
+        The bias-reduced estimator of Cho and Garcia-Molina (2003, "Estimating frequency of change",
+        section 4.2), for visits at even intervals.
+        """
+        days = (self.seen_at - first_seen) / 86_400.0
+        if not self.visits or days <= 0:
+            return None
+        unchanged = self.visits - self.changes
+        return -math.log((unchanged + 0.5) / (self.visits + 0.5)) * self.visits / days
+
+
+class VisitRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One revisit, as a row of ``visits.parquet``.
+
+    ``predicted`` is the probability of a change, computed before the response was compared.
+    ``change`` is the share of the content that changed, in [0, 1]; None if no content was compared.
+    ``relevance`` and ``on_topic`` are the classifier's, None without a new version.
+    """
+
+    page: int
+    url: str
+    at: float
+    previous_at: float
+    result: str
+    predicted: float = 0.0
+    status: int = 0
+    change: float | None = None
+    relevance: float | None = None
+    on_topic: bool | None = None
+    new_links: int = 0
+    bytes: int = 0
+    warc_file: str | None = None
+    warc_offset: int | None = None
+
+
+VISIT_COLUMNS = VisitRow.__struct_fields__
+
+_decode_history = msgspec.msgpack.Decoder(PageHistory).decode
+_decode_visit = msgspec.msgpack.Decoder(VisitRow).decode
+
+
+class HistoryWriter:
+    """Stores histories and visits; the caller commits."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._visits = int(tables.get_meta(_VISITS_META) or 0)
+
+    def put(self, page: int, history: PageHistory) -> None:
+        """Store the history of a page."""
+        self._tables.put("page_histories", _NUMBER.pack(page), pack(history))
+
+    def append_visit(self, visit: VisitRow) -> None:
+        """Store a visit after all earlier ones."""
+        self._tables.put("visits", _NUMBER.pack(self._visits), pack(visit), last=True)
+        self._visits += 1
+        self._tables.put_meta(_VISITS_META, self._visits)
+
+
+def page_history(tables: Tables, page: int) -> PageHistory | None:
+    """Return the history of a page, or None if it was never visited again."""
+    raw = tables.get("page_histories", _NUMBER.pack(page))
+    return None if raw is None else _decode_history(raw)
+
+
+def page_histories(tables: Tables) -> Iterator[tuple[int, PageHistory]]:
+    """Yield the page numbers and histories, in the order of the pages' first fetches."""
+    for key, raw in tables.scan("page_histories"):
+        yield _NUMBER.unpack(key)[0], _decode_history(raw)
+
+
+def visit_rows(tables: Tables) -> Iterator[VisitRow]:
+    """Yield all visits in order of time."""
+    for _, raw in tables.scan("visits"):
+        yield _decode_visit(raw)

@@ -1,0 +1,1 @@
+"""Revisits: fetch the pages of the collection again and detect what changed."""

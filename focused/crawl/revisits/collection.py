@@ -1,0 +1,265 @@
+"""The collection of a continuous crawl: its pages, their weights, and when each is due.
+
+A due page becomes a queued link whose score is the relevant content that a visit is expected to
+bring: the page's weight times the probability that it changed. Its host's queue orders it among
+new links, whose score is their predicted relevance.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+import xxhash
+
+from focused.archive.archive import Archive, PageRow
+from focused.archive.page_history import PageHistory
+from focused.crawl.enqueue import LinkEnqueuer
+from focused.crawl.revisits.page_records import KnownPage, PageRecord, PageRecords
+from focused.frontier.host_scheduler import UNLIMITED_PRIORITY
+from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.revisit.policy import RevisitPolicy, Visit
+from focused.revisit.schedule import RevisitSchedule
+from focused.storage.tables import Tables
+from focused.topic import Revisit, number_of_host
+from focused.web.urls import directory_of, host_of
+
+_RECORDS_PER_CATCH_UP = 500
+_CAUGHT_UP_META = "pages_with_records"
+_RELEASED_META = "released_pages"
+_GONE_FACTOR = 0.05
+_VISITED = frozenset({"fetched", "feed", "noindex"})
+
+
+def revisit_key(url: str) -> bytes:
+    """Return the key of the link that visits a page again."""
+    return link_key(f"revisit {url}")
+
+
+def is_revisit(link: QueuedLink) -> bool:
+    """Whether a link visits a page of the collection again."""
+    return link.key == revisit_key(link.url)
+
+
+class PageWeights:
+    """What a change of a page is worth, in units of relevance."""
+
+    def __init__(self, settings: Revisit) -> None:
+        self._by_relevance = settings.by_relevance
+        self._host_weights = settings.host_weights
+        self._path_weights = [
+            (re.compile(pattern), weight) for pattern, weight in settings.path_weights.items()
+        ]
+
+    def weight(self, url: str, relevance: float | None, new_relevance: float) -> float:
+        """Return the page's weight: its relevance and that of the new links a change brings.
+
+        ``relevance`` is None for a feed, which counts by its links alone.
+        """
+        own = relevance if self._by_relevance else 1.0
+        return self._factor(url) * ((own or 0.0) + new_relevance)
+
+    def _factor(self, url: str) -> float:
+        factor = number_of_host(self._host_weights, host_of(url), 1.0)
+        if self._path_weights:
+            path = "/" + url.split("/", 3)[3]
+            factor *= next(
+                (weight for pattern, weight in self._path_weights if pattern.search(path)), 1.0
+            )
+        return factor
+
+
+class WeightedPolicy:
+    """A revisit policy with weights that change over time.
+
+    The value of a visit is proportional to the weight, so a page of weight w is due when the value
+    of an unweighted visit reaches price / w.
+    """
+
+    def __init__(self, policy: RevisitPolicy, records: PageRecords) -> None:
+        self._policy = policy
+        self._records = records
+        self.name = policy.name
+        self.follows_siblings = policy.follows_siblings
+        # Pages of little weight are not worth regular visits.
+        self.forced_after = math.inf
+
+    def add(self, page: int, site: int, directory: int, weight: float, at: float) -> None:
+        """Add a page; its weight is that of its record."""
+        self._policy.add(page, site, directory, 1.0, at)
+
+    def record(self, visit: Visit) -> None:
+        """Learn from a visit."""
+        self._policy.record(visit)
+
+    def due_at(self, page: int, price: float) -> float:
+        """Return when the weighted value of a visit reaches ``price``; infinity for never."""
+        weight = self._weight(page)
+        return self._policy.due_at(page, price / weight) if weight > 0 else float("inf")
+
+    def value(self, page: int, at: float) -> float:
+        """Return the weighted value of a visit."""
+        return self._weight(page) * self._policy.value(page, at)
+
+    def change_probability(self, page: int, at: float) -> float:
+        """Return the probability that the page changed since its last visit."""
+        return self._policy.change_probability(page, at)
+
+    def take_moved(self) -> Iterable[int]:
+        """Return the pages whose due times moved."""
+        return self._policy.take_moved()
+
+    def remove(self, page: int) -> None:
+        """Forget a page."""
+        self._policy.remove(page)
+
+    def _weight(self, page: int) -> float:
+        record = self._records.get(page)
+        return 0.0 if record is None else record.weight
+
+
+class Collection:
+    """The pages of a crawl that are visited again; persistent, the caller commits."""
+
+    def __init__(
+        self,
+        settings: Revisit,
+        tables: Tables,
+        records: PageRecords,
+        schedule: RevisitSchedule,
+        archive: Archive,
+        frontier: Frontier,
+        enqueuer: LinkEnqueuer,
+        *,
+        by_score: bool,
+    ) -> None:
+        """``by_score``: the crawl's priorities follow from scores, so revisits compete with links.
+
+        Otherwise due pages come before new links.
+        """
+        self._share = settings.share
+        self._tables = tables
+        self.records = records
+        self._schedule = schedule
+        self._archive = archive
+        self._frontier = frontier
+        self._enqueuer = enqueuer
+        self._competes = by_score and settings.share is None
+        self._weights = PageWeights(settings)
+        self._caught_up = int(tables.get_meta(_CAUGHT_UP_META) or 0)
+        self._pages_at_start = len(archive)
+        self.released = int(tables.get_meta(_RELEASED_META) or 0)
+        """Pages queued in the frontier or in flight."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def add(self, page: KnownPage) -> None:
+        """Add a page after its first fetch."""
+        row, record = page.row, page.record
+        record.weight = self._weights.weight(row.url, row.relevance, record.new_relevance)
+        self.records.add(page)
+        self._schedule.add(
+            row.seq, _number(row.host), _number(directory_of(row.url)), 1.0, row.fetched_at
+        )
+
+    def catch_up(self) -> None:
+        """Add some of the pages that the crawl fetched before it was continuous."""
+        if self._caught_up >= self._pages_at_start:
+            return
+        until = min(self._caught_up + _RECORDS_PER_CATCH_UP, self._pages_at_start)
+        for seq in range(self._caught_up, until):
+            row = self._archive.row(seq)
+            if row is not None and is_visited_again(row) and self.records.get(seq) is None:
+                self.add(KnownPage(row, PageHistory(seen_at=row.fetched_at), PageRecord()))
+        self._caught_up = until
+        self._tables.put_meta(_CAUGHT_UP_META, until)
+
+    def next_due_at(self) -> float | None:
+        """Return when the next page is due; None if none is left to release."""
+        return self._schedule.next_due_at()
+
+    def release(self, now: float) -> bool:
+        """Queue the page that is due first, if any is left."""
+        page = self._schedule.take(now)
+        if page is None:
+            return False
+        self._queue(page, now)
+        self._tables.put_meta(_RELEASED_META, self.released)
+        return True
+
+    def change_probability(self, page: int, now: float) -> float:
+        """Return the probability that a page changed since its last visit."""
+        return self._schedule.policy.change_probability(page, now)
+
+    def record_visit(
+        self,
+        page: KnownPage,
+        previous_at: float,
+        now: float,
+        *,
+        changed: bool,
+        changed_at: float | None = None,
+    ) -> None:
+        """Store a page after a visit that told whether it changed, and schedule the next visit.
+
+        A page that is gone keeps a small weight: it may come back.
+        """
+        row, record = page.row, page.record
+        record.weight = self._weights.weight(row.url, row.relevance, record.new_relevance)
+        if page.history.gone_at is not None:
+            record.weight *= _GONE_FACTOR
+        self._end_visit(page)
+        self._schedule.record(
+            Visit(
+                row.seq,
+                _number(row.host),
+                _number(directory_of(row.url)),
+                now,
+                previous_at,
+                changed,
+                changed_at,
+            )
+        )
+
+    def postpone(self, page: KnownPage, until: float) -> None:
+        """Store a page after a visit that told nothing; it is visited again at ``until``."""
+        self._end_visit(page)
+        self._schedule.put_back(page.row.seq, until)
+
+    def _end_visit(self, page: KnownPage) -> None:
+        self.records.put(page)
+        self.released -= 1
+        self._tables.put_meta(_RELEASED_META, self.released)
+
+    def _queue(self, page: int, now: float) -> None:
+        known = self.records.load(page)
+        row = known.row
+        value = known.record.weight * self._schedule.policy.change_probability(page, now)
+        link = QueuedLink(
+            key=revisit_key(row.url),
+            url=row.url,
+            host=row.host,
+            priority=UNLIMITED_PRIORITY + value,
+            score=min(value, 1.0),
+            depth=row.depth,
+            parent=row.parent,
+            found_at=now,
+        )
+        self.released += 1
+        hosts = self._frontier.hosts
+        if self._competes and not hosts.is_full(hosts.get(row.host)):
+            self._enqueuer.push(link, now)
+        else:
+            self._frontier.push(link, now)
+
+
+def is_visited_again(row: PageRow) -> bool:
+    """Whether a row is of a page that belongs to the collection: no failure, no duplicate."""
+    return row.outcome in _VISITED and row.duplicate_of is None
+
+
+def _number(text: str) -> int:
+    return xxhash.xxh32_intdigest(text.encode())

@@ -1,0 +1,307 @@
+"""Revisits of a continuous crawl: pace them, request them conditionally, settle what comes back.
+
+The order matters as for new pages: the probability that the page changed is computed before the
+response is compared; the visit is stored before the page's new links enter the frontier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from msgspec.structs import replace
+
+from focused.archive.archive import Archive, PageRow
+from focused.archive.page_history import PageHistory, VisitResult, VisitRow
+from focused.crawl.crawl_stats import Counters
+from focused.crawl.hosts.failures import FAILURE_RULES
+from focused.crawl.listeners import SettledEvent
+from focused.crawl.page_parser import ParsedPage
+from focused.crawl.responses import ClassifiedPage, ResponseProcessor
+from focused.crawl.revisits.collection import Collection, is_visited_again
+from focused.crawl.revisits.download_budget import DownloadBudget
+from focused.crawl.revisits.page_records import KnownPage, PageRecord
+from focused.crawl.revisits.versions import VersionChecker, changed_at
+from focused.crawl.steps import SettledFetch
+from focused.frontier.interface import Frontier
+from focused.frontier.queued_link import QueuedLink, link_key
+from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
+from focused.web.urls import host_of
+
+_NEW_VERSION = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, VisitResult.UNKNOWN})
+_ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
+_CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
+_POSTPONED = frozenset({VisitResult.MISSING, VisitResult.FAILED, VisitResult.EXCLUDED})
+"""Results that don't tell whether the page changed."""
+
+_PERMANENT_REDIRECTS = frozenset({301, 308})
+_GONE_FOR_GOOD = 410
+_MAX_MISSING = 3
+"""Visits in a row that find no page, until it counts as gone."""
+_NO_EVIDENCE = frozenset({FailureKind.THROTTLED, FailureKind.DROPPED, FailureKind.INTERNAL_ERROR})
+_FIRST_RETRY_S = 3_600.0
+_RETRY_EXCLUDED_S = 30 * 86_400.0
+
+_MIN_RELEASED = 16
+_MAX_RELEASED_S = 3_600.0
+"""No more pages are queued than are visited in this time, so that their scores stay up to date."""
+
+
+class Revisits:
+    """The part of a continuous crawl that keeps its pages fresh; the caller commits."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        budget: DownloadBudget,
+        responses: ResponseProcessor,
+        versions: VersionChecker,
+        archive: Archive,
+        frontier: Frontier,
+        counters: Counters,
+    ) -> None:
+        self._collection = collection
+        self._budget = budget
+        self._responses = responses
+        self._versions = versions
+        self._archive = archive
+        self._frontier = frontier
+        self._counters = counters
+
+    @property
+    def released(self) -> int:
+        """The number of pages that are queued in the frontier or in flight."""
+        return self._collection.released
+
+    def prepare(self, now: float, *, harvest_over: bool) -> float:
+        """Queue the pages to visit next; return when the next download may begin."""
+        collection, budget = self._collection, self._budget
+        collection.catch_up()
+        if harvest_over and not budget.is_rationed:
+            budget.start_rationing()
+        pages = len(collection)
+        at = budget.available_at(pages, now)
+        if at > now:
+            return at
+        while self._may_release(pages) and budget.next_revisit_at(pages, now) <= now:
+            if not collection.release(now):
+                break
+            budget.count_revisit(pages, now)
+        return now
+
+    def next_release_at(self, now: float) -> float | None:
+        """Return when the next page may be queued; None if enough are queued, or all."""
+        pages = len(self._collection)
+        if self._collection.next_due_at() is None or not self._may_release(pages):
+            return None
+        return max(self._budget.next_revisit_at(pages, now), self._budget.available_at(pages, now))
+
+    def _may_release(self, pages: int) -> bool:
+        most = max(_MIN_RELEASED, self._budget.pages_per_s(pages) * _MAX_RELEASED_S)
+        return self._collection.released < most
+
+    def count_download(self, now: float) -> None:
+        """Count a page that is requested, of the collection or new."""
+        self._budget.count_page(len(self._collection), now)
+
+    def save(self) -> None:
+        """Write the state held in memory into the open transaction."""
+        self._budget.save()
+
+    def conditional_headers(self, url: str, now: float) -> Mapping[str, str]:
+        """Return the headers that make the request for a page conditional."""
+        record = self._collection.records.load_url(url).record
+        return self._versions.conditional_headers(url, record, now)
+
+    def on_settled(self, event: SettledEvent) -> None:
+        """Add a page to the collection after its first fetch."""
+        settled, outcome = event.settled, event.outcome
+        if not isinstance(outcome, Fetched) or settled.page is None:
+            return
+        row = self._archive.row(self._counters.settled - 1)
+        if row is None or not is_visited_again(row):
+            return
+        # One change is expected to bring one link like those that the page has.
+        scores = [found.score for found in settled.scored.values()]
+        record = PageRecord(new_relevance=fmean(scores) if scores else 0.0)
+        self._versions.first_version(outcome, settled.page, settled.blocks or (), record)
+        self._collection.add(KnownPage(row, PageHistory(seen_at=event.now), record))
+
+    def settle(
+        self, link: QueuedLink, outcome: Outcome, now: float, parsed: ParsedPage | Failed | None
+    ) -> SettledFetch:
+        """Process the outcome of a revisit; the result has a page if a new version came."""
+        known = self._collection.records.load_url(link.url)
+        link = _as_found(link, known.row)
+        if isinstance(outcome, Fetched):
+            self._counters.bytes += len(outcome.body)
+            self._budget.count_bytes(len(outcome.body), now)
+        finding = self._find(link, known, outcome, now, parsed)
+        self._versions.forget_request(link.url)
+        self._counters.count_revisit(finding.result)
+        visit = VisitRow(
+            page=known.row.seq,
+            url=known.row.url,
+            at=now,
+            previous_at=known.history.seen_at,
+            result=finding.result,
+            predicted=self._collection.change_probability(known.row.seq, now),
+            status=outcome.status,
+            change=finding.change,
+            bytes=len(outcome.body) if isinstance(outcome, Fetched) else 0,
+        )
+        known.record.tries += 1
+        if finding.result in _NEW_VERSION and finding.classified is not None:
+            return self._keep_version(link, known, outcome, finding, visit, now)
+        capture = None if finding.classified is None else finding.classified.kept_record
+        position = self._archive.record_unchanged(outcome, capture, known.row, now)
+        if position is not None:
+            visit = replace(visit, warc_file=position.file, warc_offset=position.offset)
+        self._collection.records.append_visit(visit)
+        self._update(known, finding, now)
+        return SettledFetch(link, "revisited", failure=_failure_of(outcome))
+
+    def _find(
+        self,
+        link: QueuedLink,
+        known: KnownPage,
+        outcome: Outcome,
+        now: float,
+        parsed: ParsedPage | Failed | None,
+    ) -> _Finding:
+        """Compare an outcome with the stored version; writes what it shows of the host."""
+        was_gone = known.history.gone_at is not None
+        if isinstance(outcome, NotModified):
+            self._versions.confirm(outcome, known.record)
+            return _Finding(VisitResult.REAPPEARED if was_gone else VisitResult.NOT_MODIFIED)
+        if isinstance(outcome, Redirected):
+            moved = outcome.status in _PERMANENT_REDIRECTS
+            is_final = moved or was_gone or known.record.missing + 1 >= _MAX_MISSING
+            if is_final and not was_gone:
+                self._responses.follow_redirect(link, outcome, now)
+            return _Finding(VisitResult.MOVED if is_final else VisitResult.MISSING)
+        if isinstance(outcome, Failed):
+            return _Finding(self._result_of_failure(known, outcome))
+        classified = self._responses.classify_version(link, outcome, now, parsed)
+        if isinstance(classified, Failed):
+            return _Finding(self._result_of_failure(known, classified))
+        change = self._versions.compare(
+            outcome, classified.page, classified.blocks or (), known.record
+        )
+        if was_gone:
+            return _Finding(VisitResult.REAPPEARED, None, classified)
+        if change is None:
+            return _Finding(VisitResult.UNKNOWN, None, classified)
+        return _Finding(
+            VisitResult(change.kind.value),
+            change.size,
+            classified,
+            changed_at(outcome, known.history.seen_at),
+        )
+
+    def _result_of_failure(self, known: KnownPage, failed: Failed) -> VisitResult:
+        if failed.kind is FailureKind.ROBOTS:
+            return VisitResult.EXCLUDED
+        if failed.kind in _NO_EVIDENCE or FAILURE_RULES[failed.kind].is_host_failure:
+            return VisitResult.FAILED
+        is_final = (
+            failed.status == _GONE_FOR_GOOD
+            or known.history.gone_at is not None
+            or known.record.missing + 1 >= _MAX_MISSING
+        )
+        return VisitResult.GONE if is_final else VisitResult.MISSING
+
+    def _keep_version(
+        self,
+        link: QueuedLink,
+        known: KnownPage,
+        outcome: Outcome,
+        finding: _Finding,
+        visit: VisitRow,
+        now: float,
+    ) -> SettledFetch:
+        """Store a new version of a page and queue its new links."""
+        classified = finding.classified
+        assert classified is not None and isinstance(outcome, Fetched)
+        new = self._new_links(classified)
+        row = self._responses.keep_version(known.row, outcome, classified)
+        visit = replace(
+            visit,
+            relevance=row.relevance,
+            on_topic=row.on_topic,
+            new_links=len(new),
+            warc_file=row.warc_file,
+            warc_offset=row.warc_offset,
+        )
+        self._collection.records.append_visit(visit)
+        known = KnownPage(row, known.history, known.record)
+        history, record = known.history, known.record
+        history.versions += 1
+        record.new_relevance += (sum(new) - record.new_relevance) / (history.changes + 2)
+        self._update(known, finding, now)
+        self._responses.enqueue_links(link, classified, now)
+        return SettledFetch(
+            link,
+            "revisited",
+            page=classified.page,
+            classification=classified.classification,
+            is_noindex=classified.is_noindex,
+            scored=classified.scored,
+            words=classified.words,
+        )
+
+    def _update(self, known: KnownPage, finding: _Finding, now: float) -> None:
+        """Update the page's history and schedule the next visit."""
+        history, record, result = known.history, known.record, finding.result
+        if result in _POSTPONED:
+            record.missing += result is VisitResult.MISSING
+            record.failures += result is VisitResult.FAILED
+            wait_s = _FIRST_RETRY_S * 2.0 ** min(record.missing + record.failures, 10)
+            if result is VisitResult.EXCLUDED:
+                wait_s = _RETRY_EXCLUDED_S
+            self._collection.postpone(known, now + wait_s)
+            return
+        previous_at = history.seen_at
+        is_gone, was_gone = result in _ENDS, history.gone_at is not None
+        changed = result in _CHANGES and not (is_gone and was_gone)
+        record.missing = record.failures = 0
+        history.seen_at = now
+        history.visits += 1
+        history.changes += changed
+        if changed:
+            history.changed_at = now
+        if is_gone != was_gone:
+            history.gone_at = now if is_gone else None
+        self._collection.record_visit(
+            known, previous_at, now, changed=changed, changed_at=finding.changed_at
+        )
+
+    def _new_links(self, classified: ClassifiedPage) -> Sequence[float]:
+        """Return the scores of a page's links that were not found before."""
+        links = [(host_of(url), link_key(url)) for url in classified.scored]
+        waiting = self._frontier.lookup_links(links).waiting
+        return [
+            found.score
+            for (_, key), found in zip(links, classified.scored.values(), strict=True)
+            if key not in waiting
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What a revisit found; ``change`` is the size, ``changed_at`` when the host says it was."""
+
+    result: VisitResult
+    change: float | None = None
+    classified: ClassifiedPage | None = None
+    changed_at: float | None = None
+
+
+def _as_found(link: QueuedLink, row: PageRow) -> QueuedLink:
+    """The link as it was when the page was first fetched."""
+    return replace(link, score=row.score, anchor=row.anchor, features=tuple(row.features.values()))
+
+
+def _failure_of(outcome: Outcome) -> str:
+    return str(outcome.kind) if isinstance(outcome, Failed) else ""

@@ -1,0 +1,128 @@
+"""Compare the versions of pages with what their host is known for: boilerplate, validators.
+
+Persistent by host; the caller commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from focused.crawl.revisits.change_detection import (
+    ChangeKind,
+    ContentChange,
+    HostBoilerplate,
+    detect_change,
+    read_version,
+    sign_version,
+)
+from focused.crawl.revisits.page_records import PageRecord
+from focused.crawl.revisits.validators import (
+    ConditionKind,
+    RevisitEvidence,
+    ValidatorTrust,
+    clock_offset_s,
+    conditional_headers,
+    modification_time,
+    parse_validators,
+)
+from focused.storage.rows import pack
+from focused.storage.tables import Tables
+from focused.text.hash_sampling import hash_fraction
+from focused.web.content_hash import content_fingerprint
+from focused.web.page import Fetched, NotModified, Page
+from focused.web.urls import host_of
+
+
+class _HostRow(msgspec.Struct, array_like=True):
+    boilerplate: HostBoilerplate = msgspec.field(default_factory=HostBoilerplate)
+    trust: ValidatorTrust = msgspec.field(default_factory=ValidatorTrust)
+
+
+_decode_host = msgspec.msgpack.Decoder(_HostRow).decode
+
+
+class VersionChecker:
+    """Signs new versions, compares later ones, and makes requests conditional."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._conditions: dict[str, ConditionKind] = {}
+        """The conditions of the requests in flight, by URL."""
+
+    def conditional_headers(self, url: str, record: PageRecord, now: float) -> Mapping[str, str]:
+        """Return the headers that make the request for a known page conditional."""
+        trust = self._host(url).trust
+        draw = hash_fraction(url, record.tries)
+        condition = conditional_headers(record.validators, trust, now, draw)
+        self._conditions[url] = condition.kind
+        return condition.headers
+
+    def first_version(
+        self, fetched: Fetched, page: Page, blocks: Sequence[str], record: PageRecord
+    ) -> None:
+        """Store signature and validators of a page's first version in its record."""
+        version = read_version(content_fingerprint(page), page.title, blocks)
+        host = self._host(fetched.url)
+        host.boilerplate.add_page(fetched.url, version)
+        host.trust.record_clock(clock_offset_s(fetched.headers, fetched.received_at))
+        record.signature = sign_version(version, host.boilerplate)
+        record.validators = parse_validators(fetched.headers, fetched.received_at)
+        self._put(fetched.url, host)
+
+    def compare(
+        self, fetched: Fetched, page: Page, blocks: Sequence[str], record: PageRecord
+    ) -> ContentChange | None:
+        """Compare a page with its stored version, and store the new one in the record.
+
+        None if no version is stored.
+        """
+        version = read_version(content_fingerprint(page), page.title, blocks)
+        host, before = self._host(fetched.url), record.signature
+        change = None if before is None else detect_change(before, version, host.boilerplate)
+        host.boilerplate.add_page(fetched.url, version, change)
+        self._record_validators(fetched, record, host, None if change is None else change.kind)
+        if change is None or change.kind is not ChangeKind.IDENTICAL:
+            record.signature = sign_version(version, host.boilerplate)
+        self._put(fetched.url, host)
+        return change
+
+    def confirm(self, outcome: NotModified, record: PageRecord) -> None:
+        """Learn from a response with status 304."""
+        host = self._host(outcome.url)
+        self._record_validators(outcome, record, host, None)
+        self._put(outcome.url, host)
+
+    def forget_request(self, url: str) -> None:
+        """Note that a request ended."""
+        self._conditions.pop(url, None)
+
+    def _record_validators(
+        self,
+        outcome: Fetched | NotModified,
+        record: PageRecord,
+        host: _HostRow,
+        change: ChangeKind | None,
+    ) -> None:
+        after = parse_validators(outcome.headers, outcome.received_at)
+        is_unknown = isinstance(outcome, Fetched) and change is None
+        if not is_unknown:
+            condition = self._conditions.get(outcome.url, ConditionKind.NONE)
+            evidence = RevisitEvidence(condition, record.validators, after, change)
+            host.trust.record(evidence, outcome.received_at)
+        host.trust.record_clock(clock_offset_s(outcome.headers, outcome.received_at))
+        if isinstance(outcome, Fetched):
+            record.validators = after
+
+    def _host(self, url: str) -> _HostRow:
+        raw = self._tables.get("host_versions", host_of(url).encode())
+        return _HostRow() if raw is None else _decode_host(raw)
+
+    def _put(self, url: str, host: _HostRow) -> None:
+        self._tables.put("host_versions", host_of(url).encode(), pack(host))
+
+
+def changed_at(fetched: Fetched, previous_at: float) -> float | None:
+    """Return when a changed page was last modified, by its host; None if it does not tell."""
+    return modification_time(fetched.headers, previous_at, fetched.received_at)

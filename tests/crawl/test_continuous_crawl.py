@@ -1,0 +1,221 @@
+"""A continuous crawl: it goes on after its harvest and visits its pages again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from focused.archive.page_history import VisitRow, page_history, visit_rows
+from focused.topic import Budget, Revisit
+from focused.web.page import Failed, FailureKind, Fetched, Outcome, Redirected
+from tests.support.simulated import START, Simulation, page, topic
+
+Simulate = Callable[..., Simulation]
+DAY_S = 86_400.0
+HOME = "http://a.test/"
+WHALES = " ".join(["whale blubber krill fluke"] * 10)
+
+
+def revisited(
+    simulate: Simulate, folder: Path, web: dict[str, Any], days: float = 20.0, **settings: Any
+) -> Simulation:
+    """A crawl of ``web`` from its home page that goes on for so many days."""
+    revisit = Revisit(continuous=True, hours=days * 24, **{"pages_per_day": 4, **settings})
+    return simulate(topic(folder, HOME, revisit=revisit), web).run(20_000)
+
+
+def visits(simulation: Simulation, url: str = HOME) -> list[VisitRow]:
+    return [visit for visit in visit_rows(simulation.store.tables) if visit.url == url]
+
+
+def results(simulation: Simulation, url: str = HOME) -> list[str]:
+    return [visit.result for visit in visits(simulation, url)]
+
+
+def text_at(*versions: str, every_days: float = 5.0) -> Callable[[float], Outcome]:
+    """A home page whose text is another version every few days; the last one stays."""
+
+    def answer(now: float) -> Outcome:
+        number = int((now - START) / (every_days * DAY_S))
+        return page(HOME, text=versions[min(number, len(versions) - 1)])
+
+    return answer
+
+
+def after(days: float, before: Outcome, then: Outcome) -> Callable[[float], Outcome]:
+    return lambda now: before if now < START + days * DAY_S else then
+
+
+def test_a_crawl_visits_its_pages_again_until_its_hours_are_over(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10)
+    assert simulation.ended == "time budget spent"
+    assert results(simulation).count("identical") > 20
+
+
+def test_a_crawl_that_is_not_continuous_ends_with_its_harvest(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    simulation = simulate(topic(tmp_path, HOME), {HOME: page(HOME, text=WHALES)}).run()
+    assert simulation.ended == "frontier is empty"
+    assert simulation.urls == [HOME]
+
+
+def test_revisits_keep_to_the_pages_per_day(simulate: Simulate, tmp_path: Path) -> None:
+    simulation = revisited(
+        simulate, tmp_path, {HOME: page(HOME, text=WHALES)}, days=10, pages_per_day=2
+    )
+    assert 18 <= len(results(simulation)) <= 22
+
+
+def test_without_a_budget_a_page_is_visited_once_a_week_on_average(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    web = {HOME: page(HOME, text=WHALES)}
+    simulation = revisited(
+        simulate, tmp_path, web, days=70, pages_per_day=None, min_interval_hours=0.0
+    )
+    # With fewer than seven pages the least is one visit a day.
+    assert 65 <= len(results(simulation)) <= 75
+
+
+def test_a_changed_page_is_a_new_version_with_the_size_of_its_change(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    web = {HOME: text_at(WHALES, WHALES + " and the baleen of the calf in the ocean")}
+    simulation = revisited(simulate, tmp_path, web)
+    assert results(simulation).count("changed") == 1
+    (changed,) = [visit for visit in visits(simulation) if visit.result == "changed"]
+    assert changed.change is not None and 0 < changed.change < 0.5
+    history = page_history(simulation.store.tables, 0)
+    assert history is not None and history.versions == 2 and history.changed_at == changed.at
+
+
+def test_new_links_of_a_changed_page_are_fetched(simulate: Simulate, tmp_path: Path) -> None:
+    new = "http://a.test/new"
+    then = page(HOME, new, text=WHALES + " new whale")
+    web = {
+        HOME: after(3, page(HOME, text=WHALES), then),
+        new: page(new, text=WHALES + " baleen calf"),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=10)
+    assert simulation.urls.count(new) > 1  # fetched, and visited again
+    assert simulation.rows[new]["on_topic"]
+    assert [visit.new_links for visit in visits(simulation) if visit.result == "changed"] == [1]
+
+
+def test_a_page_that_only_shows_another_date_has_not_changed(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    dates = [f"{WHALES} Today is 2026-11-{day:02}, 14:{day:02}" for day in range(1, 21)]
+    simulation = revisited(simulate, tmp_path, {HOME: text_at(*dates, every_days=1.0)})
+    assert set(results(simulation)) == {"identical", "cosmetic"}
+
+
+def test_the_stored_row_is_that_of_the_latest_version(simulate: Simulate, tmp_path: Path) -> None:
+    then = page(HOME, text="ships harbour engine cargo deck anchor mast", title="Ships")
+    simulation = revisited(simulate, tmp_path, {HOME: after(3, page(HOME, text=WHALES), then)})
+    row = simulation.rows[HOME]
+    assert (row["title"], row["on_topic"]) == ("Ships", False)
+
+
+def test_requests_are_conditional_and_304_confirms_the_version(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    simulation = revisited(simulate, tmp_path, {HOME: page(HOME, text=WHALES, etag='"one"')})
+    # Some requests are probes, with an ETag of no version.
+    assert set(results(simulation)) == {"not-modified", "identical"}
+    assert results(simulation).count("not-modified") > results(simulation).count("identical")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "found_missing"),
+    [
+        (Failed(HOME, FailureKind.GONE, 404), "gone", 2),
+        (Failed(HOME, FailureKind.GONE, 410), "gone", 0),
+        (Redirected(HOME, 301, "http://a.test/moved"), "moved", 0),
+        (Redirected(HOME, 302, "http://a.test/moved"), "moved", 2),
+    ],
+)
+def test_a_page_that_left_is_found_gone(
+    simulate: Simulate, tmp_path: Path, outcome: Outcome, result: str, found_missing: int
+) -> None:
+    web = {
+        HOME: after(3, page(HOME, text=WHALES), outcome),
+        "http://a.test/moved": page("http://a.test/moved", text=WHALES + " baleen"),
+    }
+    simulation = revisited(simulate, tmp_path, web, days=30)
+    found = results(simulation)
+    assert found.count("missing") == found_missing
+    assert found[found.index(result) - found_missing :].count(result) >= 1
+    history = page_history(simulation.store.tables, 0)
+    assert history is not None and history.gone_at is not None
+
+
+def test_the_target_of_a_permanent_redirect_is_fetched(simulate: Simulate, tmp_path: Path) -> None:
+    target = "http://a.test/moved"
+    web = {
+        HOME: after(3, page(HOME, text=WHALES), Redirected(HOME, 301, target)),
+        target: page(target, text=WHALES + " baleen"),
+    }
+    assert target in revisited(simulate, tmp_path, web).urls
+
+
+def test_a_server_error_tells_nothing_of_the_page(simulate: Simulate, tmp_path: Path) -> None:
+    broken = Failed(HOME, FailureKind.SERVER_ERROR, 503)
+    fine = page(HOME, text=WHALES)
+    web = {HOME: lambda now: broken if 3 < (now - START) / DAY_S < 6 else fine}
+    simulation = revisited(simulate, tmp_path, web, days=15)
+    assert "failed" in results(simulation)
+    assert not {"gone", "missing"} & set(results(simulation))
+    assert results(simulation)[-1] == "identical"
+
+
+def test_a_page_that_reappears_is_found(simulate: Simulate, tmp_path: Path) -> None:
+    gone = Failed(HOME, FailureKind.GONE, 410)
+    fine = page(HOME, text=WHALES)
+    web = {HOME: lambda now: gone if 3 < (now - START) / DAY_S < 6 else fine}
+    simulation = revisited(simulate, tmp_path, web, days=60, max_interval_days=5.0)
+    assert "reappeared" in results(simulation)
+    history = page_history(simulation.store.tables, 0)
+    assert history is not None and history.gone_at is None
+
+
+def test_a_continuous_crawl_takes_up_the_pages_of_an_earlier_one(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    simulation = simulate(topic(tmp_path, HOME), {HOME: page(HOME, text=WHALES)}).run()
+    revisit = Revisit(continuous=True, hours=240, pages_per_day=4)
+    simulation.restart(DAY_S, revisit=revisit).run(20_000)
+    assert results(simulation)[0] == "unknown"
+    assert set(results(simulation)[1:]) == {"identical"}
+
+
+def test_a_page_that_robots_txt_forbids_by_now_is_not_requested(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    robots = "http://a.test/robots.txt"
+    allowed = Fetched(robots, 200, {}, b"")
+    forbidden = Fetched(robots, 200, {}, b"User-agent: *\nDisallow: /\n")
+    web = {HOME: page(HOME, text=WHALES), robots: after(3, allowed, forbidden)}
+    simulation = revisited(simulate, tmp_path, web, days=15)
+    assert max(simulation.times(HOME)) < 4.5 * DAY_S
+    assert "excluded" in results(simulation)
+
+
+def test_links_compete_with_revisits_for_the_downloads_after_the_harvest(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    links = [f"http://a.test/{number}" for number in range(30)]
+    web: dict[str, Any] = {HOME: page(HOME, *links, text=WHALES)}
+    web |= {url: page(url, text=f"{WHALES} {url[-2:]}") for url in links}
+    revisit = Revisit(continuous=True, hours=240, pages_per_day=4)
+    subject = topic(tmp_path, HOME, revisit=revisit, budget=Budget(pages=10))
+    simulation = simulate(subject, web).run(20_000)
+    fetched = [url for url in links if url in simulation.urls]
+    assert len(fetched) > 10, "links are fetched after the harvest's budget is spent, too"
+    assert len(simulation.urls) <= 10 + 42
