@@ -31,7 +31,7 @@ from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.classifier.topic_training import train_topic
 from focused.errors import TrainingError
 from focused.labelling.page_selection import PagePool, PageSelector, page_vectors
-from focused.labels.label import Label
+from focused.labels.label_file import Label
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic

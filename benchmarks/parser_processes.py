@@ -21,8 +21,7 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
-from focused.crawl.page_parser import PageParser
-from focused.crawl.parser_process import ParsingHandler, decode_reply, encode_request
+from focused.crawl.page_parser import PageParser, ParsingHandler, decode_reply, encode_request
 from focused.scrapy_addon.parser_pool import ParserPool
 from focused.topic import Scope
 from focused.web.html.parse import parse_page

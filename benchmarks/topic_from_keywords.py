@@ -48,8 +48,7 @@ from focused.labelling.crawled_pages import CrawledPage, FetchedPages
 from focused.labelling.labelling_task import find_labelling_task
 from focused.labelling.session import LabellingSession
 from focused.labelling.training_pool import build_training_pool
-from focused.labels.label import Verdict, evaluation_labels
-from focused.labels.label_file import LabelFile, load_topic_labels
+from focused.labels.label_file import LabelFile, Verdict, evaluation_labels, load_topic_labels
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_prior import load_link_prior
 from focused.orderings import PolicyInputs, find_policy

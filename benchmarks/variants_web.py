@@ -18,7 +18,7 @@ from pathlib import Path
 
 from focused.errors import RecordedWebError
 from focused.recorded_web.builders.debian_packages import last_line, run_tool, unpacked
-from focused.recorded_web.builders.docweb_recorder import DocRecorder
+from focused.recorded_web.builders.docweb import DocRecorder
 from focused.recorded_web.builders.docweb_rules import DocPackage, load_doc_packages
 from focused.recorded_web.recorded_web import RecordedWebWriter
 

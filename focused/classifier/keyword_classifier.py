@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from focused.classifier.topic_classifier import CachedTextScores
 from focused.directory.background_samples import background_samples
 from focused.errors import ConfigurationError
-from focused.labels.label import role_of
+from focused.labels.label_file import role_of
 from focused.text.documents import Vocabulary, page_words
 from focused.text.tokens import tokenize
 from focused.web.page import Classification, Page

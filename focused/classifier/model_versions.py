@@ -18,7 +18,7 @@ from focused.classifier.sample_texts import FetchPage, MessageCallback, text_ide
 from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.errors import ModelError
-from focused.labels.label import Label
+from focused.labels.label_file import Label
 from focused.text.documents import page_words
 from focused.topic import Topic
 from focused.web.page import Page

@@ -15,7 +15,7 @@ from focused.directory.background_samples import background_samples, is_backgrou
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.page_folders import load_sample_page
 from focused.directory.sample_set import SampleSet, is_in_category
-from focused.labels.label import Label, training_labels
+from focused.labels.label_file import Label, training_labels
 from focused.text.documents import page_words
 from focused.web.page import Page
 from focused.web.urls import host_of, normalize_url

@@ -44,7 +44,7 @@ from focused.directory.directory_entry import DirectoryEntry, content_url
 from focused.directory.directory_reader import load_training_samples, samples_digest
 from focused.directory.sample_set import SampleSet
 from focused.errors import TrainingError
-from focused.labels.label import Label, training_labels
+from focused.labels.label_file import Label, training_labels
 from focused.text.documents import Vocabulary
 from focused.topic import Topic
 from focused.web.urls import normalize_url

@@ -94,7 +94,7 @@ def crawl(topic: Path, fresh: bool, check: bool, **options: Any) -> None:
     from focused.cli.crawl_actions import CrawlOptions, folder_of, run_crawl
 
     if check:
-        from focused.cli.check_actions import run_check
+        from focused.cli.crawl_actions import run_check
 
         sys.exit(run_check(topic if topic.is_dir() else folder_of(topic, CrawlOptions(**options))))
     if topic.is_dir():

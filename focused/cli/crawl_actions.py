@@ -1,4 +1,4 @@
-"""``focused crawl`` and ``focused train``, over the live Web or a replayed one."""
+"""``focused crawl``, its ``--check``, and ``focused train``, over the live or a replayed Web."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from focused.cli.common import echo
+from focused.cli.progress_bars import page_progress
+from focused.crawl.folder_check import check_folder
 from focused.errors import StateError
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.addon_settings import topic_from_settings
@@ -97,3 +99,29 @@ def move_crawl_folder(folder: Path) -> Path:
     while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1
     return folder.rename(aside)
+
+
+_MAX_PRINTED = 50
+
+
+def run_check(folder: Path) -> int:
+    """Check the folder; return the exit status: 1 if anything is damaged."""
+    report = check_folder(folder, page_progress)
+    for line in report.damaged[:_MAX_PRINTED]:
+        echo(f"focused: {line}", err=True)
+    if len(report.damaged) > _MAX_PRINTED:
+        echo(f"focused: and {len(report.damaged) - _MAX_PRINTED:,} more", err=True)
+    echo(
+        f"{folder}: read {report.rows:,} rows of {report.tables} tables, {report.records:,} "
+        f"records of the WARC and {report.files} files beside it"
+    )
+    if report.damaged:
+        echo(
+            f"focused: {folder} is damaged. A crawl stops where it reads a damaged row. Restore "
+            "the folder from a copy, or start afresh with --fresh; what is not named above stays "
+            "readable.",
+            err=True,
+        )
+        return 1
+    echo("no damage was found")
+    return 0

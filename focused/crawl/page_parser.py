@@ -1,7 +1,8 @@
 """Parse and classify pages: everything that follows from response, topic and classifier alone.
 
 Nothing here depends on the crawl's state, so a page may be parsed ahead of time and in another
-process.
+process: the last functions encode responses and pages as messages of a
+:mod:`focused.parser_process`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,8 +22,8 @@ from focused.classifier.topic_classifier import (
 )
 from focused.crawl.crawl_stats import Clock, Stage, StageTimes, zero_clock
 from focused.frontier.queued_link import QueuedLink
+from focused.link_scoring.link_features import StaticLinkFeatures, compute_static_features
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
-from focused.link_scoring.static_link_features import StaticLinkFeatures, compute_static_features
 from focused.text.content_signatures import ShingleHashes, shingles
 from focused.text.documents import HashedPage, hash_page
 from focused.topic import Scope, Topic
@@ -351,3 +353,46 @@ class ResponseParser:
 def is_seed_feed(link: QueuedLink, fetched: Fetched) -> bool:
     """Whether this is a seed's feed or sitemap; the nesting of sitemaps is limited."""
     return link.depth == 0 and link.hops < MAX_NESTED_FEEDS and is_feed(fetched)
+
+
+_REPLY_PAGE, _REPLY_FAILURE = b"R", b"F"
+
+
+def _encode_array(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.tobytes()
+    raise TypeError(f"{type(value)} is not part of a parsed page")
+
+
+def _decode_array(kind: type, value: tuple[str, bytes]) -> object:
+    dtype, numbers = value
+    return np.frombuffer(numbers, dtype)
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=_encode_array).encode
+_decode_response = msgspec.msgpack.Decoder(Fetched).decode
+_decode_page = msgspec.msgpack.Decoder(ParsedPage, dec_hook=_decode_array).decode
+_decode_failure = msgspec.msgpack.Decoder(Failed).decode
+
+
+def encode_request(fetched: Fetched) -> bytes:
+    """Encode a response for the process."""
+    return _encode(fetched)
+
+
+def decode_reply(result: bytes) -> ParsedPage | Failed:
+    """Decode the result of :class:`ParsingHandler`."""
+    body = result[1:]
+    return _decode_page(body) if result[:1] == _REPLY_PAGE else _decode_failure(body)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsingHandler:
+    """Parses pages in a parser process; a :data:`focused.parser_process.Handler`."""
+
+    reader: PageParser
+
+    def __call__(self, message: bytes) -> bytes:
+        """Parse one response encoded by :func:`encode_request`."""
+        read = self.reader.read(_decode_response(message))
+        return (_REPLY_FAILURE if isinstance(read, Failed) else _REPLY_PAGE) + _encode(read)

@@ -20,8 +20,7 @@ import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from focused.errors import StateError
-from focused.frontier.link_encoding import decode_link
-from focused.frontier.link_table import SEEN_BYTES
+from focused.frontier.link_table import SEEN_BYTES, decode_link
 from focused.frontier.queued_link import NUMBER_BYTES
 from focused.storage import environment
 from focused.storage.environment import SETS

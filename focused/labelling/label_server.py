@@ -38,8 +38,9 @@ from focused.labelling.page_renderer import (
     RenderedPage,
     original_document,
 )
-from focused.labelling.session import LabellingSession, ShownPage
-from focused.labelling.session_views import (
+from focused.labelling.session import (
+    LabellingSession,
+    ShownPage,
     label_view,
     page_view,
     progress_view,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 
-from focused.labels.label import Reason, Verdict
+from focused.labels.label_file import Reason, Verdict
 from focused.text.documents import page_words
 from focused.web.page import Page
 

@@ -10,9 +10,8 @@ import click
 
 from focused.errors import LabelError
 from focused.labelling.page_renderer import PageRenderer
-from focused.labelling.session import LabellingSession, ShownPage
-from focused.labelling.session_views import format_reason
-from focused.labels.label import Label, Verdict
+from focused.labelling.session import LabellingSession, ShownPage, format_reason
+from focused.labels.label_file import Label, Verdict
 from focused.labels.precision_estimate import format_share
 
 _VERDICTS: dict[str, Verdict] = {"y": "yes", "n": "no", "s": "skip"}

@@ -22,6 +22,11 @@ from focused.link_scoring.linear_model import DEPTH_PENALTY, LinearModel
 from focused.link_scoring.link_features import (
     FEATURE_INDEX,
     FEATURE_NAMES,
+    StaticLinkFeatures,
+    anchor_words,
+    compute_static_features,
+    hash_link_texts,
+    hash_url,
     links_since_relevant,
     merge_features,
     parent_log_odds,
@@ -37,13 +42,6 @@ from focused.link_scoring.protocols import (
     UpdatedScore,
 )
 from focused.link_scoring.running_means import PositionMeans, WordMeans, position_key
-from focused.link_scoring.static_link_features import (
-    StaticLinkFeatures,
-    anchor_words,
-    compute_static_features,
-    hash_link_texts,
-    hash_url,
-)
 from focused.text.documents import HashedPage, hash_page
 from focused.text.tokens import url_words
 from focused.web.page import Link, Page

@@ -18,7 +18,7 @@ from focused.text.documents import HashedPage
 from focused.web.page import Classification, Link, Page
 
 if TYPE_CHECKING:
-    from focused.link_scoring.static_link_features import StaticLinkFeatures
+    from focused.link_scoring.link_features import StaticLinkFeatures
 
 
 class ScorableLink(Protocol):

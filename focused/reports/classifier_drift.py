@@ -1,9 +1,9 @@
 """Estimate the true harvest from human labels, and warn when the classifier drifts off topic.
 
 A crawl follows its classifier, errors included, so the harvest that the classifier counts can stay
-high while the true one falls. People label a random sample of pages (:mod:`focused.labels.label`);
-:mod:`focused.labels.precision_estimate` estimates the harvest, stratified by the classifier's
-verdict.
+high while the true one falls. People label a random sample of pages
+(:mod:`focused.labels.label_file`); :mod:`focused.labels.precision_estimate` estimates the harvest,
+stratified by the classifier's verdict.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from focused.labels.label import Label, evaluation_labels, role_of
+from focused.labels.label_file import Label, evaluation_labels, role_of
 from focused.labels.precision_estimate import (
     MIN_ANSWERS,
     ShareEstimate,

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from focused.atomic_file import write_atomically
 from focused.crawl.crawl_stats import Stage
 from focused.errors import StateError
-from focused.labels.label import Label
-from focused.labels.label_file import read_labels
+from focused.labels.label_file import Label, read_labels
 from focused.orderings.policy_names import has_probability_scores
 from focused.reports import metrics
 from focused.reports.classifier_drift import ClassifierDrift, measure_drift

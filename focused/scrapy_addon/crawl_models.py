@@ -14,8 +14,7 @@ from focused.classifier.model_file import load_named_model, stale_reason, traini
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
 from focused.directory.directory_reader import load_training_samples
 from focused.errors import ModelError
-from focused.labels.label import training_labels
-from focused.labels.label_file import load_topic_labels
+from focused.labels.label_file import load_topic_labels, training_labels
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_prior import load_link_prior
 from focused.link_scoring.protocols import LinkScorer

@@ -19,12 +19,11 @@ from focused.errors import ConfigurationError, escape_control_characters
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.crawl_models import CrawlModels
-from focused.scrapy_addon.crawl_profile import CrawlProfile
 from focused.scrapy_addon.http_client import HttpClient
 from focused.scrapy_addon.page_batcher import PageBatcher
 from focused.scrapy_addon.parser_pool import ParserPool
 from focused.scrapy_addon.state_folder import format_error, open_state
-from focused.scrapy_addon.statistics import counters_of, hosts_of, publish
+from focused.scrapy_addon.statistics import CrawlProfile, counters_of, hosts_of, publish
 from focused.topic import Topic, adapt_to_recorded_web, topic_to_json
 from focused.web.html.parse import needs_parser_process
 from focused.web.page import Failed, Fetched, Outcome

@@ -18,8 +18,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from focused.crawl.page_parser import PageParser, ParsedPage
-from focused.crawl.parser_process import ParsingHandler, decode_reply, encode_request
+from focused.crawl.page_parser import (
+    PageParser,
+    ParsedPage,
+    ParsingHandler,
+    decode_reply,
+    encode_request,
+)
 from focused.parser_process import (
     GRACE_S,
     LENGTH,

@@ -26,8 +26,7 @@ from focused.scrapy_addon.crawl_session import CrawlSession, session_of
 from focused.scrapy_addon.outcomes import exception_for_failure
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.scrapy_addon.robots_request import robots_request
-from focused.scrapy_addon.spider_requests import SpiderRequests
-from focused.scrapy_addon.value_serialization import UnstorableValueError
+from focused.scrapy_addon.spider_requests import SpiderRequests, UnstorableValueError
 from focused.web.page import Failed, FailureKind
 
 logger = logging.getLogger(__name__)

@@ -2,17 +2,32 @@
 
 The payload of the frontier's link is the request in Scrapy's serialised form. Callbacks that are
 not methods of the spider are kept in memory, and such requests are lost with the process.
+
+Values of ``meta`` and ``cb_kwargs`` are JSON, with their types. Tuples, sets, bytes and
+dictionaries with other keys than text become an object with one key, the type's name, such as
+``{"focused.tuple": [1, 2]}``. Deserialising runs no code that the text names: objects are created
+without ``__init__``, only from imported classes that consist of fields.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import logging
+import sys
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path, PosixPath, PurePosixPath
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
 
 import scrapy
-from scrapy import Request
+from scrapy import Item, Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.request import fingerprint, request_from_dict
 
@@ -21,12 +36,204 @@ from focused.errors import ConfigurationError
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.scrapy_addon.crawl_session import CrawlSession
 from focused.scrapy_addon.request_state import META_KEY, state_of
-from focused.scrapy_addon.value_serialization import (
-    deserialize_values,
-    imported_class,
-    serialize_values,
-)
 from focused.web.urls import normalize_url
+
+_TAG = "focused."
+_OBJECT = _TAG + "object"
+_ENUM = _TAG + "enum"
+_DICT = _TAG + "dict"
+_PLAIN = (type(None), bool, int, float, str)
+
+
+class UnstorableValueError(ValueError):
+    """A value cannot be stored; the message names its path and type."""
+
+
+def serialize_values(values: dict[str, Any]) -> str:
+    """Serialise values by name. Raises UnstorableValueError for the first that cannot be."""
+    stored = {}
+    for name, value in values.items():
+        try:
+            stored[name] = _encode(value, name)
+        except RecursionError:
+            raise UnstorableValueError(f"{name} contains itself, or is too deep") from None
+    return json.dumps(stored)
+
+
+def deserialize_values(text: str) -> dict[str, Any]:
+    """Return what :func:`serialize_values` stored; raises ValueError for other text."""
+    values = json.loads(text)
+    return {name: _decode(value) for name, value in values.items()}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Codec:
+    """Converts values of exactly one type to simpler data and back."""
+
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+
+
+def _zone_key(zone: ZoneInfo) -> str:
+    if zone.key is None:
+        raise TypeError("a time zone without a name")
+    return zone.key
+
+
+_CODECS: dict[type, _Codec] = {
+    tuple: _Codec(list, tuple),
+    set: _Codec(list, set),
+    frozenset: _Codec(list, frozenset),
+    deque: _Codec(lambda v: [list(v), v.maxlen], lambda v: deque(*v)),
+    OrderedDict: _Codec(lambda v: [list(pair) for pair in v.items()], OrderedDict),
+    Counter: _Codec(dict, Counter),
+    bytes: _Codec(lambda v: v.decode("latin-1"), lambda v: v.encode("latin-1")),
+    bytearray: _Codec(bytes, bytearray),
+    complex: _Codec(lambda v: [v.real, v.imag], lambda v: complex(*v)),
+    range: _Codec(lambda v: [v.start, v.stop, v.step], lambda v: range(*v)),
+    Decimal: _Codec(str, Decimal),
+    Fraction: _Codec(str, Fraction),
+    UUID: _Codec(str, UUID),
+    PosixPath: _Codec(str, Path),
+    PurePosixPath: _Codec(str, PurePosixPath),
+    date: _Codec(date.isoformat, date.fromisoformat),
+    datetime: _Codec(
+        lambda v: [v.replace(tzinfo=None).isoformat(), v.fold, v.tzinfo],
+        lambda v: datetime.fromisoformat(v[0]).replace(fold=v[1], tzinfo=v[2]),
+    ),
+    time: _Codec(
+        lambda v: [v.replace(tzinfo=None).isoformat(), v.fold, v.tzinfo],
+        lambda v: time.fromisoformat(v[0]).replace(fold=v[1], tzinfo=v[2]),
+    ),
+    timedelta: _Codec(lambda v: [v.days, v.seconds, v.microseconds], lambda v: timedelta(*v)),
+    timezone: _Codec(
+        lambda v: [v.utcoffset(None), v.tzname(None)],
+        lambda v: timezone(*v) if v[0] else UTC,
+    ),
+    ZoneInfo: _Codec(_zone_key, ZoneInfo),
+}
+_BY_TAG = {_TAG + kind.__name__: codec for kind, codec in _CODECS.items()}
+
+
+def _encode(value: Any, place: str) -> Any:
+    """Return JSON data for the value at ``place``, such as ``meta['a'][1]``."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is list:
+        return [_encode(each, f"{place}[{n}]") for n, each in enumerate(value)]
+    if kind is dict:
+        return _encode_dict(value, place)
+    codec = _CODECS.get(kind)
+    if codec is not None:
+        try:
+            return {_TAG + kind.__name__: _encode(codec.encode(value), place)}
+        except TypeError as error:
+            raise UnstorableValueError(f"{place} holds {error}") from None
+    if isinstance(value, Enum):
+        return {_ENUM: [_class_path(kind, place), value.name]}
+    fields = _fields_of(value)
+    if fields is None:
+        raise UnstorableValueError(f"{place} is of the type {kind.__module__}.{kind.__qualname__}")
+    stored = [[name, _encode(each, f"{place}.{name}")] for name, each in fields.items()]
+    return {_OBJECT: [_class_path(kind, place), stored]}
+
+
+def _encode_dict(value: dict[Any, Any], place: str) -> Any:
+    if all(type(key) is str and not key.startswith(_TAG) for key in value):
+        return {key: _encode(each, f"{place}[{key!r}]") for key, each in value.items()}
+    pairs = [
+        [_encode(key, f"a key of {place}"), _encode(each, f"{place}[{key!r}]")]
+        for key, each in value.items()
+    ]
+    return {_DICT: pairs}
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decode(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    tag = next(iter(value), "")
+    if not tag.startswith(_TAG):
+        return {key: _decode(each) for key, each in value.items()}
+    stored = value[tag]
+    if tag == _DICT:
+        return {_decode(key): _decode(each) for key, each in stored}
+    if tag == _ENUM:
+        path, name = stored
+        kind = imported_class(path)
+        if not issubclass(kind, Enum):
+            raise ValueError(f"{path} is not an enumeration")
+        return kind[name]
+    if tag == _OBJECT:
+        path, fields = stored
+        return _make_object(imported_class(path), {name: _decode(each) for name, each in fields})
+    if tag not in _BY_TAG:
+        raise ValueError(f"unknown type {tag!r}")
+    return _BY_TAG[tag].decode(_decode(stored))
+
+
+def _fields_of(value: Any) -> dict[str, Any] | None:
+    """Return the fields of a Scrapy item, dataclass, attrs object or named tuple; else None."""
+    kind = type(value)
+    if isinstance(value, Item):
+        return dict(value)
+    names = _field_names(kind)
+    if names is None:
+        return None
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _field_names(kind: type) -> list[str] | None:
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    attrs = getattr(kind, "__attrs_attrs__", None)
+    if attrs is not None:
+        return [attribute.name for attribute in attrs]
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return list(kind._fields)
+    return None
+
+
+def _make_object(kind: type, fields: dict[str, Any]) -> Any:
+    """Create an object from fields, without ``__init__`` unless it is an item."""
+    if issubclass(kind, Item):
+        return kind(fields)
+    if _field_names(kind) is None:
+        raise ValueError(f"{kind.__qualname__} is not a class of fields")
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, fields.values())
+    made = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _class_path(kind: type, place: str) -> str:
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    try:
+        found = imported_class(path)
+    except ValueError:
+        found = None
+    if found is not kind:
+        raise UnstorableValueError(
+            f"{place} is of the class {kind.__qualname__}, which no module of {kind.__module__!r} "
+            "has by that name"
+        )
+    return path
+
+
+def imported_class(path: str) -> type:
+    """Return the class at ``module:name`` if the module is imported; raises ValueError."""
+    module, _, name = path.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        raise ValueError(f"no class {path} is imported")
+    return found
+
 
 logger = logging.getLogger(__name__)
 

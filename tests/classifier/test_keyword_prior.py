@@ -12,7 +12,7 @@ from focused.classifier.keyword_classifier import KeywordWeights
 from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.errors import ConfigurationError
-from focused.labels.label import Label
+from focused.labels.label_file import Label
 from focused.topic import Seeds
 from tests.support.made_up_topic import page, topic, web
 

@@ -6,7 +6,7 @@ from focused.classifier.sample_texts import OTHER_CATEGORY, LabelCounts, add_lab
 from focused.classifier.topic_training import train_topic
 from focused.directory.directory_entry import DirectoryEntry
 from focused.directory.sample_set import SampleSet
-from focused.labels.label import Label
+from focused.labels.label_file import Label
 from tests.support.made_up_topic import page, topic, web
 
 LISTED = SampleSet(

@@ -9,7 +9,7 @@ from focused.classifier.keyword_classifier import (
     MAX_PROPOSED_OTHER,
     propose_samples,
 )
-from focused.labels.label import role_of
+from focused.labels.label_file import role_of
 from focused.web.page import Page
 
 

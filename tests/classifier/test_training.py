@@ -8,7 +8,7 @@ import pytest
 from focused.classifier.model_file import keep_current_model, save_model, stale_reason
 from focused.classifier.topic_training import train_topic
 from focused.errors import ConfigurationError, TrainingError
-from focused.labels.label import Label
+from focused.labels.label_file import Label
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from tests.support.made_up_topic import page, topic, trained, web

@@ -11,8 +11,7 @@ import pytest
 
 from focused.classifier.model_versions import list_versions
 from focused.directory.directory_reader import load_directory
-from focused.labels.label import Label, role_of
-from focused.labels.label_file import LabelFile
+from focused.labels.label_file import Label, LabelFile, role_of
 from focused.topic.topic_file import load_topic
 from tests.cli.test_commands import BASE, focused, write_site
 from tests.support.forked import ROOT, ForkedCommand

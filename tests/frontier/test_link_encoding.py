@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from focused.frontier.link_encoding import LinkSources, decode_link, encode_link
+from focused.frontier.link_table import LinkSources, decode_link, encode_link
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables

@@ -12,8 +12,7 @@ import pytest
 from focused.labelling import label_server
 from focused.labelling.labelling_task import TopicCategory
 from focused.labelling.page_renderer import PageRenderer, RenderedPage
-from focused.labels.label import evaluation_hash
-from focused.labels.label_file import LabelFile, read_labels
+from focused.labels.label_file import LabelFile, evaluation_hash, read_labels
 from tests.support.label_pages import PAGES, Outside, Served, chromium, outside, served
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 

@@ -11,16 +11,14 @@ import pytest
 from focused.archive.warc_files import WarcPosition
 from focused.errors import LabelError, StateError
 from focused.labelling.crawled_pages import read_fetched_pages
-from focused.labelling.session import EVALUATION_EVERY, LabellingSession
-from focused.labelling.session_views import format_reason
+from focused.labelling.session import EVALUATION_EVERY, LabellingSession, format_reason
 from focused.labelling.training_pool import (
     MAX_RESULTS,
     build_training_pool,
     evaluation_queue,
     select_candidates,
 )
-from focused.labels.label import evaluation_hash, role_of
-from focused.labels.label_file import LabelFile, read_labels
+from focused.labels.label_file import LabelFile, evaluation_hash, read_labels, role_of
 from focused.labels.labelled_pages import (
     LabelledPageStore,
     labelled_page_reader,

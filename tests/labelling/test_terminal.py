@@ -10,8 +10,7 @@ import pytest
 from focused.errors import LabelError
 from focused.labelling.page_renderer import PageRenderer
 from focused.labelling.terminal import LabellingTerminal
-from focused.labels.label import evaluation_hash
-from focused.labels.label_file import LabelFile
+from focused.labels.label_file import LabelFile, evaluation_hash
 from tests.support.labelled_crawls import CATEGORIES, session, write_crawl
 
 

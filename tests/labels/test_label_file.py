@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from focused.errors import LabelError
-from focused.labels.label import Label
-from focused.labels.label_file import LabelFile, read_labels
+from focused.labels.label_file import Label, LabelFile, read_labels
 
 URLS = ("https://a.example/", "https://b.example/ü?x=\u2028", "https://c.example/")
 
@@ -186,7 +185,7 @@ def test_a_label_survives_kill_9_the_moment_append_returns(tmp_path: Path) -> No
     program = f"""
         import itertools
         from pathlib import Path
-        from focused.labels.label import Label
+        from focused.labels.label_file import Label
         from focused.labels.label_file import LabelFile
         file = LabelFile(Path({str(path)!r}))
         for number in itertools.count():
@@ -212,7 +211,7 @@ def test_a_full_disk_raises_an_error_and_damages_no_line(tmp_path: Path) -> None
         import resource, signal
         from pathlib import Path
         from focused.errors import LabelError
-        from focused.labels.label import Label
+        from focused.labels.label_file import Label
         from focused.labels.label_file import LabelFile
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         file = LabelFile(Path({str(path)!r}))

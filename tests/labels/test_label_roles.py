@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.labels.label import (
+from focused.labels.label_file import (
     EVALUATION_SHARE,
     Label,
     evaluation_hash,

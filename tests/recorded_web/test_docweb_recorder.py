@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.recorded_web.builders.docweb_recorder import DocRecorder
+from focused.recorded_web.builders.docweb import DocRecorder
 from focused.recorded_web.builders.docweb_rules import DocPackage
 from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.recorded_web.builders.docweb_recorder import RedirectFinder
+from focused.recorded_web.builders.docweb import RedirectFinder
 from focused.recorded_web.builders.docweb_rules import UrlAlias, load_aliases, load_doc_packages
 
 PAGES = [

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from focused.labels.label import Label, evaluation_hash, role_of
-from focused.labels.label_file import LabelFile
+from focused.labels.label_file import Label, LabelFile, evaluation_hash, role_of
 from focused.reports.classifier_drift import ClassifierDrift, measure_drift
 from focused.reports.crawl_report import report_as_dict
 from focused.reports.report_output import print_report

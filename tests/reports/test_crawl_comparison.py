@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from focused.errors import StateError
-from focused.reports.crawl_comparison import compare_crawls, print_comparison
 from focused.reports.crawl_plots import plot_harvest
+from focused.reports.report_output import compare_crawls, print_comparison
 from tests.support.crawl_folders import good_page, page, write_crawl
 
 HOST = "http://a.example/"

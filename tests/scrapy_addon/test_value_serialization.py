@@ -21,7 +21,7 @@ import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.scrapy_addon.value_serialization import (
+from focused.scrapy_addon.spider_requests import (
     UnstorableValueError,
     deserialize_values,
     serialize_values,
