@@ -44,13 +44,12 @@ from focused.cli.retrain_actions import retrain_from
 from focused.errors import FocusedError
 from focused.experiments.simulation.parsed_web import ParsedWeb
 from focused.experiments.simulation.simulator import SimulatedRun, constant_latency, simulate
-from focused.labelling.crawled_pages import CrawledPage, FetchedPages
-from focused.labelling.labelling_task import find_labelling_task
+from focused.labelling.labelling_task import CrawledPage, FetchedPages, find_labelling_task
 from focused.labelling.session import LabellingSession
 from focused.labelling.training_pool import build_training_pool
 from focused.labels.label_file import LabelFile, Verdict, evaluation_labels, load_topic_labels
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.link_prior import load_link_prior
+from focused.link_scoring.linear_model import load_link_prior
 from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.scrapy_addon.crawl_models import training_urls

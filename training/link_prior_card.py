@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from focused.classifier.calibration import expit
+from focused.link_scoring.linear_model import DEFAULT_PRIOR, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.link_prior import DEFAULT_PRIOR, LinkPriorFile
 from focused.reports.reliability import calibration_error, count_bins
 
 RankFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]

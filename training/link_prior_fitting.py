@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from focused.classifier.calibration import expit
+from focused.link_scoring.linear_model import PRIOR_FORMAT, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.link_prior import PRIOR_FORMAT, LinkPriorFile
 
 RIDGE = 2_000.0
 """L2 penalty of the weights, per standard deviation of the feature.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import CachedTextScores
-from focused.directory.background_samples import background_samples
+from focused.directory.sample_set import background_samples
 from focused.errors import ConfigurationError
 from focused.labels.label_file import role_of
 from focused.text.documents import Vocabulary, page_words

@@ -42,7 +42,7 @@ from focused.classifier.validation import (
     make_validation_report,
     validate_estimator,
 )
-from focused.directory.background_samples import is_background
+from focused.directory.sample_set import is_background
 
 # Bias, coefficient of the learned words, coefficient of the keywords. Fitted on ten topics not in
 # benchmarks/topic_from_keywords.py; flat around these values.

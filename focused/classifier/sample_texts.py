@@ -11,10 +11,14 @@ import xxhash
 
 from focused.classifier.calibration import BoolArray, FloatArray
 from focused.classifier.corpus import Corpus
-from focused.directory.background_samples import background_samples, is_background
 from focused.directory.directory_entry import DirectoryEntry
-from focused.directory.page_folders import load_sample_page
-from focused.directory.sample_set import SampleSet, is_in_category
+from focused.directory.sample_files import load_sample_page
+from focused.directory.sample_set import (
+    SampleSet,
+    background_samples,
+    is_background,
+    is_in_category,
+)
 from focused.labels.label_file import Label, training_labels
 from focused.text.documents import page_words
 from focused.web.page import Page

@@ -39,10 +39,9 @@ from focused.classifier.validation import (
     fit_training_taxonomy,
     good_log_likelihood_ratio,
 )
-from focused.directory.background_samples import is_background
 from focused.directory.directory_entry import DirectoryEntry, content_url
 from focused.directory.directory_reader import load_training_samples, samples_digest
-from focused.directory.sample_set import SampleSet
+from focused.directory.sample_set import SampleSet, is_background
 from focused.errors import TrainingError
 from focused.labels.label_file import Label, training_labels
 from focused.text.documents import Vocabulary

@@ -31,12 +31,12 @@ from focused.classifier.training_report import TrainedModel
 from focused.cli.common import echo
 from focused.cli.crawl_actions import move_crawl_folder
 from focused.errors import ConfigurationError, StateError, TrainingError
-from focused.labels.labelled_pages import LabelledPageStore, labelled_pages_path
+from focused.labels.label_file import LabelledPageStore, labelled_pages_path
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.reports.formatting import single_line
 from focused.scrapy_addon.crawl_session import session_of
-from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
 from focused.scrapy_addon.spiders.run import project_settings, run
+from focused.scrapy_addon.spiders.topic_spider import KeywordSpider
 from focused.storage.state_store import StateStore
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
 from focused.topic.topic_file import load_topic

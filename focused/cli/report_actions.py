@@ -8,7 +8,7 @@ from rich.console import Console
 
 from focused.cli.common import echo
 from focused.errors import ConfigurationError
-from focused.recorded_web.web_labels import LABELS_FILE, read_web_labels
+from focused.recorded_web.recorded_web import LABELS_FILE, read_web_labels
 from focused.reports.crawl_report import CategoryLabels
 from focused.reports.report_output import print_comparison, print_report
 from focused.reports.why import explain_url

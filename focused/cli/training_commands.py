@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+import time
+import webbrowser
 from pathlib import Path
 
 import click
 
-from focused.cli.common import FILE, FOLDER, SECONDS, finite
+from focused.cli.common import FILE, FOLDER, SECONDS, echo, finite
 
 
 @click.command()
@@ -164,6 +166,48 @@ def label(
     WHERE is the crawl's folder or its topic file. Works on a running crawl and offers its new
     pages, too. Ctrl-C ends it; the same command resumes. See docs/how-to/labelling.md.
     """
-    from focused.cli.label_actions import run_labelling
+    _run_labelling(where, labels, terminal=terminal, browser=not no_browser, host=host, port=port)
 
-    run_labelling(where, labels, terminal=terminal, browser=not no_browser, host=host, port=port)
+
+def _run_labelling(
+    where: Path,
+    labels: Path | None,
+    *,
+    terminal: bool,
+    browser: bool,
+    host: str,
+    port: int,
+) -> None:
+    """Open a labelling session and run it until it is ended."""
+    from focused.labelling.label_server import serve_session
+    from focused.labelling.page_renderer import PageRenderer
+    from focused.labelling.session import open_session
+    from focused.labelling.terminal import LabellingTerminal
+
+    with open_session(where, labels, _progress) as session:
+        echo(f"Labels go to {session.task.labels}", err=True)
+        if terminal:
+            with PageRenderer() as reader:
+                LabellingTerminal(session, clock=time.time, reader=reader).run()
+        else:
+            serve_session(
+                session,
+                clock=time.time,
+                ready=lambda address: _ready(address, browser),
+                host=host,
+                port=port,
+            )
+        progress = session.progress()
+        click.echo(f"{progress.yes} yes, {progress.no} no, {progress.skipped} skipped", err=True)
+
+
+def _ready(address: str, browser: bool) -> None:
+    click.echo(f"Label here: {address}")
+    click.echo("Anyone with this address can label. Ctrl-C ends.", err=True)
+    if browser:
+        webbrowser.open(address)
+
+
+def _progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\rreading pages: {done}/{total}", err=True, nl=done == total)

@@ -11,11 +11,11 @@ from rich.text import Text
 from focused.cli.common import echo
 from focused.cli.progress_bars import page_progress
 from focused.errors import ConfigurationError
+from focused.recorded_web.recorded_web import read_web_label_lines
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import serve_forever
 from focused.recorded_web.web_import import ImportedWeb, import_html, import_warc
 from focused.recorded_web.web_info import WebInfo, web_info
-from focused.recorded_web.web_labels import read_web_label_lines
 from focused.reports.formatting import single_line
 
 _MAX_ROWS = 20

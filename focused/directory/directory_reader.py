@@ -11,11 +11,11 @@ from pathlib import Path
 from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
 from focused.directory.dmoz import read_dmoz_content, symbolic_links
 from focused.directory.package_index import read_package_index
-from focused.directory.page_folders import read_page_folder
 from focused.directory.sample_files import (
     DECOMPRESSION_ERRORS,
     open_sample_file,
     read_json_lines,
+    read_page_folder,
     read_tsv,
     uncompressed_name,
 )

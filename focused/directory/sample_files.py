@@ -1,4 +1,6 @@
-"""Sample files of one sample per line: TSV and JSON Lines, optionally compressed.
+"""Sample files of one sample per line, TSV and JSON Lines, and folders of saved pages.
+
+Files may be compressed.
 
 TSV is UTF-8 with the columns::
 
@@ -14,6 +16,11 @@ JSON Lines has one object per line::
 
 ``category`` is required, and ``url``, ``text`` or both. ``title``, ``description`` and
 ``weight`` (> 0) are optional; other keys are ignored.
+
+Folders hold whole pages: HTML (.html, .htm, .xhtml) or text (.txt), which are never fetched.
+Sub-folders are categories: ``pages/Food/Cheese/brie.html`` has category ``Food/Cheese``. The
+address of a page saved by a browser or SingleFile is taken from its comment, so that the page does
+not count as harvest; any other page is identified by its content.
 """
 
 from __future__ import annotations
@@ -22,16 +29,26 @@ import bz2
 import gzip
 import lzma
 import math
+import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from io import BufferedIOBase
 from pathlib import Path
 from typing import cast
 
 import msgspec
 
-from focused.directory.directory_entry import DirectoryEntry, content_url, normalise_category
+from focused.directory.directory_entry import (
+    DirectoryEntry,
+    SkippedRecords,
+    content_url,
+    normalise_category,
+)
 from focused.errors import ConfigurationError
+from focused.web.html.parse import parse_page
+from focused.web.page import Fetched, Page
 from focused.web.urls import normalize_url
 
 MAX_LINE_BYTES = 16_000_000
@@ -182,3 +199,100 @@ def _entry_from_json(line: _JsonSample, where: str) -> DirectoryEntry:
         line.weight,
         text,
     )
+
+
+PAGE_SUFFIXES = frozenset({".html", ".htm", ".xhtml", ".txt"})
+MAX_PAGE_BYTES = 10_000_000
+
+_HEAD_BYTES = 4096
+_SAVED_FROM = re.compile(
+    rb"<!--\s*saved from url=\(\d+\)(\S+)|<!--\s*Page saved with SingleFile\s+url:\s*(\S+)"
+)
+
+
+def read_page_folder(folder: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
+    """Yield the folder's pages by category and name; other files are counted as skipped.
+
+    Ignores hidden files, links out of the folder, and the folders of images and frames that
+    browsers save beside a page. Raises :class:`ConfigurationError` for a page outside of any
+    category, or one that cannot be read.
+    """
+    inside = folder.resolve()
+    for place, folders, names in os.walk(folder, onerror=_raise_unreadable):
+        here = Path(place)
+        category = here.relative_to(folder).as_posix()
+        folders[:] = sorted(name for name in folders if not _is_ignored_folder(here, name))
+        for name in sorted(name for name in names if not name.startswith(".")):
+            if Path(name).suffix.lower() not in PAGE_SUFFIXES:
+                skipped.add(folder, "files that are not pages (.html, .htm, .xhtml, .txt)")
+            elif category == ".":
+                raise ConfigurationError(
+                    f"{here / name}: is in no category; move it to a sub-folder of {folder}, "
+                    "whose name is its category"
+                )
+            elif not _is_file_inside(inside, here / name):
+                skipped.add(folder, "links that lead out of the folder, or to no file")
+            elif (entry := _entry_from_file(category, here / name)) is not None:
+                yield entry
+            else:
+                skipped.add(folder, f"pages of more than {MAX_PAGE_BYTES // 10**6} MB")
+
+
+def _raise_unreadable(error: OSError) -> None:
+    raise unreadable_file_error(Path(error.filename or ""), error)
+
+
+def _is_ignored_folder(here: Path, name: str) -> bool:
+    if name.startswith(".") or (here / name).is_symlink():
+        return True
+    page = re.sub(r"[_.-][^_.-]+\Z", "", name)  # "brie_files", "brie-Dateien", "brie.files"
+    return page != name and any((here / f"{page}{suffix}").is_file() for suffix in PAGE_SUFFIXES)
+
+
+def _is_file_inside(inside: Path, file: Path) -> bool:
+    """Whether ``file`` is a regular file, not a link out of the folder."""
+    return file.is_file() and (not file.is_symlink() or file.resolve().is_relative_to(inside))
+
+
+def _entry_from_file(category: str, file: Path) -> DirectoryEntry | None:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MAX_PAGE_BYTES + 1)
+    except OSError as error:
+        raise unreadable_file_error(file, error) from error
+    if len(content) > MAX_PAGE_BYTES:
+        return None
+    saved = _SAVED_FROM.search(content[:_HEAD_BYTES])
+    source = (saved[1] or saved[2]).decode("utf-8", "replace") if saved else ""
+    return DirectoryEntry(category, normalize_url(source) or content_url(content), file=file)
+
+
+def load_sample_page(entry: DirectoryEntry) -> Page | None:
+    """Return the page of a sample's text or file, with its ``url``; None if unreadable."""
+    if entry.text:
+        page = _parse(entry.url, "text/plain; charset=utf-8", entry.text.encode())
+    elif entry.file is not None:
+        kind = "text/plain" if entry.file.suffix.lower() == ".txt" else "text/html"
+        page = _parse(entry.url, kind, _read_file(entry.file))
+    else:
+        return None
+    if page is None:
+        return None
+    return replace(
+        page,
+        title=page.title or entry.title,
+        description=page.description or entry.description,
+    )
+
+
+def _read_file(saved: Path) -> bytes:
+    try:
+        with saved.open("rb") as file:
+            return file.read(MAX_PAGE_BYTES)
+    except OSError:
+        return b""
+
+
+def _parse(url: str, content_type: str, content: bytes) -> Page | None:
+    page = parse_page(Fetched(url, 200, {"content-type": content_type}, content))
+    return page if isinstance(page, Page) else None

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from focused.errors import ConfigurationError, RecordedWebError
-from focused.recorded_web.recorded_web import RecordedWeb, read_details, write_details
+from focused.recorded_web.recorded_web import (
+    LABELS_FILE,
+    RecordedWeb,
+    read_details,
+    read_web_labels,
+    write_details,
+)
 from focused.recorded_web.web_import import import_warc
 from focused.recorded_web.web_index import warc_files_stamp
-from focused.recorded_web.web_labels import LABELS_FILE, read_web_labels
 
 _IMPORTED_FROM = "imported_from"
 _DEFAULT_WARC_NAMES = ("pages", "warc")

@@ -31,7 +31,7 @@ from aiohttp import web
 
 from focused.archive.warc_files import warc_files
 from focused.errors import FocusedError, LabelError
-from focused.labelling.crawled_pages import FetchedPages, read_fetched_pages
+from focused.labelling.labelling_task import FetchedPages, read_fetched_pages
 from focused.labelling.page_renderer import (
     ORIGINAL_STYLE,
     PageRenderer,

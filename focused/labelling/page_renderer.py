@@ -20,7 +20,7 @@ import nh3
 from resiliparse.extract.html2text import extract_plain_text
 
 from focused.archive.warc_files import WarcPosition
-from focused.labelling.crawled_pages import CrawledPage, FetchedPages
+from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
 from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup
 from focused.web.page import Fetched

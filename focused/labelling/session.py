@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from focused.errors import LabelError, StateError
-from focused.labelling.crawled_pages import CrawledPage, FetchedPages, read_fetched_pages
-from focused.labelling.labelling_task import LabellingTask, find_labelling_task
+from focused.labelling.labelling_task import (
+    CrawledPage,
+    FetchedPages,
+    LabellingTask,
+    find_labelling_task,
+    read_fetched_pages,
+)
 from focused.labelling.page_renderer import RenderedPage
 from focused.labelling.page_selection import PageSelector
 from focused.labelling.training_pool import (
@@ -25,8 +30,16 @@ from focused.labelling.training_pool import (
     evaluation_queue,
     search_pages,
 )
-from focused.labels.label_file import Label, LabelFile, Reason, Role, Verdict, role_of
-from focused.labels.labelled_pages import LabelledPageStore, labelled_pages_path
+from focused.labels.label_file import (
+    Label,
+    LabelFile,
+    LabelledPageStore,
+    Reason,
+    Role,
+    Verdict,
+    labelled_pages_path,
+    role_of,
+)
 from focused.labels.precision_estimate import (
     ShareEstimate,
     Stratum,

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.labelling.crawled_pages import CrawledPage, FetchedPages
+from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.labelling.page_selection import FloatArray, PagePool, page_vectors, rows_with_words
 from focused.labels.label_file import evaluation_hash, role_of
 from focused.parser_process import (

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.link_scoring.linear_model import DEPTH_PENALTY, LinearModel
+from focused.link_scoring.linear_model import DEPTH_PENALTY, LinearModel, LinkPrior, load_link_prior
 from focused.link_scoring.link_features import (
     FEATURE_INDEX,
     FEATURE_NAMES,
@@ -32,7 +32,6 @@ from focused.link_scoring.link_features import (
     parent_log_odds,
     round_precision,
 )
-from focused.link_scoring.link_prior import LinkPrior, load_link_prior
 from focused.link_scoring.protocols import (
     MergedScores,
     PageContext,

@@ -13,7 +13,7 @@ from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
 from focused.frontier.priorities import NO_EXPLORATION, Exploration
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.link_prior import uninformed_prior
+from focused.link_scoring.linear_model import uninformed_prior
 from focused.link_scoring.protocols import LinkScorer, OnlineLinkScorer
 from focused.orderings.base import PolicyFactory, PolicyInputs
 

@@ -1,6 +1,10 @@
 """Read and write recorded webs.
 
 :class:`RecordedWebWriter` works in a temporary folder and renames it at the end.
+
+``labels.tsv`` is the ground truth, one ``url<TAB>category`` a line. A URL may have several lines.
+Categories are paths such as ``Top/Computers/Databases``; a page of a category also belongs to its
+ancestors.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,13 +34,68 @@ from focused.recorded_web.web_index import (
     url_key,
     write_index,
 )
-from focused.recorded_web.web_labels import LABELS_FILE, read_web_labels, write_web_labels
 from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Fetched, Page, Redirected
 from focused.web.urls import host_of, normalize_url
 from focused.web.warc_reader import EPOCH, parse_response_record
 from focused.web.warc_writer import record_id_from_name, response_record, warc_date, warcinfo_record
+
+LABELS_FILE = "labels.tsv"
+
+
+def write_web_labels(path: Path, labels: Iterable[tuple[str, str]]) -> int:
+    """Write sorted unique lines; return their number.
+
+    Raises RecordedWebError for a URL or category with a tab or line break.
+    """
+    lines = sorted({_label_line(url, category) for url, category in labels})
+    path.write_text("".join(lines), encoding="utf-8")
+    return len(lines)
+
+
+def _label_line(url: str, category: str) -> str:
+    if not url or not category or any(char in "\t\r\n" for char in url + category):
+        raise RecordedWebError(
+            f"label {category!r} of {url!r} is empty or holds a tab or line break: "
+            "give one URL and one category a line"
+        )
+    return f"{url}\t{category}\n"
+
+
+def read_web_labels(path: Path) -> Mapping[str, frozenset[str]]:
+    """Return categories by URL; empty without a file.
+
+    Raises RecordedWebError for the first malformed line.
+    """
+    if not path.exists():
+        return {}
+    found: dict[str, set[str]] = {}
+    for url, category in read_web_label_lines(path):
+        found.setdefault(url, set()).add(category)
+    shared: dict[frozenset[str], frozenset[str]] = {}
+    return {
+        url: shared.setdefault(frozen, frozen)
+        for url, frozen in ((url, frozenset(names)) for url, names in found.items())
+    }
+
+
+def read_web_label_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the (url, category) pairs in file order."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordedWebError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        url, tab, category = line.rstrip("\r").partition("\t")
+        if not tab or not url or not category or "\t" in category:
+            raise RecordedWebError(
+                f"{path}, line {number}: expected url<TAB>category, found {line[:80]!r}"
+            )
+        yield url, category
+
 
 WEB_FILE = "web.json"
 WARC_FILE = "pages.warc.gz"

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from focused.errors import ConfigurationError
+from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.link_prior import load_link_prior
 from focused.orderings.policy_names import has_probability_scores
 from focused.reports.crawl_folder import (
     CrawlFolder,

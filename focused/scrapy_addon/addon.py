@@ -28,7 +28,7 @@ from focused.scrapy_addon.addon_settings import (
     topic_from_settings,
 )
 from focused.scrapy_addon.crawl_models import load_crawl_models
-from focused.scrapy_addon.crawl_session import CrawlSession, SessionHolder
+from focused.scrapy_addon.crawl_session import CrawlSession, SessionHolder, check_state
 from focused.scrapy_addon.download_handlers import (
     FocusedDownloadHandler,
     install_replay,
@@ -44,7 +44,6 @@ from focused.scrapy_addon.middlewares.robots_middleware import RobotsMiddleware
 from focused.scrapy_addon.middlewares.settling_middleware import SettlingMiddleware
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from focused.scrapy_addon.scrapy_settings import warn_of_ignored
-from focused.scrapy_addon.state_folder import check_state
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.scope_filter import check_seeds_in_scope
 

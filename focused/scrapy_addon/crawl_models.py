@@ -16,7 +16,7 @@ from focused.directory.directory_reader import load_training_samples
 from focused.errors import ModelError
 from focused.labels.label_file import load_topic_labels, training_labels
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.link_prior import load_link_prior
+from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import LinkScorer
 from focused.topic import Topic
 from focused.web.urls import normalize_url

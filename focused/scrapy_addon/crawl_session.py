@@ -1,29 +1,37 @@
-"""The state of one crawler's crawl, shared by the scheduler and the middlewares."""
+"""The state of one crawler's crawl, shared by the scheduler and the middlewares.
+
+The last functions open and check its folder, and format the errors that stop a crawl.
+"""
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 
+from focused.archive.warc_files import WARC_FILE
 from focused.atomic_file import write_json_atomically
 from focused.crawl import Crawl, SettledFetch, Step, Wait, build_crawl
 from focused.crawl.page_parser import ParsedPage
-from focused.errors import ConfigurationError, escape_control_characters
+from focused.errors import ConfigurationError, FocusedError, StateError, escape_control_characters
 from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.parser_process import ParsingLimits
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.http_client import HttpClient
 from focused.scrapy_addon.page_batcher import PageBatcher
 from focused.scrapy_addon.parser_pool import ParserPool
-from focused.scrapy_addon.state_folder import format_error, open_state
 from focused.scrapy_addon.statistics import CrawlProfile, counters_of, hosts_of, publish
+from focused.storage.environment import write_error_advice
+from focused.storage.state_store import StateStore
 from focused.topic import Topic, adapt_to_recorded_web, topic_to_json
 from focused.web.html.parse import needs_parser_process
 from focused.web.page import Failed, Fetched, Outcome
@@ -330,3 +338,73 @@ def _wait_message(wait: Wait) -> str:
     hosts = f"{wait.hosts_backing_off:,} host{'' if wait.hosts_backing_off == 1 else 's'}"
     at = time.strftime("%H:%M:%S", time.localtime(wait.until))
     return f"waiting for {hosts} in back-off or long crawl-delays, the next at {at}"
+
+
+_CRAWL_FILES = ("pages.parquet", "links.parquet", WARC_FILE, "settings.json", "stats.json")
+"""Files that a crawl writes beside its state."""
+
+
+def open_state(topic: Topic, policy: str, *, replayed: bool) -> StateStore:
+    """Open the state in the topic's folder; raises StateError.
+
+    A folder belongs to one topic, one policy and one web: robots.txt rules and links of a replayed
+    web must not reach a live crawl. A folder with a crawl's files but no state is refused, because
+    the files would be overwritten.
+    """
+    identity = {
+        "topic": topic.name,
+        "policy": policy,
+        "web": "a recorded one" if replayed else "the live one",
+    }
+    folder = topic.output.folder
+    _refuse_to_overwrite(folder)
+    return StateStore.open(folder / "state", identity)
+
+
+def check_state(topic: Topic, policy: str, *, replayed: bool) -> None:
+    """Raise StateError if :func:`open_state` would; create no folder."""
+    folder = topic.output.folder
+    if (folder / "state").exists():
+        open_state(topic, policy, replayed=replayed).close()
+        return
+    _refuse_to_overwrite(folder)
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        error = errno.ENOTDIR
+    elif os.access(there, os.W_OK | os.X_OK):
+        return
+    else:
+        read_only = os.statvfs(there).f_flag & os.ST_RDONLY
+        error = errno.EROFS if read_only else errno.EACCES
+    raise StateError(
+        f"{folder} cannot be written to: {there}: {os.strerror(error)}. "
+        "Choose another output.folder, or mend this one."
+    )
+
+
+def _refuse_to_overwrite(folder: Path) -> None:
+    """Raise StateError if a folder without state contains a crawl's files."""
+    data = folder / "state" / "data.mdb"
+    if data.is_file() and data.stat().st_size:
+        return
+    found = next((name for name in _CRAWL_FILES if (folder / name).exists()), None)
+    if found is not None:
+        raise StateError(
+            f"{folder} holds {found}, but no crawl state: a new crawl would "
+            "overwrite it. Choose another output.folder, or move this one away."
+        )
+
+
+def format_error(error: Exception, folder: Path) -> str:
+    """Return a message about an error that stopped the crawl in ``folder``."""
+    if isinstance(error, FocusedError):
+        return str(error)
+    if isinstance(error, OSError):
+        return (
+            f"cannot write to {folder}: {error.strerror or error}. What was fetched before is "
+            f"safe; {write_error_advice(error)} and start the same command again."
+        )
+    return (
+        f"the crawl in {folder} was stopped by {type(error).__name__}: {error}. See the "
+        "log; the WARC and Parquet files stay readable."
+    )

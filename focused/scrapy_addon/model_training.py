@@ -21,8 +21,7 @@ from focused.classifier.model_versions import (
 )
 from focused.classifier.sample_texts import FetchPage
 from focused.errors import TrainingError
-from focused.labels.label_file import load_topic_labels
-from focused.labels.labelled_pages import labelled_page_reader
+from focused.labels.label_file import labelled_page_reader, load_topic_labels
 from focused.recorded_web.recorded_web import RecordedWeb, page_reader
 from focused.scrapy_addon.addon_settings import samples_folder
 from focused.storage.state_store import StateStore

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from focused.classifier.topic_training import train_topic
-from focused.directory.background_samples import (
+from focused.directory.sample_set import (
     BACKGROUND_CATEGORY,
     background_samples,
     is_background,

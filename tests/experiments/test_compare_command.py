@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from focused.cli import main
 from focused.experiments.comparison_files import RUN_LOG_FILE, RunLog
-from focused.link_scoring.link_prior import list_shipped_priors
+from focused.link_scoring.linear_model import list_shipped_priors
 from focused.link_scoring.protocols import PageContext
 from focused.orderings import POLICIES, PolicyInputs
 from focused.web.page import Classification, Link, Page

@@ -17,11 +17,10 @@ from focused.experiments.analysis.comparison_runs import ExperimentSettings
 from focused.experiments.experiment_plan import ExperimentPlan, PreparedTopic, Trial
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.link_prior import load_link_prior
 from focused.link_scoring.protocols import ScorableLink, TrainingExample, UpdatedScore
-from focused.recorded_web.recorded_web import RecordedWebWriter
-from focused.recorded_web.web_labels import read_web_labels
+from focused.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
 from tests.support.keyword_guide import WhaleJudge
 from tests.support.recorded_web import html
 from tests.support.two_sides import HTML, WORDS, build_web, planned, prepared_topic

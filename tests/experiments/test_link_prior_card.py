@@ -18,8 +18,8 @@ from link_prior_card import (
 )
 from link_prior_fitting import LoggedRun
 
+from focused.link_scoring.linear_model import PRIOR_FORMAT, LinkPriorFile
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.link_prior import PRIOR_FORMAT, LinkPriorFile
 
 MODELS = Path(__file__).parents[2] / "models"
 

@@ -11,7 +11,7 @@ from link_log import STRAY_SHARE, NoisyLinkScorer
 
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.link_prior import load_link_prior
+from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import OnlineLinkScorer, PageContext
 from focused.web.page import Classification, Link, Page
 from tests.support.keyword_guide import WhaleJudge

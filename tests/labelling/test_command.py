@@ -17,8 +17,7 @@ from click.testing import CliRunner
 from focused.cli import main
 from focused.labelling.label_server import TOKEN_HEADER
 from focused.labelling.labelling_task import find_labelling_task
-from focused.labels.label_file import LabelFile, read_labels
-from focused.labels.labelled_pages import labelled_page_reader
+from focused.labels.label_file import LabelFile, labelled_page_reader, read_labels
 from tests.support.forked import ForkedCommand
 from tests.support.labelled_crawls import write_crawl
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from focused.archive.warc_files import WARC_FILE, WarcPosition
-from focused.labelling.crawled_pages import CrawledPage, FetchedPages
+from focused.labelling.labelling_task import CrawledPage, FetchedPages
 from focused.labelling.page_renderer import (
     MAX_ORIGINAL_CHARS,
     MAX_TEXT_CHARS,

@@ -10,7 +10,7 @@ import pytest
 
 from focused.archive.warc_files import WarcPosition
 from focused.errors import LabelError, StateError
-from focused.labelling.crawled_pages import read_fetched_pages
+from focused.labelling.labelling_task import read_fetched_pages
 from focused.labelling.session import EVALUATION_EVERY, LabellingSession, format_reason
 from focused.labelling.training_pool import (
     MAX_RESULTS,
@@ -18,11 +18,14 @@ from focused.labelling.training_pool import (
     evaluation_queue,
     select_candidates,
 )
-from focused.labels.label_file import LabelFile, evaluation_hash, read_labels, role_of
-from focused.labels.labelled_pages import (
+from focused.labels.label_file import (
+    LabelFile,
     LabelledPageStore,
+    evaluation_hash,
     labelled_page_reader,
     labelled_pages_path,
+    read_labels,
+    role_of,
 )
 from focused.parser_process import ParsingLimits
 from focused.web.html.parse import MAX_QUICK_BYTES

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import LabelError
-from focused.labels.labelled_pages import (
+from focused.labels.label_file import (
     LabelledPageStore,
     labelled_page_reader,
     labelled_pages_path,

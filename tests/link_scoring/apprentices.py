@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.linear_model import LinkPrior
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.link_prior import LinkPrior
 from focused.link_scoring.protocols import PageContext, TrainingExample
 from focused.text.word_hashes import hash_texts
 from focused.web.page import Classification, Link, Page

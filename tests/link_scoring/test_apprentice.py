@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from focused.classifier.calibration import expit
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.linear_model import DEFAULT_PRIOR
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.link_prior import DEFAULT_PRIOR
 from focused.link_scoring.protocols import PageContext
 from focused.web.page import Link
 from tests.link_scoring.apprentices import (

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.link_prior import load_link_prior, uninformed_prior
+from focused.link_scoring.linear_model import load_link_prior, uninformed_prior
 from focused.link_scoring.protocols import (
     ConstantLinkScorer,
     LinkScorer,

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from focused.errors import ConfigurationError
-from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.link_prior import (
+from focused.link_scoring.linear_model import (
     DEFAULT_PRIOR,
     PRIOR_FORMAT,
     list_shipped_priors,
     load_link_prior,
     uninformed_prior,
 )
+from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
 
 
 def content(**changed: Any) -> dict[str, Any]:

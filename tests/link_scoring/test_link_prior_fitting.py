@@ -14,8 +14,8 @@ from link_prior_fitting import (
     log_odds,
 )
 
+from focused.link_scoring.linear_model import PRIOR_FORMAT
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.link_prior import PRIOR_FORMAT
 
 NO_RIDGE = {"ridge": 1e-3, "intercept_ridge": 1e-3}
 

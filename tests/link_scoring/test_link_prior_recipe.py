@@ -10,7 +10,7 @@ import pytest
 from link_prior import Options, Web, main, make_priors, topics_of
 
 from focused.errors import ConfigurationError
-from focused.link_scoring.link_prior import LinkPriorFile, load_link_prior
+from focused.link_scoring.linear_model import LinkPriorFile, load_link_prior
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from tests.support.two_sides import build_web, write_compared
@@ -73,7 +73,7 @@ def test_the_same_webs_and_seed_give_the_same_bytes_and_another_seed_others(
 def test_the_recipe_needs_no_shipped_prior_for_these_may_be_what_it_is_to_mend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("focused.link_scoring.link_prior.list_shipped_priors", dict)
+    monkeypatch.setattr("focused.link_scoring.linear_model.list_shipped_priors", dict)
     with pytest.raises(ConfigurationError):
         load_link_prior()
     assert len(fitted(tmp_path)[1]) == 3

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.classifier.calibration import expit
-from focused.link_scoring.linear_model import MAX_EXAMPLES, OnlineUpdate
+from focused.link_scoring.linear_model import MAX_EXAMPLES, LinkPrior, OnlineUpdate, load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.link_prior import LinkPrior, load_link_prior
 
 COUNT = len(FEATURE_NAMES)
 PRIOR = LinkPrior(

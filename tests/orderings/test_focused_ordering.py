@@ -14,8 +14,8 @@ from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
 from focused.frontier.priorities import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.link_prior import load_link_prior
 from focused.link_scoring.protocols import MergedScores, OnlineLinkScorer, PageContext
 from focused.orderings import POLICIES, PolicyInputs
 from focused.orderings.focused_ordering import ABLATIONS, FEATURE_FAMILIES

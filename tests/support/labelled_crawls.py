@@ -10,8 +10,7 @@ import numpy as np
 
 from focused.archive.archive import Archive, PageRow
 from focused.archive.warc_files import WarcFiles
-from focused.labelling.crawled_pages import read_fetched_pages
-from focused.labelling.labelling_task import LabellingTask, TopicCategory
+from focused.labelling.labelling_task import LabellingTask, TopicCategory, read_fetched_pages
 from focused.labelling.page_selection import PagePool, PageSelector
 from focused.labelling.session import LabellingSession
 from focused.labelling.training_pool import build_training_pool

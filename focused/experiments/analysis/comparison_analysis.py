@@ -13,10 +13,11 @@ from focused.experiments.analysis.inference import Estimate
 from focused.experiments.analysis.paired_comparison import (
     PagesToBaseline,
     PairedDifference,
+    PolicyRanks,
     measure_pages_to_baseline,
     pair_policies,
+    rank_policies,
 )
-from focused.experiments.analysis.policy_ranks import PolicyRanks, rank_policies
 from focused.experiments.analysis.policy_summary import (
     PolicyCalibration,
     PolicySummary,

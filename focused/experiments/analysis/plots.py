@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from focused.experiments.analysis.comparison_analysis import ComparisonAnalysis
 from focused.experiments.analysis.comparison_runs import Run, RunGrid, format_start_group
 from focused.experiments.analysis.inference import FloatArray, bootstrap_weights, interval_bands
-from focused.experiments.analysis.policy_ranks import PolicyRanks
+from focused.experiments.analysis.paired_comparison import PolicyRanks
 from focused.orderings.policy_names import BASELINE, FOCUSED, ORACLE_NAMES
 from focused.reports.crawl_plots import ReliabilityPoint, plot_reliability
 from focused.reports.formatting import single_line

@@ -1,1 +1,1 @@
-"""Priors that ship with the library, plain JSON; see :mod:`focused.link_scoring.link_prior`."""
+"""Priors that ship with the library, plain JSON; see :mod:`focused.link_scoring.linear_model`."""

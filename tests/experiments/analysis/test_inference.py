@@ -17,12 +17,16 @@ from focused.experiments.analysis.inference import (
     median_interval,
     ratio_estimate,
 )
+from focused.experiments.analysis.paired_comparison import (
+    PolicyRanks,
+    critical_difference,
+    rank_scores,
+)
 from focused.experiments.analysis.plots import (
     CROSSBAR_WIDTH,
     curve_styles,
     plot_critical_difference,
 )
-from focused.experiments.analysis.policy_ranks import PolicyRanks, critical_difference, rank_scores
 
 # Demšar, JMLR 7, 2006, table 6: ranks of C4.5, with m, with cf, with both, on 14 data sets
 DEMSAR = np.array(

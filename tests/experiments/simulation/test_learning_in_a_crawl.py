@@ -18,8 +18,8 @@ import numpy as np
 from focused.crawl.policy import Policy
 from focused.experiments.simulation.simulator import RecordedNetwork, constant_latency, simulate
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.linear_model import LinkPrior, load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.link_prior import LinkPrior, load_link_prior
 from focused.orderings import POLICIES, PolicyInputs
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Page
