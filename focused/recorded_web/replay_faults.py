@@ -11,6 +11,7 @@ On the command line and in TOML::
     *.org/robots.txt:kind=drop-headers        a pattern with "/" matches host and path
     *:kind=drop-body,rate=0.02
     big.example.org:kind=slow,bytes_per_s=2000
+    cms.example.org:kind=modified-now         a server that lies about its pages
 
     seed = 7
     [[fault]]
@@ -22,13 +23,23 @@ On the command line and in TOML::
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from focused.errors import ConfigurationError
+from focused.recorded_web.conditional_requests import (
+    http_date,
+    is_conditional,
+    is_not_modified,
+    parse_http_date,
+)
 from focused.text.hash_sampling import hash_fraction
+
+if TYPE_CHECKING:
+    from focused.recorded_web.recorded_web import RecordedResponse
 
 
 class FaultKind(StrEnum):
@@ -39,6 +50,12 @@ class FaultKind(StrEnum):
     DROP_HEADERS = "drop-headers"
     DROP_BODY = "drop-body"
     SLOW = "slow"
+    CONSTANT_ETAG = "constant-etag"
+    CHANGING_ETAG = "changing-etag"
+    MODIFIED_NOW = "modified-now"
+    FUTURE_CLOCK = "future-clock"
+    ALWAYS_NOT_MODIFIED = "always-304"
+    SOFT_404 = "soft-404"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +258,69 @@ FAULT_HEADER = "X-Focused-Fault"
 
 UNKNOWN_HOST = "unknown-host"
 """Value of :data:`FAULT_HEADER` for a host that was not recorded."""
+
+
+FUTURE_S = 365 * 86_400.0
+"""How far a clock in the future is ahead."""
+
+_GONE = frozenset({404, 410})
+_HTML = {"content-type": "text/html; charset=utf-8"}
+SOFT_404_PAGE = (
+    b"<!doctype html><title>Page not found</title><h1>Sorry</h1><p>We cannot find this page."
+)
+
+
+def lie(response: RecordedResponse, fault: Fault | None, now: float) -> RecordedResponse:
+    """Return what a lying server sends instead of an honest response.
+
+    ``now`` is the time of the response in seconds since the epoch.
+    """
+    if fault is None:
+        return response
+    if fault.kind is FaultKind.SOFT_404 and response.status in _GONE:
+        return replace(response, status=200, headers=_HTML, body=SOFT_404_PAGE)
+    rewrite = _REWRITES.get(fault.kind)
+    if rewrite is None or response.status != 200:
+        return response
+    return replace(response, headers=rewrite(response.headers, now))
+
+
+def answers_not_modified(
+    request_headers: Mapping[str, str], response: RecordedResponse, fault: Fault | None
+) -> bool:
+    """Whether a request is answered with 304; header names are in lower case."""
+    if response.status != 200 or not is_conditional(request_headers):
+        return False
+    if fault is not None and fault.kind is FaultKind.ALWAYS_NOT_MODIFIED:
+        return True
+    return is_not_modified(request_headers, response.headers)
+
+
+def _constant_etag(headers: Mapping[str, str], now: float) -> dict[str, str]:
+    return {**_without_validators(headers), "etag": '"1"'}
+
+
+def _changing_etag(headers: Mapping[str, str], now: float) -> dict[str, str]:
+    return {**_without_validators(headers), "etag": f'"{now!r}"'}
+
+
+def _modified_now(headers: Mapping[str, str], now: float) -> dict[str, str]:
+    return {**_without_validators(headers), "last-modified": http_date(now)}
+
+
+def _future_clock(headers: Mapping[str, str], now: float) -> dict[str, str]:
+    modified = parse_http_date(headers.get("last-modified", ""))
+    moved = {} if modified is None else {"last-modified": http_date(modified + FUTURE_S)}
+    return {**headers, **moved, "date": http_date(now + FUTURE_S)}
+
+
+def _without_validators(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name not in ("etag", "last-modified")}
+
+
+_REWRITES: Mapping[FaultKind, Callable[[Mapping[str, str], float], dict[str, str]]] = {
+    FaultKind.CONSTANT_ETAG: _constant_etag,
+    FaultKind.CHANGING_ETAG: _changing_etag,
+    FaultKind.MODIFIED_NOW: _modified_now,
+    FaultKind.FUTURE_CLOCK: _future_clock,
+}

@@ -17,6 +17,8 @@ from typing import Self
 
 import focused
 from focused.errors import FocusedError, RecordedWebError
+from focused.recorded_web.living_options import LivingReplay
+from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import serve_forever
 
@@ -26,7 +28,9 @@ _STOP_WITHIN_S = 5.0
 class ReplayProcess:
     """Context manager that serves a recorded web in a child process.
 
-    ``address`` is ``HOST:PORT`` while it runs. Entering raises RecordedWebError with the child's
+    ``address`` is ``HOST:PORT`` while it runs. With ``living`` the pages of the web change, and
+    ``clock`` is the server's clock (see :class:`~focused.recorded_web.replay_clock.ReplayClock`) as
+    text. Entering raises RecordedWebError with the child's
     reason if it cannot serve.
     """
 
@@ -38,6 +42,7 @@ class ReplayProcess:
         port: int = 0,
         faults: FaultPlan | None = None,
         access_log: Path | None = None,
+        living: LivingReplay | None = None,
     ) -> None:
         plan = faults or FaultPlan()
         self._host = host
@@ -46,8 +51,11 @@ class ReplayProcess:
         self._command += [f"--fault={fault}" for fault in plan.faults]
         if access_log is not None:
             self._command.append(f"--access-log={access_log.absolute()}")
+        if living is not None:
+            self._command.append(f"--living={living.to_json()}")
         self._child: subprocess.Popen[str] | None = None
         self.address = ""
+        self.clock = ""
 
     def __enter__(self) -> Self:
         # The child must find the package in a checkout that is not installed.
@@ -69,6 +77,7 @@ class ReplayProcess:
             reason = message.get("error", "the server's process ended before it could serve")
             raise RecordedWebError(reason)
         self.address = f"{self._host}:{message['port']}"
+        self.clock = message["clock"]
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -97,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fault", action="append", default=[])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--access-log", type=Path)
+    parser.add_argument("--living", type=LivingReplay.from_json)
     given = parser.parse_args(arguments)
+    clocks: list[ReplayClock] = []
     try:
         serve_forever(
             given.folder,
@@ -105,7 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             port=given.port,
             faults=FaultPlan(tuple(parse_fault(text) for text in given.fault), given.seed),
             access_log=given.access_log,
-            on_ready=lambda port: _print_json({"port": port}),
+            living=given.living,
+            on_clock=clocks.append,
+            on_ready=lambda port: _print_json({"port": port, "clock": "".join(map(str, clocks))}),
             stop=_wait_for_parent_exit,
         )
     except FocusedError as error:

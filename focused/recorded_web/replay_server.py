@@ -3,7 +3,8 @@
 The Host header (or an absolute URI, as sent to proxies) names the host, ``X-Focused-Scheme`` the
 scheme: https pages are sent as plain HTTP over loopback. A page that was not recorded is a 404. For
 a host that was not recorded the response is a 502 with ``X-Focused-Fault: unknown-host``, which the
-client turns into a DNS error. The access log has one JSON line for each request.
+client turns into a DNS error. Conditional requests are answered with 304 if the response's ETag or
+Last-Modified allows it. The access log has one JSON line for each request.
 """
 
 from __future__ import annotations
@@ -24,27 +25,33 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from focused.errors import ConfigurationError, RecordedWebError
+from focused.recorded_web.conditional_requests import headers_of_not_modified, http_date
 from focused.recorded_web.replay_faults import (
     FAULT_HEADER,
     SCHEME_HEADER,
+    SOFT_404_PAGE,
     UNKNOWN_HOST,
     Fault,
     FaultEffects,
     FaultKind,
     FaultPlan,
+    answers_not_modified,
+    lie,
 )
 
 if TYPE_CHECKING:
+    from focused.recorded_web.living_options import LivingReplay
     from focused.recorded_web.recorded_web import WebSource
+    from focused.recorded_web.replay_clock import ReplayClock
 
 
 @dataclass(frozen=True, slots=True)
 class AccessLogEntry:
     """One line of the access log.
 
-    ``time`` is in seconds since the epoch; ``start`` (arrival) and ``end`` (last byte written) are
-    seconds of the monotonic clock, comparable between processes of one machine. ``status`` is 0 if
-    the connection was dropped before the status was sent.
+    ``time`` is in seconds since the epoch by the server's clock; ``start`` (arrival) and ``end``
+    (last byte written) are seconds of the monotonic clock, comparable between processes of one
+    machine. ``status`` is 0 if the connection was dropped before the status was sent.
     """
 
     time: float
@@ -73,7 +80,7 @@ class _RequestedUrl:
 class ReplayServer:
     """Serves one recorded web; call ``start`` and ``stop`` once, in one event loop.
 
-    ``clock`` returns seconds since the epoch for the access log.
+    ``clock`` returns seconds since the epoch for the Date header and the access log.
     """
 
     def __init__(
@@ -122,6 +129,7 @@ class ReplayServer:
         if effects.latency_s:
             await asyncio.sleep(effects.latency_s)
         response = self._respond(request, requested, effects.fault)
+        response.headers.setdefault("Date", http_date(self._clock()))
         try:
             sent = await send_response(request, response, effects.fault)
         except ConnectionError:
@@ -152,7 +160,11 @@ class ReplayServer:
         except RecordedWebError as error:
             return _text_response(500, str(error), {FAULT_HEADER: "unreadable"})
         if recorded is None:
-            return _text_response(404, f"Not recorded: {requested.url}")
+            return _not_recorded(requested.url, fault)
+        recorded = lie(recorded, fault, self._clock())
+        asked = {name.lower(): value for name, value in request.headers.items()}
+        if answers_not_modified(asked, recorded, fault):
+            return web.Response(status=304, headers=headers_of_not_modified(recorded.headers))
         headers = end_to_end_headers(recorded.headers)
         return web.Response(status=recorded.status, headers=headers, body=recorded.body)
 
@@ -201,6 +213,12 @@ def _text_response(
     return web.Response(status=status, text=text + "\n", headers=headers)
 
 
+def _not_recorded(url: str, fault: Fault | None) -> web.Response:
+    if fault is not None and fault.kind is FaultKind.SOFT_404:
+        return web.Response(body=SOFT_404_PAGE, content_type="text/html")
+    return _text_response(404, f"Not recorded: {url}")
+
+
 def serve_forever(
     folder: Path,
     *,
@@ -208,14 +226,17 @@ def serve_forever(
     port: int = 0,
     faults: FaultPlan | None = None,
     access_log: Path | None = None,
+    living: LivingReplay | None = None,
+    on_clock: Callable[[ReplayClock], None] = lambda clock: None,
     on_ready: Callable[[int], None] = lambda port: None,
     stop: Callable[[], None] | None = None,
 ) -> None:
     """Serve a recorded web until SIGINT or SIGTERM, or until ``stop`` returns.
 
-    ``on_ready`` receives the port; ``stop`` runs in its own thread. The access log is appended to.
-    Raises RecordedWebError if there is no readable web or the port cannot be bound,
-    ConfigurationError if the access log cannot be written.
+    ``living`` makes its pages change; ``on_clock`` then receives the clock, which starts when the
+    server does. ``on_ready`` receives the port; ``stop`` runs in its own thread. The access log is
+    appended to. Raises RecordedWebError if there is no readable web or the port cannot be bound,
+    ConfigurationError if the access log cannot be written or a change history cannot be read.
     """
     # Other sources do not need the WARC reader.
     from focused.recorded_web.recorded_web import RecordedWeb
@@ -224,8 +245,17 @@ def serve_forever(
         log = None
         if access_log is not None:
             log = stack.enter_context(_open_to_append(access_log))
-        source = stack.enter_context(RecordedWeb.open(folder))
-        asyncio.run(_serve(source, host, port, faults, log, on_ready, stop))
+        recorded = stack.enter_context(RecordedWeb.open(folder))
+        source: WebSource = recorded
+        clock: Callable[[], float] = time.time
+        if living is not None:
+            from focused.recorded_web.living_web import LivingSource, open_living_web
+
+            changing = open_living_web(recorded, living)
+            clock = replay_clock = living.clock(time.time())
+            source = LivingSource(changing, clock)
+            on_clock(replay_clock)
+        asyncio.run(_serve(source, clock, host, port, faults, log, on_ready, stop))
 
 
 def _open_to_append(path: Path) -> TextIO:
@@ -239,6 +269,7 @@ def _open_to_append(path: Path) -> TextIO:
 
 async def _serve(
     source: WebSource,
+    clock: Callable[[], float],
     host: str,
     port: int,
     faults: FaultPlan | None,
@@ -251,7 +282,7 @@ async def _serve(
         # Not available on Windows and outside of the main thread, where Ctrl-C raises.
         with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(number, stopped.set)
-    server = ReplayServer(source, clock=time.time, faults=faults, access_log=access_log)
+    server = ReplayServer(source, clock=clock, faults=faults, access_log=access_log)
     on_ready(await server.start(host, port))
     if stop is not None:
         threading.Thread(
