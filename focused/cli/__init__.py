@@ -76,6 +76,20 @@ def main() -> None:
     "--folder", type=FOLDER, help="Override output.folder. The ordering's name is not appended."
 )
 @click.option(
+    "--changes",
+    type=FILE,
+    multiple=True,
+    help="With --web: let the pages change by this change history. Repeatable. See "
+    "docs/how-to/recorded-webs.md#pages-that-change.",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="With --changes: how many times as fast as real time the crawl's clock runs.",
+)
+@click.option(
     "--fresh",
     is_flag=True,
     help="Rename an earlier crawl's folder (NAME.1, NAME.2, ...) and start anew.",

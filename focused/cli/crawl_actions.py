@@ -11,7 +11,8 @@ from typing import Any
 from focused.cli.common import echo
 from focused.cli.progress_bars import page_progress
 from focused.crawl.folder_check import check_folder
-from focused.errors import StateError
+from focused.errors import ConfigurationError, StateError
+from focused.recorded_web.living_options import LivingReplay
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.scrapy_addon.addon_settings import topic_from_settings
 from focused.scrapy_addon.crawl_session import session_of
@@ -33,18 +34,26 @@ class CrawlOptions:
     concurrency: int | None = None
     folder: Path | None = None
     continuous: bool | None = None
+    changes: tuple[Path, ...] = ()
+    speed: float = 1.0
 
 
 def run_crawl(topic_file: Path, options: CrawlOptions, *, fresh: bool) -> int:
     """Run or resume the crawl; return the exit status."""
     settings = project_settings(_settings_from_options(topic_file, options))
     folder = topic_from_settings(settings).output.folder
+    if options.changes and options.web is None:
+        raise ConfigurationError("--changes: name the recorded web to change with --web")
     with ExitStack() as stack:
         if fresh and folder.exists():
             stack.enter_context(_earlier_crawl_moved(folder))
         if options.web is not None:
-            replay = stack.enter_context(ReplayProcess(options.web))
+            living = None
+            if options.changes:
+                living = LivingReplay(options.changes, speed=options.speed)
+            replay = stack.enter_context(ReplayProcess(options.web, living=living))
             settings.set("FOCUSED_REPLAY", replay.address, priority="cmdline")
+            settings.set("FOCUSED_CLOCK", replay.clock or None, priority="cmdline")
         crawler, started = run(TopicSpider, settings, topic=str(topic_file))
         return int(not started or bool(session_of(crawler).error_message))
 

@@ -12,6 +12,8 @@ from focused.cli.common import echo
 from focused.cli.progress_bars import page_progress
 from focused.errors import ConfigurationError
 from focused.recorded_web.recorded_web import read_web_label_lines
+from focused.recorded_web.living_options import LivingReplay
+from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_server import serve_forever
 from focused.recorded_web.web_import import ImportedWeb, import_html, import_warc
@@ -98,14 +100,26 @@ def serve_web(
     faults: tuple[str, ...],
     seed: int,
     access_log: Path | None,
+    living: LivingReplay | None = None,
 ) -> None:
-    """Serve a recorded web until Ctrl-C."""
+    """Serve a recorded web until Ctrl-C; with ``living`` its pages change."""
+    clocks: list[ReplayClock] = []
 
     def ready(port: int) -> None:
+        options = [f"FOCUSED_REPLAY={host}:{port}", *(f"FOCUSED_CLOCK={each}" for each in clocks)]
+        settings = "".join(f" -s {option}" for option in options)
         echo(
             f"serving {folder} on {host}:{port}; "
-            f"crawl it with: scrapy crawl topic -a topic=FILE -s FOCUSED_REPLAY={host}:{port}"
+            f"crawl it with: scrapy crawl topic -a topic=FILE{settings}"
         )
 
-    plan = FaultPlan(tuple(map(parse_fault, faults)), seed)
-    serve_forever(folder, host=host, port=port, faults=plan, access_log=access_log, on_ready=ready)
+    serve_forever(
+        folder,
+        host=host,
+        port=port,
+        faults=FaultPlan(tuple(map(parse_fault, faults)), seed),
+        access_log=access_log,
+        living=living,
+        on_clock=clocks.append,
+        on_ready=ready,
+    )

@@ -8,6 +8,8 @@ import click
 
 from focused.cli.common import FILE, FOLDER, echo
 
+SHARE = click.FloatRange(0, 1)
+
 
 @click.group()
 def web() -> None:
@@ -104,8 +106,63 @@ def web_info(folder: Path) -> None:
     help="Inject faults: HOSTPATTERN:kind=503,rate=0.1. Repeatable. See "
     "docs/how-to/recorded-webs.md#faults.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the faults.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed of faults and changes."
+)
 @click.option("--access-log", type=FILE, help="Append one line of JSON per request to this file.")
+@click.option(
+    "--changes",
+    type=FILE,
+    multiple=True,
+    help="Let the pages change, appear and vanish by this change history (.tsv or .tsv.gz). "
+    "Repeatable. The options below need it. See docs/how-to/recorded-webs.md#pages-that-change.",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="How many times as fast as real time the clock runs.",
+)
+@click.option(
+    "--day",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Day of the histories' last year(s) at which the clock begins.",
+)
+@click.option(
+    "--years",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="How many last years of the histories are replayed.",
+)
+@click.option(
+    "--sitemaps", type=SHARE, default=0.5, show_default=True, help="Share of hosts with a sitemap."
+)
+@click.option(
+    "--feeds", type=SHARE, default=0.25, show_default=True, help="Share of hosts with a feed."
+)
+@click.option(
+    "--announced",
+    type=SHARE,
+    default=0.5,
+    show_default=True,
+    help="Share of changes in sitemap and feed; half of the hosts announce all.",
+)
+@click.option(
+    "--noise",
+    type=SHARE,
+    default=0.25,
+    show_default=True,
+    help="Share of hosts whose pages contain date, counter and rotating navigation.",
+)
+@click.option(
+    "--truth",
+    type=FOLDER,
+    help="Write the true change history of each host there, to evaluate crawls.",
+)
 def web_serve(
     folder: Path,
     host: str,
@@ -113,8 +170,19 @@ def web_serve(
     faults: tuple[str, ...],
     seed: int,
     access_log: Path | None,
+    changes: tuple[Path, ...],
+    speed: float,
+    day: float,
+    truth: Path | None,
+    **options: float,
 ) -> None:
     """Serve all hosts of a recorded web on one port until Ctrl-C."""
     from focused.cli.web_actions import serve_web
+    from focused.recorded_web.living_options import LivingOptions, LivingReplay
 
-    serve_web(folder, host, port, faults, seed, access_log)
+    living = None
+    if truth is not None and not changes:
+        raise click.UsageError("--truth needs --changes.")
+    if changes:
+        living = LivingReplay(changes, LivingOptions(seed=seed, **options), speed, day, truth)
+    serve_web(folder, host, port, faults, seed, access_log, living)

@@ -25,6 +25,7 @@ from focused.scrapy_addon.addon_settings import (
     load_models_factory,
     parser_processes,
     parsing_limits,
+    replay_clock,
     topic_from_settings,
 )
 from focused.scrapy_addon.crawl_models import load_crawl_models
@@ -128,6 +129,7 @@ class FocusedAddon(SessionHolder):
             replayed=replayed,
             parser_processes=parser_processes(settings),
             parsing_limits=parsing_limits(settings),
+            clock=replay_clock(settings),
         )
         return topic
 

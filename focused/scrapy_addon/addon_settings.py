@@ -21,6 +21,7 @@ from scrapy.utils.misc import load_object
 from focused.errors import ConfigurationError
 from focused.orderings import find_policy
 from focused.parser_process import ParsingLimits
+from focused.recorded_web.replay_clock import ReplayClock
 from focused.scrapy_addon.name_resolver import parse_servers
 from focused.scrapy_addon.parser_pool import MAX_PARSER_PROCESSES
 from focused.scrapy_addon.scrapy_settings import apply_to_topic
@@ -95,6 +96,14 @@ SETTINGS = (
         None,
         "`HOST:PORT` of a replay server (`focused web serve`). All http and https requests go "
         "there, none to the live Web.",
+    ),
+    Setting(
+        "FOCUSED_CLOCK",
+        SettingType.TEXT,
+        None,
+        "`START,REAL_START,SPEED`: the clock of a replay server whose pages change, as `focused "
+        "web serve --changes` prints it. The crawl then runs on this clock; delays, budgets and "
+        "all times are in its seconds, response times in real ones. Only with `FOCUSED_REPLAY`.",
     ),
     Setting(
         "FOCUSED_DNS_SERVERS",
@@ -200,6 +209,7 @@ def check_settings(settings: BaseSettings) -> None:
     if web and not Path(web).is_dir():
         raise ConfigurationError(f"FOCUSED_RECORDED_WEB: there is no recorded web at {web}")
     parse_servers(settings["FOCUSED_DNS_SERVERS"] or "")
+    replay_clock(settings)
     try:
         find_policy(settings["FOCUSED_POLICY"])
     except ConfigurationError as error:
@@ -236,6 +246,21 @@ def _check_reactor(settings: BaseSettings) -> None:
         raise ConfigurationError(
             "TWISTED_REACTOR_ENABLED: False is not supported; leave the setting out"
         )
+
+
+def replay_clock(settings: BaseSettings) -> ReplayClock | None:
+    """Return FOCUSED_CLOCK; None without the setting. Raises ConfigurationError."""
+    text = settings["FOCUSED_CLOCK"]
+    if not text:
+        return None
+    if not settings["FOCUSED_REPLAY"]:
+        raise ConfigurationError(
+            "FOCUSED_CLOCK: set FOCUSED_REPLAY too; a crawl of the live Web runs in real time"
+        )
+    try:
+        return ReplayClock.parse(text)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"FOCUSED_CLOCK: {error}") from None
 
 
 def load_models_factory(setting: Any) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
@@ -53,8 +53,11 @@ class CrawlSession:
         replayed: bool,
         parser_processes: int | None = None,
         parsing_limits: ParsingLimits | None = None,
+        clock: Clock | None = None,
     ) -> None:
         """``parser_processes`` and ``parsing_limits`` as for :class:`ParserPool`.
+
+        All times of the crawl are those of ``clock``, by default a :class:`CrawlClock`.
 
         Raises ConfigurationError for a policy that is unknown or only for simulations.
         """
@@ -62,7 +65,7 @@ class CrawlSession:
         self.replayed = replayed
         self.policy = policy
         self.follow_links = follow_links
-        self.now = CrawlClock()
+        self.now: Clock = clock or CrawlClock()
         self.end_reason = ""
         self.error_message = ""  # why the crawl failed
         self.waiting = WaitReporter()
@@ -290,6 +293,22 @@ def _no_pages_message(crawl: Crawl) -> str:
     )
 
 
+class Clock(Protocol):
+    """The clock of a crawl, in seconds since the epoch; it may run faster than real time."""
+
+    def __call__(self) -> float:
+        """Return the time."""
+
+    def real_s(self, duration_s: float) -> float:
+        """Return how many real seconds pass during ``duration_s`` of this clock."""
+
+    def advance_to(self, last: float) -> None:
+        """Let the clock continue after ``last``, the end of the previous session.
+
+        Raises ConfigurationError if it cannot.
+        """
+
+
 def _since_boot() -> float:
     """Return monotonic seconds that include suspension, if the system has such a clock."""
     if hasattr(time, "CLOCK_BOOTTIME"):
@@ -309,6 +328,10 @@ class CrawlClock:
     def __call__(self) -> float:
         """Return the time."""
         return self._count() + self._ahead
+
+    def real_s(self, duration_s: float) -> float:
+        """Return ``duration_s``."""
+        return duration_s
 
     def advance_to(self, last: float) -> None:
         """Set the clock forward to ``last``, the end of the previous session."""

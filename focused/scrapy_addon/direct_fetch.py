@@ -215,8 +215,10 @@ class DirectFetcher:
         now, state = self._session.now(), state_of(request)
         if received.is_truncated or b"content-encoding" in received.headers:
             response = self._decoding.decode(request, _response(request, received))
-            return outcome_from_scrapy_response(request, response, now), response
-        elapsed_s = max(0.0, now - (state.sent_at or now))
+            return outcome_from_scrapy_response(
+                request, response, now, self._session.now.real_s
+            ), response
+        elapsed_s = max(0.0, self._session.now.real_s(now - (state.sent_at or now)))
         headers = join_headers(received.headers)
         outcome = outcome_from_response(
             received.status,

@@ -74,7 +74,7 @@ class SettlingDownloader(Downloader):
             return result
         now = self._session.now()
         read = await self._session.parse_and_classify(
-            outcome_from_scrapy_response(request, result, now)
+            outcome_from_scrapy_response(request, result, now, self._session.now.real_s)
         )
         if read is not None:
             relevance, noindex = (

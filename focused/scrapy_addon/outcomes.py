@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -37,6 +37,9 @@ from focused.web.http_response import CONDITIONAL_HEADERS, outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, Outcome
 from focused.web.robots.robots_tags import X_ROBOTS_SEPARATOR
 from focused.web.warc_writer import format_http_head, status_line
+
+RealSeconds = Callable[[float], float]
+"""From seconds of the crawl's clock to real seconds."""
 
 
 class RobotsDeniedError(IgnoreRequest):
@@ -135,15 +138,20 @@ def with_exchange(request: Request, outcome: Outcome) -> Outcome:
     return replace(outcome, exchange=exchange)
 
 
-def outcome_from_scrapy_response(request: Request, response: Response, now: float) -> Outcome:
-    """Return the outcome of a response; ``now`` is needed for dates in Retry-After."""
+def outcome_from_scrapy_response(
+    request: Request, response: Response, now: float, real_s: RealSeconds = float
+) -> Outcome:
+    """Return the outcome of a response; ``now`` is needed for dates in Retry-After.
+
+    ``real_s`` returns the real seconds that pass during seconds of the crawl's clock.
+    """
     headers = join_headers({name.lower(): values for name, values in response.headers.items()})
     outcome = outcome_from_response(
         response.status,
         headers,
         request.url,
         response.body,
-        _elapsed_s(request, now),
+        _elapsed_s(request, now, real_s),
         now,
         conditional=bool(conditional_headers_of(request)),
     )
@@ -165,12 +173,12 @@ def join_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
     return joined
 
 
-def _elapsed_s(request: Request, now: float) -> float:
-    """Return seconds since the request was sent, else Scrapy's download latency."""
+def _elapsed_s(request: Request, now: float, real_s: RealSeconds) -> float:
+    """Return real seconds since the request was sent, else Scrapy's download latency."""
     sent_at = state_of(request).sent_at
     if sent_at is None:
         return float(request.meta.get("download_latency", 0.0))
-    return max(0.0, now - sent_at)
+    return max(0.0, real_s(now - sent_at))
 
 
 async def outcome_from_exception(request: Request, exception: BaseException) -> Outcome:

@@ -145,7 +145,7 @@ class FocusedScheduler(BaseScheduler):
             return None
 
     def _next_request(self, now: float) -> Request | None:
-        if now - self._maintained_at >= _MAINTENANCE_INTERVAL_S:
+        if self._session.now.real_s(now - self._maintained_at) >= _MAINTENANCE_INTERVAL_S:
             self._maintained_at = now
             self._session.maintain(now)
         crawl = self._session.crawl
@@ -232,7 +232,8 @@ class FocusedScheduler(BaseScheduler):
             return
         self._cancel_wake()
         self._wake_at = until
-        self._wake = call_later(max(0.0, until - now), self._wake_engine)
+        wait_s = self._session.now.real_s(until - now)
+        self._wake = call_later(max(0.0, wait_s), self._wake_engine)
 
     def _wake_engine(self) -> None:
         self._cancel_wake()

@@ -50,6 +50,8 @@ WRONG = [
     ("FOCUSED_MODELS", "tests.support.crawling.ROOT"),
     ("FOCUSED_REPLAY", "8100"),
     ("FOCUSED_REPLAY", 8100),
+    ("FOCUSED_CLOCK", "fast"),
+    ("FOCUSED_CLOCK", "0,0,1"),
     ("FOCUSED_DNS_SERVERS", "nine"),
     ("FOCUSED_DNS_SERVERS", ["9.9.9.9"]),
     ("FOCUSED_RECORDED_WEB", "webs/typo"),

@@ -66,8 +66,10 @@ class ProgressExtension:
         now = self._session.now()
         crawl = self._session.crawl
         pages = crawl.counters.fetched
-        since = self._last_at if self._last_at is not None else now - self._every_s
-        speed = (pages - self._last_fetched) / max(now - since, 1e-3)
+        real_s = self._every_s
+        if self._last_at is not None:
+            real_s = self._session.now.real_s(now - self._last_at)
+        speed = (pages - self._last_fetched) / max(real_s, 1e-3)
         self._last_at, self._last_fetched = now, pages
         line = progress_line(crawl, now, speed, self._session.waiting.line)
         if self._terminal:

@@ -63,7 +63,9 @@ class PolitenessMiddleware:
         """Release the host and record the response."""
         direct_request = _take_direct_request(request)
         if direct_request is not None:
-            outcome = outcome_from_scrapy_response(request, response, self._session.now())
+            outcome = outcome_from_scrapy_response(
+                request, response, self._session.now(), self._session.now.real_s
+            )
             self._over(direct_request, self._reported_outcome(request, direct_request, outcome))
         return response
 
@@ -102,13 +104,14 @@ async def wait_for_turn(session: CrawlSession, direct_request: DirectRequest) ->
     """
     direct_requests, host = session.crawl.direct_requests, direct_request.host
     # Limited: a request that another request to the same host waits for would deadlock.
-    until = session.now() + _MAX_WAIT_S
+    real_s = session.now.real_s
+    began_at = session.now()
     while (wait_s := direct_requests.wait_s(direct_request, session.now())) > 0:
         if host.pace.is_suspended:
             raise IgnoreRequest(f"{host.name} is suspended for {wait_s:.0f} s")
-        if session.now() + wait_s > until:
+        if real_s(session.now() - began_at + wait_s) > _MAX_WAIT_S:
             raise IgnoreRequest(f"{host.name} must not be requested for {wait_s:.0f} s")
-        await sleep(wait_s)
+        await sleep(real_s(wait_s))
     direct_requests.mark_sent(direct_request, session.now())
 
 

@@ -87,7 +87,9 @@ class RobotsMiddleware:
                 if isinstance(error, IgnoreRequest) and not isinstance(error, PrivateAddressError):
                     raise  # not sent: nothing is known about the host
                 return await outcome_from_exception(request, error)
-            outcome = outcome_from_scrapy_response(request, response, self._session.now())
+            outcome = outcome_from_scrapy_response(
+                request, response, self._session.now(), self._session.now.real_s
+            )
             if not isinstance(outcome, Redirected):
                 return outcome
             self._session.crawl.robots.record(outcome, self._session.now())

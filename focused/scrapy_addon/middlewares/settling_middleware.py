@@ -44,7 +44,9 @@ class SettlingMiddleware:
         lease = state_of(request).lease
         if lease is None or not self._session.crawl.is_open(lease):
             return response
-        outcome = outcome_from_scrapy_response(request, response, self._session.now())
+        outcome = outcome_from_scrapy_response(
+            request, response, self._session.now(), self._session.now.real_s
+        )
         settled = await self._session.parse_and_settle(lease, outcome)
         if settled is None:
             raise IgnoreRequest("robots.txt is for the crawl, not for the spider")
