@@ -30,6 +30,7 @@ from focused.recorded_web.living_changes import (
     YEAR_S,
     always_exists,
     assign_histories,
+    directory_pages,
     home_page,
 )
 from focused.recorded_web.living_feeds import Announcement, atom_feed, robots_with_sitemap, sitemap
@@ -96,6 +97,7 @@ class LivingWeb:
         self._urls: dict[str, list[str]] = {}
         for url in web.page_urls:
             self._urls.setdefault(host_of(url), []).append(url)
+        self._directories = frozenset[str]().union(*map(directory_pages, self._urls.values()))
         self._behaviours = {host: host_behaviour(host, options) for host in web.hosts}
         assigned = assign_histories(web.page_urls, histories, options.period, options.seed)
         self._pages = {
@@ -341,13 +343,13 @@ class LivingWeb:
                 if self.exists_at(url, at)
             ]
 
-    def _hub_order(self, url: str, target: str) -> tuple[bool, bool, int, str]:
-        """Pages of the same host that always exist come first, then those near the host's root."""
+    def _hub_order(self, url: str, target: str) -> tuple[bool, bool, bool, float]:
+        """Pages of the same host that always exist come first, of these the directories."""
         return (
             host_of(url) != host_of(target),
             not self._is_permanent(url),
-            url.count("/"),
-            f"{hash_fraction(f'{url} {target}', self.options.seed)}",
+            url not in self._directories,
+            hash_fraction(f"{url} {target}", self.options.seed),
         )
 
 

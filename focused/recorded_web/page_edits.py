@@ -21,7 +21,7 @@ _LINK = re.compile(
 _HREF = re.compile(rb"<a\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
 _END_OF_BODY = re.compile(rb"</body\s*>", re.IGNORECASE)
 _START_OF_BODY = re.compile(rb"<body(?:\s[^>]*)?>", re.IGNORECASE)
-_END_OF_HEAD = re.compile(rb"</head\s*>", re.IGNORECASE)
+_END_OF_TITLE = re.compile(rb"</title\s*>", re.IGNORECASE)
 _TAG = re.compile(rb"<[^>]*>|&[#\w]+;")
 _WORD = re.compile(rb"[A-Za-z0-9][A-Za-z0-9'._-]*[,.;:]?")
 
@@ -102,9 +102,9 @@ def insert_at_end(body: bytes, html: bytes) -> bytes:
 
 
 def insert_in_head(body: bytes, html: bytes) -> bytes:
-    """Insert HTML at the end of the page's head; pages without a head stay unchanged."""
-    match = _END_OF_HEAD.search(body)
-    return body if match is None else _insert(body, match.start(), html)
+    """Insert HTML after the page's title; pages without a title stay unchanged."""
+    match = _END_OF_TITLE.search(body)
+    return body if match is None else _insert(body, match.end(), html)
 
 
 def _insert(body: bytes, at: int, html: bytes) -> bytes:
