@@ -16,7 +16,7 @@ from focused.text.content_signatures import (
     make_sketch,
     shingles,
 )
-from focused.web.content_hash import content_fingerprint, opening_digest, page_template, text_of
+from focused.web.content_hash import content_fingerprint, opening_digest, page_template, text_digest
 from focused.web.decoding import (
     close_empty_elements,
     decode,
@@ -172,7 +172,13 @@ def read_words(case: bytes, rng: random.Random) -> None:
     assert 0.0 <= estimate_resemblance(own, half)[0] <= 1.0
     anchors = tuple(Link("http://h/a", word) for word in text[:2_000].split()[:50])
     one, other = (Page("http://h/", text[:100], text=text, links=anchors) for _ in range(2))
-    for made in (content_fingerprint, text_of, opening_digest, page_template, bag_of_words_hash):
+    for made in (
+        content_fingerprint,
+        text_digest,
+        opening_digest,
+        page_template,
+        bag_of_words_hash,
+    ):
         assert made(one) == made(other)
     assert 0.0 <= page_template(one).share <= 1.0
 

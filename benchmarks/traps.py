@@ -101,7 +101,7 @@ def _print_learned(
         traps.choose([url for url in urls if url in good][:_SEEDS])
         for fetched, page in _pages(web, urls):
             pages += 1
-            reason, content = traps.refuses(page.url), content_fingerprint(page)
+            reason, content = traps.refusal_reason(page.url), content_fingerprint(page)
             if reason is not None and reason in (
                 SPELLING_VARIANT,
                 CANONICAL,

@@ -173,8 +173,8 @@ def software(lists: Path) -> Iterator[str]:
     """Descriptions of the packages that are not on the recorded Debian web."""
     index = PackageIndex(lists, print)
     packages = index.packages()
-    judged = set(choose_packages(packages))
-    others = sorted(packages.keys() - judged, key=hash_fraction)[:_DESCRIBED]
+    on_web = set(choose_packages(packages))
+    others = sorted(packages.keys() - on_web, key=hash_fraction)[:_DESCRIBED]
     for package in index.described(others).values():
         yield " ".join((package.summary, *package.paragraphs))[:_MAX_CHARS]
 

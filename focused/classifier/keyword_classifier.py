@@ -213,7 +213,7 @@ class ProposedSamples:
 
 
 def propose_samples(
-    judged: Iterable[tuple[Page, float]], seeds: Collection[str], threshold: float
+    classified: Iterable[tuple[Page, float]], seeds: Collection[str], threshold: float
 ) -> ProposedSamples:
     """Propose the best pages from ``threshold`` on as good, the worst as others.
 
@@ -221,7 +221,7 @@ def propose_samples(
     fewest still become others, so that the classifier learns to separate the topic from its
     neighbours. Pages reserved for evaluation are not proposed.
     """
-    ranked = sorted(judged, key=lambda each: (-each[1], each[0].url))
+    ranked = sorted(classified, key=lambda each: (-each[1], each[0].url))
     found = [
         each for each in ranked if each[0].url not in seeds and role_of(each[0].url) == "training"
     ]

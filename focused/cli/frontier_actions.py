@@ -50,7 +50,7 @@ class OpenFrontier:
     store: StateStore
     order: LinkOrder
     scope: Scope | None
-    given_up: DeadHosts
+    dead_hosts: DeadHosts
 
     def host(self, name: str) -> Host:
         """Return the host of that name; raises ConfigurationError for an unknown one."""
@@ -173,7 +173,7 @@ def _tables(
             "hosts backing off": hosts_backing_off(frontier, most, now),
         }
     return {
-        title: [{**asdict(row), "given_up": crawl.given_up.why(row.name)} for row in rows]
+        title: [{**asdict(row), "dead": crawl.dead_hosts.why(row.name)} for row in rows]
         for title, rows in tables.items()
     }
 
@@ -213,8 +213,8 @@ def _print_hosts(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _due(row: Mapping[str, Any]) -> str:
-    if row["given_up"]:
-        return f"never: {row['given_up']}"
+    if row["dead"]:
+        return f"never: {row['dead']}"
     if row["full"]:
         return "budget spent"
     return f"in {format_duration(row['due_in_s'])}" if row["due_in_s"] else "now"
@@ -343,7 +343,9 @@ def import_frontier(folder: Path, file: Path) -> int:
 
 
 def _editor(crawl: OpenFrontier, now: float) -> FrontierEditor:
-    return FrontierEditor(crawl.frontier, crawl.order, crawl.scope, crawl.given_up, crawl.keep, now)
+    return FrontierEditor(
+        crawl.frontier, crawl.order, crawl.scope, crawl.dead_hosts, crawl.keep, now
+    )
 
 
 def _warn_if_scope_unknown(crawl: OpenFrontier, folder: Path) -> None:

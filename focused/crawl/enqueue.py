@@ -180,9 +180,9 @@ class LinkEnqueuer:
         """Queue a sitemap that a robots.txt names, as a seed."""
         self.offer(url, 1.0, now, None, None, None, None)
 
-    def refuses(self, url: str, parent: SettledFetch | None) -> str | None:
+    def refusal_reason(self, url: str, parent: SettledFetch | None) -> str | None:
         """Return why a URL found on ``parent``'s page may not be queued, or None."""
-        return self.link_filter.refuses(url, _child_depth(parent))
+        return self.link_filter.refusal_reason(url, _child_depth(parent))
 
     def offer(
         self,
@@ -196,7 +196,7 @@ class LinkEnqueuer:
     ) -> bool:
         """Queue a URL of the driver; see :meth:`focused.crawl.Crawl.enqueue_url`."""
         depth = _child_depth(parent)
-        if self.link_filter.refuses(url, depth) is not None:
+        if self.link_filter.refusal_reason(url, depth) is not None:
             return False
         link = QueuedLink(
             key=key or link_key(url),
@@ -226,7 +226,7 @@ class LinkEnqueuer:
 
         Return why it may not be queued, or None.
         """
-        refusal = self.link_filter.refuses(link.url, link.depth)
+        refusal = self.link_filter.refusal_reason(link.url, link.depth)
         if refusal is not None:
             return refusal
         joined = self._joined(link)
@@ -308,13 +308,13 @@ class LinkFilter:
         self.traps = traps
         self._obeys_nofollow = nofollow
 
-    def refuses(self, url: str, depth: int) -> str | None:
+    def refusal_reason(self, url: str, depth: int) -> str | None:
         """Return why ``url`` is not queued, or None; count the refusal."""
         reason = self.traps.counted(
-            self._filter.refuses(url, depth), url
+            self._filter.refusal_reason(url, depth), url
         ) or self._host_policy.closed(url)
         if reason is None and depth > 0:
-            reason = self.traps.refuses(url)
+            reason = self.traps.refusal_reason(url)
         if reason is not None:
             self._counters.count_out_of_scope(reason)
         return reason
@@ -341,7 +341,7 @@ class LinkFilter:
             if is_open is None:
                 is_open = hosts[host] = self._is_open(host, depth)
             # Links of an open host are refused for their own URL alone.
-            if (is_open and self._filter.is_plain(link.url)) or self.refuses(
+            if (is_open and self._filter.is_plain(link.url)) or self.refusal_reason(
                 link.url, depth
             ) is None:
                 allowed.append(link)

@@ -35,7 +35,7 @@ class AddResult(StrEnum):
     ALREADY_QUEUED = "waits already"
     ALREADY_SETTLED = "fetched, failed or dropped before"
     REFUSED = "out of the topic's scope"
-    DEAD_HOST = "its host was given up"
+    DEAD_HOST = "its host is dead"
     INVALID_URL = "no URL that can be crawled"
 
 
@@ -163,7 +163,7 @@ class FrontierEditor:
 
     def _refusal(self, url: str, depth: int) -> tuple[AddResult, str] | None:
         """Return why a URL is not queued, with details, or None."""
-        reason = self._filter.refuses(url, depth)
+        reason = self._filter.refusal_reason(url, depth)
         if reason is not None:
             return AddResult.REFUSED, f"({reason})"
         trouble = self._dead_hosts.why(host_of(url))

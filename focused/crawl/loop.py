@@ -179,9 +179,9 @@ class Crawl:
             self._host_policy.link_came(host_of(url), now)
         return is_new
 
-    def refuses(self, url: str, parent: SettledFetch | None) -> str | None:
+    def refusal_reason(self, url: str, parent: SettledFetch | None) -> str | None:
         """Return why :meth:`enqueue_url` would refuse a URL, or None; count the refusal."""
-        return self._enqueuer.refuses(url, parent)
+        return self._enqueuer.refusal_reason(url, parent)
 
     def refuse_suspended(
         self, concerns: Callable[[str], bool], now: float

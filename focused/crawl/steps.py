@@ -109,7 +109,7 @@ class SettledFetch:
     @property
     def new_relevance(self) -> float:
         """The new relevance in [0, 1]; 0 for failures, duplicates and unclassified pages."""
-        judged = self.classification
-        if judged is None or not judged.known or self.duplicate_of is not None:
+        classification = self.classification
+        if classification is None or not classification.known or self.duplicate_of is not None:
             return 0.0
-        return judged.relevance
+        return classification.relevance

@@ -119,7 +119,9 @@ class GroundTruth:
         By recorded URL; limits that depend on the crawl (depth, pages per host) are ignored.
         """
         urls = self.graph.urls
-        in_scope = np.fromiter((self._scope.refuses(url) is None for url in urls), dtype=np.bool_)
+        in_scope = np.fromiter(
+            (self._scope.refusal_reason(url) is None for url in urls), dtype=np.bool_
+        )
         return self.graph.fetchable & in_scope
 
     def sample_seeds(self, on_topic: bool, count: int, rng: random.Random) -> Sequence[str]:

@@ -285,7 +285,7 @@ def _in_links(tables: Path, url: str) -> list[InLink]:
 def _scope_refusal(topic: Mapping[str, Any], url: str, depth: int) -> str:
     """Why the crawl's scope excludes ``url``; empty when it does not."""
     scope = scope_from_json(topic)
-    return "" if scope is None else ScopeFilter(scope).refuses(url, depth) or ""
+    return "" if scope is None else ScopeFilter(scope).refusal_reason(url, depth) or ""
 
 
 def _unknown_url_message(url: str, known: Sequence[str]) -> str:

@@ -270,7 +270,7 @@ class SpiderRequests:
             )
         state = state_of(request)
         parent = state.found_on
-        refusal = crawl.refuses(url, parent)
+        refusal = crawl.refusal_reason(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} was refused: {refusal}")
         return crawl.enqueue_url(

@@ -82,7 +82,7 @@ class PageTemplate:
     share: float
 
 
-def text_of(page: Page) -> bytes:
+def text_digest(page: Page) -> bytes:
     """Hash the words of a page without numbers and dates; at most 20,000 characters."""
     words = _words(_title_and_text(page, _MAX_CHARS))
     return _digest(_keep_words(_plain_words(words), words))

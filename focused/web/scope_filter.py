@@ -38,7 +38,7 @@ class ScopeFilter:
             self._allow_hosts or self._deny_hosts or self._allow_paths or self._deny_paths
         )
 
-    def refuses(self, url: str, depth: int = 0) -> str | None:
+    def refusal_reason(self, url: str, depth: int = 0) -> str | None:
         """Return why ``url`` may not be requested, or None if it may.
 
         ``url`` is normalised; ``depth`` is its distance from the seed in links. The reasons are
@@ -87,7 +87,7 @@ class ScopeFilter:
 def check_seeds_in_scope(topic: Topic) -> None:
     """Raise :class:`ConfigurationError` if the scope refuses one of the topic's seeds."""
     scope = ScopeFilter(topic.scope)
-    refused = [(seed, scope.refuses(ada_url.URL(seed).href)) for seed in topic.seeds.urls]
+    refused = [(seed, scope.refusal_reason(ada_url.URL(seed).href)) for seed in topic.seeds.urls]
     lines = [
         f"{topic.path}: seeds: {seed} is out of the topic's own [scope]: {reason}"
         + (f"; {_PRIVATE_ADDRESS_HINT}" if reason == "private address" else "")

@@ -15,9 +15,9 @@ from focused.web.host_names import registered_domain
 MAX_PARTS_PER_URL = 8
 PARAMETER_ORDER = "order of parameters"
 """Ignorable part of all parameters together: their order."""
-CASE, INDEX, SLASH = "letter case", "index page", "trailing slash"
+LETTER_CASE, INDEX_PAGE, TRAILING_SLASH = "letter case", "index page", "trailing slash"
 """Ignorable parts of the whole path."""
-SPELLING_PARTS = (PARAMETER_ORDER, CASE, INDEX, SLASH)
+SPELLING_PARTS = (PARAMETER_ORDER, LETTER_CASE, INDEX_PAGE, TRAILING_SLASH)
 """Ignorable parts without a value: URLs that differ only in these are spelled differently."""
 
 _DAY = r"(?:1[5-9]|2[0-9])\d\d(?P<by>[-/_.]?)(?:0?[1-9]|1[0-2])(?:(?P=by)(?:0?[1-9]|[12]\d|3[01]))?"
@@ -98,7 +98,7 @@ def ignorable_parts(url: str) -> tuple[str, ...]:
     These are its spelling (:data:`SPELLING_PARTS`), folders that look like a token, and parameters.
     """
     head, _, query = url.partition("?")
-    spelled = [slot for slot in (CASE, INDEX, SLASH) if _has_part(slot, head)]
+    spelled = [slot for slot in (LETTER_CASE, INDEX_PAGE, TRAILING_SLASH) if _has_part(slot, head)]
     folders = [f"folder {n}" for n, each in _folders(head) if _TOKEN.fullmatch(each)]
     names = [part.partition("=")[0] for part in query.split("&") if part]
     order = [PARAMETER_ORDER] if len(names) > 1 else []
@@ -119,9 +119,9 @@ def without_parts(url: str, slots: Collection[str]) -> str:
     for n, each in _folders(head):
         if f"folder {n}" in slots and _TOKEN.fullmatch(each):
             segments[n] = "{}"
-    if INDEX in slots and _INDEX.fullmatch(segments[-1]):
+    if INDEX_PAGE in slots and _INDEX.fullmatch(segments[-1]):
         segments[-1] = ""
-    if SLASH in slots and segments[-1] == "" and len(segments) > _ROOT_SEGMENTS:
+    if TRAILING_SLASH in slots and segments[-1] == "" and len(segments) > _ROOT_SEGMENTS:
         segments.pop()
     path = "/".join(segments)
     parts = []
@@ -131,7 +131,7 @@ def without_parts(url: str, slots: Collection[str]) -> str:
             parts.append(part)
     if PARAMETER_ORDER in slots:
         parts.sort()
-    return (path.lower() if CASE in slots else path) + "?" + "&".join(parts)
+    return (path.lower() if LETTER_CASE in slots else path) + "?" + "&".join(parts)
 
 
 def part_with_value(url: str, slot: str) -> str:
@@ -175,9 +175,9 @@ def looks_like_token(value: str) -> bool:
 def _has_part(slot: str, head: str) -> bool:
     """Whether removing a part of the whole path changes scheme, host and path."""
     last = head[head.rindex("/") + 1 :]
-    if slot == INDEX:
+    if slot == INDEX_PAGE:
         return _INDEX.fullmatch(last) is not None
-    if slot == SLASH:
+    if slot == TRAILING_SLASH:
         return not last and head.count("/") >= _ROOT_SEGMENTS
     return _CAPITAL.search(head, len("https://")) is not None
 

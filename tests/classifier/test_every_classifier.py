@@ -20,7 +20,7 @@ from focused.classifier.topic_classifier import ConstantClassifier, TopicClassif
 from focused.experiments.runner import CachingClassifier, SharedCpuTime
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.made_up_topic import page, trained, web
 
 PAGES = list(web().values())
@@ -44,7 +44,7 @@ def calibrated(folder: Path) -> TopicClassifier:
     return SklearnTopicClassifier.calibrated(sure, PAGES[HELD_OUT], GOOD[HELD_OUT])
 
 
-JUDGES: dict[str, Callable[[Path], TopicClassifier]] = {
+CLASSIFIERS: dict[str, Callable[[Path], TopicClassifier]] = {
     **{
         name: lambda folder, name=name: trained(folder, estimator=name).classifier
         for name in ESTIMATORS
@@ -53,36 +53,38 @@ JUDGES: dict[str, Callable[[Path], TopicClassifier]] = {
     "own pipeline, calibrated": calibrated,
     "remembering": lambda folder: CachingClassifier(trained(folder).classifier, SharedCpuTime()),
     "uninformed": lambda folder: ConstantClassifier(),
-    "keyword": lambda folder: WhaleJudge(),
+    "keyword": lambda folder: WhaleClassifier(),
 }
-INFORMED = sorted(JUDGES.keys() - {"uninformed", "keyword"})
+INFORMED = sorted(CLASSIFIERS.keys() - {"uninformed", "keyword"})
 
 
 @pytest.fixture(scope="module")
-def judges(tmp_path_factory) -> dict[str, TopicClassifier]:
-    return {name: make(tmp_path_factory.mktemp("classifier")) for name, make in JUDGES.items()}
+def classifiers(tmp_path_factory) -> dict[str, TopicClassifier]:
+    return {name: make(tmp_path_factory.mktemp("classifier")) for name, make in CLASSIFIERS.items()}
 
 
-@pytest.fixture(params=JUDGES)
-def classifier(request, judges) -> TopicClassifier:
-    return judges[request.param]
+@pytest.fixture(params=CLASSIFIERS)
+def classifier(request, classifiers) -> TopicClassifier:
+    return classifiers[request.param]
 
 
 @pytest.fixture(params=INFORMED)
-def informed(request, judges) -> TopicClassifier:
-    return judges[request.param]
+def informed(request, classifiers) -> TopicClassifier:
+    return classifiers[request.param]
 
 
 def test_the_threshold_is_a_relevance(classifier):
     assert 0.0 <= classifier.threshold <= 1.0
 
 
-@pytest.mark.parametrize("name", JUDGES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 @settings(deadline=None)  # the first question may load a library
 @given(text=st.text(), title=st.text(), headings=st.lists(st.text(), max_size=3))
-def test_any_page_gets_a_relevance_held_against_the_threshold(judges, name, text, title, headings):
+def test_any_page_gets_a_relevance_held_against_the_threshold(
+    classifiers, name, text, title, headings
+):
     address = f"http://a.example/{(text, title, headings)!a}"
-    classifier = judges[name]
+    classifier = classifiers[name]
     found = classifier.classify(Page(address, title=title, headings=tuple(headings), text=text))
     assert 0.0 <= found.relevance <= 1.0
     assert found.on_topic == (found.known and found.relevance >= classifier.threshold)
@@ -94,14 +96,14 @@ def test_classification_is_independent_of_earlier_pages(classifier):
     assert [classifier.classify(one) for one in reversed(pages)] == first[::-1]
 
 
-@pytest.mark.parametrize("name", JUDGES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 @settings(deadline=None)  # the first question may load a library
 @given(texts=st.lists(st.text() | st.sampled_from(["brie", "tulip", "brie cheddar " * 90])))
-def test_a_text_score_is_finite_and_independent_of_other_texts(judges, name, texts):
-    together = judges[name].score_texts(texts)
+def test_a_text_score_is_finite_and_independent_of_other_texts(classifiers, name, texts):
+    together = classifiers[name].score_texts(texts)
     assert together.shape == (len(texts),)
     assert np.isfinite(together).all()
-    alone = [float(judges[name].score_texts([text])[0]) for text in texts]
+    alone = [float(classifiers[name].score_texts([text])[0]) for text in texts]
     assert together.tolist() == pytest.approx(alone, abs=1e-9)
 
 

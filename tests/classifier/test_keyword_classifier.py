@@ -90,6 +90,6 @@ def test_keywords_without_a_word_are_an_error(keywords):
 
 @given(title=st.text(), text=st.text())
 def test_any_page_can_be_classified(classifier, title, text):
-    judged = classifier.classify(Page("http://a.test/", title=title, text=text))
-    assert 0.0 <= judged.relevance <= 1.0
-    assert judged.on_topic == (judged.relevance >= classifier.threshold)
+    classified = classifier.classify(Page("http://a.test/", title=title, text=text))
+    assert 0.0 <= classified.relevance <= 1.0
+    assert classified.on_topic == (classified.relevance >= classifier.threshold)

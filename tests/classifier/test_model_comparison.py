@@ -24,7 +24,7 @@ AT = 1_700_000_000.0
 
 
 class Says:
-    """Judges a page by the number in its title: relevance per page, as listed."""
+    """Classifies a page by the number in its title: relevance per page, as listed."""
 
     threshold = 0.5
 

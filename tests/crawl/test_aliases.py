@@ -15,7 +15,7 @@ from focused.link_scoring.link_features import parent_log_odds
 from focused.topic import Scope
 from focused.web.page import FailureKind, Page
 from tests.support.alias_web import PAGES, SEED, AliasWeb
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.pupil import Pupil
 from tests.support.simulated import Simulation, moved, page, site, topic
 
@@ -75,12 +75,12 @@ def test_a_host_whose_items_are_gone_keeps_those_that_are_there(simulate, tmp_pa
 def test_a_host_that_goes_wrong_is_noticed(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "late-liar")
     assert len(titles(crawl)) >= WITH_FRONTS - RECHECK_ONE_IN
-    assert not crawl.crawl.traps.refuses("http://late-liar.test/page/20")
+    assert not crawl.crawl.traps.refusal_reason("http://late-liar.test/page/20")
 
 
 def test_what_is_refused_is_called_by_its_name_and_no_trap(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "spelled")
-    assert crawl.crawl.traps.refuses("http://spelled.test/GUIDE/partaa/") == SPELLING_VARIANT
+    assert crawl.crawl.traps.refusal_reason("http://spelled.test/GUIDE/partaa/") == SPELLING_VARIANT
     assert (
         refused(crawl).get(FailureKind.ALIAS, 0) + refused(crawl).get(SPELLING_VARIANT, 0) > PAGES
     )
@@ -97,8 +97,8 @@ def test_a_sort_order_is_an_ignorable_parameter_with_a_line_in_the_report(simula
 def test_the_first_page_of_a_list_is_the_list_and_its_second_is_not(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "lists")
     late = "http://lists.test/list/0?page={}"
-    assert crawl.crawl.traps.refuses(late.format(1)) == IGNORABLE_PARAMETER
-    assert crawl.crawl.traps.refuses(late.format(7)) is None
+    assert crawl.crawl.traps.refusal_reason(late.format(1)) == IGNORABLE_PARAMETER
+    assert crawl.crawl.traps.refusal_reason(late.format(7)) is None
 
 
 def test_a_parameter_that_is_kept_is_never_ignorable(simulate, tmp_path):
@@ -110,9 +110,9 @@ def test_what_was_learned_survives_a_restart(simulate, tmp_path):
     crawl = crawled(simulate, tmp_path, "canonical").restart()
     known = [url for url in crawl.urls if "/node/" in url]
     named = [crawl.rows[url]["points_to"] for url in known]
-    reasons = [crawl.crawl.traps.refuses(url) for url in named]
+    reasons = [crawl.crawl.traps.refusal_reason(url) for url in named]
     assert reasons.count(CANONICAL) > PAGES / 2
-    assert not any(crawl.crawl.traps.refuses(url) for url in known)
+    assert not any(crawl.crawl.traps.refusal_reason(url) for url in known)
 
 
 A, B = "http://a.test/", "http://b.test/"
@@ -190,11 +190,11 @@ def test_a_redirect_to_a_link_that_waits_adds_what_it_was_found_by(simulate, tmp
         moved(f"{A}whale/old", f"{A}later"),
         page(f"{A}later", text="at last"),
     )
-    scorer = Apprentice(WhaleJudge())
+    scorer = Apprentice(WhaleClassifier())
     crawl = simulate(topic(tmp_path, A, delay_s=0.0), web, scorer=scorer).run()
     assert crawl.urls == [A, f"{A}whale", f"{A}whale/old", f"{A}later"]
     row = crawl.rows[f"{A}later"]
-    on_topic = parent_log_odds(WhaleJudge().classify(Page(A, text="whale")))
+    on_topic = parent_log_odds(WhaleClassifier().classify(Page(A, text="whale")))
     assert row["features"]["in_links"] == 2
     assert row["features"]["parent"] == pytest.approx(on_topic, abs=0.01)
     assert row["depth"] == 1

@@ -149,7 +149,7 @@ class TestLinksOfAHostGivenUp:
         chain = [page(c, f"{c}1"), *(page(f"{c}{n}", f"{c}{n + 1}") for n in range(1, 20))]
         web |= site(*chain, page(f"{c}20", f"{B}late", f"{B}later"))
         crawl = simulate(mine, web).run()
-        assert crawl.crawl.counters.out_of_scope == {"host given up": 2}
+        assert crawl.crawl.counters.out_of_scope == {"dead host": 2}
         assert f"{B}late" not in crawl.rows
 
     def test_stay_settled_and_refused_after_a_restart(self, simulate, tmp_path):
@@ -157,7 +157,7 @@ class TestLinksOfAHostGivenUp:
         crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
         before = len(crawl.asked)
         crawl.restart().crawl.enqueue_url(f"{B}new", 1.0, crawl.now)
-        assert crawl.run().crawl.counters.out_of_scope == {"host given up": 1}
+        assert crawl.run().crawl.counters.out_of_scope == {"dead host": 1}
         assert len(crawl.asked) == before
 
 

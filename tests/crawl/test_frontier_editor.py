@@ -25,7 +25,7 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.storage.state_store import StateStore
 from focused.topic import Scope
 from focused.web.page import FailureKind
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.pupil import Pupil
 from tests.support.simulated import Crashed, Simulation, page, site, topic
 
@@ -184,13 +184,13 @@ def test_a_fetched_page_that_is_added_again_is_fetched_again(tended):
 
 
 def test_links_to_hosts_that_are_dead_are_refused_until_the_host_is_revived(store):
-    given_up = DeadHosts(store.tables)
-    given_up.add("a.test", FailureKind.DNS)
+    dead_hosts = DeadHosts(store.tables)
+    dead_hosts.add("a.test", FailureKind.DNS)
     editor, frontier = editor_of(store)
     (told,) = editor.add([A])
     assert (told.result, told.details) == (AddResult.DEAD_HOST, "(dns)")
     row = QueuedLink(link_key(A), A, "a.test", 0.1, 0.1)
-    assert dict(editor.import_links([row], print).refused) == {"its host was given up (dns)": 1}
+    assert dict(editor.import_links([row], print).refused) == {"its host is dead (dns)": 1}
     assert results(editor.add([A], again=True)) == {A: "ADDED"}
     assert len(frontier) == 1
     assert DeadHosts(store.tables).why("a.test") is None
@@ -223,7 +223,7 @@ def test_drop_tells_how_many_links_it_took_out(store):
 # Moved
 
 
-@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleJudge())])
+@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleClassifier())])
 def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_learns(
     tended, scorer
 ):
@@ -240,7 +240,7 @@ def test_links_that_were_moved_to_the_front_are_fetched_first_though_the_scorer_
     assert asked[: len(moved)] == moved
 
 
-@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleJudge())])
+@pytest.mark.parametrize("scorer", [Pupil, lambda: Apprentice(WhaleClassifier())])
 def test_links_that_were_moved_to_the_end_are_fetched_last_though_the_scorer_learns(tended, scorer):
     moved: list[str] = []
 

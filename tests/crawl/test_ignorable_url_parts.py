@@ -15,7 +15,7 @@ from focused.crawl.dedup.ignorable_url_parts import (
 from focused.crawl.dedup.signatures import ContentSignature
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
-from focused.web.url_patterns import CASE, INDEX, PARAMETER_ORDER
+from focused.web.url_patterns import INDEX_PAGE, LETTER_CASE, PARAMETER_ORDER
 
 A = "http://a.test"
 
@@ -116,7 +116,7 @@ def test_a_duplicate_of_the_first_page_is_the_same_though_no_text_is_kept(tables
         name = "abcdefgh"[n]
         parts.take(f"{A}/{name}", ContentSignature.of(f"{A}/{name}"), None)
         came(parts, f"/{name.upper()}", f"text {n}", copy_of=f"{A}/{name}")
-    assert ignorable(parts) == (CASE,)
+    assert ignorable(parts) == (LETTER_CASE,)
 
 
 def test_redirects_between_spellings_count_once_for_each_target(tables):
@@ -128,7 +128,7 @@ def test_redirects_between_spellings_count_once_for_each_target(tables):
     assert ignorable(parts) == ()
     for n in range(MIN_DISTINCT_TEXTS):
         parts.take_same(f"{A}/d{n}/Index.html", f"{A}/d{n}/")
-    assert ignorable(parts) == (INDEX,)
+    assert ignorable(parts) == (INDEX_PAGE,)
 
 
 def test_what_was_learned_is_there_in_the_next_process(tables):

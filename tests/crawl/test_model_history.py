@@ -16,7 +16,7 @@ from tests.support.simulated import page, site, topic
 A = "http://a.test/"
 
 
-class WordJudge:
+class WordClassifier:
     """Speaks for pages and texts with its word."""
 
     threshold = 0.5
@@ -42,7 +42,7 @@ def whales_then_trade(simulate, tmp_path):
         *(page(url, text=f"whale {url}") for url in whales),
         *(page(url, text=f"trade {url}") for url in trades),
     )
-    office = SwappableClassifier(WordJudge("whale"), "first")
+    office = SwappableClassifier(WordClassifier("whale"), "first")
     return simulate(topic(tmp_path, A), web, classifier=office, scorer=Apprentice(office))
 
 
@@ -53,14 +53,14 @@ def terms_of(simulation) -> Sequence[ModelPeriod]:
 def test_links_queued_are_scored_by_the_classifier_that_followed(whales_then_trade):
     crawl = whales_then_trade.run(pages=2)
     assert crawl.urls[-1].startswith(A + "whale")
-    crawl.crawl.swap_model(WordJudge("trade"), "second", crawl.now)
+    crawl.crawl.swap_model(WordClassifier("trade"), "second", crawl.now)
     crawl.run(pages=6)
     assert [url.split("/")[3] for url in crawl.urls[2:]] == ["trade"] * 4
 
 
 def test_a_link_offered_first_is_scored_again_though_it_was_not_best(whales_then_trade):
     crawl = whales_then_trade.run(pages=1)
-    crawl.crawl.swap_model(WordJudge("trade"), "second", crawl.now)
+    crawl.crawl.swap_model(WordClassifier("trade"), "second", crawl.now)
     crawl.run(pages=2)
     last = crawl.settled[-1]
     anchor = last.link.features[Apprentice.feature_names.index("anchor")]
@@ -78,11 +78,11 @@ def test_the_links_of_one_host_are_scored_again_for_one_fetch(simulate, tmp_path
             batches.append(len(links))
             return super().rescore(links)
 
-    office = SwappableClassifier(WordJudge("whale"), "first")
+    office = SwappableClassifier(WordClassifier("whale"), "first")
     crawl = simulate(
         topic(tmp_path, A), site(page(A, *links)), classifier=office, scorer=Counting(office)
     )
-    crawl.run(pages=1).crawl.swap_model(WordJudge("trade"), "second", crawl.now)
+    crawl.run(pages=1).crawl.swap_model(WordClassifier("trade"), "second", crawl.now)
     batches.clear()
     crawl.crawl.next(crawl.now)
     assert len([count for count in batches if count > 1]) == 1
@@ -90,7 +90,7 @@ def test_the_links_of_one_host_are_scored_again_for_one_fetch(simulate, tmp_path
 
 def test_each_page_tells_which_classifier_classified_it(whales_then_trade):
     crawl = whales_then_trade.run(pages=3)
-    crawl.crawl.swap_model(WordJudge("trade"), "second", crawl.now)
+    crawl.crawl.swap_model(WordClassifier("trade"), "second", crawl.now)
     crawl.run()
     rows = sorted(crawl.rows.values(), key=lambda row: row["seq"])
     assert [row["model"] for row in rows] == ["first"] * 3 + ["second"] * 6
@@ -101,8 +101,8 @@ def test_each_page_tells_which_classifier_classified_it(whales_then_trade):
 def test_a_restarted_crawl_knows_since_when_its_classifier_classifiers(whales_then_trade):
     crawl = whales_then_trade.run(pages=1)
     changed_at = crawl.now
-    crawl.crawl.swap_model(WordJudge("trade"), "second", changed_at)
-    office = SwappableClassifier(WordJudge("trade"), "second")
+    crawl.crawl.swap_model(WordClassifier("trade"), "second", changed_at)
+    office = SwappableClassifier(WordClassifier("trade"), "second")
     crawl.classifier, crawl.scorer = office, Apprentice(office)
     crawl.restart(later_s=100.0).run(pages=6)
     assert [(term.classifier, term.since) for term in terms_of(crawl)][1:] == [
@@ -117,7 +117,7 @@ def test_a_restarted_crawl_knows_since_when_its_classifier_classifiers(whales_th
 
 def test_a_crawl_taken_up_with_another_model_is_scored_by_that(whales_then_trade):
     crawl = whales_then_trade.run(pages=2)
-    office = SwappableClassifier(WordJudge("trade"), "second")
+    office = SwappableClassifier(WordClassifier("trade"), "second")
     crawl.classifier, crawl.scorer = office, Apprentice(office)
     crawl.restart(later_s=100.0).run(pages=6)
     assert [url.split("/")[3] for url in crawl.urls[2:]] == ["trade"] * 4

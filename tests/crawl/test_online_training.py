@@ -21,7 +21,7 @@ from focused.link_scoring.protocols import PageContext
 from focused.storage.state_store import StateStore
 from focused.web.page import Classification, Failed, FailureKind, Page
 from focused.web.urls import host_of
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.simulated import Simulation, moved, page, site, topic
 
@@ -100,10 +100,10 @@ def test_a_pages_links_are_scored_before_the_page_is_learned_from(simulate, tmp_
 def test_a_page_that_could_not_be_classified_trains_nothing(simulate, tmp_path):
     """Its relevance is the topic's prior: nobody has read it."""
 
-    class Shortsighted(WhaleJudge):
+    class Shortsighted(WhaleClassifier):
         def classify(self, page):
-            judged = super().classify(page)
-            return dataclasses.replace(judged, known="whale" in page.url)
+            classified = super().classify(page)
+            return dataclasses.replace(classified, known="whale" in page.url)
 
     pupil = Pupil()
     done = simulate(topic(tmp_path, A), web(), classifier=Shortsighted(), scorer=pupil).run()
@@ -191,7 +191,7 @@ def waiting_with(begun: Simulation, key: bytes, **changes: float) -> QueuedLink:
 def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
     simulate, tmp_path, in_links: int, rises: float, is_written: bool
 ):
-    begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleJudge())).run(pages=1)
+    begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleClassifier())).run(pages=1)
     (home,) = begun.settled
     frontier, key = begun.crawl.frontier, link_key(A + "trade")
     waits = waiting_with(begun, key, in_links=in_links)
@@ -212,7 +212,7 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
 def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant_page(
     simulate, tmp_path, in_links: int, parent: float, is_scored: bool
 ):
-    begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleJudge())).run(pages=1)
+    begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleClassifier())).run(pages=1)
     (home,) = begun.settled
     waits = waiting_with(begun, link_key(A + "trade"), in_links=in_links, parent=parent)
     visit = PageContext(home.page, home.classification)
@@ -430,11 +430,11 @@ def kept_every_seven(monkeypatch):
 @pytest.mark.parametrize("pages", [1, 6, 7, 8, 30])
 def test_a_restarted_crawl_predicts_what_one_without_a_break_would(pages, simulate, tmp_path):
     whole, halved = (
-        simulate(topic(tmp_path / name, A), wide_web(), scorer=Apprentice(WhaleJudge()))
+        simulate(topic(tmp_path / name, A), wide_web(), scorer=Apprentice(WhaleClassifier()))
         for name in ("whole", "halved")
     )
     halved.run(pages=pages)
-    halved.scorer = Apprentice(WhaleJudge())
+    halved.scorer = Apprentice(WhaleClassifier())
     halved.restart().run()
     assert story(halved) == story(whole.run())
     assert learner(halved).state() == learner(whole).state()
@@ -447,10 +447,12 @@ def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
 ):
     # Without delays: after a crash a host may be asked at another time, and so in another order.
     whole, crashed = (
-        simulate(topic(tmp_path / name, A, delay_s=0), wide_web(), scorer=Apprentice(WhaleJudge()))
+        simulate(
+            topic(tmp_path / name, A, delay_s=0), wide_web(), scorer=Apprentice(WhaleClassifier())
+        )
         for name in ("whole", "crashed")
     )
-    crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleJudge()))
+    crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleClassifier()))
     crashed.run()
     assert story(crashed) == story(whole.run())
     assert learner(crashed).state() == learner(whole).state()
@@ -459,8 +461,8 @@ def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
 def test_training_examples_of_odd_text_are_read_back_as_they_were_written(simulate, tmp_path):
     odd = A + "odd"
     answers = site(page(A, odd, text="x"), page(odd, title="&#xd83d; broken &#0; 名前", text="é"))
-    begun = simulate(topic(tmp_path, A), answers, scorer=Apprentice(WhaleJudge())).run()
+    begun = simulate(topic(tmp_path, A), answers, scorer=Apprentice(WhaleClassifier())).run()
     before = learner(begun).state()
-    begun.scorer = Apprentice(WhaleJudge())
+    begun.scorer = Apprentice(WhaleClassifier())
     begun.restart()
     assert learner(begun).state() == before

@@ -93,7 +93,7 @@ def _count_all(patch: pytest.MonkeyPatch) -> dict[str, Count]:
             count_method(patch, Tables, name, count=reads)
     return {
         "trees": count_calls(patch, LexborHTMLParser),
-        "judged": count_method(patch, LinearTopicClassifier, "classify_hashed"),
+        "classified": count_method(patch, LinearTopicClassifier, "classify_hashed"),
         "verdicts": count_method(patch, LinearTopicClassifier, "score_texts"),
         "hashed": count_calls(patch, word_hashes._hash_batch, _chars),
         "scored": count_method(patch, Apprentice, "score_merged", _links_scored),
@@ -130,7 +130,7 @@ def test_a_page_is_parsed_once(counted):
 
 
 def test_a_page_is_classified_once(counted):
-    assert counted["judged"].calls == len(counted.pages)
+    assert counted["classified"].calls == len(counted.pages)
 
 
 def test_the_links_of_a_page_are_scored_in_one_batch(counted):
@@ -143,7 +143,7 @@ def test_the_topic_model_is_asked_once_about_all_texts_of_a_page_s_links(counted
 
 
 def test_the_words_of_a_page_are_hashed_once_and_those_around_its_links(counted):
-    """Judge and lesson share them; all texts of its links are hashed together."""
+    """Classification and training share them; all texts of its links are hashed together."""
     assert counted["hashed"].calls <= 2.2 * len(counted.pages)
     assert counted["hashed"].amount <= 3.6 * counted.chars
 

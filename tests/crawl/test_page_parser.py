@@ -24,7 +24,7 @@ from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.warc_writer import WarcRecordBuilder
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, page, raw, site, topic
 
@@ -41,7 +41,7 @@ WEB = site(
 
 
 def reader(classifier_name: str = "", **scope: bool) -> PageParser:
-    return PageParser(Scope(**scope), WhaleJudge(), classifier_name, parse_page)
+    return PageParser(Scope(**scope), WhaleClassifier(), classifier_name, parse_page)
 
 
 def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(
@@ -73,7 +73,7 @@ def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path: Path) -> Non
 
 
 def test_what_an_earlier_classifier_said_ahead_is_classified_again(tmp_path: Path) -> None:
-    class Never(WhaleJudge):
+    class Never(WhaleClassifier):
         def classify(self, page: Page) -> Classification:
             return Classification(0.01, on_topic=False)
 
@@ -129,7 +129,7 @@ def test_pages_read_together_are_read_as_each_alone() -> None:
 
 
 def test_a_page_that_our_code_breaks_over_is_the_only_one_not_read() -> None:
-    class Moody(WhaleJudge):
+    class Moody(WhaleClassifier):
         def classify(self, page: Page) -> Classification:
             if "riddle" in page.title:
                 raise ValueError("no idea")

@@ -70,7 +70,7 @@ def test_a_host_that_turns_out_private_is_asked_no_more_even_after_a_restart(sim
     assert sum(url in bad for _, url in done.asked) == 1
     done.restart()
     assert not done.crawl.enqueue_url(f"{B}more", 1.0, done.now)
-    assert done.crawl.counters.out_of_scope == {"host given up": 1}
+    assert done.crawl.counters.out_of_scope == {"dead host": 1}
 
 
 def test_in_an_intranet_they_are_hosts_like_others(simulate, tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from focused.web.page import FailureKind, NotModified
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.simulated import failed, page, raw, site, topic
 
 A = "http://a.test/"
@@ -76,7 +76,7 @@ def test_one_slow_host_does_not_keep_another_waiting(simulate, tmp_path):
     assert done.times(b)[0] < 5
 
 
-class Choking(WhaleJudge):
+class Choking(WhaleClassifier):
     def classify(self, page):
         if "choke" in page.url:
             raise RuntimeError("what a page")

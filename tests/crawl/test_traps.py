@@ -117,8 +117,8 @@ def test_a_trap_on_a_good_host_takes_its_good_pages_with_it_only_where_they_look
     simulate, tmp_path
 ):
     crawl = simulate(topic(tmp_path, SEED, delay_s=0.0), TrapWeb("calendar")).run()
-    assert crawl.crawl.traps.refuses("http://calendar.test/calendar/2031/01/01/") is not None
-    assert crawl.crawl.traps.refuses("http://calendar.test/whales/late") is None
+    assert crawl.crawl.traps.refusal_reason("http://calendar.test/calendar/2031/01/01/") is not None
+    assert crawl.crawl.traps.refusal_reason("http://calendar.test/whales/late") is None
 
 
 A = "http://a.test/"

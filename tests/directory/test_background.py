@@ -89,8 +89,8 @@ def cheese(tmp_path_factory):
 
 
 def test_a_topic_is_learned_from_good_samples_and_the_background_alone(cheese):
-    judged = [cheese.classify(made_up.page("cheese", number)) for number in range(100, 120)]
-    assert sum(verdict.on_topic for verdict in judged) >= 18
+    classified = [cheese.classify(made_up.page("cheese", number)) for number in range(100, 120)]
+    assert sum(verdict.on_topic for verdict in classified) >= 18
 
 
 @pytest.mark.parametrize("language", FOREIGN)

@@ -23,7 +23,7 @@ from focused.orderings import POLICIES, PolicyInputs
 from focused.web.page import Classification, Link, Page
 from tests.support.crawling import ROOT
 from tests.support.forked import ForkedCommand
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.two_sides import (
     build_web,
     compare,
@@ -406,7 +406,7 @@ def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
     text = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec(text.partition("```python\n")[2].partition("```")[0], names)
-    short = names["policy"](PolicyInputs(WhaleJudge(), WhaleScorer()))
+    short = names["policy"](PolicyInputs(WhaleClassifier(), WhaleScorer()))
     links = [Link("http://a.test/long"), Link("http://a.test/")]
     scores = short.scorer.score(
         PageContext(Page("http://a.test/x"), Classification(0.5, True)), links

@@ -21,7 +21,7 @@ from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import ScorableLink, TrainingExample, UpdatedScore
 from focused.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import html
 from tests.support.two_sides import HTML, WORDS, build_web, planned, prepared_topic
 
@@ -203,6 +203,6 @@ def test_a_run_that_meets_no_link_is_an_empty_log(tmp_path: Path) -> None:
 
 def test_a_scorer_that_has_no_evidence_is_refused(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
-    assert isinstance(ours.classifier, WhaleJudge)
+    assert isinstance(ours.classifier, WhaleClassifier)
     with pytest.raises(TypeError, match="whales: its link scorer does not learn"):
         logs_of(planned(web, ours, "focused", budget="5"), web, ours)

@@ -14,7 +14,7 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior
 from focused.link_scoring.protocols import OnlineLinkScorer, PageContext
 from focused.web.page import Classification, Link, Page
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 
 URLS = [f"http://a.test/whales/{n}" for n in range(200)]
 LINKS = [Link(url, anchor=f"whale {n}") for n, url in enumerate(URLS)]
@@ -28,7 +28,7 @@ def waiting(url: str, features: Any) -> QueuedLink:
 
 
 def apprentice() -> Apprentice:
-    return Apprentice(WhaleJudge(), load_link_prior(), depth_penalty=0.0)
+    return Apprentice(WhaleClassifier(), load_link_prior(), depth_penalty=0.0)
 
 
 def test_scores_and_features_are_unchanged_and_rank_scores_noisy():

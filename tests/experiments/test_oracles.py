@@ -25,7 +25,7 @@ from focused.topic import Scope
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Page
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import html
 
 HTML = {"content-type": "text/html; charset=utf-8"}
@@ -69,8 +69,10 @@ class Examined:
             scope=scope,
         )
 
-    def asked(self, oracle: str, *seeds: str, classifier: WhaleJudge | None = None) -> list[str]:
-        classifier = classifier or WhaleJudge()
+    def asked(
+        self, oracle: str, *seeds: str, classifier: WhaleClassifier | None = None
+    ) -> list[str]:
+        classifier = classifier or WhaleClassifier()
         politeness = "concurrency = 1\npatience = 0"
         topic = load_topic(write_topic(self._folder, "http://a.test/", politeness=politeness))
         run = simulate(
@@ -226,10 +228,10 @@ def test_ground_truth_without_a_graph_names_the_missing_argument(run_trial: Any)
     network = run_trial({"whale-1": []}).network
     ground_truth = GroundTruth(network.web, ["Top/Whales"], ())
     with pytest.raises(ConfigurationError, match="built without one: pass graph="):
-        ORACLES["path-oracle"](ground_truth, WhaleJudge(), network)
+        ORACLES["path-oracle"](ground_truth, WhaleClassifier(), network)
 
 
-class DuckClassifier(WhaleJudge):
+class DuckClassifier(WhaleClassifier):
     """Wrong about whales: accepts ducks instead."""
 
     def classify(self, page: Page) -> Classification:

@@ -15,20 +15,20 @@ from focused.experiments.runner import ExperimentRunner, RunCancelled
 from focused.experiments.web_sources import ExperimentWeb
 from focused.link_scoring.protocols import ScoredLinks
 from focused.web.page import Classification, Page
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.two_sides import (
-    DeadlyJudge,
+    DeadlyClassifier,
     build_web,
     planned,
     prepared_topic,
     rows_of,
     run_all,
     steady,
-    with_judge,
+    with_classifier,
 )
 
 
-class ContraryJudge(WhaleJudge):
+class ContraryClassifier(WhaleClassifier):
     def classify(self, page: Page) -> Classification:
         wrong = super().classify(page)
         return Classification(1 - wrong.relevance, not wrong.on_topic)
@@ -36,7 +36,7 @@ class ContraryJudge(WhaleJudge):
 
 def test_labels_decide_whatever_the_classifier_says(tmp_path: Path) -> None:
     web, ours = build_web(tmp_path / "web"), prepared_topic(tmp_path)
-    contrary = with_judge(ours, ContraryJudge())
+    contrary = with_classifier(ours, ContraryClassifier())
     plan = planned(web, ours, "bfs", budget="20")
     by_ours, by_contrary = (rows_of(plan, web, each)[0] for each in (ours, contrary))
     assert by_ours["harvest"] == by_contrary["harvest"] > 0
@@ -130,7 +130,7 @@ def test_a_run_is_given_up_when_it_is_to_stop(tmp_path: Path) -> None:
     runner.close()
 
 
-class BrokenJudge(WhaleJudge):
+class BrokenClassifier(WhaleClassifier):
     def classify(self, page: Page) -> Classification:
         raise ZeroDivisionError
 
@@ -139,7 +139,10 @@ class BrokenJudge(WhaleJudge):
 def test_a_classifier_or_policy_that_fails_on_every_page_is_an_error(
     tmp_path: Path, jobs: int
 ) -> None:
-    web, ours = build_web(tmp_path / "web"), with_judge(prepared_topic(tmp_path), BrokenJudge())
+    web, ours = (
+        build_web(tmp_path / "web"),
+        with_classifier(prepared_topic(tmp_path), BrokenClassifier()),
+    )
     plan = planned(web, ours, "bfs", budget="20")
     with pytest.raises(
         ConfigurationError, match="bfs on whales: 1 fetched pages could not be classified"
@@ -147,7 +150,7 @@ def test_a_classifier_or_policy_that_fails_on_every_page_is_an_error(
         rows_of(plan, web, ours, jobs)
 
 
-class InterruptedJudge(WhaleJudge):
+class InterruptedClassifier(WhaleClassifier):
     """Ctrl-C comes with every page."""
 
     def classify(self, page: Page) -> Classification:
@@ -160,7 +163,7 @@ def test_ctrl_c_cancels_a_run_and_leaves_no_files(
 ) -> None:
     web, ours = (
         build_web(tmp_path / "web"),
-        with_judge(prepared_topic(tmp_path), InterruptedJudge()),
+        with_classifier(prepared_topic(tmp_path), InterruptedClassifier()),
     )
     plan = planned(web, ours, "bfs", budget="20")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -185,7 +188,10 @@ def test_a_dead_worker_is_reported_with_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody cleans up after a killed process
-    web, ours = build_web(tmp_path / "web"), with_judge(prepared_topic(tmp_path), DeadlyJudge())
+    web, ours = (
+        build_web(tmp_path / "web"),
+        with_classifier(prepared_topic(tmp_path), DeadlyClassifier()),
+    )
     plan = planned(web, ours, "bfs", "dfs", budget="20")
     with pytest.raises(StateError, match=r"(bfs|dfs) on whales.*memory.*fewer --jobs"):
         rows_of(plan, web, ours, jobs=2)

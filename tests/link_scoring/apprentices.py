@@ -35,7 +35,7 @@ LINKS = [
 ]
 
 
-class KeywordJudge:
+class KeywordClassifier:
     """Two nats for each ``good``, minus two for each ``bad``; remembers what it was asked."""
 
     threshold = 0.5
@@ -53,7 +53,7 @@ class KeywordJudge:
 
 def new_pupil(**options) -> Apprentice:
     """One that was taught nothing."""
-    return Apprentice(KeywordJudge(), PRIOR, **options)
+    return Apprentice(KeywordClassifier(), PRIOR, **options)
 
 
 def seen(relevance: float = 0.5, url: str = HOME, links: int = 0, **fields) -> PageContext:

@@ -18,7 +18,7 @@ from tests.link_scoring.apprentices import (
     LINKS,
     PLAIN,
     PRIOR,
-    KeywordJudge,
+    KeywordClassifier,
     a_crawls_lessons,
     example,
     new_pupil,
@@ -87,7 +87,7 @@ def test_rank_scores_of_links_of_one_folder_order_as_their_scores(apprentice):
 
 
 def test_without_a_prior_of_ones_own_the_shipped_one_is_taken():
-    assert Apprentice(KeywordJudge()).prior.name == DEFAULT_PRIOR
+    assert Apprentice(KeywordClassifier()).prior.name == DEFAULT_PRIOR
 
 
 @pytest.mark.parametrize("part", ["anchor", "context", "url"])

@@ -24,7 +24,7 @@ from focused.link_scoring.protocols import (
 from focused.link_scoring.sklearn_scorer import SklearnLinkScorer
 from focused.storage.rows import pack
 from focused.web.page import Classification, Link, Page
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.queueing import queued
 
 PAGE = Page("http://a.test/")
@@ -48,12 +48,12 @@ def own_features() -> LinkScorer:
 
 
 LEARNERS: dict[str, Callable[[], OnlineLinkScorer]] = {
-    "apprentice": lambda: Apprentice(WhaleJudge()),
+    "apprentice": lambda: Apprentice(WhaleClassifier()),
     "apprentice without a prior": lambda: Apprentice(
-        WhaleJudge(), uninformed_prior(load_link_prior())
+        WhaleClassifier(), uninformed_prior(load_link_prior())
     ),
-    "apprentice that does not learn weights": lambda: Apprentice(WhaleJudge(), learns=False),
-    "apprentice with noised worths": lambda: NoisyLinkScorer(Apprentice(WhaleJudge()), seed=1),
+    "apprentice that does not learn weights": lambda: Apprentice(WhaleClassifier(), learns=False),
+    "apprentice with noised worths": lambda: NoisyLinkScorer(Apprentice(WhaleClassifier()), seed=1),
 }
 SCORERS: dict[str, Callable[[], LinkScorer]] = {
     **LEARNERS,

@@ -99,7 +99,7 @@ def test_a_good_classifier_corrects_a_wrong_prior():
     assert log_loss(mended, *rest) < 0.8 * log_loss(OnlineUpdate(PRIOR), *rest)
 
 
-def judged_weakly(odds: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def classified_weakly(odds: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Labels, and what a calibrated classifier says that hardly tells good from bad.
 
     A page's text is drawn with a mean of half a standard deviation for its
@@ -118,7 +118,7 @@ def test_a_weak_classifier_does_not_spoil_a_right_prior(examples):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         features = drawn(examples + 2_000, seed=100 + seed)
-        labels, told = judged_weakly(expit(PRIOR.bias + features @ PRIOR.weights), rng)
+        labels, told = classified_weakly(expit(PRIOR.bias + features @ PRIOR.weights), rng)
         correction = taught(features[:examples], told[:examples])
         rest, good = features[examples:], labels[examples:]
         best = good.sum()

@@ -18,7 +18,7 @@ from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.storage.state_store import StateStore
 from tests.live.webs import SEED, SLOWLY, all_pages, answered, wait_for_answers, wide_web
 from tests.support.crawling import finish, start, write_topic
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.recorded_web import served
 
 KILLS = 3
@@ -44,7 +44,7 @@ class Left:
                 if row["outcome"] == "fetched" and row["duplicate_of"] is None
             ]
             lessons = [decode_example(row) for _, row in store.tables.scan("training_examples")]
-            apprentice = Apprentice(WhaleJudge())
+            apprentice = Apprentice(WhaleClassifier())
             OnlineTraining(Policy("focused", apprentice), DiskFrontier(store.tables), store.tables)
             return cls(rows, lessons, apprentice.state())
         finally:
@@ -85,7 +85,7 @@ def test_no_lesson_is_lost_or_changed_by_a_kill(left: list[Left]) -> None:
 
 
 def test_the_next_process_knows_what_one_that_was_never_killed_would(left: list[Left]) -> None:
-    apprentice = Apprentice(WhaleJudge())
+    apprentice = Apprentice(WhaleClassifier())
     for lesson in left[-1].lessons:
         apprentice.learn(lesson)
     assert left[-1].state == apprentice.state()

@@ -63,9 +63,9 @@ def test_the_crawl_ends_in_order(retrained: Finished) -> None:
 
 def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained: Finished) -> None:
     pages = retrained.pages.sort_values("seq")
-    judges = list(dict.fromkeys(pages["model"]))
-    assert len(judges) == 2
-    first = pages["model"] == judges[0]
+    models = list(dict.fromkeys(pages["model"]))
+    assert len(models) == 2
+    first = pages["model"] == models[0]
     assert first.sum() >= 10 and (~first).sum() >= 10
     assert list(first) == sorted(first, reverse=True)
     assert pages[first]["on_topic"].any() and not pages[~first]["on_topic"].any()

@@ -13,7 +13,7 @@ from focused.orderings import PolicyInputs, find_policy
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.topic.topic_file import load_topic
 from tests.support.crawling import crawl, write_topic
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, html, page, served
 
 TOLERANCE = 0.05
@@ -63,9 +63,9 @@ def test_spider_and_simulator_bring_the_same_harvest_concurrently(
     assert live.status == 0, live.said
     simulated = simulate(
         load_topic(topic),
-        WhaleJudge(),
+        WhaleClassifier(),
         RecordedNetwork(archipelago()),
-        find_policy(policy)(PolicyInputs(WhaleJudge(), WhaleScorer())),
+        find_policy(policy)(PolicyInputs(WhaleClassifier(), WhaleScorer())),
         latency=constant_latency(LATENCY_S),
     )
     difference = harvest(live.pages) - harvest(simulated.pages)

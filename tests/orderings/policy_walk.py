@@ -18,14 +18,14 @@ from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Link, Page
 from focused.web.urls import host_of
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, html, page, redirect
 
 RELEVANT = 0.9
 
 
 def made(name: str) -> Policy:
-    return POLICIES[name](PolicyInputs(WhaleJudge(), WhaleScorer()))
+    return POLICIES[name](PolicyInputs(WhaleClassifier(), WhaleScorer()))
 
 
 class Walk:
@@ -150,7 +150,7 @@ def crawled(
     topic = load_topic(write_topic(folder, *seeds, politeness="concurrency = 1\npatience = 0"))
     run = simulate(
         topic,
-        WhaleJudge(),
+        WhaleClassifier(),
         RecordedNetwork(MemoryWeb(*nodes)),
         policy,
         latency=constant_latency(0.01),

@@ -8,7 +8,7 @@ from focused.orderings import PolicyInputs
 from focused.orderings.ache import with_batch_size
 from focused.web.page import Link
 from tests.orderings.policy_walk import RELEVANT, Walk
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 BATCH = 20
@@ -16,7 +16,9 @@ LAST = 8
 
 
 def walk(*seeds: str, seed: int = 0, batch: int = BATCH) -> Walk:
-    return Walk(with_batch_size(PolicyInputs(WhaleJudge(), WhaleScorer(), seed), batch), *seeds)
+    return Walk(
+        with_batch_size(PolicyInputs(WhaleClassifier(), WhaleScorer(), seed), batch), *seeds
+    )
 
 
 def urls(name: str, count: int) -> list[str]:

@@ -27,7 +27,7 @@ from focused.orderings.focused_ordering import ABLATIONS
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Link, Page
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect
 
 START = "http://a.test/"
@@ -85,15 +85,15 @@ def made(name: str, folder: Path, seed: int = 0) -> Policy:
         run_of(policy, folder / "rehearsal", settled)
         return settled
 
-    scorer = Apprentice(WhaleJudge()) if name in ABLATIONS else WhaleScorer()
-    return POLICIES[name](PolicyInputs(WhaleJudge(), scorer, seed, preliminary_crawl))
+    scorer = Apprentice(WhaleClassifier()) if name in ABLATIONS else WhaleScorer()
+    return POLICIES[name](PolicyInputs(WhaleClassifier(), scorer, seed, preliminary_crawl))
 
 
 def run_of(policy: Policy, folder: Path, settled: list[SettledFetch] | None = None) -> SimulatedRun:
     topic = load_topic(write_topic(folder, *SEEDS, politeness="concurrency = 3"))
     return simulate(
         topic,
-        WhaleJudge(),
+        WhaleClassifier(),
         RecordedNetwork(web()),
         policy,
         latency=hashed_latency(0.2, seed=1),
@@ -222,4 +222,4 @@ def breaks(inputs: PolicyInputs) -> Policy:
 def test_a_custom_function_that_returns_no_policy_is_an_error(function: str, message: str) -> None:
     maker = find_policy(f"{__name__}.{function}")
     with pytest.raises(ConfigurationError, match=message):
-        maker(PolicyInputs(WhaleJudge(), WhaleScorer()))
+        maker(PolicyInputs(WhaleClassifier(), WhaleScorer()))

@@ -20,7 +20,7 @@ from focused.link_scoring.protocols import MergedScores, OnlineLinkScorer, PageC
 from focused.orderings import POLICIES, PolicyInputs
 from focused.orderings.focused_ordering import ABLATIONS, FEATURE_FAMILIES
 from focused.web.page import Classification, Link, Page
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.pupil import Pupil
 from tests.support.queueing import queued
 
@@ -38,7 +38,7 @@ LINKS = [
 
 
 def made(name: str) -> Policy:
-    return POLICIES[name](PolicyInputs(WhaleJudge(), Apprentice(WhaleJudge())))
+    return POLICIES[name](PolicyInputs(WhaleClassifier(), Apprentice(WhaleClassifier())))
 
 
 def visit(relevance: float = 0.7, url: str = "http://h0.test/") -> PageContext:
@@ -89,27 +89,27 @@ def test_the_families_have_every_feature_once():
 
 
 def test_focused_uses_the_live_crawls_apprentice():
-    apprentice = Apprentice(WhaleJudge())
-    assert POLICIES["focused"](PolicyInputs(WhaleJudge(), apprentice)).scorer is apprentice
+    apprentice = Apprentice(WhaleClassifier())
+    assert POLICIES["focused"](PolicyInputs(WhaleClassifier(), apprentice)).scorer is apprentice
 
 
 def test_a_custom_scorer_that_learns_gets_the_exploration_bonus():
-    own = POLICIES["focused"](PolicyInputs(WhaleJudge(), Pupil()))
+    own = POLICIES["focused"](PolicyInputs(WhaleClassifier(), Pupil()))
     assert not differing(own, made("focused"))
     assert own.exploration.new_host_bonus > 0.0
 
 
 def test_one_that_does_not_learn_orders_by_its_scores_alone():
     """Its scores lie in [0, 1]: a bonus in nats would dominate them."""
-    own = POLICIES["focused"](PolicyInputs(WhaleJudge(), WhaleScorer()))
+    own = POLICIES["focused"](PolicyInputs(WhaleClassifier(), WhaleScorer()))
     assert own.exploration == NO_EXPLORATION
     assert own.worth_waiting_for < 0.5
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_an_ablation_has_its_name_and_its_own_state(name):
-    apprentice = Apprentice(WhaleJudge())
-    policy = POLICIES[name](PolicyInputs(WhaleJudge(), apprentice))
+    apprentice = Apprentice(WhaleClassifier())
+    policy = POLICIES[name](PolicyInputs(WhaleClassifier(), apprentice))
     assert policy.name == name
     assert isinstance(policy.scorer, Apprentice)
     assert policy.scorer is not apprentice
@@ -118,7 +118,7 @@ def test_an_ablation_has_its_name_and_its_own_state(name):
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_a_custom_scorer_has_no_ablations(name):
     with pytest.raises(ConfigurationError, match="WhaleScorer"):
-        POLICIES[name](PolicyInputs(WhaleJudge(), WhaleScorer()))
+        POLICIES[name](PolicyInputs(WhaleClassifier(), WhaleScorer()))
 
 
 @pytest.mark.parametrize("name", ABLATIONS)

@@ -15,7 +15,7 @@ from focused.orderings import PolicyInputs
 from focused.orderings.tag_path import ALPHA, TagPathClusters, with_alpha
 from focused.web.page import Classification, Link, Page
 from tests.orderings.policy_walk import Walk
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 MENU = "body/div.nav/ul/li/a"
@@ -25,7 +25,7 @@ REST = -1.0
 
 
 def walk(*seeds: str, seed: int = 0) -> Walk:
-    return Walk(with_alpha(PolicyInputs(WhaleJudge(), WhaleScorer(), seed), ALPHA), *seeds)
+    return Walk(with_alpha(PolicyInputs(WhaleClassifier(), WhaleScorer(), seed), ALPHA), *seeds)
 
 
 def placed(path: str, name: str, count: int) -> list[Link]:

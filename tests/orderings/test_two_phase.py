@@ -17,7 +17,7 @@ from focused.orderings import PolicyInputs
 from focused.orderings.two_phase import LINKS_PER_TARGET, make_policy, relevance_by_url
 from focused.web.page import Classification, Link, Page
 from focused.web.urls import host_of
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
 
@@ -45,7 +45,7 @@ def first_crawl() -> list[SettledFetch]:
 
 def after(settled: Sequence[SettledFetch]) -> Policy:
     return make_policy(
-        PolicyInputs(WhaleJudge(), WhaleScorer(), preliminary_crawl=lambda ordered_by: settled)
+        PolicyInputs(WhaleClassifier(), WhaleScorer(), preliminary_crawl=lambda ordered_by: settled)
     )
 
 
@@ -56,7 +56,7 @@ def scores(ordered_by: Policy, *links: Link, relevance: float = 0.5) -> list[flo
 
 def test_a_live_crawl_is_refused_with_the_reason() -> None:
     with pytest.raises(ConfigurationError, match=r"crawls twice .* use it in 'focused compare'"):
-        make_policy(PolicyInputs(WhaleJudge(), WhaleScorer()))
+        make_policy(PolicyInputs(WhaleClassifier(), WhaleScorer()))
 
 
 def test_the_first_crawl_is_best_first_and_made_once() -> None:
@@ -66,7 +66,7 @@ def test_the_first_crawl_is_best_first_and_made_once() -> None:
         names.append(ordered_by.name)
         return first_crawl()
 
-    make_policy(PolicyInputs(WhaleJudge(), WhaleScorer(), preliminary_crawl=preliminary_crawl))
+    make_policy(PolicyInputs(WhaleClassifier(), WhaleScorer(), preliminary_crawl=preliminary_crawl))
     assert names == ["best-first"]
 
 

@@ -70,7 +70,7 @@ def test_what_nobody_predicted_and_what_does_not_count_has_no_part() -> None:
         page(A + "feed", outcome="feed", parent=None, relevance=None, depth=0),
         good_page(B, training=True),
         page(B + "copy", duplicate_of=A),
-        page(B + "unjudged", relevance=None),
+        page(B + "unclassified", relevance=None),
         failed(C, "timeout"),
         page(C + "counts"),
     ]

@@ -64,9 +64,9 @@ def test_a_classifier_of_its_own_guides_a_crawl(tmp_path: Path) -> None:
     with served(web()) as site:
         pages = crawl(topic, site)
     assert kinds(pages) == ["whale"] * 24 + ["trade"] * 24
-    judged = pages.set_index("url")["on_topic"]
-    assert judged[f"{SEED}whale-3"]
-    assert not judged[f"{SEED}trade-3"]
+    classified = pages.set_index("url")["on_topic"]
+    assert classified[f"{SEED}whale-3"]
+    assert not classified[f"{SEED}trade-3"]
 
 
 def test_a_scorer_of_its_own_learns_from_an_earlier_crawl(tmp_path: Path) -> None:

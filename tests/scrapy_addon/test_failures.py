@@ -36,7 +36,7 @@ from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.topic import Scope
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import Simulation, failed, page, politely, raw, site, topic
 
 A = "http://a.test/"
@@ -80,7 +80,7 @@ UNASKED = {
 }
 
 
-class Choking(WhaleJudge):
+class Choking(WhaleClassifier):
     def classify(self, page):
         if page.url.endswith("/choke"):
             raise ValueError("what a page")
@@ -153,7 +153,7 @@ def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
 ) -> None:
     done, rule = crawl_with(kind, tmp_path), FAILURE_RULES[kind]
     times = [at for at, url in done.asked if url == "http://b.test/bad"]
-    tries = {HostEffect.ONE_MORE_CHANCE: 2, HostEffect.GIVEN_UP: 1}
+    tries = {HostEffect.ONE_MORE_CHANCE: 2, HostEffect.DEAD: 1}
     assert len(times) == tries.get(rule.host, 3 if rule.again else 1)
     assert done.crawl.counters.failures[kind] >= 1
     reached = any(url == "http://b.test/good" for _, url in done.asked)

@@ -16,7 +16,7 @@ from focused.scrapy_addon.page_batcher import (
 from focused.topic import Scope
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
 
 A = "http://a.test/"
@@ -26,7 +26,7 @@ class Noted(PageParser):
     """Notes how many pages are read at a time."""
 
     def __init__(self) -> None:
-        super().__init__(Scope(), WhaleJudge(), "", parse_page)
+        super().__init__(Scope(), WhaleClassifier(), "", parse_page)
         self.times: list[int] = []
 
     def read_all(self, answers: Sequence[Fetched]) -> Sequence[ParsedPage | Failed | None]:
@@ -86,7 +86,7 @@ def turns_of(
 
 
 def test_few_pages_are_settled_in_a_turn_of_the_reactor_and_none_is_read_in_it() -> None:
-    elsewhere = PageParser(Scope(), WhaleJudge(), "", parse_page).read(page(A))
+    elsewhere = PageParser(Scope(), WhaleClassifier(), "", parse_page).read(page(A))
     assert isinstance(elsewhere, ParsedPage)
     answers = [page(f"{A}{n}") for n in range(10)]
     turns = turns_of(Noted(), answers, *[elsewhere] * 10)

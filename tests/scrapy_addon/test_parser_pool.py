@@ -24,13 +24,13 @@ from focused.scrapy_addon.parser_pool import (
 from focused.topic import Scope
 from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_page
 from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
-from tests.support.keyword_guide import WhaleJudge
+from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
 
 A = "http://a.test/"
 
 
-class Moody(WhaleJudge):
+class Moody(WhaleClassifier):
     """Breaks over some pages, and dies over others."""
 
     def classify(self, page: Page) -> Classification:
@@ -50,19 +50,19 @@ class Moody(WhaleJudge):
         return super().classify(page)
 
 
-class Unloadable(WhaleJudge):
+class Unloadable(WhaleClassifier):
     """Ends the process that it is sent to."""
 
     def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
         return os._exit, (3,)
 
 
-class Unsendable(WhaleJudge):
+class Unsendable(WhaleClassifier):
     def __reduce__(self) -> str:
         raise TypeError("not to be sent")
 
 
-def reader(classifier: WhaleJudge) -> Callable[[], PageParser]:
+def reader(classifier: WhaleClassifier) -> Callable[[], PageParser]:
     return lambda: PageParser(Scope(), classifier, "classifier", parse_page)
 
 
@@ -73,7 +73,7 @@ def ahead(workers: ParserPool, fetched: Fetched) -> Awaitable[ParsedPage | Faile
 def asked(
     most: int | None,
     ask: Callable[[ParserPool], Awaitable[Any]],
-    classifier: WhaleJudge | None = None,
+    classifier: WhaleClassifier | None = None,
     **given: Any,
 ) -> Any:
     async def run() -> Any:
@@ -203,7 +203,7 @@ def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
     assert "no parser process could be started" in long.detail
 
 
-def test_a_long_page_is_parsed_elsewhere_though_its_judge_cannot_be_sent() -> None:
+def test_a_long_page_is_parsed_elsewhere_though_its_classifier_cannot_be_sent() -> None:
     found = asked(1, lambda workers: ahead(workers, padded("of whales")), Unsendable())
     assert isinstance(found, ParsedPage)
     assert found.classifier == UNCLASSIFIED
@@ -296,13 +296,13 @@ def test_a_classifier_that_cannot_be_sent_classifies_in_the_crawl() -> None:
 
 def test_another_classifier_classifies_in_processes_of_its_own() -> None:
     class Office:
-        classifier: WhaleJudge = Moody()
+        classifier: WhaleClassifier = Moody()
 
     async def run() -> tuple[Any, Any]:
         workers = ParserPool(1, lambda: reader(Office.classifier)())
         try:
             before = await ahead(workers, page(A, text="riddle"))
-            Office.classifier = WhaleJudge()
+            Office.classifier = WhaleClassifier()
             workers.classifier_swapped()
             return before, await ahead(workers, page(A, text="riddle"))
         finally:

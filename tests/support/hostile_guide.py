@@ -8,13 +8,13 @@ from pathlib import Path
 from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.topic import Topic
 from focused.web.page import Classification, Page
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 
 MARK = "FOCUSED_TEST_MARK"
-"""The variable that names a file which is made when such a page is judged."""
+"""The variable that names a file which is made when such a page is classified."""
 
 
-class ExhaustibleJudge(WhaleJudge):
+class ExhaustibleClassifier(WhaleClassifier):
     def classify(self, page: Page) -> Classification:
         if page.title in ("endless", "huge") and MARK in os.environ:
             Path(os.environ[MARK]).touch()
@@ -26,4 +26,4 @@ class ExhaustibleJudge(WhaleJudge):
 
 
 def guide(topic: Topic) -> CrawlModels:
-    return CrawlModels(ExhaustibleJudge(), WhaleScorer(), frozenset({"http://a.test/trained"}))
+    return CrawlModels(ExhaustibleClassifier(), WhaleScorer(), frozenset({"http://a.test/trained"}))

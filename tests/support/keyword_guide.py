@@ -13,7 +13,7 @@ from focused.topic import Topic
 from focused.web.page import Classification, Link, Page
 
 
-class WhaleJudge:
+class WhaleClassifier:
     threshold = 0.5
 
     def classify(self, page: Page) -> Classification:
@@ -34,8 +34,10 @@ class WhaleScorer:
 
 
 def guide(topic: Topic) -> CrawlModels:
-    return CrawlModels(WhaleJudge(), WhaleScorer(), frozenset({"http://a.test/trained"}))
+    return CrawlModels(WhaleClassifier(), WhaleScorer(), frozenset({"http://a.test/trained"}))
 
 
 def learning_guide(topic: Topic) -> CrawlModels:
-    return CrawlModels(WhaleJudge(), Apprentice(WhaleJudge()), frozenset({"http://a.test/trained"}))
+    return CrawlModels(
+        WhaleClassifier(), Apprentice(WhaleClassifier()), frozenset({"http://a.test/trained"})
+    )

@@ -27,7 +27,7 @@ from focused.link_scoring.protocols import LinkScorer
 from focused.storage.state_store import StateStore
 from focused.topic import Output, Politeness, Seeds, Topic, Training
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import html
 
 START = 1_000_000.0
@@ -95,7 +95,7 @@ class Simulation:
     policy: str = "focused"
     reprioritiser: LinkReprioritiser | None = None
     exploration: Exploration = NO_EXPLORATION
-    classifier: TopicClassifier = field(default_factory=WhaleJudge)
+    classifier: TopicClassifier = field(default_factory=WhaleClassifier)
     scorer: LinkScorer = field(default_factory=WhaleScorer)
     training_urls: frozenset[str] = frozenset()
     stages: StageTimes | None = None

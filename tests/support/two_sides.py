@@ -28,7 +28,7 @@ from focused.recorded_web.recorded_web import RecordedWebWriter
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Page
 from tests.support.crawling import write_topic
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import html
 
 HTML = {"content-type": "text/html; charset=utf-8"}
@@ -38,7 +38,7 @@ WORDS = {
 }
 
 
-class DeadlyJudge(WhaleJudge):
+class DeadlyClassifier(WhaleClassifier):
     """Ends its process, as the system does when memory is used up."""
 
     def classify(self, page: Page) -> Classification:
@@ -84,7 +84,7 @@ def write_compared(folder: Path, scope: str = "") -> Path:
 
 def prepared_topic(folder: Path, samples: Sequence[str] = (), scope: str = "") -> PreparedTopic:
     topic = load_topic(write_compared(folder, scope))
-    return PreparedTopic(topic, WhaleJudge(), WhaleScorer(), frozenset(samples))
+    return PreparedTopic(topic, WhaleClassifier(), WhaleScorer(), frozenset(samples))
 
 
 def planned(
@@ -122,7 +122,7 @@ def steady(row: RunRecord) -> RunRecord:
     return {key: value for key, value in row.items() if key not in ("cpu_s", "peak_mb")}
 
 
-def with_judge(ours: PreparedTopic, classifier: WhaleJudge) -> PreparedTopic:
+def with_classifier(ours: PreparedTopic, classifier: WhaleClassifier) -> PreparedTopic:
     return replace(ours, classifier=classifier)
 
 

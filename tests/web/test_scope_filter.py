@@ -15,7 +15,7 @@ from focused.web.scope_filter import ScopeFilter, check_seeds_in_scope
 
 
 def test_an_empty_scope_lets_everything_through() -> None:
-    assert ScopeFilter(Scope()).refuses("https://a.example/x?y", depth=10_000) is None
+    assert ScopeFilter(Scope()).refusal_reason("https://a.example/x?y", depth=10_000) is None
 
 
 @pytest.mark.parametrize(
@@ -34,49 +34,51 @@ def test_an_empty_scope_lets_everything_through() -> None:
     ],
 )
 def test_an_allowed_host_covers_its_subdomains_and_nothing_else(url: str, why: str | None) -> None:
-    assert ScopeFilter(Scope(allow_hosts=("python.org",))).refuses(url) == why
+    assert ScopeFilter(Scope(allow_hosts=("python.org",))).refusal_reason(url) == why
 
 
 def test_a_denied_host_stays_denied_below_an_allowed_one() -> None:
     scope = ScopeFilter(Scope(allow_hosts=("python.org",), deny_hosts=("bugs.python.org",)))
-    assert scope.refuses("https://old.bugs.python.org/1") == "host denied"
-    assert scope.refuses("https://docs.python.org/1") is None
+    assert scope.refusal_reason("https://old.bugs.python.org/1") == "host denied"
+    assert scope.refusal_reason("https://docs.python.org/1") is None
 
 
 def test_a_numeric_host_with_a_port_is_recognised() -> None:
     scope = ScopeFilter(Scope(allow_hosts=("127.0.0.1", "[::1]"), private_addresses=True))
-    assert scope.refuses("http://127.0.0.1:8000/") is None
-    assert scope.refuses("http://[::1]:8000/") is None
-    assert scope.refuses("http://[::2]/") == "host not allowed"
+    assert scope.refusal_reason("http://127.0.0.1:8000/") is None
+    assert scope.refusal_reason("http://[::1]:8000/") is None
+    assert scope.refusal_reason("http://[::2]/") == "host not allowed"
 
 
 def test_path_patterns_search_path_and_query_but_not_the_host() -> None:
     scope = ScopeFilter(Scope(deny_paths=("[?&]print=1", "login")))
-    assert scope.refuses("http://a.example/x?y=2&print=1") == "path denied"
-    assert scope.refuses("http://a.example/login/") == "path denied"
-    assert scope.refuses("http://login.example/x") is None
+    assert scope.refusal_reason("http://a.example/x?y=2&print=1") == "path denied"
+    assert scope.refusal_reason("http://a.example/login/") == "path denied"
+    assert scope.refusal_reason("http://login.example/x") is None
 
 
 def test_a_fragment_is_not_searched() -> None:
-    assert ScopeFilter(Scope(deny_paths=("login",))).refuses("http://a.example/x#login") is None
+    assert (
+        ScopeFilter(Scope(deny_paths=("login",))).refusal_reason("http://a.example/x#login") is None
+    )
 
 
 def test_one_allowed_path_is_enough() -> None:
     scope = ScopeFilter(Scope(allow_paths=("^/docs/", "^/$")))
-    assert scope.refuses("http://a.example/docs/x") is None
-    assert scope.refuses("http://a.example/") is None
-    assert scope.refuses("http://a.example/blog/docs/") == "path not allowed"
+    assert scope.refusal_reason("http://a.example/docs/x") is None
+    assert scope.refusal_reason("http://a.example/") is None
+    assert scope.refusal_reason("http://a.example/blog/docs/") == "path not allowed"
 
 
 def test_a_denied_path_stays_denied_when_allowed() -> None:
     scope = ScopeFilter(Scope(allow_paths=("^/docs/",), deny_paths=("/old/",)))
-    assert scope.refuses("http://a.example/docs/old/x") == "path denied"
+    assert scope.refusal_reason("http://a.example/docs/old/x") == "path denied"
 
 
 def test_the_deepest_allowed_link_is_still_in_scope() -> None:
     scope = ScopeFilter(Scope(max_depth=2))
-    assert scope.refuses("http://a.example/", depth=2) is None
-    assert scope.refuses("http://a.example/", depth=3) == "too deep"
+    assert scope.refusal_reason("http://a.example/", depth=2) is None
+    assert scope.refusal_reason("http://a.example/", depth=3) == "too deep"
 
 
 def topic_with(seed: str, scope: Scope) -> Topic:
@@ -113,9 +115,9 @@ def test_a_seed_in_capitals_is_in_scope() -> None:
     ],
 )
 def test_private_addresses_are_out_of_scope_unless_the_topic_lets_them_in(url: str) -> None:
-    assert ScopeFilter(Scope()).refuses(url) == "private address"
-    assert ScopeFilter(Scope(allow_hosts=("a.example",))).refuses(url) == "private address"
-    assert ScopeFilter(Scope(private_addresses=True)).refuses(url) is None
+    assert ScopeFilter(Scope()).refusal_reason(url) == "private address"
+    assert ScopeFilter(Scope(allow_hosts=("a.example",))).refusal_reason(url) == "private address"
+    assert ScopeFilter(Scope(private_addresses=True)).refusal_reason(url) is None
 
 
 def test_a_private_seed_is_an_error_that_tells_which_key_lets_it_in() -> None:
@@ -138,4 +140,4 @@ def test_the_host_is_cut_out_as_a_url_parser_would(
     url = ada_url.URL(f"http://{host}{port}/{rest}")
     covered = f".{url.hostname}".endswith(f".{other}")
     expected = None if covered else "host not allowed"
-    assert ScopeFilter(Scope(allow_hosts=(other,))).refuses(url.href) == expected
+    assert ScopeFilter(Scope(allow_hosts=(other,))).refusal_reason(url.href) == expected

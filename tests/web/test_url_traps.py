@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.topic import Scope
-from focused.web.content_hash import opening_digest, page_template, text_of
+from focused.web.content_hash import opening_digest, page_template, text_digest
 from focused.web.host_names import registered_domain
 from focused.web.page import Link, Page
 from focused.web.scope_filter import ScopeFilter, find_url_trap
 from focused.web.url_patterns import (
-    CASE,
-    INDEX,
+    INDEX_PAGE,
+    LETTER_CASE,
     PARAMETER_ORDER,
-    SLASH,
+    TRAILING_SLASH,
     differing_parts,
     ignorable_parts,
     part_name,
@@ -91,10 +91,10 @@ def test_no_url_is_too_odd_to_be_looked_at(rest: str) -> None:
 
 def test_the_scope_refuses_links_and_never_seeds() -> None:
     url = f"{HOST}/shop/shop/shop/list"
-    assert ScopeFilter(Scope()).refuses(url, depth=1) == "trap: repeated segments"
-    assert ScopeFilter(Scope()).refuses(url, depth=0) is None
-    assert ScopeFilter(Scope(traps=False)).refuses(url, depth=1) is None
-    assert ScopeFilter(Scope(deny_hosts=("a.test",))).refuses(url, depth=1) == "host denied"
+    assert ScopeFilter(Scope()).refusal_reason(url, depth=1) == "trap: repeated segments"
+    assert ScopeFilter(Scope()).refusal_reason(url, depth=0) is None
+    assert ScopeFilter(Scope(traps=False)).refusal_reason(url, depth=1) is None
+    assert ScopeFilter(Scope(deny_hosts=("a.test",))).refusal_reason(url, depth=1) == "host denied"
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> N
 @pytest.mark.parametrize(
     ("one", "other", "slots"),
     [
-        ("/Dir/page", "/dir/page", (CASE,)),
-        ("/dir/index.html", "/dir/", (INDEX,)),
-        ("/dir/Default.aspx?a=1", "/dir/?a=1", (INDEX,)),
-        ("/dir/", "/dir", (SLASH,)),
-        ("/index.html", "/", (INDEX,)),
-        ("/Dir/INDEX.html", "/dir/", (CASE, INDEX)),
+        ("/Dir/page", "/dir/page", (LETTER_CASE,)),
+        ("/dir/index.html", "/dir/", (INDEX_PAGE,)),
+        ("/dir/Default.aspx?a=1", "/dir/?a=1", (INDEX_PAGE,)),
+        ("/dir/", "/dir", (TRAILING_SLASH,)),
+        ("/index.html", "/", (INDEX_PAGE,)),
+        ("/Dir/INDEX.html", "/dir/", (LETTER_CASE, INDEX_PAGE)),
         ("/x?b=1&a=2", "/x?a=2&b=1", (PARAMETER_ORDER,)),
         ("/x?id=3&sort=up", "/x?id=3", ("?sort",)),
         ("/x?id=3&sort=up", "/x?sort=down&id=3", ("?sort",)),
@@ -177,8 +177,8 @@ def test_what_two_spellings_differ_in_is_named(one: str, other: str, slots: tupl
 def test_the_front_page_has_no_slash_to_lose_and_escapes_no_case() -> None:
     assert ignorable_parts(f"{HOST}/") == ()
     assert ignorable_parts(f"{HOST}/caf%C3%A9") == ()
-    assert ignorable_parts(f"{HOST}/caf%C3%A9/") == (SLASH,)
-    assert ignorable_parts(f"{HOST}/%2EFoo") == (CASE,)
+    assert ignorable_parts(f"{HOST}/caf%C3%A9/") == (TRAILING_SLASH,)
+    assert ignorable_parts(f"{HOST}/%2EFoo") == (LETTER_CASE,)
 
 
 SPELLED = st.builds(
@@ -225,7 +225,7 @@ def test_pages_that_differ_in_numbers_dates_links_and_their_own_address_have_one
     one, other = made_up(1, "tango"), made_up(22, "waltz")
     assert page_template(one) == page_template(other)
     assert page_template(one).digest is not None
-    assert text_of(one) != text_of(other)
+    assert text_digest(one) != text_digest(other)
 
 
 def test_pages_that_say_something_else_have_another_frame() -> None:
@@ -244,7 +244,7 @@ def test_the_case_and_the_punctuation_of_words_do_not_count() -> None:
     said = ["Was this «page» what you – expected? Café.", "was this page what you expected café"]
     one, other = (Page(f"{HOST}/x", text=text) for text in said)
     assert page_template(one) == page_template(other)
-    assert text_of(one) == text_of(other)
+    assert text_digest(one) == text_digest(other)
 
 
 @given(

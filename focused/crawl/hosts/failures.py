@@ -19,8 +19,8 @@ class HostEffect(StrEnum):
 
     GOES_ON = "goes on"
     BACKS_OFF = "backs off"
-    ONE_MORE_CHANCE = "asked once more, then given up"
-    GIVEN_UP = "given up"
+    ONE_MORE_CHANCE = "asked once more, then dead"
+    DEAD = "dead"
     NOT_ASKED = "not asked"
 
 
@@ -60,7 +60,7 @@ FAILURE_RULES: Mapping[FailureKind, FailureRule] = {
     ),
     FailureKind.PRIVATE_ADDRESS: FailureRule(
         again=False,
-        host=HostEffect.GIVEN_UP,
+        host=HostEffect.DEAD,
         meaning="the name leads into a private network (`scope.private_addresses`)",
     ),
     FailureKind.CONNECT: _transient("no connection: refused, or no route"),

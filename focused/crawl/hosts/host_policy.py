@@ -84,7 +84,7 @@ class HostPolicy:
         if host is None:
             return None
         if self._dead.why(host.name) is not None:
-            return "host given up"
+            return "dead host"
         if self._limits.reached(host):
             return "host or address budget spent"
         return "directory budget spent" if self._directories.spent(url) else None
@@ -199,7 +199,7 @@ class HostPolicy:
         pause = pause_after(failed.elapsed_s, politeness.fetch_time_factor)
         pace = after_failure(host.pace, now, self._delay_s(host), failed.retry_after_s, pause)
         effect = FAILURE_RULES[failed.kind].host
-        if effect is HostEffect.GIVEN_UP:
+        if effect is HostEffect.DEAD:
             return self._give_up(host, failed.kind, now)
         if effect is HostEffect.ONE_MORE_CHANCE and politeness.suspend_s:
             # DNS makes mistakes: retry once, soon. Without suspension treat it like any failure.

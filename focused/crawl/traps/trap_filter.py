@@ -27,7 +27,7 @@ from focused.frontier.queued_link import QueuedLink
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.text.content_signatures import bag_of_words_hash, may_have_sort_parameters
-from focused.web.content_hash import opening_digest, page_template, text_of
+from focused.web.content_hash import opening_digest, page_template, text_digest
 from focused.web.host_names import registered_domain
 from focused.web.page import FailureKind, Outcome, Page, Redirected
 from focused.web.scope_filter import TRAP_PREFIX
@@ -78,7 +78,7 @@ class TrapFilter:
         """Allow more pages to the patterns of these seeds."""
         self._trap_detector.choose(seeds)
 
-    def refuses(self, url: str) -> str | None:
+    def refusal_reason(self, url: str) -> str | None:
         """Return why a URL is not fetched, and count it; None when it is."""
         if not self._on:
             return None
@@ -92,7 +92,7 @@ class TrapFilter:
         return closed.reason
 
     def is_open(self, host: str) -> bool:
-        """Whether :meth:`refuses` refuses no link to that host."""
+        """Whether :meth:`refusal_reason` refuses no link to that host."""
         if not self._on:
             return True
         return not (
@@ -105,7 +105,7 @@ class TrapFilter:
         """Return TRAP or ALIAS for a queued link that is refused by now; never for seeds."""
         if link.parent is None or link.payload:
             return None
-        reason = self.refuses(link.url)
+        reason = self.refusal_reason(link.url)
         if reason is None:
             return None
         return FailureKind.TRAP if reason.startswith(TRAP_PREFIX) else FailureKind.ALIAS
@@ -164,9 +164,9 @@ class TrapFilter:
         url = settled.link.url
         signature = ContentSignature.of(url)
         if may_have_sort_parameters(page):
-            signature = ContentSignature.of(url, text_of(page), bag_of_words_hash(page))
+            signature = ContentSignature.of(url, text_digest(page), bag_of_words_hash(page))
         elif ignorable_parts(url) or self._canonicals.was_named(url):
-            signature = ContentSignature.of(url, text_of(page))
+            signature = ContentSignature.of(url, text_digest(page))
         self._url_parts.take(url, signature, settled.duplicate_of)
         # A page that isn't indexed, or whose links aren't followed, stands for no other.
         stands = not settled.is_noindex and not page.nofollow

@@ -33,7 +33,7 @@ LAND = ("ledger", "tariff", "invoice", "freight", "market", "bond")
 
 
 @dataclass(frozen=True)
-class SeaJudge:
+class SeaClassifier:
     """Calibrated: knows how much more often a word of the sea occurs on on-topic pages.
 
     ``sure`` is the share of sea words on on-topic pages; off topic it is one minus that.
@@ -87,7 +87,7 @@ def made_up(seed: int, sure: float, words: int = 5) -> MadeUpWeb:
     return MadeUpWeb(MemoryWeb(*pages), good, urls[like[True][0]])
 
 
-def harvest(made: MadeUpWeb, policy: Policy, classifier: SeaJudge, folder: Path) -> float:
+def harvest(made: MadeUpWeb, policy: Policy, classifier: SeaClassifier, folder: Path) -> float:
     """The share of on-topic pages among the first that a crawl fetched."""
     path = write_topic(folder, made.start, politeness="concurrency = 1\npatience = 0")
     run = simulate(
@@ -105,7 +105,7 @@ def harvest(made: MadeUpWeb, policy: Policy, classifier: SeaJudge, folder: Path)
 
 def gains(folder: Path, sure: float, prior: LinkPrior, words: int = 5) -> list[float]:
     """The gain in harvest over the frozen prior, web by web."""
-    classifier = SeaJudge(sure)
+    classifier = SeaClassifier(sure)
     found = []
     for seed in range(SEEDS):
         made = made_up(seed, sure, words)

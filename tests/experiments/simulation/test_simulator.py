@@ -20,7 +20,7 @@ from focused.orderings import Policy, PolicyInputs, find_policy
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from tests.support.crawling import crawl, write_topic
-from tests.support.keyword_guide import WhaleJudge, WhaleScorer
+from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect, served
 
 QUICK = constant_latency(0.01)
@@ -53,7 +53,7 @@ def sea() -> MemoryWeb:
 
 
 def inputs(seed: int = 0) -> PolicyInputs:
-    return PolicyInputs(WhaleJudge(), WhaleScorer(), seed)
+    return PolicyInputs(WhaleClassifier(), WhaleScorer(), seed)
 
 
 def policy_named(name: str, seed: int = 0) -> Policy:
@@ -66,7 +66,7 @@ def topic_in(folder: Path, **sections: Any) -> Topic:
 
 def simulated(topic: Topic, policy: str, latency: Latency = QUICK) -> SimulatedRun:
     return simulate(
-        topic, WhaleJudge(), RecordedNetwork(sea()), policy_named(policy), latency=latency
+        topic, WhaleClassifier(), RecordedNetwork(sea()), policy_named(policy), latency=latency
     )
 
 
@@ -113,7 +113,7 @@ def test_it_stops_at_the_requested_number_of_pages(tmp_path: Path) -> None:
     topic = topic_in(tmp_path)
     run = simulate(
         topic,
-        WhaleJudge(),
+        WhaleClassifier(),
         RecordedNetwork(sea()),
         policy_named("bfs"),
         latency=QUICK,
@@ -142,7 +142,7 @@ def whales_found_early(policy: str, folder: Path, seed: int = 0) -> float:
     topic = topic_in(folder, politeness=ONE_AT_A_TIME)
     run = simulate(
         topic,
-        WhaleJudge(),
+        WhaleClassifier(),
         RecordedNetwork(sea()),
         policy_named(policy, seed),
         latency=QUICK,
@@ -169,7 +169,7 @@ def test_each_seed_draws_another_random_order(tmp_path: Path) -> None:
         tuple(
             simulate(
                 topic,
-                WhaleJudge(),
+                WhaleClassifier(),
                 RecordedNetwork(sea()),
                 policy_named("random", seed),
                 latency=QUICK,
