@@ -98,11 +98,11 @@ def test_a_page_beyond_its_limits_is_a_named_failure_and_requested_once(
 def parsing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Popen[str], Path, Served]]:
-    """A crawl that is parsing a page without end, and would for a minute."""
+    """A crawl that is parsing a page without end, and would for some seconds of CPU time."""
     monkeypatch.setenv(MARK, str(tmp_path / "parsing"))
     topic = write_topic(tmp_path, ENDLESS, *GOOD, politeness="max_tries = 1")
     with served(web()) as site:
-        process = begun(topic, site, timeout_s=10.0)
+        process = begun(topic, site, timeout_s=3.0)
         until = time.monotonic() + 60
         while not (tmp_path / "parsing").exists():
             assert process.poll() is None and time.monotonic() < until
