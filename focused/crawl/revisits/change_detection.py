@@ -208,44 +208,63 @@ def detect_change(
     """Compare a page with the stored version of it."""
     if before.fingerprint == now.fingerprint:
         return ContentChange(ChangeKind.IDENTICAL)
+    # Blocks that were boilerplate when the signature was made are not in it. Of those that were
+    # learned since, it has those that the page had: all, or all but those first seen since.
+    known = boilerplate.known
     own = [
-        block for block in now.blocks if not _is_left_out(block.digest, before.clock, boilerplate)
+        block
+        for block in now.blocks
+        if (found := known.get(block.digest)) is None or found.learned > before.clock
     ]
-    difference = (before.blocks - _sum(block.digest for block in own)) & _MASK
-    if difference == 0:
-        if before.numbers == _sum(block.number_digest for block in own):
+    older = [
+        block
+        for block in own
+        if (found := known.get(block.digest)) is None or found.first_seen <= before.clock
+    ]
+    for blocks in (older, own):
+        difference = (before.blocks - _sum(block.digest for block in blocks)) & _MASK
+        if difference == 0:
+            return _compare_numbers(before, now, blocks, boilerplate)
+        if _is_boilerplate_difference(difference, before.clock, blocks, boilerplate):
             return ContentChange(ChangeKind.COSMETIC)
-        if boilerplate.numbers_are_counters:
-            return ContentChange(ChangeKind.COSMETIC, only_numbers=True)
-        size = 1.0 / max(1, before.words + now.words)
-        return ContentChange(ChangeKind.CHANGED, size, only_numbers=True)
-    if _is_boilerplate_difference(difference, before.clock, own, boilerplate):
+    return ContentChange(ChangeKind.CHANGED, _size(before, now, older))
+
+
+def _compare_numbers(
+    before: VersionSignature,
+    now: VersionText,
+    own: Sequence[TextBlock],
+    boilerplate: HostBoilerplate,
+) -> ContentChange:
+    """Compare versions with the same words."""
+    if before.numbers == _sum(block.number_digest for block in own):
         return ContentChange(ChangeKind.COSMETIC)
-    return ContentChange(ChangeKind.CHANGED, _size(before, now, own))
-
-
-def _is_left_out(digest: int, clock: int, boilerplate: HostBoilerplate) -> bool:
-    """Whether a block is boilerplate that a signature made at ``clock`` cannot contain."""
-    known = boilerplate.known.get(digest)
-    return known is not None and (known.learned <= clock or known.first_seen > clock)
+    if boilerplate.numbers_are_counters:
+        return ContentChange(ChangeKind.COSMETIC, only_numbers=True)
+    size = 1.0 / max(1, before.words + now.words)
+    return ContentChange(ChangeKind.CHANGED, size, only_numbers=True)
 
 
 def _is_boilerplate_difference(
     difference: int, clock: int, own: Sequence[TextBlock], boilerplate: HostBoilerplate
 ) -> bool:
-    """Whether at most two blocks of boilerplate came and at most two went.
-
-    Only blocks that were seen before ``clock`` and learned after it are in doubt.
-    """
+    """Whether at most two blocks of boilerplate came, and two or one template's blocks went."""
     here = {block.digest for block in own}
     doubtful = [
         digest
         for digest, known in boilerplate.known.items()  # the last learned last
-        if known.first_seen <= clock < known.learned
+        if known.learned > clock
     ]
     came = [digest for digest in doubtful if digest in here][-_MAX_CAME:]
     gone = [digest for digest in doubtful if digest not in here][-_MAX_GONE:]
     lost = {0, *gone, *((one + other) & _MASK for one, other in combinations(gone, 2))}
+    # A template brings several blocks at once.
+    together: dict[tuple[int, int], int] = {}
+    for digest in gone:
+        found = boilerplate.known[digest]
+        group = found.first_seen, found.learned
+        together[group] = (together.get(group, 0) + digest) & _MASK
+    lost.update(together.values())
     return any(
         ((difference + sum(some)) & _MASK) in lost
         for number in range(_MAX_CORRECTED + 1)

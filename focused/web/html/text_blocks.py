@@ -53,7 +53,7 @@ def _collect(root: LexborNode | None) -> tuple[list[str], list[str]]:
     while node is not None:
         tag = node.tag or ""
         if tag == "-text":
-            pieces.append(node.text_content or "")
+            pieces.append((node.text_content or "").replace("\n", " "))
         elif tag not in SKIPPED_TAGS:
             is_block = tag in BLOCK_TAGS
             if is_block or tag in BREAK_TAGS:
@@ -79,7 +79,8 @@ def _collect(root: LexborNode | None) -> tuple[list[str], list[str]]:
 
 def _is_other(tag: str, node: LexborNode) -> bool:
     attributes = node.attributes
-    if is_navigation(tag, attributes):
+    # An aside that declares nothing else may hold footnotes.
+    if is_navigation("div" if tag == "aside" else tag, attributes):
         return True
     if not attributes or tag == "body":
         return False
