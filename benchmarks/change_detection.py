@@ -32,7 +32,7 @@ from focused.crawl.revisits.change_detection import (
     sign_version,
 )
 from focused.recorded_web.recorded_web import RecordedWeb
-from focused.web.content_hash import content_fingerprint, text_of
+from focused.web.content_hash import content_fingerprint, text_digest
 from focused.web.html.parse import parse_page
 from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Failed, Fetched, Page
@@ -248,7 +248,7 @@ def _row(
         "edit": edit,
         "pages": 1,
         "text": content_fingerprint(new) != content_fingerprint(old),
-        "words": text_of(new) != text_of(old),
+        "words": text_digest(new) != text_digest(old),
         "signature": change.kind is ChangeKind.CHANGED,
         "size": change.size,
         "true_size": size,
@@ -291,7 +291,7 @@ def compare_versions(old: Path, new: Path) -> pd.DataFrame:
                 else "changed",
                 "pages": 1,
                 "text": content_fingerprint(page) != content_fingerprint(old_page),
-                "words": text_of(page) != text_of(old_page),
+                "words": text_digest(page) != text_digest(old_page),
                 "signature": change.kind is ChangeKind.CHANGED,
             }
         )

@@ -8,12 +8,12 @@ and Tomkins 2004, "Sic transit gloria telae"), by redirects to the home page, an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 import msgspec
 
+from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import (
     ChangeKind,
     ContentChange,
@@ -29,25 +29,6 @@ GRACE_VISITS = 3
 
 GRACE_S = 7 * 86_400.0
 """The least time between the first and the last of these visits."""
-
-
-class FateKind(StrEnum):
-    """The outcome of a revisit, as archived.
-
-    ``MOVED``: the URL redirects. ``GONE``: 404 or 410. ``SOFT_404``: another response of a server
-    that has not got the page. ``REAPPEARED``: found after visits that did not find it. ``FAILED``:
-    no evidence of any kind.
-    """
-
-    NOT_MODIFIED = "not-modified"
-    IDENTICAL = "identical"
-    COSMETIC = "cosmetic"
-    CHANGED = "changed"
-    MOVED = "moved"
-    GONE = "gone"
-    SOFT_404 = "soft-404"
-    REAPPEARED = "reappeared"
-    FAILED = "failed"
 
 
 class Absence(msgspec.Struct, frozen=True, array_like=True):
@@ -73,12 +54,12 @@ PRESENT = Absence()
 class PageFate:
     """The meaning of one revisit.
 
-    ``is_final``: the URL needs no further visits. ``change`` is the share of content that changed,
-    in [0, 1]; 1 for a page that is gone. ``target`` is the new URL of a moved page; without
-    ``is_final`` the page still lives under its old URL. ``absence`` is to be stored.
+    ``is_final``: the page is gone. ``change`` is the share of content that changed, in [0, 1]; 1
+    for a page that is gone. ``target`` is the URL that a redirect leads to. ``absence`` is to be
+    stored.
     """
 
-    kind: FateKind
+    kind: VisitResult
     is_final: bool = False
     change: float = 0.0
     target: str = ""
@@ -99,6 +80,9 @@ def decide_fate(
 ) -> PageFate:
     """Return what the outcome of a visit at ``at`` means.
 
+    A visit that does not find the page is ``MISSING`` until the absence is final. So is one that is
+    redirected for the time being (302, 303, 307).
+
     ``change`` compares a fetched page with the stored version; None for responses without a page.
     ``is_soft_404`` is the result of :func:`looks_like_soft_404` or
     :func:`redirects_to_missing_page`. 410 and permanent redirects (301, 308) are final at once (RFC
@@ -106,24 +90,27 @@ def decide_fate(
     and :data:`GRACE_S`.
     """
     if isinstance(outcome, Failed) and outcome.kind is FailureKind.GONE:
-        return _missing(FateKind.GONE, absence.next(at), at, at_once=outcome.status == _GONE)
+        return _missing(VisitResult.GONE, absence.next(at), at, at_once=outcome.status == _GONE)
     if is_soft_404 and isinstance(outcome, Fetched | Redirected):
-        return _missing(FateKind.SOFT_404, absence.next(at), at, at_once=False)
+        return _missing(VisitResult.SOFT_404, absence.next(at), at, at_once=False)
     if isinstance(outcome, Redirected):
-        is_final = outcome.status in _PERMANENT
-        return PageFate(FateKind.MOVED, is_final, target=outcome.target)
+        at_once = outcome.status in _PERMANENT
+        fate = _missing(VisitResult.MOVED, absence.next(at), at, at_once=at_once)
+        return replace(fate, target=outcome.target)
     if isinstance(outcome, NotModified):
         is_back = not absence.is_over
-        return PageFate(FateKind.REAPPEARED if is_back else FateKind.NOT_MODIFIED)
+        return PageFate(VisitResult.REAPPEARED if is_back else VisitResult.NOT_MODIFIED)
     if isinstance(outcome, Failed) or change is None:
-        return PageFate(FateKind.FAILED, absence=absence)
-    kind = FateKind(change.kind.value) if absence.is_over else FateKind.REAPPEARED
+        return PageFate(VisitResult.FAILED, absence=absence)
+    kind = VisitResult(change.kind.value) if absence.is_over else VisitResult.REAPPEARED
     return PageFate(kind, change=change.size)
 
 
-def _missing(kind: FateKind, absence: Absence, at: float, *, at_once: bool) -> PageFate:
+def _missing(kind: VisitResult, absence: Absence, at: float, *, at_once: bool) -> PageFate:
     waited = absence.visits >= GRACE_VISITS and at - absence.since >= GRACE_S
-    return PageFate(kind, is_final=at_once or waited, change=1.0, absence=absence)
+    is_final = at_once or waited
+    result = kind if is_final else VisitResult.MISSING
+    return PageFate(result, is_final=is_final, change=1.0, absence=absence)
 
 
 class MissingPage(msgspec.Struct, frozen=True, array_like=True):

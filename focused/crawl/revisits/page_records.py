@@ -10,6 +10,7 @@ import msgspec
 from focused.archive.archive import Archive, PageRow
 from focused.archive.page_history import HistoryWriter, PageHistory, VisitRow, page_history
 from focused.crawl.revisits.change_detection import VersionSignature
+from focused.crawl.revisits.page_fate import PRESENT, Absence
 from focused.crawl.revisits.validators import NO_VALIDATORS, Validators
 from focused.frontier.queued_link import link_key
 from focused.storage.rows import pack
@@ -22,15 +23,15 @@ class PageRecord(msgspec.Struct, array_like=True, gc=False):
     """The state of one page of the collection, mutable.
 
     ``signature`` and ``validators`` are those of the latest version. ``tries`` counts all visits,
-    ``missing`` those in a row that found no page, ``failures`` those in a row that told nothing.
+    ``absence`` those in a row that found no page, ``failures`` those in a row that told nothing.
     ``new_relevance`` is the expected relevance of the new links that one change brings, ``weight``
     what a change is worth.
     """
 
     signature: VersionSignature | None = None
     validators: Validators = NO_VALIDATORS
+    absence: Absence = PRESENT
     tries: int = 0
-    missing: int = 0
     failures: int = 0
     new_relevance: float = 0.0
     weight: float = 0.0

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from focused.archive.archive import Archive, PageRow
 from focused.archive.page_history import PageHistory, VisitResult, VisitRow
 from focused.crawl.crawl_stats import Counters
-from focused.crawl.hosts.failures import FAILURE_RULES
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.responses import ClassifiedPage, ResponseProcessor
 from focused.crawl.revisits.collection import Collection, is_visited_again
 from focused.crawl.revisits.download_budget import DownloadBudget
+from focused.crawl.revisits.page_fate import decide_fate, redirects_to_missing_page
 from focused.crawl.revisits.page_records import KnownPage, PageRecord
-from focused.crawl.revisits.versions import VersionChecker, changed_at
+from focused.crawl.revisits.versions import Comparison, VersionChecker, changed_at
 from focused.crawl.steps import SettledFetch
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
@@ -35,13 +35,11 @@ _CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
 _POSTPONED = frozenset({VisitResult.MISSING, VisitResult.FAILED, VisitResult.EXCLUDED})
 """Results that don't tell whether the page changed."""
 
-_PERMANENT_REDIRECTS = frozenset({301, 308})
-_GONE_FOR_GOOD = 410
-_MAX_MISSING = 3
-"""Visits in a row that find no page, until it counts as gone."""
-_NO_EVIDENCE = frozenset({FailureKind.THROTTLED, FailureKind.DROPPED, FailureKind.INTERNAL_ERROR})
-_FIRST_RETRY_S = 3_600.0
-_RETRY_EXCLUDED_S = 30 * 86_400.0
+_RETRY_S = {
+    VisitResult.MISSING: 3 * 86_400.0,
+    VisitResult.FAILED: 3_600.0,
+    VisitResult.EXCLUDED: 30 * 86_400.0,
+}
 
 _MIN_RELEASED = 16
 _MAX_RELEASED_S = 3_600.0
@@ -152,7 +150,7 @@ class Revisits:
             bytes=len(outcome.body) if isinstance(outcome, Fetched) else 0,
         )
         known.record.tries += 1
-        if finding.result in _NEW_VERSION and finding.classified is not None:
+        if finding.classified is not None and finding.result in _NEW_VERSION:
             return self._keep_version(link, known, outcome, finding, visit, now)
         capture = None if finding.classified is None else finding.classified.kept_record
         position = self._archive.record_unchanged(outcome, capture, known.row, now)
@@ -170,47 +168,40 @@ class Revisits:
         now: float,
         parsed: ParsedPage | Failed | None,
     ) -> _Finding:
-        """Compare an outcome with the stored version; writes what it shows of the host."""
-        was_gone = known.history.gone_at is not None
+        """Compare an outcome with the stored version, and learn what it shows of the host."""
+        record, was_gone = known.record, known.history.gone_at is not None
+        classified: ClassifiedPage | None = None
+        comparison: Comparison | None = None
         if isinstance(outcome, NotModified):
-            self._versions.confirm(outcome, known.record)
-            return _Finding(VisitResult.REAPPEARED if was_gone else VisitResult.NOT_MODIFIED)
+            self._versions.confirm(outcome, record)
+        elif isinstance(outcome, Fetched):
+            read = self._responses.classify_version(link, outcome, now, parsed)
+            if isinstance(read, Failed):
+                outcome = read
+            else:
+                classified = read
+                comparison = self._versions.compare(
+                    outcome, read.page, read.blocks or (), record, title_before=known.row.title
+                )
+        if isinstance(outcome, Failed) and outcome.kind is FailureKind.ROBOTS:
+            return _Finding(VisitResult.EXCLUDED)
+        if comparison is not None and comparison.change is None:
+            return _Finding(VisitResult.UNKNOWN, classified=classified)
+        change = None if comparison is None else comparison.change
+        is_soft_404 = comparison is not None and comparison.is_soft_404
         if isinstance(outcome, Redirected):
-            moved = outcome.status in _PERMANENT_REDIRECTS
-            is_final = moved or was_gone or known.record.missing + 1 >= _MAX_MISSING
-            if is_final and not was_gone:
-                self._responses.follow_redirect(link, outcome, now)
-            return _Finding(VisitResult.MOVED if is_final else VisitResult.MISSING)
-        if isinstance(outcome, Failed):
-            return _Finding(self._result_of_failure(known, outcome))
-        classified = self._responses.classify_version(link, outcome, now, parsed)
-        if isinstance(classified, Failed):
-            return _Finding(self._result_of_failure(known, classified))
-        change = self._versions.compare(
-            outcome, classified.page, classified.blocks or (), known.record
-        )
-        if was_gone:
-            return _Finding(VisitResult.REAPPEARED, None, classified)
-        if change is None:
-            return _Finding(VisitResult.UNKNOWN, None, classified)
-        return _Finding(
-            VisitResult(change.kind.value),
-            change.size,
-            classified,
-            changed_at(outcome, known.history.seen_at),
-        )
-
-    def _result_of_failure(self, known: KnownPage, failed: Failed) -> VisitResult:
-        if failed.kind is FailureKind.ROBOTS:
-            return VisitResult.EXCLUDED
-        if failed.kind in _NO_EVIDENCE or FAILURE_RULES[failed.kind].is_host_failure:
-            return VisitResult.FAILED
-        is_final = (
-            failed.status == _GONE_FOR_GOOD
-            or known.history.gone_at is not None
-            or known.record.missing + 1 >= _MAX_MISSING
-        )
-        return VisitResult.GONE if is_final else VisitResult.MISSING
+            is_soft_404 = redirects_to_missing_page(outcome, None)
+        fate = decide_fate(outcome, change, record.absence, now, is_soft_404=is_soft_404)
+        record.absence = fate.absence
+        if isinstance(outcome, Redirected) and not is_soft_404:
+            self._responses.follow_redirect(link, outcome, now)
+        result = fate.kind
+        if result is VisitResult.REAPPEARED and not was_gone:  # it was missing for a while
+            result = VisitResult.NOT_MODIFIED if change is None else VisitResult(change.kind)
+        modified_at = None
+        if isinstance(outcome, Fetched):
+            modified_at = changed_at(outcome, known.history.seen_at)
+        return _Finding(result, fate.change, classified, modified_at)
 
     def _keep_version(
         self,
@@ -255,17 +246,16 @@ class Revisits:
         """Update the page's history and schedule the next visit."""
         history, record, result = known.history, known.record, finding.result
         if result in _POSTPONED:
-            record.missing += result is VisitResult.MISSING
-            record.failures += result is VisitResult.FAILED
-            wait_s = _FIRST_RETRY_S * 2.0 ** min(record.missing + record.failures, 10)
-            if result is VisitResult.EXCLUDED:
-                wait_s = _RETRY_EXCLUDED_S
+            wait_s = _RETRY_S[result]
+            if result is VisitResult.FAILED:
+                record.failures += 1
+                wait_s *= 2.0 ** min(record.failures, 10)
             self._collection.postpone(known, now + wait_s)
             return
         previous_at = history.seen_at
         is_gone, was_gone = result in _ENDS, history.gone_at is not None
         changed = result in _CHANGES and not (is_gone and was_gone)
-        record.missing = record.failures = 0
+        record.failures = 0
         history.seen_at = now
         history.visits += 1
         history.changes += changed

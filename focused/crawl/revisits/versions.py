@@ -6,6 +6,7 @@ Persistent by host; the caller commits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -17,6 +18,7 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
+from focused.crawl.revisits.page_fate import looks_like_soft_404
 from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.validators import (
     ConditionKind,
@@ -41,6 +43,14 @@ class _HostRow(msgspec.Struct, array_like=True):
 
 
 _decode_host = msgspec.msgpack.Decoder(_HostRow).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A page compared with its stored version; ``change`` is None if none is stored."""
+
+    change: ContentChange | None
+    is_soft_404: bool
 
 
 class VersionChecker:
@@ -72,21 +82,27 @@ class VersionChecker:
         self._put(fetched.url, host)
 
     def compare(
-        self, fetched: Fetched, page: Page, blocks: Sequence[str], record: PageRecord
-    ) -> ContentChange | None:
-        """Compare a page with its stored version, and store the new one in the record.
-
-        None if no version is stored.
-        """
+        self,
+        fetched: Fetched,
+        page: Page,
+        blocks: Sequence[str],
+        record: PageRecord,
+        *,
+        title_before: str,
+    ) -> Comparison:
+        """Compare a page with its stored version, and store the new one in the record."""
         version = read_version(content_fingerprint(page), page.title, blocks)
         host, before = self._host(fetched.url), record.signature
         change = None if before is None else detect_change(before, version, host.boilerplate)
         host.boilerplate.add_page(fetched.url, version, change)
         self._record_validators(fetched, record, host, None if change is None else change.kind)
-        if change is None or change.kind is not ChangeKind.IDENTICAL:
-            record.signature = sign_version(version, host.boilerplate)
+        is_soft_404 = change is not None and looks_like_soft_404(
+            page.title, version, change, title_before, None, host.boilerplate
+        )
         self._put(fetched.url, host)
-        return change
+        if change is None or (change.kind is not ChangeKind.IDENTICAL and not is_soft_404):
+            record.signature = sign_version(version, host.boilerplate)
+        return Comparison(change, is_soft_404)
 
     def confirm(self, outcome: NotModified, record: PageRecord) -> None:
         """Learn from a response with status 304."""

@@ -16,9 +16,9 @@ from focused.crawl.revisits.page_fate import (
     GRACE_S,
     PRESENT,
     Absence,
-    FateKind,
     MissingPage,
     PageFate,
+    VisitResult,
     decide_fate,
     looks_like_soft_404,
     missing_page_url,
@@ -44,7 +44,7 @@ def test_a_page_is_identical_cosmetic_or_changed(kind: ChangeKind) -> None:
 
 
 def test_304_is_not_modified() -> None:
-    assert fate(NotModified(URL)) == PageFate(FateKind.NOT_MODIFIED)
+    assert fate(NotModified(URL)) == PageFate(VisitResult.NOT_MODIFIED)
 
 
 @pytest.mark.parametrize(
@@ -53,30 +53,32 @@ def test_304_is_not_modified() -> None:
 def test_only_a_permanent_redirect_ends_the_old_url(status: int, is_final: bool) -> None:
     target = "https://example.org/b"
     found = fate(Redirected(URL, status, target))
-    assert (found.kind, found.is_final, found.target) == (FateKind.MOVED, is_final, target)
+    kind = VisitResult.MOVED if is_final else VisitResult.MISSING
+    assert (found.kind, found.is_final, found.target) == (kind, is_final, target)
 
 
 def test_410_is_final_at_once() -> None:
     found = fate(Failed(URL, FailureKind.GONE, 410))
-    assert (found.kind, found.is_final, found.change) == (FateKind.GONE, True, 1.0)
+    assert (found.kind, found.is_final, found.change) == (VisitResult.GONE, True, 1.0)
 
 
 @pytest.mark.parametrize("is_soft_404", [False, True])
 def test_404_is_final_after_three_visits_over_a_week(is_soft_404: bool) -> None:
     outcome = FOUND if is_soft_404 else NOT_FOUND
-    absence, finals = PRESENT, []
+    absence, kinds = PRESENT, []
     for at in (0.0, DAY, 2 * DAY, GRACE_S):
         found = decide_fate(outcome, CHANGED, absence, at, is_soft_404=is_soft_404)
-        assert found.kind is (FateKind.SOFT_404 if is_soft_404 else FateKind.GONE)
+        assert found.is_final == (found.kind is not VisitResult.MISSING)
         absence = found.absence
-        finals.append(found.is_final)
-    assert finals == [False, False, False, True]
+        kinds.append(found.kind)
+    final = VisitResult.SOFT_404 if is_soft_404 else VisitResult.GONE
+    assert kinds == [VisitResult.MISSING] * 3 + [final]
 
 
 @pytest.mark.parametrize("outcome", [FOUND, NotModified(URL)])
 def test_a_page_that_was_missing_reappears(outcome: Outcome) -> None:
     found = decide_fate(outcome, CHANGED, Absence(2, 0.0), DAY)
-    assert (found.kind, found.absence) == (FateKind.REAPPEARED, PRESENT)
+    assert (found.kind, found.absence) == (VisitResult.REAPPEARED, PRESENT)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_a_page_that_was_missing_reappears(outcome: Outcome) -> None:
 def test_other_failures_are_no_evidence(kind: FailureKind) -> None:
     absence = Absence(2, 5.0)
     found = decide_fate(Failed(URL, kind, 503), None, absence, DAY)
-    assert found == PageFate(FateKind.FAILED, absence=absence)
+    assert found == PageFate(VisitResult.FAILED, absence=absence)
 
 
 def test_a_path_that_cannot_exist_is_in_the_same_directory() -> None:
