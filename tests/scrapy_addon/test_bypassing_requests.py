@@ -16,6 +16,7 @@ from focused.scrapy_addon.outcomes import FetchPostponed
 from focused.web.robots.robots_rules import MAX_AGE_S
 from tests.scrapy_addon.test_politeness import handed_out
 from tests.support.access_rules import ROBOTS
+from tests.support.clocks import ReadClock
 from tests.support.crawling import USER_AGENT, write_topic
 from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.name_server import at, serve_names
@@ -78,7 +79,7 @@ def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(
     last = START + MAX_AGE_S
     lease = simulation.crawl.next(last)
     assert isinstance(lease, Fetch) and lease.purpose is FetchPurpose.PAGE
-    session = SimpleNamespace(crawl=simulation.crawl, now=lambda: last + 1.0)
+    session = SimpleNamespace(crawl=simulation.crawl, now=ReadClock(lambda: last + 1.0))
     middleware = RobotsMiddleware(SimpleNamespace(), session)
     with pytest.raises(FetchPostponed):
         asyncio.run(middleware.process_request(handed_out(lease)))

@@ -1,0 +1,46 @@
+"""On a clock that runs faster than real time, waits are short and response times are real."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from focused.recorded_web.replay_clock import ReplayClock
+from focused.scrapy_addon.middlewares.politeness_middleware import PolitenessMiddleware
+from focused.scrapy_addon.outcomes import outcome_from_scrapy_response
+from focused.scrapy_addon.request_state import META_KEY, RequestState
+from tests.support.clocks import ReadClock
+from tests.support.simulated import Simulation, topic
+
+SEED = "http://a.test/"
+SPEED = 1e6
+
+
+def test_a_response_time_is_in_real_seconds() -> None:
+    request = Request(SEED, meta={META_KEY: RequestState(sent_at=1e9)})
+    clock = ReadClock(lambda: 1e9 + 50_000.0, SPEED)
+    outcome = outcome_from_scrapy_response(request, Response(SEED), clock(), clock.real_s)
+    assert outcome.elapsed_s == pytest.approx(0.05)
+
+
+def test_a_request_waits_for_the_seconds_of_the_crawl_s_clock(tmp_path: Path) -> None:
+    """A host that is due in an hour is due in 3.6 ms."""
+    simulation = Simulation(topic(tmp_path, SEED, delay_s=3_600.0), {})
+    clock = ReplayClock(1e9, time.time(), SPEED)
+    session = SimpleNamespace(crawl=simulation.crawl, now=clock, is_open=True, wake=lambda: None)
+    middleware = PolitenessMiddleware(session)
+
+    async def send_both() -> None:
+        for path in ("one", "two"):
+            request = Request(SEED + path)
+            await asyncio.wait_for(middleware.process_request(request), 20)
+            await middleware.process_exception(request, TimeoutError())
+
+    asyncio.run(send_both())
+    simulation.close()
