@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from focused.errors import ConfigurationError, RecordedWebError
+from focused.recorded_web.change_history import (
+    Change,
+    ChangeKind,
+    PageChanges,
+    SiteChanges,
+    write_change_history,
+)
+from focused.recorded_web.living_options import LivingReplay
 from focused.recorded_web.recorded_web import RecordedWebWriter
+from focused.recorded_web.replay_clock import ReplayClock
 from focused.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused.recorded_web.replay_process import ReplayProcess
 from focused.recorded_web.replay_server import serve_forever
@@ -128,3 +137,26 @@ def test_serving_in_the_foreground_ends_when_told(folder: Path) -> None:
 def test_an_access_log_that_cannot_be_written_is_an_error_that_names_it(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="no_such_folder"):
         serve_forever(folder, access_log=folder / "no_such_folder" / "log")
+
+
+def test_a_living_web_is_served_with_its_clock(folder: Path, tmp_path: Path) -> None:
+    changes = tmp_path / "site.tsv.gz"
+    events = (Change(ChangeKind.CREATED, 0.0, 9), Change(ChangeKind.CHANGED, 3e7, 9, 9))
+    write_change_history(changes, SiteChanges("site", (PageChanges("page", events),)))
+    living = LivingReplay((changes,), speed=1e4, day=20.0, truth=tmp_path / "truth")
+    with ReplayProcess(folder, living=living) as replay:
+        assert ask(replay.address)[0] == 200
+        clock = ReplayClock.parse(replay.clock)
+    assert (clock.start, clock.speed) == (living.options.start + 20 * 86_400, 1e4)
+    assert (tmp_path / "truth" / "a.example.tsv.gz").is_file()
+
+
+def test_a_wrong_change_history_is_reported_by_the_parents_error(
+    folder: Path, tmp_path: Path
+) -> None:
+    living = LivingReplay((tmp_path / "missing.tsv.gz",))
+    with (
+        pytest.raises(RecordedWebError, match=r"missing\.tsv\.gz"),
+        ReplayProcess(folder, living=living),
+    ):
+        raise AssertionError("served without the history")

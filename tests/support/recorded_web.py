@@ -7,11 +7,11 @@ import io
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb
+from focused.recorded_web.recorded_web import RecordedResponse, RecordedWeb, WebSource
 from focused.recorded_web.replay_faults import FaultPlan
 from focused.recorded_web.replay_server import AccessLogEntry, ReplayServer
 
@@ -73,13 +73,15 @@ def body(web: RecordedWeb, url: str) -> str:
 
 
 @contextmanager
-def served(web: MemoryWeb, faults: FaultPlan | None = None) -> Iterator[Served]:
+def served(
+    web: WebSource, faults: FaultPlan | None = None, clock: Callable[[], float] = time.time
+) -> Iterator[Served]:
     """Serve a web on a free loopback port, from a thread with an event loop of its own."""
     log = io.StringIO()
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    server = ReplayServer(web, clock=time.time, faults=faults, access_log=log)
+    server = ReplayServer(web, clock=clock, faults=faults, access_log=log)
     try:
         port = asyncio.run_coroutine_threadsafe(server.start(), loop).result()
         yield Served(f"127.0.0.1:{port}", log)

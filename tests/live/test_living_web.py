@@ -1,0 +1,63 @@
+"""A real crawl of a living web runs on the clock of its server."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from focused.experiments.freshness.living_evaluation import (
+    evaluate_crawl,
+    read_crawl_visits,
+    true_window,
+)
+from focused.recorded_web.change_history import Change, ChangeKind
+from focused.recorded_web.living_options import DAY_S
+from focused.recorded_web.living_web import LivingSource, LivingWeb
+from focused.recorded_web.replay_clock import ReplayClock
+from tests.recorded_web.test_living_web import (
+    END,
+    HOME,
+    LOUD,
+    NAMES,
+    START,
+    histories,
+    record,
+)
+from tests.support.crawling import crawl, write_topic
+from tests.support.recorded_web import served
+
+SPEED = 100_000.0
+
+
+def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, HOME)
+    with record(tmp_path / "web") as web:
+        living = LivingWeb(web, histories(Change(ChangeKind.CREATED, 360 * DAY_S, 50)), LOUD)
+        clock = ReplayClock(START, time.time(), SPEED)
+        with served(LivingSource(living, clock), clock=clock) as site:
+            ended = crawl(topic, site.address, FOCUSED_CLOCK=clock)
+            ended_at = clock()
+        assert ended.status == 0, ended.said
+        pages = pd.read_parquet(ended.folder / "pages.parquet").set_index("url")
+        fetched = pages[pages["status"] == 200]
+        assert set(fetched.index) >= {
+            url for url in living.page_urls if living.exists_at(url, START)
+        }
+        assert fetched["fetched_at"].between(START, ended_at).all()
+        # A response takes less than a second, but hours of the clock.
+        assert fetched["elapsed_s"].max() < 60
+        truth = living.true_changes()
+    assert HOME in fetched.index
+    assert len(fetched) <= len(NAMES) + 2
+    window = true_window(truth, START, END)
+    evaluation = evaluate_crawl(window, START, read_crawl_visits(ended.folder))
+    assert 0.0 < evaluation.result.freshness <= 1.0
+
+
+def test_a_crawl_of_the_live_web_has_no_other_clock(tmp_path: Path) -> None:
+    topic = write_topic(tmp_path, HOME)
+    ended = crawl(topic, "", FOCUSED_CLOCK="0,0,1")
+    assert ended.status != 0
+    assert "FOCUSED_REPLAY" in ended.said
