@@ -65,14 +65,14 @@ def test_every_command_and_each_of_its_options_has_a_help_text(name: str) -> Non
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_each_of_its_options_is_documented(name: str) -> None:
-    told = section(generated(REFERENCE / "commands.md"), name)
+    documented = section(generated(REFERENCE / "commands.md"), name)
     options = [p for p in COMMANDS[name].params if isinstance(p, click.Option)]
-    assert {option for p in options for option in p.opts} == table_names(told)
+    assert {option for p in options for option in p.opts} == table_names(documented)
 
 
 def test_every_setting_of_the_add_on_is_documented_with_default_and_meaning() -> None:
-    told = section(generated(REFERENCE / "settings.md"), "Settings of the add-on")
-    rows = re.findall(r"^\| `(FOCUSED_\w+)` \| `([^`]+)` \| (\S.*) \|$", told, re.MULTILINE)
+    documented = section(generated(REFERENCE / "settings.md"), "Settings of the add-on")
+    rows = re.findall(r"^\| `(FOCUSED_\w+)` \| `([^`]+)` \| (\S.*) \|$", documented, re.MULTILINE)
     assert {name: default for name, default, _ in rows} == {
         name: repr(value) for name, value in DEFAULTS.items()
     }
@@ -82,13 +82,15 @@ def test_every_setting_of_the_add_on_is_documented_with_default_and_meaning() ->
     ("file", "columns"), [("pages.parquet", PAGES_SCHEMA), ("links.parquet", LINKS_SCHEMA)]
 )
 def test_the_documented_columns_are_those_of_the_schema(file: str, columns: object) -> None:
-    told = section((REFERENCE / "crawl-folder.md").read_text(), file)
-    assert table_names(told) == set(columns.names)
+    documented = section((REFERENCE / "crawl-folder.md").read_text(), file)
+    assert table_names(documented) == set(columns.names)
 
 
 def test_every_kind_of_failure_is_documented_with_its_rule() -> None:
-    told = section(generated(REFERENCE / "crawl-folder.md"), "Kinds of failure")
-    rows = re.findall(r"^\| `([a-z0-9-]+)` \| \S.+ \| (yes|no) \| (.+?) \|$", told, re.MULTILINE)
+    documented = section(generated(REFERENCE / "crawl-folder.md"), "Kinds of failure")
+    rows = re.findall(
+        r"^\| `([a-z0-9-]+)` \| \S.+ \| (yes|no) \| (.+?) \|$", documented, re.MULTILINE
+    )
     assert rows == [
         (str(kind), "yes" if rule.again else "no", str(rule.host))
         for kind, rule in FAILURE_RULES.items()
@@ -96,9 +98,9 @@ def test_every_kind_of_failure_is_documented_with_its_rule() -> None:
 
 
 def test_every_kind_of_fault_is_documented() -> None:
-    told = section((DOCS / "how-to" / "recorded-webs.md").read_text(), "Faults")
+    documented = section((DOCS / "how-to" / "recorded-webs.md").read_text(), "Faults")
     kinds = {str(kind) for kind in FaultKind if kind is not FaultKind.STATUS}
-    assert kinds <= table_names(told)
+    assert kinds <= table_names(documented)
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -151,8 +153,8 @@ def test_every_decision_tells_context_decision_and_consequences_in_few_lines() -
 
 
 def test_the_documented_columns_of_an_exported_frontier_are_those_of_its_schema() -> None:
-    told = section((DOCS / "how-to" / "frontier.md").read_text(), "Carrying links")
-    cells = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", told, re.MULTILINE)
+    documented = section((DOCS / "how-to" / "frontier.md").read_text(), "Carrying links")
+    cells = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", documented, re.MULTILINE)
     assert [
         name for cell in cells for name in re.findall(r"`(\w+)`", cell)
     ] == FRONTIER_SCHEMA.names
@@ -165,9 +167,9 @@ def test_every_path_that_contributing_names_exists() -> None:
 
 
 def test_every_public_package_stands_in_the_layout_of_contributing() -> None:
-    told = table_names((DOCS / "contributing.md").read_text())
+    documented = table_names((DOCS / "contributing.md").read_text())
     packages = {path.parent.name for path in (ROOT / "focused").glob("*/__init__.py")}
-    assert {f"focused/{name}" for name in packages} <= told
+    assert {f"focused/{name}" for name in packages} <= documented
 
 
 def test_the_readme_is_short() -> None:
@@ -185,8 +187,10 @@ def test_every_term_of_the_glossary_has_a_meaning_and_stands_in_order() -> None:
 def test_every_target_of_the_makefile_is_documented() -> None:
     makefile = (ROOT / "Makefile").read_text()
     (phony,) = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
-    told = section(generated(REFERENCE / "commands.md"), "make")
-    assert set(re.findall(r"^\| `make ([a-z-]+)` \|", told, re.MULTILINE)) == set(phony.split())
+    documented = section(generated(REFERENCE / "commands.md"), "make")
+    assert set(re.findall(r"^\| `make ([a-z-]+)` \|", documented, re.MULTILINE)) == set(
+        phony.split()
+    )
 
 
 def test_the_changelog_has_one_short_line_for_each_change() -> None:

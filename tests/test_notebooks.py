@@ -37,7 +37,7 @@ def finished_crawl(tmp_path_factory: pytest.TempPathFactory) -> str:
         topic = write_topic(folder, "http://a.test/", budget="pages = 60")
         guide = "tests.support.keyword_guide.learning_guide"
         done = crawl(topic, site.address, FOCUSED_MODELS=guide)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return str(done.folder)
 
 

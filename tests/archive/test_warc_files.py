@@ -163,9 +163,9 @@ def test_the_files_pass_warcios_check_of_all_digests(full, capsys) -> None:
     arguments.inputs = [str(path) for path in warc_files(out(full))]
     arguments.verbose = True
     assert Checker(arguments).process_all() == 0
-    said = capsys.readouterr().out
-    assert "digest pass" in said
-    assert "FAIL" not in said.upper().replace("NO DIGEST", "")
+    output = capsys.readouterr().out
+    assert "digest pass" in output
+    assert "FAIL" not in output.upper().replace("NO DIGEST", "")
 
 
 def test_payload_digests_hold_for_fastwarc_too(full) -> None:
@@ -179,16 +179,16 @@ def test_payload_digests_hold_for_fastwarc_too(full) -> None:
 
 def test_warcinfo_tells_who_crawled_what_with_which_manners(full) -> None:
     (info,) = of_kind(out(full), "warcinfo")
-    told = dict(line.split(": ", 1) for line in info.block.decode().splitlines())
-    assert told["software"].startswith("focused-crawler/")
-    assert told["format"] == "WARC File Format 1.1"
-    assert told["conformsTo"].endswith("/warc-1.1/")
-    assert told["http-header-user-agent"] == "FocusedTest/0.1 (+http://example.org/)"
-    assert told["operator"] == "http://example.org/"
-    assert told["robots"] == "obey"
-    assert told["isPartOf"] == "whales"
+    fields = dict(line.split(": ", 1) for line in info.block.decode().splitlines())
+    assert fields["software"].startswith("focused-crawler/")
+    assert fields["format"] == "WARC File Format 1.1"
+    assert fields["conformsTo"].endswith("/warc-1.1/")
+    assert fields["http-header-user-agent"] == "FocusedTest/0.1 (+http://example.org/)"
+    assert fields["operator"] == "http://example.org/"
+    assert fields["robots"] == "obey"
+    assert fields["isPartOf"] == "whales"
     assert info.fields["WARC-Filename"] == WARC_FILE
-    assert "hostname" not in told and "ip" not in told
+    assert "hostname" not in fields and "ip" not in fields
 
 
 def test_all_records_name_the_warcinfo_of_their_file(crawled: Crawl) -> None:
@@ -215,11 +215,11 @@ def test_metadata_tells_how_a_page_was_found_and_classified(full) -> None:
     (about,) = [each for each in of_kind(out(full), "metadata") if each.url == A + "whales"]
     (page,) = [each for each in of_kind(out(full), "response") if each.url == A + "whales"]
     row = full.rows[A + "whales"]
-    told = dict(line.split(": ", 1) for line in about.block.decode().splitlines())
-    assert told["via"] == A
-    assert float(told["relevance"]) == pytest.approx(row["relevance"], rel=1e-5)
-    assert float(told["score"]) == pytest.approx(row["score"], rel=1e-5)
-    assert (told["outcome"], told["depth"]) == ("fetched", "1")
+    header_fields = dict(line.split(": ", 1) for line in about.block.decode().splitlines())
+    assert header_fields["via"] == A
+    assert float(header_fields["relevance"]) == pytest.approx(row["relevance"], rel=1e-5)
+    assert float(header_fields["score"]) == pytest.approx(row["score"], rel=1e-5)
+    assert (header_fields["outcome"], header_fields["depth"]) == ("fetched", "1")
     assert about.fields["WARC-Concurrent-To"] == page.fields["WARC-Record-ID"]
     assert about.fields["WARC-Refers-To"] == page.fields["WARC-Record-ID"]
     assert about.fields["Content-Type"] == "application/warc-fields"

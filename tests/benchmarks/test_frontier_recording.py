@@ -39,7 +39,7 @@ def test_a_waiting_link_keeps_its_anchor_unless_another_page_adds_more() -> None
     watch = Watch()
     watch(settled("https://a.test/", "https://a.test/1"))
     watch(settled("https://a.test/2", "https://a.test/1"))
-    watch(settled("https://a.test/3", "https://a.test/1", told=True))
+    watch(settled("https://a.test/3", "https://a.test/1", has_other_parents=True))
     assert watch.recording("test", POLICY).leads == [False, True, False]
 
 

@@ -91,8 +91,10 @@ def test_a_seed_counts_as_vouched_for(tmp_path):
 
 
 def test_an_anchor_with_a_keyword_has_a_positive_score(tmp_path):
-    plain, told = taught(tmp_path).classifier.score_texts(["read more here", "ripening of gouda"])
-    assert told > max(plain, 0.0)
+    plain, topical = taught(tmp_path).classifier.score_texts(
+        ["read more here", "ripening of gouda"]
+    )
+    assert topical > max(plain, 0.0)
 
 
 def test_the_words_of_a_keyword_are_found_by_their_beginning():

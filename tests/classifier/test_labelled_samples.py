@@ -22,7 +22,7 @@ def label(url: str, verdict: str, **more) -> Label:
     return Label(url=url, verdict=verdict, **{"role": "training", "at": 1.0, **more})
 
 
-def told(*labels: Label):
+def merged(*labels: Label):
     samples, counts = add_labels(LISTED, labels, ("Top/Food",))
     found = {
         entry.url: (entry.category, good)
@@ -32,17 +32,20 @@ def told(*labels: Label):
 
 
 def test_a_page_labelled_yes_is_a_good_sample():
-    found, counts = told(label("http://c.example/", "yes"))
+    found, counts = merged(label("http://c.example/", "yes"))
     assert found["http://c.example/"] == ("Top/Food", True)
     assert counts == LabelCounts(yes=1, no=0, overruled=0)
 
 
 def test_a_page_labelled_no_is_an_other_sample():
-    assert told(label("http://c.example/", "no"))[0]["http://c.example/"] == (OTHER_CATEGORY, False)
+    assert merged(label("http://c.example/", "no"))[0]["http://c.example/"] == (
+        OTHER_CATEGORY,
+        False,
+    )
 
 
 def test_a_label_goes_into_the_category_it_names():
-    found, _ = told(
+    found, _ = merged(
         label("http://c.example/", "yes", category="Top/Food/Bread"),
         label("http://d.example/", "no", category="Top/Sports"),
     )
@@ -51,7 +54,7 @@ def test_a_label_goes_into_the_category_it_names():
 
 
 def test_a_category_of_the_wrong_side_is_not_taken():
-    found, _ = told(
+    found, _ = merged(
         label("http://c.example/", "no", category="Top/Food/Bread"),
         label("http://d.example/", "yes", category="Top/Sports"),
     )
@@ -60,7 +63,7 @@ def test_a_category_of_the_wrong_side_is_not_taken():
 
 
 def test_a_label_beats_the_directory_and_is_counted():
-    found, counts = told(label("http://a.example/", "no"), label("http://b.example/", "yes"))
+    found, counts = merged(label("http://a.example/", "no"), label("http://b.example/", "yes"))
     assert found == {
         "http://a.example/": (OTHER_CATEGORY, False),
         "http://b.example/": ("Top/Food", True),
@@ -69,14 +72,14 @@ def test_a_label_beats_the_directory_and_is_counted():
 
 
 def test_a_label_that_agrees_leaves_the_category_as_it_was():
-    found, counts = told(label("http://a.example/", "yes"), label("http://b.example/", "no"))
+    found, counts = merged(label("http://a.example/", "yes"), label("http://b.example/", "no"))
     assert found["http://a.example/"] == ("Top/Food/Cheese", True)
     assert found["http://b.example/"] == ("Top/Home", False)
     assert counts.overruled == 0
 
 
 def test_evaluation_labels_and_skipped_ones_are_no_samples():
-    found, counts = told(
+    found, counts = merged(
         label("http://a.example/", "no", role="evaluation"), label("http://b.example/", "skip")
     )
     assert found["http://a.example/"] == ("Top/Food/Cheese", True)

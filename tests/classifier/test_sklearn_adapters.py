@@ -133,7 +133,7 @@ def test_calibration_on_the_wrong_class_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "told"),
+    ("estimator", "message"),
     [
         (LinearSVC(), "LinearSVC has no predict_proba.*CalibratedClassifierCV"),
         (LogisticRegression(), "has no classes_: fit it first"),
@@ -142,10 +142,10 @@ def test_calibration_on_the_wrong_class_is_refused():
         (Says(1.5), "values outside 0 to 1"),
     ],
 )
-def test_an_unusable_estimator_is_refused_at_once(estimator, told):
-    with pytest.raises(ConfigurationError, match=told):
+def test_an_unusable_estimator_is_refused_at_once(estimator, message):
+    with pytest.raises(ConfigurationError, match=message):
         SklearnTopicClassifier(estimator)
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=message):
         SklearnLinkScorer.over(estimator, WhaleScorer())
 
 

@@ -45,9 +45,9 @@ def test_an_empty_page_is_replaced_by_the_directorys_text(tmp_path):
 
 
 def test_progress_is_reported_for_every_sample(tmp_path):
-    told = []
-    trained(tmp_path, progress=lambda done, total: told.append((done, total)))
-    assert told == [(n, 120) for n in range(1, 121)]
+    reported = []
+    trained(tmp_path, progress=lambda done, total: reported.append((done, total)))
+    assert reported == [(n, 120) for n in range(1, 121)]
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -21,16 +21,16 @@ GUIDED = ("-s", "FOCUSED_MODELS=tests.support.keyword_guide.guide")
 class Ran:
     status: int
     out: str
-    said: str
+    errors: str
 
     def complains(self, *words: str) -> None:
         """Nothing but one clear complaint, which holds all the words."""
-        assert self.status != 0, self.said
-        assert "Traceback" not in self.said + self.out
-        lines = self.said.splitlines()
-        assert lines[-1].startswith("focused: "), self.said
+        assert self.status != 0, self.errors
+        assert "Traceback" not in self.errors + self.out
+        lines = self.errors.splitlines()
+        assert lines[-1].startswith("focused: "), self.errors
         for word in words:
-            assert word in lines[-1], self.said
+            assert word in lines[-1], self.errors
 
 
 def run(module: str, *arguments: object, cwd: Path = ROOT) -> Ran:
@@ -108,7 +108,7 @@ def test_a_prior_that_is_not_there_is_named_before_anything_is_fetched(topic):
     rewrite(topic, "[training]", '[training]\nlink_prior = "nonesuch"')
     done = crawl(topic)
     done.complains("training.link_prior", "nonesuch", "all-webs")
-    assert "directory's pages" not in done.said
+    assert "directory's pages" not in done.errors
 
 
 def test_a_file_that_is_not_a_toml_is_named(command, topic):
@@ -135,7 +135,7 @@ def test_nothing_in_a_topic_file_steers_the_terminal(command, topic, old, new):
     rewrite(topic, old, new)
     ran = command(topic)
     ran.complains("\\u202e" if "202e" in new else "\\x1b")
-    assert not set(ran.said) & set("\x1b\x07\u202e")
+    assert not set(ran.errors) & set("\x1b\x07\u202e")
 
 
 def test_nothing_in_labels_of_a_recorded_web_steers_the_terminal(tmp_path):
@@ -148,7 +148,7 @@ def test_nothing_in_labels_of_a_recorded_web_steers_the_terminal(tmp_path):
     ran = focused(
         "web", "import", pages, "--folder", web, "--base-url", "http://a.test/", "--labels", labels
     )
-    assert ran.status == 0, ran.said
+    assert ran.status == 0, ran.errors
     assert "[link=file:///]Top\\x1b[31m" in focused("web", "info", web).out
 
 
@@ -192,7 +192,7 @@ def test_a_setting_that_is_not_a_number_is_named(topic):
 def test_a_spider_that_does_not_exist_is_answered_with_those_there_are():
     ran = run("scrapy", "crawl", "typo")
     assert ran.status == 2
-    assert ran.said == "focused: there is no spider 'typo'; there are first, samples, topic\n"
+    assert ran.errors == "focused: there is no spider 'typo'; there are first, samples, topic\n"
 
 
 def test_an_unknown_policy_is_answered_with_those_there_are(topic):
@@ -208,8 +208,8 @@ def test_unreachable_seeds_end_the_crawl_and_are_reported(tmp_path):
     with served(WEB) as site:
         ran = crawl_on(site, topic)
     assert ran.status == 1
-    assert "Traceback" not in ran.said + ran.out
-    assert "focused: no page came from the seeds (http://no.test/): no-such-host (1)" in ran.said
+    assert "Traceback" not in ran.errors + ran.out
+    assert "focused: no page came from the seeds (http://no.test/): no-such-host (1)" in ran.errors
     assert "frontier is empty" in ran.out
 
 
@@ -271,7 +271,7 @@ def test_why_of_a_url_that_was_never_fetched_says_so(tmp_path):
         crawl_on(site, topic)
     ran = focused("why", "http://a.test/never", "--folder", tmp_path / "out")
     assert ran.status != 0
-    assert ran.said.startswith("focused: http://a.test/never: ")
+    assert ran.errors.startswith("focused: http://a.test/never: ")
 
 
 def test_why_without_any_crawl_says_how_to_name_one(tmp_path, monkeypatch):
@@ -299,7 +299,7 @@ def test_fresh_leaves_the_earlier_crawl_in_its_place_when_the_start_is_refused(t
     rewrite(topic.with_name("directory.tsv"), "Top/Whales", "Top/Other")
     ran = run("focused.cli", "crawl", topic, "--fresh")  # there is no good sample
     ran.complains("the earlier one is in", str(tmp_path / "out"))
-    assert "training.good" in ran.said
+    assert "training.good" in ran.errors
     assert (tmp_path / "out/pages.parquet").is_file()
     assert not (tmp_path / "out.1").exists()
 

@@ -122,9 +122,9 @@ def test_a_report_is_written_where_it_is_wanted(at_home, tmp_path):
 
 
 def test_why_tells_the_way_from_the_seed(at_home):
-    told = asked("why", f"{BASE}cheese4.html", "--folder", "out").stdout
-    assert BASE in told
-    assert "cheese4.html" in told
+    output = asked("why", f"{BASE}cheese4.html", "--folder", "out").stdout
+    assert BASE in output
+    assert "cheese4.html" in output
 
 
 def test_looking_at_a_finished_crawl_writes_nothing_into_its_folder(at_home):

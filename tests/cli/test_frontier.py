@@ -44,7 +44,7 @@ def stopped(tmp_path_factory) -> Path:
     )
     with served(wide_web()) as site:
         done = crawl(topic, site.address)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return done.folder
 
 
@@ -58,8 +58,8 @@ def frontier(folder: Path) -> Frontier:
     """Run ``focused frontier`` on the folder, its place marked by ``...``."""
 
     def call(*arguments: object, status: int = 0) -> Result:
-        told = [str(folder) if each is ... else str(each) for each in arguments]
-        done = CliRunner().invoke(main, ["frontier", *told])
+        texts = [str(folder) if each is ... else str(each) for each in arguments]
+        done = CliRunner().invoke(main, ["frontier", *texts])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert done.exit_code == status, done.output
         return done
@@ -84,7 +84,7 @@ def best(frontier: Frontier) -> dict[str, Any]:
 
 def test_the_real_command_tells_what_waits(folder):
     done = run("focused.cli", "frontier", folder, "--hosts", 3, "--best", 2)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     lines = done.out.splitlines()
     assert re.fullmatch(r"\d+ links are queued on \d+ of 10 hosts", lines[0])
     assert re.match(r"\d+ of those are due, 0 back off", lines[1])
@@ -100,22 +100,22 @@ def test_the_real_command_tells_what_waits(folder):
 
 
 def test_machines_are_reported_the_same(frontier):
-    told = shown(frontier, "--hosts", 4)
-    assert set(told) == {"now", "late", "totals", "hosts", "hosts_backing_off", "in_flight"}
-    assert not told["late"]
-    assert len(told["hosts"]) == 4
-    assert told["totals"]["hosts"] == 10
+    report = shown(frontier, "--hosts", 4)
+    assert set(report) == {"now", "late", "totals", "hosts", "hosts_backing_off", "in_flight"}
+    assert not report["late"]
+    assert len(report["hosts"]) == 4
+    assert report["totals"]["hosts"] == 10
     whole = shown(frontier, "--hosts", 99)["hosts"]
-    assert sum(host["queued"] for host in whole) == told["totals"]["links"]
+    assert sum(host["queued"] for host in whole) == report["totals"]["links"]
 
 
 def test_one_host_is_reported_with_its_best_links(frontier):
-    told = shown(frontier, "--host", "h1.test", "--links", 3)
-    (host,) = told["hosts"]
+    report = shown(frontier, "--host", "h1.test", "--links", 3)
+    (host,) = report["hosts"]
     assert host["name"] == "h1.test"
-    assert len(told["links"]) == min(3, host["queued"]) > 0
-    assert told["links"][0]["priority"] == host["best"]
-    assert all(link["url"].startswith("http://h1.test/") for link in told["links"])
+    assert len(report["links"]) == min(3, host["queued"]) > 0
+    assert report["links"][0]["priority"] == host["best"]
+    assert all(link["url"].startswith("http://h1.test/") for link in report["links"])
 
 
 def test_to_look_changes_nothing(frontier, folder):
@@ -127,14 +127,14 @@ def test_the_frontier_of_a_running_crawl_is_shown_as_it_was_and_cannot_be_change
     before = queued(frontier)
     running = StateStore.reopen(folder / "state")
     try:
-        told = run("focused.cli", "frontier", folder, "--json")
-        said = run("focused.cli", "frontier", folder)
+        output = run("focused.cli", "frontier", folder, "--json")
+        printed = run("focused.cli", "frontier", folder)
         refused = run("focused.cli", "frontier", "drop", folder, "--matching", ".")
     finally:
         running.close()
-    assert json.loads(told.out)["late"]
-    assert json.loads(told.out)["totals"]["links"] == before
-    assert said.out.startswith("a crawl is running: ")
+    assert json.loads(output.out)["late"]
+    assert json.loads(output.out)["totals"]["links"] == before
+    assert printed.out.startswith("a crawl is running: ")
     refused.complains("is in use by another crawl")
     assert queued(frontier) == before
 
@@ -154,13 +154,13 @@ def test_hosts_in_trouble_are_reported_with_what_ails_them_and_when_they_are_ask
     DeadHosts(store.tables).add(hopeless, FailureKind.TIMEOUT)
     queue.save()
     store.close()
-    said = frontier(...).stdout
-    assert "1 back off; the next is due in 2 h 30 min\n" in said
+    output = frontier(...).stdout
+    assert "1 back off; the next is due in 2 h 30 min\n" in output
     resting_row = rf" 8 +1  in 2 h 30 min +5.0 s +{resting} at 192\.0\.2\.7$"
-    assert len(re.findall(resting_row, said, re.M)) == 2  # also among those that back off
-    assert re.search(rf" never: timeout +- +{hopeless}$", said, re.M)
+    assert len(re.findall(resting_row, output, re.M)) == 2  # also among those that back off
+    assert re.search(rf" never: timeout +- +{hopeless}$", output, re.M)
     asked = rf"hosts with a request when the crawl ended\n  {offer.host.name}, sent .+ ago\n"
-    assert re.search(asked, said)
+    assert re.search(asked, output)
 
 
 # Added
@@ -342,7 +342,7 @@ def complaint(frontier: Frontier, *arguments: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((..., "--host", "unknown.test"), "the crawl does not know a host 'unknown.test'"),
         (("add", ...), "name URLs, or a --file of them"),
@@ -358,8 +358,8 @@ def complaint(frontier: Frontier, *arguments: object) -> str:
         (("show", "/nowhere"), "/nowhere/state: there is no crawl's state"),
     ],
 )
-def test_a_mistake_is_one_clear_line(frontier, arguments, told):
-    assert told in complaint(frontier, *arguments)
+def test_a_mistake_is_one_clear_line(frontier, arguments, message):
+    assert message in complaint(frontier, *arguments)
 
 
 @pytest.mark.parametrize("option", ["--to", "--by"])

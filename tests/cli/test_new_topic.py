@@ -34,8 +34,8 @@ def idea(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def begin(home: Path, name: str, keywords: str = "rennet, gouda, brie, rind", *more: str):
     named = ["topic", "new", name, "--keywords", keywords, "--seeds", "seeds.txt"]
-    told = ["--user-agent", BOT, "--web", "web", "--delay-s", "0", *more]
-    return focused(home, *named, *told)
+    options = ["--user-agent", BOT, "--web", "web", "--delay-s", "0", *more]
+    return focused(home, *named, *options)
 
 
 def labels_of(home: Path, *, right: bool) -> Path:
@@ -90,10 +90,10 @@ def test_keywords_that_no_page_has_are_reported_with_what_to_do(idea):
 
 def test_after_ctrl_c_the_same_command_continues(idea):
     asked = ["topic", "new", "rinds", "--keywords", "rennet, gouda, brie, rind"]
-    told = ["--seeds", "seeds.txt", "--user-agent", BOT, "--web", "web", "--delay-s", "0.5"]
+    options = ["--seeds", "seeds.txt", "--user-agent", BOT, "--web", "web", "--delay-s", "0.5"]
     rows = idea / "crawls" / "rinds-start" / "state"
     stopped = ForkedCommand(
-        ["focused", *asked, *told],
+        ["focused", *asked, *options],
         folder=idea,
         environment={"PYTHONPATH": str(ROOT)},
         errors_apart=True,
@@ -102,9 +102,9 @@ def test_after_ctrl_c_the_same_command_continues(idea):
         time.sleep(0.02)
     time.sleep(1.0)  # the reactor has its signal handlers by then
     stopped.send_signal(signal.SIGINT)
-    _, said = stopped.communicate(timeout=60)
+    _, output = stopped.communicate(timeout=60)
     assert stopped.returncode == 2
-    assert "the same command resumes" in said
+    assert "the same command resumes" in output
     done = begin(idea, "rinds")
     assert done.returncode == 0, done.stderr
 
@@ -210,10 +210,10 @@ def test_a_model_that_cannot_be_read_is_replaced_by_retraining_and_told(labelled
     before = model.read_bytes()
     model.write_bytes(before[:-9])
     done = focused(labelled, "retrain", "topics/cheese.toml", "--web", "web")
-    told, now = done.stdout, model.read_bytes()
+    output, now = done.stdout, model.read_bytes()
     model.write_bytes(before)
     assert done.returncode == 0, done.stderr
-    assert "nothing to compare" in told
+    assert "nothing to compare" in output
     assert now != before[:-9]
 
 

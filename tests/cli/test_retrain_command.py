@@ -41,11 +41,11 @@ def test_three_good_samples_are_enough_and_the_better_taught_model_takes_over(
     before = begun.training.model.read_bytes()
     labels = (label("cheese", 20, "yes"), label("cheese", 21, "yes"), label("garden", 30, "no"))
     assert retrain_from(begun, labels, fetch, replace=False) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert begun.training.model.read_bytes() != before
-    assert "trained on 3 good" in told
-    assert "warning: 3 labelled pages (2 on topic): the keywords dominate" in told
-    assert "0 pages are held out, too few to compare the models" in told
+    assert "trained on 3 good" in output
+    assert "warning: 3 labelled pages (2 on topic): the keywords dominate" in output
+    assert "0 pages are held out, too few to compare the models" in output
 
 
 def test_labels_that_say_no_to_every_listed_page_are_no_dead_end(begun: Topic) -> None:

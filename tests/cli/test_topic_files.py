@@ -42,7 +42,7 @@ def test_any_keyword_comes_back_out_of_the_topic_file_as_it_was_reported(
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"keywords": ("caf\udcff",)}, "--keywords.*not written in UTF-8"),
         ({"keywords": ("*",)}, "has no word"),
@@ -52,9 +52,9 @@ def test_any_keyword_comes_back_out_of_the_topic_file_as_it_was_reported(
     ],
 )
 def test_what_can_be_no_topic_is_reported_by_its_option_and_leaves_nothing(
-    idea: NewTopicOptions, changed: dict[str, Any], told: str
+    idea: NewTopicOptions, changed: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=message):
         write_topic_files(replace(idea, **changed))
     assert not files(idea)
 

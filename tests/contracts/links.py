@@ -54,9 +54,9 @@ def test_a_better_in_link_leaves_a_link_in_flight_alone(frontier: Frontier) -> N
     assert frontier.offer(10) is None
 
 
-def joined(url: str, score: float, told: float, **fields) -> QueuedLink:
+def joined(url: str, score: float, feature: float, **fields) -> QueuedLink:
     """A link with features of all pages that link there."""
-    return link(url, score, features=(told,), **fields)
+    return link(url, score, features=(feature,), **fields)
 
 
 def test_features_of_another_page_may_move_a_waiting_link_down(frontier: Frontier) -> None:

@@ -97,8 +97,8 @@ def test_a_crawl_ends_when_none_is_due_in_its_time_and_tells_long_crawl_delays(s
     rules = {f"{A}robots.txt": raw(f"{A}robots.txt", half_a_day, "text/plain")}
     crawl = simulate(mine, web() | rules).run()
     assert [url for url in crawl.urls if url.startswith(A)] == [A]
-    told = "only hosts are left that are not due before the time budget is spent"
-    assert crawl.ended == f"{told}: 1 host, 2 links"
+    message = "only hosts are left that are not due before the time budget is spent"
+    assert crawl.ended == f"{message}: 1 host, 2 links"
     assert crawl.now - START == pytest.approx(43_200, abs=2)
     assert crawl.crawl.is_finished(crawl.now)
     assert long_crawl_delays_s(crawl.crawl.frontier.hosts) == {"slow.test": 43_200.0}

@@ -129,8 +129,8 @@ class TestLinksOfAHostGivenUp:
         crawl = simulate(mine, web_with_a_dead_host(links=400)).run()
         assert crawl.crawl.counters.failures == {"timeout": 400}
         asked_for = {url for url in crawl.urls if url.startswith(B)}
-        told = {url for url in crawl.rows if url.startswith(B)}
-        assert len(told) == 2 + 10 and len(told - asked_for) == 10 - 1
+        report = {url for url in crawl.rows if url.startswith(B)}
+        assert len(report) == 2 + 10 and len(report - asked_for) == 10 - 1
 
     def test_are_settled_over_several_turns_when_they_are_many(self, simulate, tmp_path):
         mine = politely(topic(tmp_path, A, "http://c.test/"), suspend_s=0.0)
@@ -223,9 +223,9 @@ class TestAHostThatDoesNotExist:
 class TestAFrontierThatOnlyHoldsHostsInBackOff:
     def test_says_so_and_when_the_next_may_be_asked(self, simulate, tmp_path):
         crawl = simulate(topic(tmp_path, A), web_with_a_dead_host(links=40, until=UP_AGAIN)).run()
-        told = [(at, wait) for at, wait in crawl.waited if wait.hosts_backing_off]
-        assert {wait.hosts_backing_off for _, wait in told} == {1}
-        hour_long = [wait for at, wait in told if wait.until - at > 3_000]
+        report = [(at, wait) for at, wait in crawl.waited if wait.hosts_backing_off]
+        assert {wait.hosts_backing_off for _, wait in report} == {1}
+        hour_long = [wait for at, wait in report if wait.until - at > 3_000]
         assert hour_long[0].until in {at for at, _ in crawl.asked}
 
     def test_counts_the_hosts_that_have_links(self, simulate, tmp_path):
@@ -260,8 +260,8 @@ class TestAFrontierThatOnlyHoldsHostsInBackOff:
         mine = topic(tmp_path, A, budget=Budget(hours=0.5))
         crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
         left = "1 host, 38 links"
-        told = "only hosts are left that are not due before the time budget is spent"
-        assert crawl.ended == f"{told}: {left}"
+        message = "only hosts are left that are not due before the time budget is spent"
+        assert crawl.ended == f"{message}: {left}"
         assert crawl.crawl.is_finished(crawl.now)
         assert crawl.now - START < 1_800.0
         assert isinstance(crawl.crawl.next(crawl.now), Done)

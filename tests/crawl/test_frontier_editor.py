@@ -187,8 +187,8 @@ def test_links_to_hosts_that_are_dead_are_refused_until_the_host_is_revived(stor
     dead_hosts = DeadHosts(store.tables)
     dead_hosts.add("a.test", FailureKind.DNS)
     editor, frontier = editor_of(store)
-    (told,) = editor.add([A])
-    assert (told.result, told.details) == (AddResult.DEAD_HOST, "(dns)")
+    (added,) = editor.add([A])
+    assert (added.result, added.details) == (AddResult.DEAD_HOST, "(dns)")
     row = QueuedLink(link_key(A), A, "a.test", 0.1, 0.1)
     assert dict(editor.import_links([row], print).refused) == {"its host is dead (dns)": 1}
     assert results(editor.add([A], again=True)) == {A: "ADDED"}
@@ -351,15 +351,15 @@ def test_links_that_were_seen_or_are_out_of_scope_are_not_taken_in(store):
         QueuedLink(link_key(url), url, "a.test", 0.1, 0.1, depth=depth)
         for url, depth in ((A, 0), (A + "dropped", 0), (A + "deep", 4), (A + "new", 3))
     ]
-    told: list[InvalidRow] = []
-    done = editor.import_links([*rows, InvalidRow("line 6", "nothing")], told.append)
+    reported: list[InvalidRow] = []
+    done = editor.import_links([*rows, InvalidRow("line 6", "nothing")], reported.append)
     assert (done.added, done.known, dict(done.refused), done.bad) == (
         1,
         2,
         {"out of the topic's scope (too deep)": 1},
         1,
     )
-    assert told == [InvalidRow("line 6", "nothing")]
+    assert reported == [InvalidRow("line 6", "nothing")]
     assert [link.url for link in waiting(frontier)] == [A, A + "new"]
 
 

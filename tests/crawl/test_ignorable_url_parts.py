@@ -30,10 +30,10 @@ def tables(tmp_path):
 def came(
     parts: IgnorableUrlParts, path: str, text: str, bag: str = "", copy_of: str | None = None
 ) -> None:
-    said = ContentSignature.of(
+    signature = ContentSignature.of(
         A + path, text.encode().ljust(16, b"-"), bag.encode().ljust(8, b"\0")
     )
-    parts.take(A + path, said, copy_of)
+    parts.take(A + path, signature, copy_of)
 
 
 def ignorable(parts: IgnorableUrlParts) -> tuple[str, ...]:

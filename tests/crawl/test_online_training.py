@@ -218,15 +218,15 @@ def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant
     visit = PageContext(home.page, home.classification)
     found = begun.crawl._enqueuer.score(visit, waits.depth)
     assert list(found) == list(home.scored)
-    told = found[A + "trade"]
-    assert ((told.features, told.score) != (waits.features, waits.score)) is is_scored
+    link = found[A + "trade"]
+    assert ((link.features, link.score) != (waits.features, waits.score)) is is_scored
 
 
 def test_seeds_come_before_the_best_of_links(simulate, tmp_path):
     class Sure(Pupil):
         def score_merged(self, visit, links, waiting):
-            told = super().score_merged(visit, links, waiting)
-            return dataclasses.replace(told, rank_score=told.rank_score + 8.0)
+            scored = super().score_merged(visit, links, waiting)
+            return dataclasses.replace(scored, rank_score=scored.rank_score + 8.0)
 
     answers = site(page(A, "/whale"), page(A + "whale"), page(A + "seed"))
     done = simulate(topic(tmp_path, A, A + "seed"), answers, scorer=Sure()).run()

@@ -264,8 +264,8 @@ def test_large_files_push_parsed_ones_out_of_memory_and_are_read_again():
     gate = RobotsCache(hosts, "FocusedTest/0.1", obey=True)
     hosts_of = {f"h{n}.test": Host(f"h{n}.test", n) for n in range(40)}
     for name, host in hosts_of.items():
-        said = f"User-agent: *\nDisallow: /{name}\n" + "#" * 498_000 + "\n"
-        gate.learn(host, f"http://{name}/", robots(f"http://{name}/robots.txt", said), START)
+        text = f"User-agent: *\nDisallow: /{name}\n" + "#" * 498_000 + "\n"
+        gate.learn(host, f"http://{name}/", robots(f"http://{name}/robots.txt", text), START)
     denied = [
         gate.allows(host, f"http://{name}/{name}") for name, host in reversed(hosts_of.items())
     ]

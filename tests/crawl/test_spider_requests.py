@@ -16,7 +16,7 @@ from tests.support.simulated import Simulation, failed, moved, page, politely, s
 A, B = "http://a.test/", "http://b.test/"
 
 
-def own(simulation: Simulation, *urls: str, payload: str = "told") -> Simulation:
+def own(simulation: Simulation, *urls: str, payload: str = "reported") -> Simulation:
     for url in urls:
         key = link_key(f"{url} {payload}")
         simulation.crawl.enqueue_url(url, 1.0, simulation.now, key=key, payload=payload)
@@ -27,7 +27,7 @@ def refused(simulation: Simulation, most_steps: int = 50) -> list[tuple[str, str
     """What is refused until the crawl is done, or waits for hours."""
     found = []
     for _ in range(most_steps):
-        suspended = simulation.crawl.refuse_suspended(lambda payload: payload == "told", 0.0)
+        suspended = simulation.crawl.refuse_suspended(lambda payload: payload == "reported", 0.0)
         began, step = simulation.now, simulation.step()
         found += [*suspended, *([step] if isinstance(step, RefusedRequest) else [])]
         if isinstance(step, Done) or simulation.now - began > 3_000:

@@ -84,8 +84,8 @@ def test_each_kind_is_reported_by_its_name_with_the_links_refused(trapped):
     crawl, web = trapped
     (kind,) = web.kinds
     lines = {line.kind: line for line in crawl.crawl.traps.stats.lines()}
-    told = lines[REPORTED[kind]]
-    assert told.site in (f"{kind}.test", f"*.{kind}.test")
+    trap_line = lines[REPORTED[kind]]
+    assert trap_line.site in (f"{kind}.test", f"*.{kind}.test")
     counters = crawl.crawl.counters
     dropped = counters.failures.get("trap", 0)
     at_the_door = sum(n for why, n in counters.out_of_scope.items() if why.startswith("trap: "))
@@ -107,8 +107,8 @@ def test_what_was_learned_survives_a_restart(simulate, tmp_path):
     most = sum(MOST_PAGES_LOST[kind] for kind in web.kinds)
     assert web.good <= fetched(crawl)
     assert len(lost(crawl, web)) <= most
-    told = crawl.crawl.traps.stats.as_json()
-    assert crawl.restart().crawl.traps.stats.as_json() == told
+    trap_lines = crawl.crawl.traps.stats.as_json()
+    assert crawl.restart().crawl.traps.stats.as_json() == trap_lines
     late = "http://calendar.test/calendar/2026/12/24/"
     assert not crawl.crawl.enqueue_url(late, 1.0, crawl.now, parent=crawl.settled[0])
 
@@ -126,8 +126,8 @@ A = "http://a.test/"
 
 def pages(n: int, text: str, path: str = "item/") -> dict:
     urls = [f"{A}{path}{number}" for number in range(n)]
-    said = [text.format(chr(97 + number % 26) * (3 + number // 26)) for number in range(n)]
-    bodies = [page(url, text=each, title="t") for url, each in zip(urls, said, strict=True)]
+    texts = [text.format(chr(97 + number % 26) * (3 + number // 26)) for number in range(n)]
+    bodies = [page(url, text=each, title="t") for url, each in zip(urls, texts, strict=True)]
     return site(page(A, *urls), *bodies)
 
 

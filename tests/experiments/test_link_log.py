@@ -56,7 +56,7 @@ class Noting(Apprentice):
 
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         again = super().rescore(links)
-        self.asked.update({link.url: told for link, told in zip(links, again, strict=True)})
+        self.asked.update({link.url: merged for link, merged in zip(links, again, strict=True)})
         return again
 
     def learn(self, lesson: TrainingExample) -> None:

@@ -90,8 +90,8 @@ class FrontierMachine(RuleBasedStateMachine):
         joined=st.booleans(),
     )
     def push(self, found: list[tuple[str, float, int]], depth: int, by: str, joined: bool) -> None:
-        for url, score, told in found:
-            features = (float(told),) if told else ()
+        for url, score, feature in found:
+            features = (float(feature),) if feature else ()
             new = link(url, score, features=features, depth=depth, parent=by, found_at=self.now)
             assert self.disk.push(new, self.now, joined=joined) == self.plain.push(
                 new, self.now, joined=joined
@@ -100,15 +100,15 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule(url=urls, verb=st.sampled_from(["drop", "drop", "drop host", "forget", "forget"]))
     def take_out(self, url: str, verb: str) -> None:
         gone = link(url, 0.0)
-        told = []
+        results = []
         for frontier in (self.disk, self.plain):
             if verb == "drop":
-                told.append(int(frontier.drop(gone, self.now)))
+                results.append(int(frontier.drop(gone, self.now)))
             elif verb == "forget":
-                told.append(int(frontier.forget(gone.host, gone.key)))
+                results.append(int(frontier.forget(gone.host, gone.key)))
             else:
-                told.append(frontier.drop_host(gone.host, self.now))
-        assert told[0] == told[1]
+                results.append(frontier.drop_host(gone.host, self.now))
+        assert results[0] == results[1]
 
     @rule(priorities=st.dictionaries(urls, scores, max_size=5))
     def reprioritise(self, priorities: dict[str, float]) -> None:
@@ -227,9 +227,9 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def sleep_until_told(self) -> None:
-        told = self._offer()
-        if isinstance(told, NotYet) and told.until is not None:
-            self.now = told.until
+        offered = self._offer()
+        if isinstance(offered, NotYet) and offered.until is not None:
+            self.now = offered.until
 
     @rule(also_synced=st.booleans())
     def commit(self, also_synced: bool) -> None:
@@ -298,14 +298,14 @@ class FrontierMachine(RuleBasedStateMachine):
     def _all_that_may_be_asked_comes(self) -> None:
         """The crawl goes to its end, however it stands: nothing stalls."""
         for _ in range(10 * HOSTS * PAGES):
-            told = self._offer()
-            if told is None:
+            offered = self._offer()
+            if offered is None:
                 return
-            if isinstance(told, Offer) or (told.until is None and self.in_flight):
+            if isinstance(offered, Offer) or (offered.until is None and self.in_flight):
                 self.finish(0, 1.0, "fetched", 1.0, False)
             else:
-                assert told.until is not None, "stalled: nobody is asked, and nobody falls due"
-                self.now = told.until
+                assert offered.until is not None, "stalled: nobody is asked, and nobody falls due"
+                self.now = offered.until
         raise AssertionError("the crawl does not end")
 
 

@@ -98,13 +98,13 @@ def test_it_wakes_no_more_often_than_hosts_and_addresses_fall_due(
         frontier.push(link(f"http://{host.name}/more", 0.4), 0)
     now, fetched, woken = 0.0, 0, 0
     while woken <= 3 * HOSTS:
-        told = frontier.offer(now)
-        if isinstance(told, Offer):
-            finish(frontier, told, now, delay_s=1.0)
+        offered = frontier.offer(now)
+        if isinstance(offered, Offer):
+            finish(frontier, offered, now, delay_s=1.0)
             fetched += 1
-        elif told is None:
+        elif offered is None:
             break
         else:
-            assert told.until is not None and told.until > now
-            now, woken = told.until, woken + 1
+            assert offered.until is not None and offered.until > now
+            now, woken = offered.until, woken + 1
     assert fetched == 2 * HOSTS

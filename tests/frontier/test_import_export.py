@@ -121,7 +121,7 @@ def test_what_a_spreadsheet_writes_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         ("http://a.test/,1.5", "line 2: Expected `float` <= 1.0, in column `score`"),
         ("http://a.test/,much", "line 2: Expected `float`, got `str`, in column `score`"),
@@ -133,15 +133,17 @@ def test_what_a_spreadsheet_writes_is_read(tmp_path):
         ('"http://a.test/"x,0.5', "line 2: ',' expected after '\"'"),
     ],
 )
-def test_a_row_that_is_no_link_is_reported_by_its_line_and_the_others_are_read(tmp_path, row, told):
+def test_a_row_that_is_no_link_is_reported_by_its_line_and_the_others_are_read(
+    tmp_path, row, message
+):
     path = write_csv(tmp_path / "bad.csv", "url,score", row, "http://good.test/,0.5")
     bad, good = read(path)
-    assert problem(bad) == told
+    assert problem(bad) == message
     assert good.url == "http://good.test/"
 
 
 @pytest.mark.parametrize(
-    ("column", "cell", "told"),
+    ("column", "cell", "message"),
     [
         ("host", "b.test", "the host of http://a.test/ is a.test, not b.test"),
         ("depth", "-1", "Expected `int` >= 0, in column `depth`"),
@@ -155,10 +157,10 @@ def test_a_row_that_is_no_link_is_reported_by_its_line_and_the_others_are_read(t
         ("tag_path_key", str(2**64), "tag_path_key has more than 64 bits"),
     ],
 )
-def test_each_column_is_checked(tmp_path, column, cell, told):
+def test_each_column_is_checked(tmp_path, column, cell, message):
     path = write_csv(tmp_path / "bad.csv", f"url,{column}", f"http://a.test/,{cell}")
     (bad,) = read(path)
-    assert problem(bad) == f"line 2: {told}"
+    assert problem(bad) == f"line 2: {message}"
 
 
 def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
@@ -189,7 +191,7 @@ def test_bad_rows_of_a_data_frame_are_reported_by_their_number(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("header", "told"),
+    ("header", "message"),
     [
         ("url,rank,colour", "unknown columns colour, rank; known are url, host, priority"),
         ("score", "the column url is missing"),
@@ -198,12 +200,12 @@ def test_bad_rows_of_a_data_frame_are_reported_by_their_number(tmp_path):
         ('url,"sco', "the first line is not a list of column names"),
     ],
 )
-def test_a_file_with_wrong_columns_is_refused_whole(tmp_path, header, told):
+def test_a_file_with_wrong_columns_is_refused_whole(tmp_path, header, message):
     path = tmp_path / "wrong.csv"
     path.write_text(header)
     with pytest.raises(ConfigurationError, match=r"wrong\.csv: ") as caught:
         read(path)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_parquet_file_with_unknown_columns_is_refused_whole(tmp_path):

@@ -60,10 +60,10 @@ def test_totals_tell_links_and_which_hosts_are_due_waiting_or_failing(frontier):
     assert ask(frontier, HostPace(NOW + 8.0)) == "slow"
     assert ask(frontier, HostPace(NOW + 60.0, failures=3)) == "broken"
     assert ask(frontier, HostPace(NOW + 2.0)) == "empty"
-    told = count_totals(frontier, NOW)
-    assert (told.links, told.hosts, told.with_links) == (3, 4, 3)
-    assert (told.due, told.backing_off) == (1, 1)
-    assert told.next_due_in_s == 8.0
+    report = count_totals(frontier, NOW)
+    assert (report.links, report.hosts, report.with_links) == (3, 4, 3)
+    assert (report.due, report.backing_off) == (1, 1)
+    assert report.next_due_in_s == 8.0
 
 
 def test_a_frontier_whose_hosts_are_all_due_waits_for_none(frontier):
@@ -91,17 +91,17 @@ def test_hosts_stand_in_the_order_of_their_priority_which_new_hosts_have_more_of
 def test_a_host_is_shown_with_its_queue_its_clock_and_its_failures(frontier):
     put(frontier, "a", 2.0, 1.0, 0.5)
     ask(frontier, HostPace(NOW + 30.0, failures=2, crawl_delay_s=10.0))
-    told = summarise_host(frontier, frontier.hosts.get("a"), NOW + 10.0)
-    assert (told.queued, told.best, told.score) == (2, 1.0, 0.5)
-    assert (told.asked, told.failures) == (1, 2)
-    assert (told.due_in_s, told.crawl_delay_s) == (20.0, 10.0)
+    report = summarise_host(frontier, frontier.hosts.get("a"), NOW + 10.0)
+    assert (report.queued, report.best, report.score) == (2, 1.0, 0.5)
+    assert (report.asked, report.failures) == (1, 2)
+    assert (report.due_in_s, report.crawl_delay_s) == (20.0, 10.0)
 
 
 def test_a_host_that_was_suspended_backs_off_though_its_failures_are_counted_again(frontier):
     put(frontier, "a", 2.0, 1.0)
     ask(frontier, HostPace(NOW + 30.0, failures=0, suspensions=2))
-    (told,) = hosts_backing_off(frontier, 9, NOW)
-    assert (told.name, told.suspensions) == ("a", 2)
+    (report,) = hosts_backing_off(frontier, 9, NOW)
+    assert (report.name, report.suspensions) == ("a", 2)
     assert count_totals(frontier, NOW).backing_off == 1
 
 
@@ -111,9 +111,9 @@ def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
     put(frontier, "a", 2.0, 1.0)
     ask(frontier, HostPace(NOW + 30.0, failures=1))
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
-    told = count_totals(frontier, NOW)
-    assert (told.with_links, told.full, told.due, told.backing_off) == (1, 1, 0, 0)
-    assert told.next_due_in_s is None
+    report = count_totals(frontier, NOW)
+    assert (report.with_links, report.full, report.due, report.backing_off) == (1, 1, 0, 0)
+    assert report.next_due_in_s is None
     assert summarise_host(frontier, frontier.hosts.get("a"), NOW).full
     assert hosts_backing_off(frontier, 9, NOW) == []
     store.close()
@@ -139,17 +139,17 @@ def test_fetches_that_were_in_flight_are_reported_longest_first(tmp_path):
     store = StateStore.reopen(tmp_path / "killed")
     frontier = DiskFrontier(store.tables)
     assert count_totals(frontier, NOW + 10.0).in_flight == 3
-    told = hosts_in_flight(frontier, 2, NOW + 10.0)
-    assert [(each.name, each.for_s) for each in told] == [("first", 10.0), ("second", 9.0)]
+    report = hosts_in_flight(frontier, 2, NOW + 10.0)
+    assert [(each.name, each.for_s) for each in report] == [("first", 10.0), ("second", 9.0)]
     store.close()
 
 
 def test_a_host_without_links_is_shown_with_nothing_best(frontier):
     put(frontier, "a", 2.0)
     ask(frontier, HostPace(NOW - 5.0))
-    told = summarise_host(frontier, frontier.hosts.get("a"), NOW)
-    assert (told.queued, told.best, told.worth, told.score) == (0, None, None, None)
-    assert told.due_in_s == 0.0
+    report = summarise_host(frontier, frontier.hosts.get("a"), NOW)
+    assert (report.queued, report.best, report.worth, report.score) == (0, None, None, None)
+    assert report.due_in_s == 0.0
 
 
 def test_hosts_that_back_off_stand_in_the_order_in_which_they_are_due(frontier):
@@ -163,14 +163,14 @@ def test_hosts_that_back_off_stand_in_the_order_in_which_they_are_due(frontier):
 
 def test_a_hosts_links_stand_best_first(frontier):
     put(frontier, "a", 0.1, 0.9, 0.5)
-    told = top_links(frontier, frontier.hosts.get("a"), 2)
-    assert [(row.url, row.priority) for row in told] == [("http://a/1", 0.9), ("http://a/2", 0.5)]
+    links = top_links(frontier, frontier.hosts.get("a"), 2)
+    assert [(row.url, row.priority) for row in links] == [("http://a/1", 0.9), ("http://a/2", 0.5)]
 
 
 def test_the_best_links_of_all_hosts_are_merged_by_priority(frontier):
     put(frontier, "a", 0.9, 0.7, 0.2)
     put(frontier, "b", 0.8, 0.6)
     put(frontier, "c", 0.1)
-    told = top_links_overall(frontier, 4)
-    assert [row.priority for row in told] == [0.9, 0.8, 0.7, 0.6]
+    links = top_links_overall(frontier, 4)
+    assert [row.priority for row in links] == [0.9, 0.8, 0.7, 0.6]
     assert [row.priority for row in top_links_overall(frontier, 99)][-2:] == [0.2, 0.1]

@@ -24,5 +24,9 @@ def test_of_equal_priorities_the_first_found_comes_first(
 
 @given(priorities, numbers)
 def test_a_queue_key_holds_its_priority_and_its_number(priority: float, number: int) -> None:
-    told = queue_key(priority, number)
-    assert (priority_in_key(told), number_in_key(told), len(told)) == (priority, number, 13)
+    encoded = queue_key(priority, number)
+    assert (priority_in_key(encoded), number_in_key(encoded), len(encoded)) == (
+        priority,
+        number,
+        13,
+    )

@@ -40,15 +40,17 @@ STEPS = st.lists(LABELS | st.sampled_from(URLS), max_size=12)
 
 def expected(steps: list[Label | str]) -> tuple[Label, ...]:
     """What stands after ``steps``: each undo strikes out its URL's last label."""
-    said: list[Label] = []
+    messages: list[Label] = []
     for step in steps:
         if isinstance(step, Label):
-            said.append(step)
+            messages.append(step)
         else:
-            struck = [i for i, one in enumerate(said) if one.url == step]
+            struck = [i for i, one in enumerate(messages) if one.url == step]
             if struck:
-                del said[struck[-1]]
-    return tuple(one for i, one in enumerate(said) if one.url not in {x.url for x in said[i + 1 :]})
+                del messages[struck[-1]]
+    return tuple(
+        one for i, one in enumerate(messages) if one.url not in {x.url for x in messages[i + 1 :]}
+    )
 
 
 def play(path: Path, steps: list[Label | str]) -> list[int]:
@@ -196,12 +198,12 @@ def test_a_label_survives_kill_9_the_moment_append_returns(tmp_path: Path) -> No
         [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout is not None
-        told = [int(child.stdout.readline()) for _ in range(20)]
+        output = [int(child.stdout.readline()) for _ in range(20)]
         child.send_signal(signal.SIGKILL)
-        told += [int(line) for line in child.stdout if line.endswith("\n")]
+        output += [int(line) for line in child.stdout if line.endswith("\n")]
     kept = [int(one.url.rsplit("/", 1)[1]) for one in read_labels(path)]
-    assert kept[: len(told)] == told
-    assert len(kept) <= len(told) + 1
+    assert kept[: len(output)] == output
+    assert len(kept) <= len(output) + 1
     LabelFile(path).close()  # the lock died with its holder
 
 

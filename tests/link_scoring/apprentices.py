@@ -61,8 +61,8 @@ def seen(relevance: float = 0.5, url: str = HOME, links: int = 0, **fields) -> P
     return PageContext(page, Classification(relevance, relevance > 0.5), **fields)
 
 
-def told(features: Sequence[float]) -> dict[str, float]:
-    """The features that says anything, by name."""
+def named_features(features: Sequence[float]) -> dict[str, float]:
+    """Return the features other than 0, by name."""
     named = zip(FEATURE_NAMES, np.array(features).tolist(), strict=True)
     return {name: value for name, value in named if value}
 

@@ -21,18 +21,18 @@ from tests.link_scoring.apprentices import (
     KeywordClassifier,
     a_crawls_lessons,
     example,
+    named_features,
     new_pupil,
     seen,
-    told,
 )
 from tests.support.queueing import queued
 
 
 def features(link: Link, visit: PageContext | None = None) -> dict[str, float]:
-    return told(new_pupil().score(visit or seen(), [link]).features[0])
+    return named_features(new_pupil().score(visit or seen(), [link]).features[0])
 
 
-# What is told of a link
+# What is known of a link
 
 
 def test_a_bare_link_on_an_uninformative_page_counts_one_inlink():
@@ -148,7 +148,7 @@ def test_scores_are_probabilities_and_do_not_depend_on_neighbours(relevance, lin
 def test_a_second_page_that_links_is_joined_with_the_first(apprentice):
     (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="good")])
     (both,) = queued(apprentice, seen(0.2, "https://b.example/"), [PLAIN], [one])
-    found = told(both.features)
+    found = named_features(both.features)
     assert found["in_links"] == 2.0
     assert found["parents"] < found["parent"]
     assert found["anchor"] == 2.0
@@ -182,7 +182,11 @@ def test_crawl_features_are_those_of_the_best_inlinks_anchor(apprentice):
     (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="harpoon")])
     poor = seen(0.1, "https://b.example/")
     (both,) = queued(apprentice, poor, [replace(PLAIN, anchor="ledger")], [one])
-    assert told(both.features)["anchor_words"] == told(one.features)["anchor_words"] > 0.0
+    assert (
+        named_features(both.features)["anchor_words"]
+        == named_features(one.features)["anchor_words"]
+        > 0.0
+    )
 
 
 def test_scoring_alone_is_scoring_with_nothing_that_waits(apprentice):

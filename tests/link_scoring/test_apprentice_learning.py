@@ -27,15 +27,15 @@ from tests.link_scoring.apprentices import (
     PRIOR,
     a_crawls_lessons,
     example,
+    named_features,
     new_pupil,
     seen,
-    told,
 )
 from tests.support.queueing import queued
 
 
 def asked(pupil: Apprentice, link: Link, visit: PageContext | None = None) -> dict[str, float]:
-    return told(pupil.score(visit or seen(), [link]).features[0])
+    return named_features(pupil.score(visit or seen(), [link]).features[0])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_one_that_does_not_learn_keeps_the_priors_weights_and_still_learns_words
     links = [*LINKS, replace(PLAIN, anchor="harpoon")]
     scored = frozen.score(seen(0.8), links)
     assert scored.scores == pytest.approx(expit(PRIOR.bias + scored.features @ PRIOR.weights))
-    assert told(scored.features[-1])["anchor_words"] < 0.0
+    assert named_features(scored.features[-1])["anchor_words"] < 0.0
 
 
 def test_correct_predictions_leave_the_scores_unchanged():

@@ -40,8 +40,8 @@ class Waiting:
 def features(parent: float = 0.0, **features: float) -> np.ndarray:
     """What one page tells of its link."""
     row = np.zeros(len(FEATURE_NAMES))
-    told = {"parent": parent, "parents": parent, "in_links": 1.0, **features}
-    for name, value in told.items():
+    values = {"parent": parent, "parents": parent, "in_links": 1.0, **features}
+    for name, value in values.items():
         row[FEATURE_INDEX[name]] = value
     return row
 
@@ -57,7 +57,7 @@ def joined(*rows: np.ndarray) -> tuple[np.ndarray, list[bool]]:
     return np.array(waiting.features), led
 
 
-def told(row: np.ndarray, *names: str) -> list[float]:
+def values_of(row: np.ndarray, *names: str) -> list[float]:
     return [float(row[FEATURE_INDEX[name]]) for name in names]
 
 
@@ -90,7 +90,7 @@ def test_without_queued_links_the_pages_own_features_stay():
 
 def test_best_and_mean_parent_are_both_features():
     row, _ = joined(features(3.0), features(-1.0), features(1.0))
-    assert told(row, "parent", "parents", "in_links") == [3.0, pytest.approx(1.0), 3.0]
+    assert values_of(row, "parent", "parents", "in_links") == [3.0, pytest.approx(1.0), 3.0]
 
 
 def test_the_link_on_the_most_relevant_page_is_the_best_inlink():
@@ -98,18 +98,18 @@ def test_the_link_on_the_most_relevant_page_is_the_best_inlink():
         features(-1.0, out_degree=1.0), features(2.0, out_degree=2.0), features(1.0, out_degree=3.0)
     )
     assert led == [True, True, False]
-    assert told(row, "out_degree") == [2.0]
+    assert values_of(row, "out_degree") == [2.0]
 
 
 def test_of_pages_that_are_equally_relevant_the_first_leads():
     row, led = joined(features(1.0, out_degree=1.0), features(1.0, out_degree=2.0))
     assert led == [True, False]
-    assert told(row, "out_degree") == [1.0]
+    assert values_of(row, "out_degree") == [1.0]
 
 
 def test_a_link_in_running_text_is_not_navigation():
     row, _ = joined(features(navigation=1.0), features(navigation=0.0), features(navigation=1.0))
-    assert told(row, "navigation") == [0.0]
+    assert values_of(row, "navigation") == [0.0]
 
 
 @pytest.mark.parametrize("known", [(), (0.5,), (1.0,) * (len(FEATURE_NAMES) + 1)])
@@ -136,7 +136,7 @@ def test_after_many_inlinks_only_a_more_relevant_page_adds_information():
     assert np.array_equal(after, before)
     assert led[-1] is False
     risen, led = joined(*many, features(4.0, anchor=4.0))
-    assert told(risen, "parent", "anchor") == [4.0, 4.0]
+    assert values_of(risen, "parent", "anchor") == [4.0, 4.0]
     assert led[-1] is True
 
 
@@ -144,17 +144,21 @@ def test_after_many_inlinks_only_a_more_relevant_page_adds_information():
 def test_merging_never_lowers_a_maximum_or_raises_a_minimum(before, page):
     old, _ = joined(*before)
     new, _ = joined(*before, page)
-    assert all(n >= o for n, o in zip(told(new, *HIGHEST), told(old, *HIGHEST), strict=True))
-    assert all(n <= o for n, o in zip(told(new, *LOWEST), told(old, *LOWEST), strict=True))
+    assert all(
+        n >= o for n, o in zip(values_of(new, *HIGHEST), values_of(old, *HIGHEST), strict=True)
+    )
+    assert all(
+        n <= o for n, o in zip(values_of(new, *LOWEST), values_of(old, *LOWEST), strict=True)
+    )
 
 
 @given(many_pages)
 def test_in_links_are_bounded_and_the_mean_stays_between_its_pages(rows):
     row, _ = joined(*rows)
     parents = [float(each[FEATURE_INDEX["parent"]]) for each in rows]
-    assert told(row, "in_links") == [float(min(len(rows), MAX_IN_LINKS))]
-    assert told(row, "parent") == [max(parents)]
-    (mean,) = told(row, "parents")
+    assert values_of(row, "in_links") == [float(min(len(rows), MAX_IN_LINKS))]
+    assert values_of(row, "parent") == [max(parents)]
+    (mean,) = values_of(row, "parents")
     assert min(parents) - 1e-9 <= mean <= max(parents) + 1e-9
 
 
@@ -176,7 +180,7 @@ def test_joining_leaves_what_the_address_and_the_crawl_tell_alone(rows):
         for name in others:
             row[FEATURE_INDEX[name]] = 0.25
     row, _ = joined(*rows)
-    assert told(row, *others) == [0.25] * len(others)
+    assert values_of(row, *others) == [0.25] * len(others)
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

@@ -21,7 +21,7 @@ from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
 
 
 def content(**changed: Any) -> dict[str, Any]:
-    told = {
+    prior_fields = {
         "format": PRIOR_FORMAT,
         "fitted_on": ["somewhere"],
         "examples": 100,
@@ -29,7 +29,7 @@ def content(**changed: Any) -> dict[str, Any]:
         "weights": dict.fromkeys(FEATURE_NAMES, 0.5) | {"url": 0.25},
         "scales": dict.fromkeys(FEATURE_NAMES, 1.0) | {"anchor": 3.0},
     }
-    return told | changed
+    return prior_fields | changed
 
 
 def written(folder: Path, text: str | dict[str, Any]) -> Path:
@@ -80,7 +80,7 @@ def test_an_unknown_prior_raises_an_error_that_lists_the_shipped_ones(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("no JSON", "not a link prior"),
         ("", "not a link prior"),
@@ -103,9 +103,9 @@ def test_an_unknown_prior_raises_an_error_that_lists_the_shipped_ones(tmp_path):
         (json.dumps(content()).replace("3.0", "1e999"), "own.json"),
     ],
 )
-def test_an_invalid_prior_file_raises_an_error_with_its_name(tmp_path, text, told):
+def test_an_invalid_prior_file_raises_an_error_with_its_name(tmp_path, text, message):
     path = written(tmp_path, text)
-    with pytest.raises(ConfigurationError, match=told) as found:
+    with pytest.raises(ConfigurationError, match=message) as found:
         load_link_prior(path)
     assert str(path) in str(found.value)
 

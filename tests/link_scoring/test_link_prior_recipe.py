@@ -35,12 +35,12 @@ def web_and_topic(folder: Path, name: str) -> tuple[Web, Topic]:
 def fitted(folder: Path, **options: int) -> tuple[str, dict[str, bytes]]:
     """The card, and the files by name."""
     made = [web_and_topic(folder, name) for name in NAMES]
-    told = {"pages": 15, "repeat": 2, "jobs": 1, **options}
+    given = {"pages": 15, "repeat": 2, "jobs": 1, **options}
     out = folder / "priors"
     card = make_priors(
         [web for web, _ in made],
         [topic for _, topic in made],
-        Options(**told, out=out, card=folder / "card.md"),
+        Options(**given, out=out, card=folder / "card.md"),
     )
     assert (folder / "card.md").read_text() == card
     return card, {each.name: each.read_bytes() for each in out.iterdir()}

@@ -118,8 +118,8 @@ def test_a_weak_classifier_does_not_spoil_a_right_prior(examples):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         features = drawn(examples + 2_000, seed=100 + seed)
-        labels, told = classified_weakly(expit(PRIOR.bias + features @ PRIOR.weights), rng)
-        correction = taught(features[:examples], told[:examples])
+        labels, relevances = classified_weakly(expit(PRIOR.bias + features @ PRIOR.weights), rng)
+        correction = taught(features[:examples], relevances[:examples])
         rest, good = features[examples:], labels[examples:]
         best = good.sum()
         by_prior, by_both = (

@@ -22,41 +22,41 @@ def taught(*relevance: float) -> PositionMeans:
     return places
 
 
-def told(places: PositionMeans, place: int, mean: float) -> float:
+def feature_of(places: PositionMeans, place: int, mean: float) -> float:
     return float(places.features([place], mean)[0])
 
 
 def test_an_unknown_position_has_feature_zero():
-    assert told(taught(0.9), THERE, 0.1) == 0.0
+    assert feature_of(taught(0.9), THERE, 0.1) == 0.0
 
 
 def test_a_position_above_the_mean_is_positive_and_below_negative():
-    assert told(taught(0.9, 0.9), HERE, 0.3) > 0.5
-    assert told(taught(0.1, 0.1), HERE, 0.6) < -0.5
+    assert feature_of(taught(0.9, 0.9), HERE, 0.3) > 0.5
+    assert feature_of(taught(0.1, 0.1), HERE, 0.6) < -0.5
 
 
 def test_an_average_position_has_feature_zero():
-    assert told(taught(0.25, 0.25, 0.25), HERE, 0.25) == pytest.approx(0.0)
+    assert feature_of(taught(0.25, 0.25, 0.25), HERE, 0.25) == pytest.approx(0.0)
 
 
 def test_more_links_give_a_stronger_feature():
-    said = [told(taught(*[0.9] * links), HERE, 0.2) for links in (1, 3, 10, 100)]
-    assert said == sorted(said)
-    assert said[0] < 1.0 < said[-1]
+    features = [feature_of(taught(*[0.9] * links), HERE, 0.2) for links in (1, 3, 10, 100)]
+    assert features == sorted(features)
+    assert features[0] < 1.0 < features[-1]
 
 
 @given(st.lists(relevances, min_size=1), means)
 def test_the_feature_is_finite_and_has_the_sign_of_the_difference(found, mean):
-    said = told(taught(*found), HERE, mean)
-    assert abs(said) < 20.0
+    features = feature_of(taught(*found), HERE, mean)
+    assert abs(features) < 20.0
     better = sum(found) / len(found) - mean
-    assert said * better >= -1e-9
+    assert features * better >= -1e-9
 
 
 @given(st.lists(relevances), relevances, means)
 def test_a_more_relevant_target_never_lowers_its_position(found, last, mean):
     lower, higher = taught(*found, last * 0.5), taught(*found, last)
-    assert told(higher, HERE, mean) >= told(lower, HERE, mean)
+    assert feature_of(higher, HERE, mean) >= feature_of(lower, HERE, mean)
 
 
 def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
@@ -65,8 +65,8 @@ def test_the_memory_is_bounded_and_the_newer_half_stays(monkeypatch):
     for number in range(25):
         places.learn(number, 0.9)
         assert len(places) <= 10
-    assert told(places, 24, 0.1) > 0.0
-    assert told(places, 0, 0.1) == 0.0
+    assert feature_of(places, 24, 0.1) > 0.0
+    assert feature_of(places, 0, 0.1) == 0.0
 
 
 def test_restored_it_goes_on_as_if_nothing_had_been():
@@ -76,7 +76,7 @@ def test_restored_it_goes_on_as_if_nothing_had_been():
         each.learn(HERE, 0.7)
         each.learn(THERE, 0.1)
     assert again.state() == places.state()
-    assert told(again, HERE, 0.3) == told(places, HERE, 0.3)
+    assert feature_of(again, HERE, 0.3) == feature_of(places, HERE, 0.3)
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), relevances)), st.lists(st.integers(0, 50)), means)
@@ -91,7 +91,7 @@ def test_few_and_many_positions_get_the_same_features(found, asked, mean):
 @given(st.lists(relevances), means)
 def test_a_single_position_gets_the_same_feature(found, mean):
     places = taught(*found)
-    assert places.features_of(HERE, mean) == pytest.approx(told(places, HERE, mean), abs=1e-9)
+    assert places.features_of(HERE, mean) == pytest.approx(feature_of(places, HERE, mean), abs=1e-9)
     assert places.features_of(THERE, mean) == 0.0
 
 
@@ -99,7 +99,7 @@ def test_positions_in_a_batch_equal_single_ones():
     places = taught(0.9, 0.8)
     assert places.features([THERE, HERE, HERE], 0.3).tolist() == [
         0.0,
-        *[told(places, HERE, 0.3)] * 2,
+        *[feature_of(places, HERE, 0.3)] * 2,
     ]
 
 

@@ -36,31 +36,31 @@ def taught(*cases: tuple[str, float], times: int = 10) -> WordMeans:
     return worth
 
 
-def told(worth: WordMeans, *words: str) -> float:
-    """What one text of these words is told."""
+def feature_of(worth: WordMeans, *words: str) -> float:
+    """Return the feature of one text of these words."""
     return float(worth.features(as_words([words]))[0])
 
 
 def test_unknown_words_have_feature_zero():
-    assert told(WordMeans(), "whale") == 0.0
-    assert told(taught(("whale", 0.9)), "harpoon") == 0.0
-    assert told(taught(("whale", 0.9))) == 0.0
+    assert feature_of(WordMeans(), "whale") == 0.0
+    assert feature_of(taught(("whale", 0.9)), "harpoon") == 0.0
+    assert feature_of(taught(("whale", 0.9))) == 0.0
 
 
 def test_words_of_relevant_targets_are_positive_and_others_negative():
     worth = taught(("whale", 0.9), ("ledger", 0.1))
-    assert told(worth, "whale") > 0.5
-    assert told(worth, "ledger") < -0.5
+    assert feature_of(worth, "whale") > 0.5
+    assert feature_of(worth, "ledger") < -0.5
 
 
 def test_an_unknown_word_takes_nothing_from_those_that_are_known():
     worth = taught(("whale", 0.9), ("ledger", 0.1))
-    assert told(worth, "whale", "harpoon") == told(worth, "whale")
+    assert feature_of(worth, "whale", "harpoon") == feature_of(worth, "whale")
 
 
 def test_a_word_on_everything_has_feature_zero():
     worth = taught(("next whale", 0.9), ("next ledger", 0.1))
-    assert told(worth, "next") == pytest.approx(0.0, abs=0.05)
+    assert feature_of(worth, "next") == pytest.approx(0.0, abs=0.05)
 
 
 def test_more_observations_give_a_stronger_feature():
@@ -68,12 +68,12 @@ def test_more_observations_give_a_stronger_feature():
     once.learn(hashes(["whale"]), 0.9)
     for _ in range(10):
         often.learn(hashes(["whale"]), 0.9)
-    assert told(often, "whale") > told(once, "whale") > 0.0
+    assert feature_of(often, "whale") > feature_of(once, "whale") > 0.0
 
 
 def test_two_redundant_words_do_not_count_double():
     worth = taught(("sperm whale", 0.6), ("ledger", 0.3), times=3)
-    one, both = told(worth, "whale"), told(worth, "sperm", "whale")
+    one, both = feature_of(worth, "whale"), feature_of(worth, "sperm", "whale")
     assert one < both < 2 * one
 
 
@@ -81,7 +81,7 @@ def test_small_relevances_are_noise_where_nothing_is_on_topic():
     worth = taught(("ledger", 0.01), times=200)
     for _ in range(5):
         worth.learn(hashes(["tariff"]), 0.05)
-    assert 0.0 < told(worth, "tariff") < 0.3
+    assert 0.0 < feature_of(worth, "tariff") < 0.3
 
 
 def test_the_rate_is_the_mean_relevance_of_what_was_met():
@@ -96,7 +96,7 @@ def test_colliding_words_share_their_mean():
         other = slots.setdefault(hash_word(word) >> 32 - SLOT_BITS, word)
         if other != word:
             break
-    assert told(taught((word, 0.9), ("ledger", 0.1)), other) > 0.5
+    assert feature_of(taught((word, 0.9), ("ledger", 0.1)), other) > 0.5
 
 
 @given(examples, st.lists(st.sampled_from("abcdefghij")))
@@ -104,7 +104,7 @@ def test_features_are_bounded_and_the_rate_is_in_0_to_1(cases, words):
     worth = WordMeans()
     for each, relevance in cases:
         worth.learn(hashes(each), relevance)
-    assert abs(told(worth, *words)) <= MAX_WORD_FEATURE_NATS
+    assert abs(feature_of(worth, *words)) <= MAX_WORD_FEATURE_NATS
     assert 0.0 < worth.rate < 1.0
 
 
@@ -119,7 +119,7 @@ def test_restored_it_goes_on_as_if_nothing_had_been(before, after):
         again.learn(hashes(words), relevance)
     assert again.state() == worth.state()
     assert again.rate == worth.rate
-    assert told(again, *"abcdefgh") == told(worth, *"abcdefgh")
+    assert feature_of(again, *"abcdefgh") == feature_of(worth, *"abcdefgh")
 
 
 @given(examples)
@@ -140,7 +140,7 @@ def test_texts_in_a_batch_equal_single_ones(cases, texts):
     for words, relevance in cases:
         worth.learn(hashes(words), relevance)
     together = worth.features(as_words(texts))
-    assert together.tolist() == [told(worth, *text) for text in texts]
+    assert together.tolist() == [feature_of(worth, *text) for text in texts]
     alone = [worth.features_of(list(map(hash_word, text))) for text in texts]
     assert alone == pytest.approx(together)
     assert together == pytest.approx([plainly(cases, text) for text in texts], rel=1e-4, abs=1e-5)

@@ -134,7 +134,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
             HTTPCACHE_DIR=folder / "cache",
             **HASTE,
         )
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     came = json.loads((folder / "came.json").read_text())
     return Crawled(done, served.accesses, came, served.most_open)
 
@@ -177,7 +177,7 @@ def test_what_failed_was_requested_again_after_its_wait(crawled: Crawled) -> Non
 
 
 def test_what_bypassed_the_frontier_came(crawled: Crawled) -> None:
-    came = {url.split("/", 3)[3]: told for url, told in crawled.came.items()}
+    came = {url.split("/", 3)[3]: received for url, received in crawled.came.items()}
     assert came.pop("private/picture") == "RobotsDeniedError"
     assert came.pop("throttled-picture") == "429"
     assert set(came.values()) == {"200"}

@@ -39,7 +39,7 @@ def test_a_polite_log_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "told"),
+    ("log", "message"),
     [
         (at("a.test", (0, 0, "/1")), "a.test: /1 was asked for before /robots.txt"),
         (robots("a.test") + at("a.test", (1, 1, "/private/x")), "a.test: /private/x is disallowed"),
@@ -77,5 +77,5 @@ def test_a_polite_log_has_none() -> None:
         ),
     ],
 )
-def test_what_is_planted_is_found(log: list[Access], told: str) -> None:
-    assert violations(log, RULES) == [told]
+def test_what_is_planted_is_found(log: list[Access], message: str) -> None:
+    assert violations(log, RULES) == [message]

@@ -200,8 +200,8 @@ def test_a_crawl_never_continues_silently_from_a_damaged_row(
     with served(wide_web()) as site:
         crawled = crawl_warm(topic, site.address)
     assert crawled.status not in (0, None)
-    assert f"table '{table}'" in crawled.said
-    assert "Traceback" not in crawled.said
+    assert f"table '{table}'" in crawled.output
+    assert "Traceback" not in crawled.output
     assert len(pages_asked(site)) <= HOSTS  # none was asked after the row was read
     checked = check(folder)
     assert checked.exit_code == 1

@@ -35,11 +35,11 @@ def crawl(
     topic: Path, site: Served, *, before: float = 0, after: float = 0, jump_at: float = 0
 ) -> Finished:
     """Crawl to the end where the system's clock is wrong by ``before``, then by ``after``."""
-    told = {"BEFORE": str(before), "AFTER": str(after), "JUMP_AT": str(jump_at)}
+    environment = {"BEFORE": str(before), "AFTER": str(after), "JUMP_AT": str(jump_at)}
     done = subprocess.run(
         [sys.executable, "-c", JUMPING, *command(topic, site.address)[3:]],
         cwd=ROOT,
-        env=os.environ | told,
+        env=os.environ | environment,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -67,7 +67,7 @@ def test_a_clock_that_jumps_in_mid_crawl_changes_nothing(tmp_path: Path, jump_s:
     with served(wide_web()) as site:
         ended = crawl(topic, site, after=jump_s, jump_at=3.0)
         accesses = site.accesses
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert len(ended.fetched()) == PAGES
     assert shortest_pause_s(accesses) >= DELAY_S
     stats = json.loads((ended.folder / "stats.json").read_text())
@@ -81,12 +81,12 @@ def test_a_clock_that_jumped_between_two_sessions_stalls_nothing(
     with served(wide_web()) as site:
         topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, budget="pages = 10")
         first = crawl(topic, site)
-        assert first.status == 0, first.said
+        assert first.status == 0, first.output
         topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, budget=f"pages = {PAGES}\nhours = 1")
         ended = crawl(topic, site, before=jump_s, after=jump_s)
         asked = pages_asked(site)
         accesses = site.accesses
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert len(ended.fetched()) == PAGES
     assert len(asked) == len(set(asked))
     assert shortest_pause_s(accesses) >= DELAY_S

@@ -93,9 +93,9 @@ def test_ctrl_c_ends_the_crawls_under_way_and_leaves_nothing_of_them(sides: Path
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "stopped: 0 of 2 runs are done" in said and "Traceback" not in said
+    _, output = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "stopped: 0 of 2 runs are done" in output and "Traceback" not in output
     assert not list(live.iterdir())
 
 

@@ -40,7 +40,7 @@ def test_what_was_added_is_fetched_and_what_was_dropped_is_not(tmp_path: Path) -
         assert frontier("add", folder, ADDED) == "added 1 link\n"
         first = frontier(folder, "--best", 1).splitlines()[-1]
         ended = crawl(topic, site.address)
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert first.endswith(ADDED)
     after = ended.fetched()[len(before) :]
     assert next(url for url in after if url.startswith("http://h3.test/")) == ADDED

@@ -129,8 +129,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 def test_the_crawl_ends_in_order(crawled: Finished) -> None:
-    assert crawled.status == 0, crawled.said
-    assert "Traceback" not in crawled.said
+    assert crawled.status == 0, crawled.output
+    assert "Traceback" not in crawled.output
 
 
 def fetched_from(crawled: Finished, name: str) -> pd.DataFrame:

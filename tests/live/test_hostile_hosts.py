@@ -105,16 +105,16 @@ def web(port: int) -> dict[str, Behaviour]:
 
 
 def zone() -> Zone:
-    said: dict[str, Any] = {
+    groups: dict[str, Any] = {
         host: at(f"127.1.{number // 250}.{number % 250 + 1}")
         for number, host in enumerate((HUB, *GOOD, *HOSTILE))
     }
     for host in named(["rebinds"]):
-        said[host] = [replace(said[host], ttl_s=0), at(PRIVATE, ttl_s=0)]
+        groups[host] = [replace(groups[host], ttl_s=0), at(PRIVATE, ttl_s=0)]
     for host in named(TROUBLED_NAMES):
         troubles = {"no-name": NO_SUCH_NAME, "no-answer": FAILS, "to-private-name": at(PRIVATE)}
-        said[host] = troubles[kind_of(host)]
-    return said
+        groups[host] = troubles[kind_of(host)]
+    return groups
 
 
 def front_page(host: str, port: int) -> str:
@@ -150,12 +150,12 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
             cwd=ROOT,
             text=True,
             stdout=subprocess.DEVNULL,
-            stderr=(said := (folder / "said").open("w")),
+            stderr=(output_file := (folder / "output").open("w")),
         )
         more_mb = watch(process, folder / "out" / "crawl.log")
-        said.close()
-    done = Finished(process.returncode, (folder / "said").read_text(), folder / "out")
-    assert done.status == 0, done.said[-2000:]
+        output_file.close()
+    done = Finished(process.returncode, (folder / "output").read_text(), folder / "out")
+    assert done.status == 0, done.output[-2000:]
     stats = json.loads((done.folder / "stats.json").read_text())
     return Crawled(done, stats, report_as_dict(done.folder), served.port, more_mb, served.accesses)
 
@@ -222,14 +222,14 @@ def test_every_good_page_is_harvested(crawled: Crawled) -> None:
 @pytest.mark.parametrize("kind", FAULTS)
 def test_each_fault_is_reported_by_its_name(crawled: Crawled, kind: str) -> None:
     rows = [crawled.front(host) for host in named([kind])]
-    told = [row["failure"] if row["outcome"] == "failed" else row["outcome"] for row in rows]
-    assert told == [FAULTS[kind].expected] * OF_EACH
+    outcomes = [row["failure"] if row["outcome"] == "failed" else row["outcome"] for row in rows]
+    assert outcomes == [FAULTS[kind].expected] * OF_EACH
 
 
 @pytest.mark.parametrize("kind", TROUBLED_NAMES)
 def test_so_is_what_the_name_service_says(crawled: Crawled, kind: str) -> None:
-    told = [crawled.front(host)["failure"] for host in named([kind])]
-    assert told == [TROUBLED_NAMES[kind]] * OF_EACH
+    failures = [crawled.front(host)["failure"] for host in named([kind])]
+    assert failures == [TROUBLED_NAMES[kind]] * OF_EACH
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_a_trap_costs_no_more_than_its_bound(crawled: Crawled, kind: str) -> Non
 
 
 def test_traps_are_reported_by_their_names(crawled: Crawled) -> None:
-    told = {line["kind"].removeprefix("trap: ") for line in crawled.stats["traps"]}
-    assert told >= {"session id", "redirect loop", "repeated segments", "repeated parameters"}
+    kinds = {line["kind"].removeprefix("trap: ") for line in crawled.stats["traps"]}
+    assert kinds >= {"session id", "redirect loop", "repeated segments", "repeated parameters"}
 
 
 def test_private_addresses_are_refused_and_counted(crawled: Crawled) -> None:

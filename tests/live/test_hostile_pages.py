@@ -74,7 +74,7 @@ def test_the_crawl_ends_with_all_good_pages_on_one_core(
     crawled: tuple[Finished, list[str]],
 ) -> None:
     done, _ = crawled
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert {SEED, *GOOD} <= set(done.fetched())
 
 
@@ -117,7 +117,7 @@ def test_a_page_that_was_being_parsed_when_the_crawl_was_killed_has_used_a_try(
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=45)
     resumed = finish(begun(topic, site), topic, 120.0)
-    assert resumed.status == 0, resumed.said
+    assert resumed.status == 0, resumed.output
     assert resumed.pages.loc[ENDLESS, "failure"] == "internal-error"
     assert pages_asked(site).count(ENDLESS) == 1
     assert set(GOOD) <= set(resumed.fetched())

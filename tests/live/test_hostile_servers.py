@@ -155,7 +155,7 @@ def _peak_mb(process: subprocess.Popen[str]) -> float:
 
 def test_the_crawl_ends_by_itself_and_in_order(survived: Survived) -> None:
     done = survived.crawl
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert "Traceback" not in (done.folder / "crawl.log").read_text()
 
 
@@ -201,6 +201,6 @@ def test_a_robots_txt_that_cannot_be_had_forbids_its_host(
     )
     with hostile(plays) as site:
         done = crawl_warm(topic, site.address, timeout_s=60.0)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert site.asked[f"{name}.test/"] == 0
     assert done.fetched() == ["http://start.test/"]

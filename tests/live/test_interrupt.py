@@ -24,10 +24,10 @@ def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path: Path) ->
         stopped = finish(process, topic)
         first = stopped.fetched()
         ended = crawl(topic, site.address)
-    assert (stopped.status, ended.status) == (0, 0), stopped.said
-    assert "Traceback" not in stopped.said + ended.said
+    assert (stopped.status, ended.status) == (0, 0), stopped.output
+    assert "Traceback" not in stopped.output + ended.output
     for word in ("fetched", "harvest rate", "left in the frontier"):
-        assert word in stopped.said
+        assert word in stopped.output
     assert 0 < len(first) < len(all_pages())
     assert ended.fetched()[: len(first)] == first
     assert set(ended.fetched()) == all_pages()
@@ -42,8 +42,8 @@ def test_ctrl_c_does_not_wait_for_hosts_that_are_not_due(tmp_path: Path) -> None
         wait_for_answers(site, 1, process)
         process.send_signal(signal.SIGINT)
         stopped = finish(process, topic, timeout_s=60.0)
-    assert stopped.status == 0, stopped.said
-    assert "Traceback" not in stopped.said
+    assert stopped.status == 0, stopped.output
+    assert "Traceback" not in stopped.output
 
 
 def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_pa
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         stopped = finish(process, topic, timeout_s=60.0)
-    assert "Traceback" not in stopped.said
+    assert "Traceback" not in stopped.output
     with served(wide_web()) as site:
         ended = crawl(topic, site.address)
     assert set(ended.fetched()) == all_pages()
@@ -79,8 +79,8 @@ def test_a_second_crawl_on_the_same_folder_is_refused_and_the_first_continues(
             first.send_signal(signal.SIGCONT)
         done = finish(first, topic)
     assert second.status != 0
-    assert "Traceback" not in second.said
-    (line,) = second.said.splitlines()
+    assert "Traceback" not in second.output
+    (line,) = second.output.splitlines()
     assert line.startswith("focused: ")
     assert "in use by another crawl" in line and str(first.pid) in line
     assert done.status == 0

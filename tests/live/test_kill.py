@@ -143,8 +143,8 @@ def test_fifty_kills_leave_states_of_all_kinds(crawls_of: Callable[[Storm], Craw
 
 
 def test_the_same_command_continues_to_the_same_end(survivor: Survivor) -> None:
-    assert survivor.end.status == 0, survivor.end.said
-    assert "Traceback" not in survivor.end.said
+    assert survivor.end.status == 0, survivor.end.output
+    assert "Traceback" not in survivor.end.output
 
 
 def test_what_was_harvested_in_all_is_what_a_crawl_in_peace_harvests(

@@ -66,8 +66,8 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> list[Left]:
             assert finish(process, topic).status == KILLED
             found.append(Left.in_folder(folder / "out"))
         end = finish(start(topic, site.address, FOCUSED_MODELS=GUIDE), topic)
-    assert end.status == 0, end.said
-    assert "Traceback" not in end.said
+    assert end.status == 0, end.output
+    assert "Traceback" not in end.output
     assert set(end.fetched()) == all_pages()
     return [*found, Left.in_folder(folder / "out")]
 

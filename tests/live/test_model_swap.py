@@ -57,7 +57,7 @@ def retrained(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 def test_the_crawl_ends_in_order(retrained: Finished) -> None:
-    assert retrained.status == 0, retrained.said
+    assert retrained.status == 0, retrained.output
     assert set(NEW) <= set(retrained.fetched())
 
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_not_a_model_changes_nothing_but_a_line_in_the_log(tmp_pa
         wait_for_answers(site, len(SAMPLES) + 8 + 24, crawl)
         write_atomically(tmp_path / "models" / "cheese.joblib", b"no model at all")
         done = finish(crawl, topic)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert set(NEW) <= set(done.fetched())
     assert done.pages["model"].nunique() == 1
     assert "the new model was ignored" in (done.folder / "crawl.log").read_text(encoding="utf-8")

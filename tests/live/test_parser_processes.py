@@ -29,11 +29,11 @@ def test_all_pages_come_and_each_is_read_once(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, SEED)
     with served(wide_web()) as site:
         done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=1)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert set(done.fetched()) == all_pages()
-    told = profile(done)
-    assert told["parser_processes"] == 1
-    assert 0 < told["pages_parsed_in_processes"] <= len(all_pages())
+    measured = profile(done)
+    assert measured["parser_processes"] == 1
+    assert 0 < measured["pages_parsed_in_processes"] <= len(all_pages())
 
 
 def test_the_same_pages_are_classified_alike_here_and_there(tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_a_number_of_processes_that_makes_no_sense_is_reported(
     with served(wide_web()) as site:
         done = crawl(topic, site.address, FOCUSED_PARSER_PROCESSES=readers)
     assert done.status == 2
-    assert "FOCUSED_PARSER_PROCESSES" in done.said and "Traceback" not in done.said
+    assert "FOCUSED_PARSER_PROCESSES" in done.output and "Traceback" not in done.output

@@ -61,7 +61,7 @@ def test_all_requests_go_to_the_proxy_and_their_pages_come(
     crawled: tuple[Finished, list[Access]],
 ) -> None:
     done, accesses = crawled
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     allowed = {f"http://{host}/{n}" for host in HOSTS for n in range(PAGES) if n != 3}
     assert set(done.fetched()) == allowed
     robots = {f"http://{host}/robots.txt" for host in HOSTS}

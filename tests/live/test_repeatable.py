@@ -36,7 +36,7 @@ def fetched(folder: Path, *faults: str) -> list[str]:
             FOCUSED_CONCURRENCY=1,
             FOCUSED_MODELS="tests.support.keyword_guide.learning_guide",
         )
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return done.fetched()
 
 

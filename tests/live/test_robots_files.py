@@ -78,7 +78,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     )
     with hostile(plays) as site:
         done = crawl_warm(topic, site.address)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return {
         name: {path for path in ("/open", "/denied") if site.asked[f"{name}.test{path}"]}
         for name in FILES

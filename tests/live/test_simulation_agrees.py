@@ -60,7 +60,7 @@ def test_spider_and_simulator_bring_the_same_harvest_concurrently(
     slow = FaultPlan((parse_fault(f"*:kind=latency,latency_s={LATENCY_S}"),))
     with served(archipelago(), slow) as site:
         live = crawl(topic, site.address, FOCUSED_POLICY=policy, FOCUSED_FOLDER=tmp_path / "out")
-    assert live.status == 0, live.said
+    assert live.status == 0, live.output
     simulated = simulate(
         load_topic(topic),
         WhaleClassifier(),

@@ -86,8 +86,8 @@ def test_slow_hosts_keep_nobody_else_waiting(tmp_path: Path) -> None:
             most_mb, most_files = max(most_mb, mb), max(most_files, files)
             time.sleep(0.1)
         process.join(120)
-    done = Finished(process.exitcode or 0, (tmp_path / "said").read_text(), tmp_path / "out")
-    assert process.exitcode == 0, done.said
+    done = Finished(process.exitcode or 0, (tmp_path / "output").read_text(), tmp_path / "out")
+    assert process.exitcode == 0, done.output
     found = done.pages
     good = found[found["host"].str.startswith("good-")]
     assert list(good["outcome"].unique()) == ["fetched"]

@@ -78,11 +78,11 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def complaint_of(crawled: Finished) -> str:
-    """The one line that was said."""
-    assert crawled.status not in (0, None), crawled.said
-    assert crawled.status > 0, f"killed by signal {-crawled.status}: {crawled.said}"
-    assert "Traceback" not in crawled.said
-    ours = [line for line in crawled.said.splitlines() if line.startswith("focused: ")]
+    """The one line of the output."""
+    assert crawled.status not in (0, None), crawled.output
+    assert crawled.status > 0, f"killed by signal {-crawled.status}: {crawled.output}"
+    assert "Traceback" not in crawled.output
+    ours = [line for line in crawled.output.splitlines() if line.startswith("focused: ")]
     (line,) = [line for line in ours if not line.startswith("focused: resuming in ")]
     return line
 
@@ -92,7 +92,7 @@ def refused(topic: Path, site: Served) -> str:
     before, asked = files_in(topic.parent / "out"), site.log.getvalue()
     crawled = crawl_warm(topic, site.address)
     complaint = complaint_of(crawled)
-    assert crawled.said.splitlines() == [complaint]
+    assert crawled.output.splitlines() == [complaint]
     assert files_in(topic.parent / "out") == before
     assert site.log.getvalue() == asked
     return complaint
@@ -189,7 +189,7 @@ def test_a_journal_whose_last_write_was_cut_short_costs_no_more_than_that(
     rows = rows_in(killed_topic.parent / "out")
     damage(killed_topic, lambda data: data[:-5], "journal")
     ended = crawl_warm(killed_topic, site.address)
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert set(ended.fetched()) == all_pages()
     assert list(ended.pages["url"])[: len(rows) - 1] == rows[:-1]
 
@@ -268,7 +268,7 @@ def test_where_there_is_not_a_room_the_crawl_stops_and_continues_when_there_is(
     assert f"cannot write to {tmp_path / 'out'}" in complaint
     assert "start the same command again" in complaint
     assert 0 < len(harvested) < len(LONG_PAGES)
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert ended.fetched()[: len(harvested)] == harvested
     assert set(ended.fetched()) == LONG_PAGES
     # One connection a host: one answer had nowhere to go.
@@ -306,8 +306,8 @@ def test_a_full_disk_stops_the_crawl_and_with_space_it_continues(tmp_path: Path)
         ended = disk.crawl(topic, site.address)
         assert "No space left on device" in complaint
         assert "free some disk and start the same command again" in complaint
-        assert ended.status == 0, ended.said
-        assert "resuming in" in ended.said
+        assert ended.status == 0, ended.output
+        assert "resuming in" in ended.output
         assert set(ended.fetched()) == all_pages()
     assert repeated(site) <= HOSTS
 
@@ -330,5 +330,5 @@ def test_a_harvest_that_cannot_be_exported_is_reported_and_kept(topic: Path, sit
     assert str(topic.parent / "out") in complaint_of(crawled)
     in_the_way.rmdir()
     ended = crawl_warm(topic, site.address)
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert set(ended.fetched()) == all_pages()

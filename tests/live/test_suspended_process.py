@@ -32,7 +32,7 @@ def test_a_crawl_that_was_stopped_continues_without_haste_and_loses_nothing(
         process.send_signal(signal.SIGCONT)
         ended = finish(process, topic, timeout_s=120.0)
         asked, accesses = pages_asked(site), site.accesses
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert set(ended.fetched()) == all_pages()
     # What was under way may have timed out, and is asked for once more.
     assert len(asked) - len(set(asked)) <= 10

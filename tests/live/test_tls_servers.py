@@ -51,7 +51,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, dict[st
             scope="private_addresses = true",
         )
         done = crawl_warm(topic, "", timeout_s=90.0)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return done, dict(urls)
 
 

@@ -74,10 +74,10 @@ def start(topic: Path, site: Served, **settings: object) -> ForkedCommand:
 
 
 def arguments(topic: Path, site: Served, **settings: object) -> list[str]:
-    told = ["-a", f"topic={topic}"]
+    options = ["-a", f"topic={topic}"]
     for name, value in {"FOCUSED_REPLAY": site.address, **settings}.items():
-        told += ["-s", f"{name}={value}"]
-    return ["scrapy", "crawl", "topic", *told]
+        options += ["-s", f"{name}={value}"]
+    return ["scrapy", "crawl", "topic", *options]
 
 
 def start_interpreter(topic: Path, site: Served, **settings: object) -> subprocess.Popen[str]:
@@ -135,9 +135,9 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
 
 
 def test_a_crawl_without_a_model_says_that_it_trains_and_does(lesson: Lesson) -> None:
-    assert lesson.first.status == 0, lesson.first.said
-    assert "Traceback" not in lesson.first.said
-    assert "there is no model yet" in lesson.first.said
+    assert lesson.first.status == 0, lesson.first.output
+    assert "Traceback" not in lesson.first.output
+    assert "there is no model yet" in lesson.first.output
     models = lesson.topic.parent / "models"
     assert (models / "cheese.joblib").is_file()
     card = next(path for path in models.iterdir() if path.suffix == ".md").read_text()
@@ -181,8 +181,8 @@ def test_a_sample_that_moved_is_not_a_harvest_under_its_new_address(lesson: Less
 
 
 def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(lesson: Lesson) -> None:
-    assert lesson.second.status == 0, lesson.second.said
-    assert "no model" not in lesson.second.said
+    assert lesson.second.status == 0, lesson.second.output
+    assert "no model" not in lesson.second.output
     assert lesson.asked_again == []
     pd.testing.assert_frame_equal(lesson.second.pages, lesson.first.pages)
 
@@ -199,15 +199,15 @@ def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(
         trained_on_half = (tmp_path / "models/cheese.joblib").exists()
         before = answered(site)
         ended = finish(start(topic, site), topic)
-    assert stopped.status == 130, stopped.said
-    assert "Traceback" not in stopped.said
-    assert "resumes" in stopped.said.splitlines()[-1]
+    assert stopped.status == 130, stopped.output
+    assert "Traceback" not in stopped.output
+    assert "resumes" in stopped.output.splitlines()[-1]
     assert not trained_on_half
     asked = [(x.host, x.path) for x in site.accesses]
     sampled = {(url.split("/")[2], "/" + url.rsplit("/", 1)[1]) for _, url in samples()}
     crawled_too = {(url.split("/")[2], "/" + url.rsplit("/", 1)[1]) for url in [samples()[1][1]]}
     assert not (set(asked[:before]) & sampled) & set(asked[before:]) - crawled_too
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.output
     assert len(ended.fetched()) == 13
 
 

@@ -27,7 +27,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, TrapWeb
     topic = write_topic(tmp_path_factory.mktemp("traps"), SEED)
     with served(web) as site:
         finished = crawl_warm(topic, site.address, timeout_s=120.0)
-    assert finished.status == 0, finished.said
+    assert finished.status == 0, finished.output
     return finished, web, site
 
 
@@ -50,12 +50,12 @@ def test_the_servers_log_shows_that_the_loss_was_bounded(crawled) -> None:
 
 def test_the_report_has_a_line_for_each_trap(crawled) -> None:
     finished, _, _ = crawled
-    told = CliRunner().invoke(main, ["report", str(finished.folder)], env={"COLUMNS": "120"})
-    assert told.exit_code == 0, told.output
-    table = told.output[told.output.index("Traps") :]
+    result = CliRunner().invoke(main, ["report", str(finished.folder)], env={"COLUMNS": "120"})
+    assert result.exit_code == 0, result.output
+    table = result.output[result.output.index("Traps") :]
     for line in (
         *("calendar.test", "facets.test", "session.test", "soft404.test", "*.hosts.test"),
         *("repeated segments", "redirect loop", "session id", "endless hosts", "calendar"),
     ):
         assert line in table
-    assert "pages lost to traps" in told.output
+    assert "pages lost to traps" in result.output

@@ -63,10 +63,10 @@ def printed(explanation: Explanation) -> str:
 
 
 def test_the_path_leads_from_the_seed_to_the_page(crawl: Path) -> None:
-    told = explain_url(crawl, GOOD)
-    assert told.outcome is UrlOutcome.FETCHED
-    assert [step.url for step in told.steps] == [SEED, HUB, GOOD]
-    assert told.path_problem == ""
+    explanation = explain_url(crawl, GOOD)
+    assert explanation.outcome is UrlOutcome.FETCHED
+    assert [step.url for step in explanation.steps] == [SEED, HUB, GOOD]
+    assert explanation.path_problem == ""
 
 
 def test_each_step_has_its_anchor_score_and_verdict(crawl: Path) -> None:
@@ -80,8 +80,8 @@ def test_the_weightiest_feature_comes_first(crawl: Path) -> None:
 
 
 def test_evidence_that_the_crawls_prior_gives_no_weight_comes_last(tmp_path: Path) -> None:
-    told = {"in_links": 8.0, "siblings": 1.5, "parents": -2.0}
-    rows = [{**row, "features": told} if row["url"] == GOOD else row for row in ROWS]
+    values = {"in_links": 8.0, "siblings": 1.5, "parents": -2.0}
+    rows = [{**row, "features": values} if row["url"] == GOOD else row for row in ROWS]
     settings = {"topic": {"scope": SCOPE, "training": {"link_prior": "all-webs"}}}
     step = explain_url(write_crawl(tmp_path, rows, settings=settings), GOOD).steps[-1]
     assert step.features[-1] == ("in_links", 8.0)
@@ -91,8 +91,8 @@ def test_evidence_that_the_crawls_prior_gives_no_weight_comes_last(tmp_path: Pat
 
 
 def test_a_seed_has_no_score_and_no_features(crawl: Path) -> None:
-    told = explain_url(crawl, SEED)
-    assert [(step.score, step.features) for step in told.steps] == [(None, ())]
+    explanation = explain_url(crawl, SEED)
+    assert [(step.score, step.features) for step in explanation.steps] == [(None, ())]
 
 
 @pytest.mark.parametrize(
@@ -108,55 +108,55 @@ def test_a_url_may_be_typed_as_people_do(crawl: Path, typed: str) -> None:
 
 
 def test_a_failure_is_explained_like_a_page(crawl: Path) -> None:
-    told = explain_url(crawl, "http://gone.example/")
-    assert told.outcome is UrlOutcome.FAILED
-    assert "failed: http-4xx" in printed(told)
+    explanation = explain_url(crawl, "http://gone.example/")
+    assert explanation.outcome is UrlOutcome.FAILED
+    assert "failed: http-4xx" in printed(explanation)
 
 
 def test_a_noindex_page_is_reported_as_dropped(tmp_path: Path) -> None:
     asking = page(SEED, outcome="noindex", parent=None, relevance=0.9)
-    told = explain_url(write_crawl(tmp_path, [asking]), SEED)
-    assert told.outcome == "noindex"
-    assert "judged 0.90, dropped (noindex)" in printed(told)
+    explanation = explain_url(write_crawl(tmp_path, [asking]), SEED)
+    assert explanation.outcome == "noindex"
+    assert "judged 0.90, dropped (noindex)" in printed(explanation)
 
 
 def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
     feed = page(SEED, outcome="feed", parent=None, relevance=None)
-    told = explain_url(write_crawl(tmp_path, [feed]), SEED)
-    assert told.outcome is UrlOutcome.FEED
-    assert "a feed or sitemap" in printed(told)
+    explanation = explain_url(write_crawl(tmp_path, [feed]), SEED)
+    assert explanation.outcome is UrlOutcome.FEED
+    assert "a feed or sitemap" in printed(explanation)
 
 
 def test_an_unfollowed_link_is_reported_with_its_best_score_and_sources(crawl: Path) -> None:
-    told = explain_url(crawl, "http://waiting.example/")
-    assert told.outcome is UrlOutcome.NOT_FETCHED
-    assert told.in_links == (
+    explanation = explain_url(crawl, "http://waiting.example/")
+    assert explanation.outcome is UrlOutcome.NOT_FETCHED
+    assert explanation.in_links == (
         InLink(HUB, "better", 0.25),
         InLink(SEED, "early", 0.125),
         InLink(HUB, "", None),
     )
-    assert [step.url for step in told.steps] == [SEED, HUB]
-    assert "its best score was 0.25 (one in four)" in printed(told)
+    assert [step.url for step in explanation.steps] == [SEED, HUB]
+    assert "its best score was 0.25 (one in four)" in printed(explanation)
 
 
 def test_a_link_out_of_scope_is_reported_with_the_reason(crawl: Path) -> None:
-    told = explain_url(crawl, "http://denied.example/x")
-    assert told.out_of_scope == "host denied"
-    assert "out of scope (host denied)" in printed(told)
+    explanation = explain_url(crawl, "http://denied.example/x")
+    assert explanation.out_of_scope == "host denied"
+    assert "out of scope (host denied)" in printed(explanation)
 
 
 def test_a_link_that_was_never_scored_is_reported_as_such(crawl: Path) -> None:
-    told = explain_url(crawl, "http://unscored.example/")
-    assert told.out_of_scope == ""
-    assert "no link to it was scored" in printed(told)
+    explanation = explain_url(crawl, "http://unscored.example/")
+    assert explanation.out_of_scope == ""
+    assert "no link to it was scored" in printed(explanation)
 
 
 def test_a_link_from_a_page_without_a_row_is_reported_without_a_path(tmp_path: Path) -> None:
     target = "http://x.example/"
     crawl = write_crawl(tmp_path, ROWS, links=[link(target, "http://lost.example/", 0.5)])
-    told = explain_url(crawl, target)
-    assert told.steps == ()
-    assert told.path_problem == "http://lost.example/ has no row in pages.parquet"
+    explanation = explain_url(crawl, target)
+    assert explanation.steps == ()
+    assert explanation.path_problem == "http://lost.example/ has no row in pages.parquet"
 
 
 def test_an_unknown_url_suggests_similar_ones(crawl: Path) -> None:
@@ -188,12 +188,12 @@ def test_a_redirect_is_reported_with_its_target(tmp_path: Path) -> None:
         page(old, parent=older, outcome="redirected", points_to=new),
         failed(new, "gone", parent=old),
     ]
-    told = explain_url(write_crawl(tmp_path, rows), older)
-    assert told.aliases == (
+    explanation = explain_url(write_crawl(tmp_path, rows), older)
+    assert explanation.aliases == (
         PageAlias("redirect", old, "redirected"),
         PageAlias("redirect", new, "gone"),
     )
-    assert "Redirects to http://a.example/new: gone" in printed(told)
+    assert "Redirects to http://a.example/new: gone" in printed(explanation)
 
 
 def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
@@ -202,20 +202,20 @@ def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
         page(one, parent=None, outcome="redirected", points_to=two),
         page(two, parent=one, outcome="redirected", points_to=one),
     ]
-    told = explain_url(write_crawl(tmp_path, rows), one)
-    assert [alias.url for alias in told.aliases] == [two, one]
+    explanation = explain_url(write_crawl(tmp_path, rows), one)
+    assert [alias.url for alias in explanation.aliases] == [two, one]
 
 
 def test_an_unfetched_url_is_reported_with_the_page_that_names_it_canonical(tmp_path: Path) -> None:
     node, name = "http://a.example/node/1", "http://a.example/whales"
     rows = [good_page(SEED, parent=None), good_page(node, parent=SEED, points_to=name)]
-    told = explain_url(write_crawl(tmp_path, rows), name)
-    assert (told.outcome, told.aliases) == (
+    explanation = explain_url(write_crawl(tmp_path, rows), name)
+    assert (explanation.outcome, explanation.aliases) == (
         UrlOutcome.NOT_FETCHED,
         (PageAlias("canonical-of", node, "fetched"),),
     )
-    assert [step.url for step in told.steps] == [SEED, node]
-    assert "Canonical URL of http://a.example/node/1" in printed(told)
+    assert [step.url for step in explanation.steps] == [SEED, node]
+    assert "Canonical URL of http://a.example/node/1" in printed(explanation)
     assert explain_url(write_crawl(tmp_path, rows), node).aliases == (
         PageAlias("canonical", name, "not fetched"),
     )
@@ -228,16 +228,16 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
 
 def test_a_parent_without_a_row_breaks_the_path_and_is_reported(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path, [page(HUB, parent="http://lost.example/")])
-    told = explain_url(crawl, HUB)
-    assert [step.url for step in told.steps] == [HUB]
-    assert "its parent http://lost.example/ has no row" in printed(told)
+    explanation = explain_url(crawl, HUB)
+    assert [step.url for step in explanation.steps] == [HUB]
+    assert "its parent http://lost.example/ has no row" in printed(explanation)
 
 
 def test_parents_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
     rows = [page(HUB, parent=GOOD), page(GOOD, parent=SEED), page(SEED, parent=GOOD)]
-    told = explain_url(write_crawl(tmp_path, rows), HUB)
-    assert [step.url for step in told.steps] == [SEED, GOOD, HUB]
-    assert told.path_problem == f"the chain of parents has a cycle at {GOOD}"
+    explanation = explain_url(write_crawl(tmp_path, rows), HUB)
+    assert [step.url for step in explanation.steps] == [SEED, GOOD, HUB]
+    assert explanation.path_problem == f"the chain of parents has a cycle at {GOOD}"
 
 
 def test_of_two_rows_of_one_url_the_later_holds(tmp_path: Path) -> None:
@@ -252,10 +252,10 @@ def test_any_tangle_of_parents_is_explained(
     urls = [f"http://h.example/{i}" for i in range(10)]
     rows = [page(urls[i], parent=None if p is None else urls[p]) for i, p in enumerate(parents)]
     crawl = write_crawl(tmp_path_factory.getbasetemp() / "tangle", rows)
-    told = explain_url(crawl, urls[0])
-    assert told.steps[-1].url == urls[0]
-    assert len(told.steps) <= len(rows)
-    assert (told.steps[0].score is None) == (told.path_problem == "")
+    explanation = explain_url(crawl, urls[0])
+    assert explanation.steps[-1].url == urls[0]
+    assert len(explanation.steps) <= len(rows)
+    assert (explanation.steps[0].score is None) == (explanation.path_problem == "")
 
 
 def test_the_explanation_is_printed_step_by_step_from_the_seed(crawl: Path) -> None:
@@ -287,7 +287,7 @@ def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("good", "bad", "told"),
+    ("good", "bad", "message"),
     [
         (82, 17, "of 100 pages fetched with a score of 0.8 to 0.9, 83 were on topic: "
         "about five in six"),
@@ -299,30 +299,30 @@ def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
     ],
 )  # fmt: skip
 def test_a_score_is_explained_by_the_outcomes_of_similar_scores(
-    tmp_path: Path, good: int, bad: int, told: str
+    tmp_path: Path, good: int, bad: int, message: str
 ) -> None:
     crawl = write_crawl(tmp_path, ROWS + many(0.85, good, bad))
-    assert told in printed(explain_url(crawl, GOOD))
+    assert message in printed(explain_url(crawl, GOOD))
 
 
 def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path: Path) -> None:
     waiting = "http://waiting.example/"
     links = [link(waiting, HUB, 0.25), link(waiting, SEED, 0.72)]
     crawl = write_crawl(tmp_path, ROWS + many(0.75, 15, 15), links=links)
-    told = printed(explain_url(crawl, waiting))
-    assert "its best score was 0.72 (five in seven)" in told
-    assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were on topic" in told
+    explanation = printed(explain_url(crawl, waiting))
+    assert "its best score was 0.72 (five in seven)" in explanation
+    assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were on topic" in explanation
 
 
 def test_a_score_without_fetched_pages_has_an_unknown_meaning(tmp_path: Path) -> None:
     waiting = "http://waiting.example/"
     crawl = write_crawl(tmp_path, ROWS, links=[link(waiting, HUB, 0.25)])
-    told = printed(explain_url(crawl, waiting))
-    assert "no page was fetched with a score of 0.2 to 0.3" in told
+    explanation = printed(explain_url(crawl, waiting))
+    assert "no page was fetched with a score of 0.2 to 0.3" in explanation
 
 
 def test_a_score_that_only_orders_links_is_not_put_into_odds(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path, ROWS, settings={"policy": "best-first"})
-    told = printed(explain_url(crawl, GOOD))
-    assert "score 0.83, a rank, not a probability" in told
-    assert "five in six" not in told
+    explanation = printed(explain_url(crawl, GOOD))
+    assert "score 0.83, a rank, not a probability" in explanation
+    assert "five in six" not in explanation

@@ -24,14 +24,14 @@ def topic(tmp_path: Path) -> Path:
 
 
 def refused(capsys: pytest.CaptureFixture[str], **values: Any) -> str:
-    """What is told of settings that are refused."""
+    """The messages about settings that are refused."""
     crawler = cast(Crawler, SimpleNamespace(spider=Spider("own")))
     with pytest.raises(SystemExit) as ended:
         FocusedAddon(crawler).update_settings(Settings(values))
     assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert "Traceback" not in told
-    last = told.splitlines()[-1]
+    output = capsys.readouterr().err
+    assert "Traceback" not in output
+    last = output.splitlines()[-1]
     assert last.startswith("focused: ")
     return last
 
@@ -79,8 +79,8 @@ WRONG = [
 def test_a_wrong_value_is_one_line_that_names_the_setting(name, value, topic, tmp_path, capsys):
     before = sorted(tmp_path.rglob("*"))
     given = {"FOCUSED_TOPIC": str(topic), "FOCUSED_MODELS": GUIDE, name: value}
-    told = refused(capsys, **given)
-    assert name in told or str(value) in told
+    output = refused(capsys, **given)
+    assert name in output or str(value) in output
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -89,8 +89,8 @@ def test_each_setting_has_a_wrong_value_above():
 
 
 def test_an_unknown_setting_is_answered_with_the_nearest(topic, capsys):
-    told = refused(capsys, FOCUSED_TOPIC=str(topic), FOCUSED_PAGE=5)
-    assert "FOCUSED_PAGE: there is no such setting; did you mean FOCUSED_PAGES?" in told
+    output = refused(capsys, FOCUSED_TOPIC=str(topic), FOCUSED_PAGE=5)
+    assert "FOCUSED_PAGE: there is no such setting; did you mean FOCUSED_PAGES?" in output
 
 
 def test_a_reactor_without_asyncio_is_refused(topic, capsys):
@@ -99,8 +99,8 @@ def test_a_reactor_without_asyncio_is_refused(topic, capsys):
 
 
 def test_a_crawl_without_a_reactor_is_refused(topic, capsys):
-    told = refused(capsys, FOCUSED_TOPIC=str(topic), TWISTED_REACTOR_ENABLED=False)
-    assert "TWISTED_REACTOR_ENABLED" in told
+    output = refused(capsys, FOCUSED_TOPIC=str(topic), TWISTED_REACTOR_ENABLED=False)
+    assert "TWISTED_REACTOR_ENABLED" in output
 
 
 @pytest.mark.parametrize("folder", ["file/crawl", "file"])

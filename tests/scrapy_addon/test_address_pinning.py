@@ -35,7 +35,7 @@ def crawl(folder: Path, zone: Zone, **settings: object) -> tuple[Finished, list[
             scope="private_addresses = true\ntraps = false\nnear_duplicates = false",
         )
         done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address, **settings)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return done, hosts.accesses
 
 

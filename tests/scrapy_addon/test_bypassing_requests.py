@@ -50,9 +50,9 @@ def downloaded(folder: Path, *paths: str) -> tuple[dict[str, str], Sequence[str]
             OWN_DOWNLOADS=",".join(hosts.url(HOST, path) for path in paths),
             OWN_DOWNLOADS_FILE=folder / "came.json",
         )
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     came = json.loads((folder / "came.json").read_text())
-    return {f"/{url.split('/', 3)[3]}": told for url, told in came.items()}, [
+    return {f"/{url.split('/', 3)[3]}": received for url, received in came.items()}, [
         access.path for access in hosts.accesses
     ]
 
@@ -105,7 +105,7 @@ def test_no_request_goes_by_another_name_than_the_topics(tmp_path: Path) -> None
             OWN_DOWNLOADS_FILE=tmp_path / "came.json",
             arguments=["-a", "user_agent=Third/1.0"],
         )
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert {access.path for access in replay.accesses} == {ROBOTS, "/", "/own"}
     assert {access.user_agent for access in replay.accesses} == {USER_AGENT}
 

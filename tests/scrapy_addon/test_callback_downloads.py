@@ -48,7 +48,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     project = write_project(tmp_path_factory.mktemp("own"), SPIDER)
     with served(web) as site:
         done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return done
 
 
@@ -68,13 +68,13 @@ def test_an_item_gets_the_relevance_of_the_page_that_was_downloaded_last(
 
 
 def test_the_relevance_of_each_stands_in_its_responses_meta(ran: Ran) -> None:
-    told = {item["n"]: item["meta"] for item in ran.items if "meta" in item}
-    assert told == {"/trade": 0.1, "/whales": 0.9}
+    meta_by_number = {item["n"]: item["meta"] for item in ran.items if "meta" in item}
+    assert meta_by_number == {"/trade": 0.1, "/whales": 0.9}
 
 
 def test_items_of_a_downloaded_page_that_asks_not_to_be_indexed_are_dropped(ran: Ran) -> None:
     assert relevance(ran, "/hidden") == []
-    assert "'item_dropped_reasons_count/NoindexPageError': 1" in ran.said
+    assert "'item_dropped_reasons_count/NoindexPageError': 1" in ran.output
 
 
 def test_an_item_that_holds_a_pages_url_is_of_that_page(ran: Ran) -> None:

@@ -164,7 +164,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, closed_port: int) -> Ran:
         ]
         (project / "cases.json").write_text(json.dumps(cases))
         done = crawl_own(project)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return done
 
 
@@ -188,8 +188,8 @@ def test_an_errback_yields_requests_that_are_requested_before_the_crawl_ends(ran
 
 
 def test_the_log_names_the_request_that_cannot_be_stored_and_the_value(ran: Ran) -> None:
-    assert "/page-in-other-words> cannot be stored" in ran.said
-    assert "meta['lock'] is of the type builtins.object" in ran.said
+    assert "/page-in-other-words> cannot be stored" in ran.output
+    assert "meta['lock'] is of the type builtins.object" in ran.output
 
 
 def test_what_was_refused_is_counted_by_kind(ran: Ran) -> None:

@@ -33,7 +33,7 @@ def crawled(folder: Path, **settings: Any) -> Finished:
     ):
         topic = write_topic(folder, hosts.url(HOST), scope=PRIVATE_ALLOWED)
         done = crawl_warm(topic, "", FOCUSED_DNS_SERVERS=names.address, **settings)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert len(done.fetched()) == 1 + len(PATHS)
     return done
 
@@ -63,8 +63,8 @@ def test_the_items_of_a_harvest_are_the_same_on_both_ways(tmp_path: Path) -> Non
         feed = folder / "items.jsonl"
         feeds = json.dumps({str(feed): {"format": "jsonlines"}})
         crawled(folder, FEEDS=feeds, ONLOOKER_FILE=folder / "heard.txt", **setting)
-        told = [json.loads(line) for line in feed.read_text().splitlines()]
-        items.append(sorted((item["title"], item["relevance"]) for item in told))
+        loaded = [json.loads(line) for line in feed.read_text().splitlines()]
+        items.append(sorted((item["title"], item["relevance"]) for item in loaded))
     assert items[0] == items[1] != []
 
 
@@ -100,7 +100,7 @@ def test_the_warc_has_what_was_sent_and_what_came(tmp_path: Path, setting: dict[
             **setting,
         )
         root = hosts.url(HOST)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     kinds: dict[str, dict[str, tuple[bytes, str | None]]] = {}
     for path in done.folder.glob("*.warc.gz"):
         with path.open("rb") as file:

@@ -42,6 +42,6 @@ def test_it_is_reported(tmp_path: Path, given: str, budget: str, reason: str, is
     project = write_project(tmp_path, SPIDER, delay_s=0.1, budget=budget)
     with served(web) as site:
         done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}", "-s", given)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert done.stats["end_reason"] == reason
     assert (done.stats["frontier"] == 0) == is_all

@@ -48,8 +48,8 @@ def seed() -> Iterator[str]:
 
 def crawl_live(topic: Path, **settings: object) -> Finished:
     with serve_names(ZONE) as names:
-        told = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.2, **settings}
-        return crawl(topic, "", **told)
+        options = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.2, **settings}
+        return crawl(topic, "", **options)
 
 
 def live_topic(folder: Path, seed: str, **sections: str) -> Path:
@@ -60,7 +60,7 @@ def test_a_name_that_does_not_exist_is_reported_from_a_name_service_that_is_sile
     tmp_path: Path, seed: str
 ) -> None:
     done = crawl_live(live_topic(tmp_path, seed, politeness="suspend_s = 0"))
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     stats = json.loads((done.folder / "stats.json").read_text())
     assert stats["failures"] == {"no-such-host": 3, "dns": 3}
     assert stats["end_reason"] == "frontier is empty"
@@ -82,10 +82,10 @@ def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks
         tmp_path, seed, politeness="suspend_s = 8\nmax_tries = 1", budget="hours = 0.004"
     )
     done = crawl_live(topic, FOCUSED_PROGRESS_INTERVAL_S=1)
-    told = "waiting for 2 hosts in back-off or long crawl-delays, the next at "
-    assert any(line.count(told) == 1 for line in done.said.splitlines() if " pages | " in line)
+    message = "waiting for 2 hosts in back-off or long crawl-delays, the next at "
+    assert any(line.count(message) == 1 for line in done.output.splitlines() if " pages | " in line)
     log = (done.folder / "crawl.log").read_text()
-    assert log.count(told) >= 1
+    assert log.count(message) >= 1
     stats = json.loads((done.folder / "stats.json").read_text())
     assert stats["hosts_in_back_off"] >= 1
     assert stats["end_reason"].startswith("only hosts are left that are not due before")

@@ -86,7 +86,7 @@ def unresolved() -> CannotResolveHostError:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("error", "kind"),
     [
         (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), FailureKind.NO_HOST),
         (socket.gaierror(socket.EAI_AGAIN, "Temporary failure"), FailureKind.DNS),
@@ -99,10 +99,10 @@ def unresolved() -> CannotResolveHostError:
 def test_a_failed_look_up_is_distinguished_by_what_the_system_says(
     monkeypatch: pytest.MonkeyPatch,
     unresolved: CannotResolveHostError,
-    said: Exception | None,
+    error: Exception | None,
     kind: FailureKind,
 ) -> None:
-    monkeypatch.setattr(socket, "getaddrinfo", looked_up(said))
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up(error))
     assert failure(unresolved) is kind
 
 

@@ -36,5 +36,5 @@ def test_sixty_polls_of_an_unchanged_page_all_arrive_and_close_nothing(tmp_path:
     project = write_project(tmp_path, SPIDER)
     with served(web) as site:
         done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert [item["n"] for item in done.items] == [*range(1, POLLS + 1), "other"]

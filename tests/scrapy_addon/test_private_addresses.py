@@ -85,8 +85,8 @@ def site() -> Iterator[Site]:
 
 
 def crawl_live(topic: Path, names: NameServer, **settings: object) -> Finished:
-    told = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.3, **settings}
-    _, _, _, *arguments = command(topic, "", **told)
+    options = {"FOCUSED_DNS_SERVERS": names.address, "DNS_TIMEOUT": 0.3, **settings}
+    _, _, _, *arguments = command(topic, "", **options)
     return finish(ForkedCommand(["-c", LOOPBACK_IS_PUBLIC, *arguments]), topic)
 
 
@@ -97,7 +97,7 @@ def crawl_from(
     seed = site.says(site.url("good.test"), html("whale", *links))
     with serve_names(ZONE) as names:
         done = crawl_live(write_topic(folder, seed, politeness=politeness), names, **settings)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     assert [entry for entry in site.log if entry[0] != PUBLIC] == []
     assert seed in done.fetched()
     return done
@@ -195,10 +195,10 @@ def test_what_is_downloaded_past_the_frontier_meets_the_same_check(
         OWN_DOWNLOADS=",".join([good, *refused, "file:///etc/hostname"]),
         OWN_DOWNLOADS_FILE=came,
     )
-    told = json.loads(came.read_text())
-    assert told.pop(good) == "200"
+    loaded = json.loads(came.read_text())
+    assert loaded.pop(good) == "200"
     # The host's robots.txt is asked for first, and meets it, too.
-    assert told == dict.fromkeys(refused, error) | {"file:///etc/hostname": "IgnoreRequest"}
+    assert loaded == dict.fromkeys(refused, error) | {"file:///etc/hostname": "IgnoreRequest"}
 
 
 def test_a_topic_may_let_private_addresses_in(site: Site, tmp_path: Path) -> None:

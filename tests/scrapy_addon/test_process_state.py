@@ -49,7 +49,7 @@ WEB = MemoryWeb(page("http://a.test/", html("Whales", "/1")), page("http://a.tes
 def process_after(folder: Path, address: str, **settings: Any) -> dict[str, Any]:
     project = write_project(folder, SPIDER, settings={"COMMANDS_MODULE": "", **settings})
     ran = scrapy(project, "crawl", "mine", "-s", f"FOCUSED_REPLAY={address}")
-    assert ran.status == 0, ran.said
+    assert ran.status == 0, ran.output
     found: dict[str, Any] = json.loads((project / "process.json").read_text())
     return found
 

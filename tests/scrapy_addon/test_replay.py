@@ -21,7 +21,7 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import CrawlerProcess
 
-told = json.loads(sys.argv[1])
+options = json.loads(sys.argv[1])
 
 def say(**what):
     print(json.dumps(what), flush=True)
@@ -39,8 +39,8 @@ class Probe(scrapy.Spider):
         say(headers_of=request.url)
 
     async def start(self):
-        for url in told["urls"]:
-            yield scrapy.Request(url, errback=self.failed, meta=told["meta"])
+        for url in options["urls"]:
+            yield scrapy.Request(url, errback=self.failed, meta=options["meta"])
 
     def parse(self, response):
         say(
@@ -61,7 +61,7 @@ class Probe(scrapy.Spider):
         kinds = [kind.__name__ for kind in type(failure.value).__mro__]
         say(failed=failure.request.url, error=kinds[0], message=str(failure.value))
 
-process = CrawlerProcess({"LOG_LEVEL": "ERROR", "RETRY_ENABLED": False, **told["settings"]})
+process = CrawlerProcess({"LOG_LEVEL": "ERROR", "RETRY_ENABLED": False, **options["settings"]})
 process.crawl(Probe)
 process.start()
 """
@@ -70,12 +70,12 @@ process.start()
 def crawl(
     site: Served, *urls: str, meta: dict[str, Any] | None = None, **settings: Any
 ) -> list[dict[str, Any]]:
-    told = {
+    options = {
         "urls": urls,
         "meta": meta or {},
         "settings": {**replay_settings(site.address), **settings},
     }
-    done = run_forked(["-c", SPIDER, json.dumps(told)], timeout_s=60)
+    done = run_forked(["-c", SPIDER, json.dumps(options)], timeout_s=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -44,7 +44,7 @@ def test_they_wait_for_the_same_turns_and_open_no_second_connection(
             OWN_DOWNLOADS_AT_ONCE=1,
             OWN_DOWNLOADS_FILE=tmp_path / "came.json",
         )
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     own = [access for access in hosts.accesses if access.path.endswith("?own=1")]
     assert len(own) == len(PICTURES)
     assert violations(hosts.accesses, Rules(DELAY_S)) == []

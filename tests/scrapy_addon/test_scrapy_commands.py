@@ -46,8 +46,8 @@ def test_a_command_that_borrows_a_spider_works_and_leaves_the_crawls_folder_alon
     project = write_project(tmp_path, SPIDER, "http://a.test/")
     with served(web()) as site:
         done = scrapy(project, *command, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.said
-    assert shows in done.said
+    assert done.status == 0, done.output
+    assert shows in done.output
     assert not (tmp_path / "out").exists()
 
 
@@ -58,4 +58,4 @@ def test_the_replay_holds_for_commands_too(tmp_path: Path) -> None:
         done = scrapy(
             project, "fetch", "http://other.test/", "-s", f"FOCUSED_REPLAY={site.address}"
         )
-    assert "CannotResolveHostError" in done.said or "NoSuchHostError" in done.said
+    assert "CannotResolveHostError" in done.output or "NoSuchHostError" in done.output

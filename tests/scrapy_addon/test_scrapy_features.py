@@ -69,7 +69,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran(project: Path) -> Ran:
     with served(web()) as site:
         done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     return done
 
 
@@ -83,15 +83,15 @@ def test_a_media_pipeline_downloads_its_files(ran: Ran) -> None:
 
 
 def test_autothrottle_gives_way_to_the_frontier(ran: Ran) -> None:
-    assert "Spider closed (finished)" in ran.said
-    assert "scrapy.extensions.throttle" not in ran.said
+    assert "Spider closed (finished)" in ran.output
+    assert "scrapy.extensions.throttle" not in ran.output
 
 
 def test_pages_come_from_scrapys_cache_at_the_second_time(ran: Ran) -> None:
     with served(web()) as site:
         replay = ("-s", f"FOCUSED_REPLAY={site.address}", "-s", "FOCUSED_FOLDER=again")
         again = crawl_own(ran.project, *replay)
-    assert again.status == 0, again.said
+    assert again.status == 0, again.output
     assert len(again.items) == 2
     assert [access.path for access in site.accesses] == ["/robots.txt"]
 
@@ -100,7 +100,7 @@ def test_feeds_are_written(tmp_path: Path) -> None:
     feeds = write_project(tmp_path, SPIDER, settings=SETTINGS)
     with served(web()) as site:
         done = scrapy(feeds, "crawl", "mine", "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     lines = (feeds / "feed.csv").read_text().split()
     assert sorted(lines[1:]) == ["http://a.test/,0.9", "http://a.test/blue,0.9"]
 
@@ -157,7 +157,7 @@ else:
 
 
 def several(folder: Path, how: str, site: Served) -> tuple[int, list[str], str]:
-    """Exit status, pages by spider, and what was said of several crawls in one process."""
+    """Exit status, pages by spider, and the output of several crawls in one process."""
     write_topic(folder, "http://unused.test/")
     (folder / "several.py").write_text(SCRIPT)
     done = subprocess.run(
@@ -178,8 +178,8 @@ PAGES = ["/", "/blue", "/trade"]
 @pytest.mark.parametrize("how", ["together", "one after the other"])
 def test_several_crawls_run_in_one_process(tmp_path: Path, how: str) -> None:
     with served(web()) as site:
-        status, came, said = several(tmp_path, how, site)
-    assert status == 0, said
+        status, came, output = several(tmp_path, how, site)
+    assert status == 0, output
     assert came == [f"{name} {path}" for name in ("one", "two") for path in PAGES]
 
 
@@ -187,11 +187,11 @@ def test_the_second_of_one_process_on_a_folder_is_refused_and_the_first_continue
     tmp_path: Path,
 ) -> None:
     with served(web()) as site:
-        status, came, said = several(tmp_path, "one folder", site)
+        status, came, output = several(tmp_path, "one folder", site)
     assert status == 1
     assert came == [f"one {path}" for path in PAGES]
-    assert [line for line in said.splitlines() if line.startswith("focused:")] == [
-        line for line in said.splitlines() if "is in use by another crawl" in line
+    assert [line for line in output.splitlines() if line.startswith("focused:")] == [
+        line for line in output.splitlines() if "is in use by another crawl" in line
     ][:1]
 
 
@@ -206,5 +206,5 @@ def test_a_second_process_on_a_folder_ends_with_one_line_and_another_status(
     finally:
         store.close()
     assert done.status == 2
-    (line,) = done.said.splitlines()
+    (line,) = done.output.splitlines()
     assert f"is in use by another crawl (process {os.getpid()})" in line

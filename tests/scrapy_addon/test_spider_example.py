@@ -36,16 +36,16 @@ def run(spider: Path, topic: Path, site: Served, *options: str) -> tuple[list[di
         "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
         "FOCUSED_REPLAY": site.address,
     }
-    told = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
+    arguments = [text for name, value in settings.items() for text in ("-s", f"{name}={value}")]
     command = ForkedCommand(
-        ["scrapy", "runspider", str(spider), "-o", str(items), *told, *options],
+        ["scrapy", "runspider", str(spider), "-o", str(items), *arguments, *options],
         folder=topic.parent,
         environment={"PYTHONPATH": f"{ROOT}:{spider.parent}"},
     )
-    said, _ = command.communicate(timeout=60)
-    assert command.returncode == 0, said
+    output, _ = command.communicate(timeout=60)
+    assert command.returncode == 0, output
     lines = items.read_text().splitlines() if items.exists() else []
-    return [json.loads(line) for line in lines], said
+    return [json.loads(line) for line in lines], output
 
 
 def test_the_example_of_the_docs_gets_items_with_relevance(tmp_path: Path) -> None:
@@ -107,15 +107,15 @@ def test_items_of_pages_that_ask_not_to_be_indexed_are_dropped_unless_they_are_k
     spider.write_text(SPIDER_OF_ALL_PAGES)
     topic = write_topic(tmp_path, "http://a.test/open", politeness=f'noindex = "{noindex}"')
     with served(pages_that_hide()) as site:
-        items, said = run(spider, topic, site)
+        items, output = run(spider, topic, site)
     left_out = noindex == "leave-out"
     expected = {"http://a.test/open", "http://a.test/behind"}
     if not left_out:
         expected.add("http://a.test/hidden")
     assert {item["url"] for item in items} == expected
-    assert f"LEAVE OUT http://a.test/hidden {left_out}" in said
-    assert "LEAVE OUT http://a.test/open False" in said
-    assert ("'item_dropped_reasons_count/NoindexPageError': 1" in said) == left_out
+    assert f"LEAVE OUT http://a.test/hidden {left_out}" in output
+    assert "LEAVE OUT http://a.test/open False" in output
+    assert ("'item_dropped_reasons_count/NoindexPageError': 1" in output) == left_out
 
 
 SPIDER_WITH_STATE = """
@@ -171,9 +171,9 @@ def test_a_callback_that_is_not_a_method_works_and_a_warning_tells_its_limit(
     spider = tmp_path / "s.py"
     spider.write_text(SPIDER_WITH_STATE)
     with served(web()) as site:
-        items, said = run(spider, topic, site)
+        items, output = run(spider, topic, site)
     assert {"lambda": "http://a.test/trade", "relevance": 0.1} in items
-    assert "lost if the crawl is stopped" in said
+    assert "lost if the crawl is stopped" in output
 
 
 SPIDER_OF_GUESSES = """

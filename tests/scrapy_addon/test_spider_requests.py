@@ -60,10 +60,10 @@ def resumed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     with served(web) as site:
         replay = ("-s", f"FOCUSED_REPLAY={site.address}")
         first = crawl_own(project, *replay, "-s", "CLOSESPIDER_PAGECOUNT=1")
-        assert first.status == 0, first.said
+        assert first.status == 0, first.output
         assert (first.items, first.stats["frontier"]) == ([], 2)
         again = crawl_own(project, *replay, "-s", "AGAIN=1")
-    assert again.status == 0, again.said
+    assert again.status == 0, again.output
     assert "/lost" not in [access.path for access in site.accesses]
     return again
 
@@ -83,7 +83,7 @@ def test_so_do_depth_headers_and_class(resumed: Ran) -> None:
 def test_a_request_whose_callback_is_lost_is_not_requested_and_the_log_names_it(
     resumed: Ran,
 ) -> None:
-    assert "http://a.test/lost is dropped: its callback" in resumed.said
+    assert "http://a.test/lost is dropped: its callback" in resumed.output
     assert resumed.stats["frontier"] == 0
 
 
@@ -117,5 +117,5 @@ def test_a_callback_that_is_gone_stops_the_crawl_and_nothing_is_lost(tmp_path: P
         again = crawl_own(project, *replay, "-s", "AGAIN=1")
     assert left > 0
     assert again.status == 1
-    assert "Method 'old' not found" in again.said
+    assert "Method 'old' not found" in again.output
     assert again.stats["frontier"] == left

@@ -62,7 +62,7 @@ def test_each_total_of_stats_json_is_in_scrapys_statistics(tmp_path: Path) -> No
     project = write_project(tmp_path, SPIDER)
     with served(web) as site:
         done = crawl_own(project, "-s", f"FOCUSED_REPLAY={site.address}")
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     found = json.loads((project / "scrapy-stats.json").read_text())
     listed = {"traps", "long_crawl_delays", "mirrors"}
     totals = {name: value for name, value in done.stats.items() if name not in listed}

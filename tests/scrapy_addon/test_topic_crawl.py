@@ -33,7 +33,7 @@ def test_a_crawl_fetches_every_reachable_page_once_and_ends(tmp_path: Path) -> N
     topic = write_topic(tmp_path, "http://a.test/")
     with served(small_web()) as site:
         done = crawl(topic, site.address)
-    assert done.status == 0, done.said
+    assert done.status == 0, done.output
     asked = [f"{x.scheme}://{x.host}{x.path}" for x in site.accesses if x.path != "/robots.txt"]
     assert sorted(asked) == sorted(
         [
@@ -56,8 +56,8 @@ def test_the_user_sees_a_table_and_finds_the_folder_filled(tmp_path: Path) -> No
     with served(small_web()) as site:
         done = crawl(topic, site.address)
     for word in ("fetched", "on topic", "harvest rate", "robots-excluded", "duplicates"):
-        assert word in done.said
-    assert "Traceback" not in done.said
+        assert word in done.output
+    assert "Traceback" not in done.output
     for name in ("pages.parquet", "links.parquet", "pages.warc.gz", "harvest.png", "crawl.log"):
         assert (done.folder / name).stat().st_size > 0
     assert json.loads((done.folder / "settings.json").read_text())["topic"]["name"] == "whales"
@@ -185,7 +185,7 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
     assert done.pages.loc["http://a.test/latin", "on_topic"]
     assert done.pages.loc["http://a.test/copy", "duplicate_of"] == "http://a.test/"
     assert done.pages.loc["http://a.test/trained", "training"]
-    assert "Traceback" not in done.said
+    assert "Traceback" not in done.output
 
 
 def test_the_page_budget_is_kept_exactly_and_more_of_it_continues(tmp_path: Path) -> None:
@@ -203,8 +203,8 @@ def test_a_folder_of_a_replayed_crawl_is_refused_by_a_live_one(tmp_path: Path) -
         crawl(topic, site.address, FOCUSED_PAGES=1)
     live = crawl(topic, "")
     assert live.status != 0
-    assert "its web is 'a recorded one', not 'the live one'" in live.said
-    assert "Traceback" not in live.said
+    assert "its web is 'a recorded one', not 'the live one'" in live.output
+    assert "Traceback" not in live.output
 
 
 def test_a_replayed_crawl_spares_no_server_and_settings_say_so(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_whatever_is_nested_comes_back(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (object(), "meta['k'] is of the type builtins.object"),
         ({"a": [1, sys]}, "meta['k']['a'][1] is of the type builtins.module"),
@@ -145,10 +145,10 @@ def test_whatever_is_nested_comes_back(value: Any) -> None:
     ],
     ids=["object", "nested", "function", "in an item", "key"],
 )
-def test_an_error_names_what_cannot_be_stored(value: Any, told: str) -> None:
+def test_an_error_names_what_cannot_be_stored(value: Any, message: str) -> None:
     with pytest.raises(UnstorableValueError) as raised:
         stored(value)
-    assert str(raised.value) == told
+    assert str(raised.value) == message
 
 
 def test_what_contains_itself_is_an_error_too() -> None:

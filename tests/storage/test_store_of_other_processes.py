@@ -26,7 +26,7 @@ def elsewhere(program: str, folder: Path, **options) -> subprocess.Popen[str]:
     )
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def read_output(process: subprocess.Popen[str]) -> str:
     out, _ = process.communicate(timeout=60)
     return out.strip()
 
@@ -85,8 +85,8 @@ def test_a_view_beside_a_running_crawl_is_of_one_moment_and_holds_nobody_up(
 def test_another_process_is_refused_and_reported_by_whom(tmp_path: Path) -> None:
     store = StateStore.open(tmp_path / "state", {})
     program = "try: StateStore.open(folder, {})\nexcept StateError as error: print(error)"
-    told = said(elsewhere(program, tmp_path / "state"))
-    assert "in use by another crawl (process" in told
+    message = read_output(elsewhere(program, tmp_path / "state"))
+    assert "in use by another crawl (process" in message
     store.tables.put("content", b"1", b"")
     store.close()
 
@@ -163,8 +163,8 @@ def test_a_full_disk_is_reported_and_costs_nothing_that_was_committed(
     full = elsewhere(
         FILL, folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     )
-    number, _, told = said(full).partition(" ")
-    assert "free some disk and start the same command again" in told
+    number, _, message = read_output(full).partition(" ")
+    assert "free some disk and start the same command again" in message
     store = StateStore.open(folder, {})
     kept = [int.from_bytes(key, "big") for key, _ in store.tables.scan("content")]
     # Where only the tables found no room the last commit is in the journal.

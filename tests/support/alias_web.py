@@ -44,11 +44,11 @@ def _words(name: str, count: int = 40) -> list[str]:
 def _page(
     url: str, name: str, links: Sequence[str], canonical: str = "", words: Sequence[str] = ()
 ) -> Fetched:
-    said = " ".join(["whale", *(words or _words(name))])
+    all_words = " ".join(["whale", *(words or _words(name))])
     headers = {"content-type": "text/html"}
     if canonical:
         headers["link"] = f'</style.css>; rel=preload, <{canonical}>; rel="canonical"'
-    return Fetched(url, 200, headers, html(name, *links, text=said))
+    return Fetched(url, 200, headers, html(name, *links, text=all_words))
 
 
 def _sorts(url: str, path: str, asked: dict[str, str]) -> Outcome | None:

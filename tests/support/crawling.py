@@ -37,10 +37,10 @@ folder = "out"
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a crawl left: its exit status, what it said, its folder."""
+    """What a crawl left: its exit status, its output, its folder."""
 
     status: int
-    said: str
+    output: str
     folder: Path
 
     @property
@@ -79,12 +79,12 @@ def write_topic(
 
 
 def command(topic: Path, address: str, **settings: Any) -> list[str]:
-    told = {
+    given = {
         "FOCUSED_REPLAY": address,
         "FOCUSED_MODELS": "tests.support.keyword_guide.guide",
         **settings,
     }
-    options = [text for name, value in told.items() for text in ("-s", f"{name}={value}")]
+    options = [text for name, value in given.items() for text in ("-s", f"{name}={value}")]
     return [sys.executable, "-m", "scrapy", "crawl", "topic", "-a", f"topic={topic}", *options]
 
 
@@ -94,8 +94,8 @@ def start(topic: Path, address: str, **settings: Any) -> ForkedCommand:
 
 
 def finish(process: ForkedCommand | Popen[str], topic: Path, timeout_s: float = 120.0) -> Finished:
-    said, _ = process.communicate(timeout=timeout_s)
-    return Finished(process.returncode, said, topic.parent / "out")
+    output, _ = process.communicate(timeout=timeout_s)
+    return Finished(process.returncode, output, topic.parent / "out")
 
 
 def crawl(topic: Path, address: str, **settings: Any) -> Finished:

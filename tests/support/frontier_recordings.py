@@ -17,12 +17,16 @@ PAGES = 40
 FEATURES = len(WhaleScorer().feature_names)
 
 
-def settled(url: str, *links: str, gone: Sequence[str] = (), told: bool = False) -> SettledFetch:
+def settled(
+    url: str, *links: str, gone: Sequence[str] = (), has_other_parents: bool = False
+) -> SettledFetch:
     """A page that was fetched and links to ``links``; to ``gone``, too, whose turn was before.
 
-    ``told``: other pages told more of the links.
+    ``has_other_parents``: other pages link there and add more.
     """
-    before = QueuedLink(key=b"", url="", host="", priority=0.0, score=0.0) if told else None
+    before = (
+        QueuedLink(key=b"", url="", host="", priority=0.0, score=0.0) if has_other_parents else None
+    )
     page = Page(url=url, links=tuple(Link(target) for target in (*links, *gone)))
     scored = {
         target: ScoredLink(
@@ -45,7 +49,10 @@ def recording() -> Recording:
         own = [f"https://www.whales.test/page-{number + step}.html" for step in (1, 2, 3)]
         watch(
             settled(
-                f"https://www.whales.test/page-{number}.html", *own, "https://sea.test/", told=True
+                f"https://www.whales.test/page-{number}.html",
+                *own,
+                "https://sea.test/",
+                has_other_parents=True,
             )
         )
     return watch.recording("test", Policy("test", WhaleScorer()))

@@ -149,8 +149,8 @@ def _links(most_bytes: int) -> bytes:
 
 async def _mirror(asked: Asked) -> None:
     """The same at each host, path by path."""
-    said = f"whale in the mirror {sha256(asked.path.encode()).hexdigest()} " * 30
-    await asked.answer(200, html(f"mirror {asked.path}", *MIRRORED, text=said))
+    content = f"whale in the mirror {sha256(asked.path.encode()).hexdigest()} " * 30
+    await asked.answer(200, html(f"mirror {asked.path}", *MIRRORED, text=content))
 
 
 FAULTS: Mapping[str, Fault] = {

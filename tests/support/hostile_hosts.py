@@ -42,16 +42,20 @@ class Asked:
         self.status = status
         self.retry_after_s = float(headers.get("Retry_After", 0))
         data = body.encode() if isinstance(body, str) else body
-        told = {"Content_Type": "text/html; charset=utf-8", **headers}
-        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in told.items())
+        all_headers = {"Content_Type": "text/html; charset=utf-8", **headers}
+        lines = "".join(
+            f"{name.replace('_', '-')}: {value}\r\n" for name, value in all_headers.items()
+        )
         head = f"HTTP/1.1 {status} So\r\nContent-Length: {len(data)}\r\n{lines}\r\n"
         await self.send(head.encode("latin-1") + data)
 
     async def stream(self, **headers: str) -> None:
         """The head of an answer that ends when the connection does."""
         self.status = 200
-        told = {"Content_Type": "text/html", "Connection": "close", **headers}
-        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in told.items())
+        all_headers = {"Content_Type": "text/html", "Connection": "close", **headers}
+        lines = "".join(
+            f"{name.replace('_', '-')}: {value}\r\n" for name, value in all_headers.items()
+        )
         await self.send(f"HTTP/1.1 200 So\r\n{lines}\r\n".encode("latin-1"))
 
     async def until_left(self) -> None:

@@ -87,15 +87,15 @@ class Outside:
 @contextmanager
 def outside() -> Iterator[Outside]:
     """A server that nobody should ask for anything."""
-    told = Outside("")
+    other_site = Outside("")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            told.asked.append(self.path)
+            other_site.asked.append(self.path)
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            self.wfile.write(told.pages.get(self.path, b"outside"))
+            self.wfile.write(other_site.pages.get(self.path, b"outside"))
 
         do_POST = do_GET  # noqa: N815 -- likewise
 
@@ -103,11 +103,11 @@ def outside() -> Iterator[Outside]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.origin = f"http://127.0.0.1:{server.server_address[1]}"
+    other_site.origin = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield told
+        yield other_site
     finally:
         server.shutdown()
         server.server_close()

@@ -42,7 +42,7 @@ def at(*addresses: str, ttl_s: int = 300) -> Says:
 
 
 Zone = Mapping[str, Says | Sequence[Says]]
-"""What is said of a name: always the same, or one after the other (the last stays), by type."""
+"""The answers for a name: always the same, or one after the other (the last stays), by type."""
 
 
 @dataclass

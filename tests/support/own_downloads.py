@@ -30,10 +30,10 @@ class OwnDownloads:
         settings = self._crawler.settings
         urls = settings.getlist("OWN_DOWNLOADS")
         if settings.getbool("OWN_DOWNLOADS_AT_ONCE"):
-            told = await asyncio.gather(*map(self._download, urls))
+            downloaded = await asyncio.gather(*map(self._download, urls))
         else:
-            told = [await self._download(url) for url in urls]
-        came = dict(zip(urls, told, strict=True))
+            downloaded = [await self._download(url) for url in urls]
+        came = dict(zip(urls, downloaded, strict=True))
         Path(settings["OWN_DOWNLOADS_FILE"]).write_text(json.dumps(came))
 
     async def _download(self, url: str) -> str:

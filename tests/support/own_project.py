@@ -27,7 +27,7 @@ class Ran:
     """What a command left behind: its exit status, all that it printed, and its project."""
 
     status: int
-    said: str
+    output: str
     project: Path
 
     @property
@@ -63,14 +63,14 @@ def write_project(
 
 def scrapy(project: Path, *arguments: str, timeout_s: float = 120.0) -> Ran:
     """Run a ``scrapy`` command in the project to its end."""
-    said = project / "said"
-    process = start_scrapy(["scrapy", *arguments], said, folder=project)
+    output_file = project / "output"
+    process = start_scrapy(["scrapy", *arguments], output_file, folder=project)
     process.join(timeout_s)
     if process.exitcode is None:
         process.kill()
         process.join()
-        raise AssertionError(f"scrapy {arguments} hangs:\n{said.read_text()}")
-    return Ran(process.exitcode, said.read_text(errors="replace"), project)
+        raise AssertionError(f"scrapy {arguments} hangs:\n{output_file.read_text()}")
+    return Ran(process.exitcode, output_file.read_text(errors="replace"), project)
 
 
 def crawl_own(project: Path, *arguments: str) -> Ran:

@@ -34,7 +34,7 @@ def allowed(text: str, name: str, path: str) -> bool:
 
 def rules_for(text: str, name: str) -> Sequence[tuple[bool, list[Token]]]:
     """The rules of all groups that name the robot, else of all that name ``*``."""
-    said: dict[str, list[tuple[bool, list[Token]]]] = {}
+    by_agent: dict[str, list[tuple[bool, list[Token]]]] = {}
     named: list[str] = []
     in_rules = False
     for line in text.split("\n"):
@@ -43,12 +43,12 @@ def rules_for(text: str, name: str) -> Sequence[tuple[bool, list[Token]]]:
             named = [] if in_rules else named
             in_rules = False
             named.append(value.lower())
-            said.setdefault(value.lower(), [])
+            by_agent.setdefault(value.lower(), [])
         elif field.lower() in ("allow", "disallow"):
             in_rules = True
             for each in named if value else ():
-                said[each].append((field.lower() == "allow", pattern_of(value)))
-    return said.get(name.lower(), said.get("*", []))
+                by_agent[each].append((field.lower() == "allow", pattern_of(value)))
+    return by_agent.get(name.lower(), by_agent.get("*", []))
 
 
 def pattern_of(value: str) -> list[Token]:

@@ -18,19 +18,19 @@ def queued(
 ) -> list[QueuedLink]:
     """The links of a page as they wait after it was scored; ``waiting``, as they did before."""
     before = waiting or [None] * len(links)
-    told = scorer.score_merged(visit, links, before)
+    result = scorer.score_merged(visit, links, before)
     return [
         QueuedLink(
             link_key(link.url),
             link.url,
             host_of(link.url),
-            priority=float(told.rank_score[i]),
-            score=float(told.scores[i]),
+            priority=float(result.rank_score[i]),
+            score=float(result.scores[i]),
             depth=visit.depth + 1,
-            parent=visit.page.url if told.is_best_inlink[i] or old is None else old.parent,
-            anchor=link.anchor if told.is_best_inlink[i] or old is None else old.anchor,
-            features=tuple(told.features[i].tolist()),
-            tag_path_key=told.tag_path_keys[i],
+            parent=visit.page.url if result.is_best_inlink[i] or old is None else old.parent,
+            anchor=link.anchor if result.is_best_inlink[i] or old is None else old.anchor,
+            features=tuple(result.features[i].tolist()),
+            tag_path_key=result.tag_path_keys[i],
         )
         for i, (link, old) in enumerate(zip(links, before, strict=True))
     ]

@@ -123,8 +123,8 @@ def _facets(web: TrapWeb, url: str) -> RecordedResponse:
         rng.shuffle(others)
         links.append(others)
     items = "Whale watching tours for the whole family, boats and guides, open in all seasons."
-    said = f"{rng.randrange(1000)} tours found. {items} " + " ".join(v for _, v in chosen)
-    return page(url, html("Tours", *map(_listed, links), text=said))
+    content = f"{rng.randrange(1000)} tours found. {items} " + " ".join(v for _, v in chosen)
+    return page(url, html("Tours", *map(_listed, links), text=content))
 
 
 def _listed(chosen: Sequence[tuple[str, str]]) -> str:

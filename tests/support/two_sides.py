@@ -131,6 +131,6 @@ def compare(folder: Path, *options: str | Path, web: Path | None = None) -> Resu
     topic = folder / "whales.toml"
     if not topic.exists():
         write_compared(folder)
-    told = ["compare", "--web", web or folder / "web", "--topic", topic]
-    told += ["--out", folder / "comparison", *options]
-    return CliRunner().invoke(main, [str(each) for each in told])
+    arguments = ["compare", "--web", web or folder / "web", "--topic", topic]
+    arguments += ["--out", folder / "comparison", *options]
+    return CliRunner().invoke(main, [str(each) for each in arguments])

@@ -25,22 +25,22 @@ def start_warm(
     arguments: Sequence[str] = (),
     **settings: Any,
 ) -> BaseProcess:
-    """Start ``scrapy crawl topic``; what it says is in ``said`` beside the topic file."""
+    """Start ``scrapy crawl topic``; its output is in ``output`` beside the topic file."""
     arguments = [*command(topic, address, **settings)[2:], *arguments]
-    said = topic.parent / "said"
+    output = topic.parent / "output"
     limits = {resource.RLIMIT_FSIZE: largest_file_bytes, resource.RLIMIT_NOFILE: most_files_open}
-    return start_scrapy(arguments, said, limits=limits)
+    return start_scrapy(arguments, output, limits=limits)
 
 
 def start_scrapy(
     arguments: Sequence[str],
-    said: Path,
+    output: Path,
     *,
     folder: Path = ROOT,
     limits: Mapping[int, int | None] | None = None,
 ) -> BaseProcess:
-    """Start ``scrapy`` (``arguments`` from its name on) in a folder; ``said`` gets what it says."""
-    return fork(arguments, out=said, folder=folder, limits=limits)
+    """Start ``scrapy`` (``arguments`` from its name on) in a folder, with its output in a file."""
+    return fork(arguments, out=output, folder=folder, limits=limits)
 
 
 def crawl_warm(topic: Path, address: str, timeout_s: float = 120.0, **given: Any) -> Finished:
@@ -51,5 +51,5 @@ def crawl_warm(topic: Path, address: str, timeout_s: float = 120.0, **given: Any
         process.kill()
         process.join()
         raise AssertionError("the crawl hangs")
-    said = (topic.parent / "said").read_text(errors="replace")
-    return Finished(process.exitcode, said, topic.parent / "out")
+    output = (topic.parent / "output").read_text(errors="replace")
+    return Finished(process.exitcode, output, topic.parent / "out")

@@ -221,14 +221,14 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
 
 
 def test_broken_toml_is_named_with_its_line(folder: Path) -> None:
-    said = complaint(folder, HEAD + "[seeds\n")
-    assert said.startswith("is not valid TOML:")
-    assert "line 2" in said
+    message = complaint(folder, HEAD + "[seeds\n")
+    assert message.startswith("is not valid TOML:")
+    assert "line 2" in message
 
 
 def test_a_misspelt_key_is_met_with_the_right_one(folder: Path) -> None:
-    said = complaint(folder, SMALLEST + "[scope]\nmax_depht = 3\n")
-    assert said == "scope.max_depht: unknown key; did you mean max_depth?"
+    message = complaint(folder, SMALLEST + "[scope]\nmax_depht = 3\n")
+    assert message == "scope.max_depht: unknown key; did you mean max_depth?"
 
 
 def test_a_misspelt_section_is_met_with_the_right_one(folder: Path) -> None:
@@ -236,18 +236,18 @@ def test_a_misspelt_section_is_met_with_the_right_one(folder: Path) -> None:
 
 
 def test_a_key_in_the_wrong_section_is_sent_home(folder: Path) -> None:
-    said = complaint(folder, SMALLEST + "[scope]\ndelay_s = 3\n")
-    assert said == "scope.delay_s: unknown key; it belongs in [politeness]"
+    message = complaint(folder, SMALLEST + "[scope]\ndelay_s = 3\n")
+    assert message == "scope.delay_s: unknown key; it belongs in [politeness]"
 
 
 def test_a_head_key_below_a_section_is_sent_up(folder: Path) -> None:
-    said = complaint(folder, SMALLEST + 'description = "late"\n')
-    assert said == "politeness.description: unknown key; it belongs above all sections"
+    message = complaint(folder, SMALLEST + 'description = "late"\n')
+    assert message == "politeness.description: unknown key; it belongs above all sections"
 
 
 def test_all_errors_are_reported_at_once(folder: Path) -> None:
-    said = complaints(folder, "[budget]\npages = 0\n")
-    keys = [line.split(":")[0] for line in said]
+    messages = complaints(folder, "[budget]\npages = 0\n")
+    keys = [line.split(":")[0] for line in messages]
     assert keys == [
         "name",
         "seeds.urls",
@@ -259,7 +259,7 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("addition", "said"),
+    ("addition", "message"),
     [
         ("[scope]\nmax_depth = true", "scope.max_depth: must be a whole number, not true"),
         ("[scope]\nmax_depth = 2.0", "scope.max_depth: must be a whole number, not 2.0"),
@@ -291,12 +291,12 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
         ("[output]\nfolder = 1", "output.folder: must be a text in quotes, not 1"),
     ],
 )
-def test_a_wrong_value_is_reported_with_its_key(folder: Path, addition: str, said: str) -> None:
-    assert complaint(folder, SMALLEST + addition + "\n") == said
+def test_a_wrong_value_is_reported_with_its_key(folder: Path, addition: str, message: str) -> None:
+    assert complaint(folder, SMALLEST + addition + "\n") == message
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("delay_s = -1", "politeness.delay_s: must be 0 or more, not -1"),
         ("delay_s = inf", "politeness.delay_s: must be 0 or more, not inf"),
@@ -321,8 +321,8 @@ def test_a_wrong_value_is_reported_with_its_key(folder: Path, addition: str, sai
         ),
     ],
 )
-def test_impolite_values_are_refused(folder: Path, line: str, said: str) -> None:
-    assert complaint(folder, SMALLEST + line + "\n") == said
+def test_impolite_values_are_refused(folder: Path, line: str, message: str) -> None:
+    assert complaint(folder, SMALLEST + line + "\n") == message
 
 
 @pytest.mark.parametrize(
@@ -336,42 +336,42 @@ def test_impolite_values_are_refused(folder: Path, line: str, said: str) -> None
     ],
 )
 def test_an_unusable_seed_is_reported_with_the_reason(folder: Path, seed: str, why: str) -> None:
-    said = complaint(folder, SMALLEST.replace("https://docs.python.org/3/", seed))
-    assert said == f'seeds.urls: "{seed}" {why}'
+    message = complaint(folder, SMALLEST.replace("https://docs.python.org/3/", seed))
+    assert message == f'seeds.urls: "{seed}" {why}'
 
 
 def test_an_unusable_seed_in_a_file_is_reported_with_its_line(folder: Path) -> None:
     (folder / "seeds.txt").write_text("http://a.example/\n\ngopher://b.example/\n")
-    said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
+    message = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
     place = folder / "seeds.txt"
-    assert said.startswith(f'seeds.file: {place}:3: "gopher://b.example/" is a gopher: address')
+    assert message.startswith(f'seeds.file: {place}:3: "gopher://b.example/" is a gopher: address')
 
 
 def test_a_seed_file_without_urls_is_an_error(folder: Path) -> None:
     (folder / "seeds.txt").write_text("# none yet\n")
-    said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
-    assert said == f"seeds.file: {folder / 'seeds.txt'}: holds no URL"
+    message = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
+    assert message == f"seeds.file: {folder / 'seeds.txt'}: holds no URL"
 
 
 def test_a_missing_seed_file_is_reported_once(folder: Path) -> None:
-    said = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
-    assert said == f"seeds.file: {folder / 'seeds.txt'}: there is no such file"
+    message = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
+    assert message == f"seeds.file: {folder / 'seeds.txt'}: there is no such file"
 
 
 def test_an_empty_list_of_seeds_is_an_error(folder: Path) -> None:
-    said = complaint(folder, SMALLEST.replace('["https://docs.python.org/3/"]', "[]"))
-    assert said == "seeds.urls: is empty; a crawl needs at least one page to start from"
+    message = complaint(folder, SMALLEST.replace('["https://docs.python.org/3/"]', "[]"))
+    assert message == "seeds.urls: is empty; a crawl needs at least one page to start from"
 
 
 def test_a_missing_directory_file_is_named(folder: Path) -> None:
-    said = complaint(folder, SMALLEST.replace("samples.tsv", "none.tsv"))
-    assert said == f"training.directory: {folder / 'none.tsv'}: there is no such file or folder"
+    message = complaint(folder, SMALLEST.replace("samples.tsv", "none.tsv"))
+    assert message == f"training.directory: {folder / 'none.tsv'}: there is no such file or folder"
 
 
 @pytest.mark.parametrize("good", ["[]", '["/"]'])
 def test_a_topic_without_categories_is_refused(folder: Path, good: str) -> None:
-    said = complaint(folder, SMALLEST.replace('["Top/Databases"]', good))
-    assert said == "training.good: is empty; name the categories that are the topic"
+    message = complaint(folder, SMALLEST.replace('["Top/Databases"]', good))
+    assert message == "training.good: is empty; name the categories that are the topic"
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -381,7 +381,7 @@ def test_the_estimator_can_be_chosen(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "meant"),
+    ("written", "meant"),
     [
         ("", "all-webs"),
         ('link_prior = "without-docweb"\n', "without-docweb"),
@@ -390,9 +390,9 @@ def test_the_estimator_can_be_chosen(folder: Path, name: str) -> None:
     ],
 )
 def test_a_prior_is_named_or_a_file_found_from_the_topic_file(
-    folder: Path, told: str, meant: str
+    folder: Path, written: str, meant: str
 ) -> None:
-    chosen = SMALLEST.replace(TRAINING, TRAINING + told)
+    chosen = SMALLEST.replace(TRAINING, TRAINING + written)
     found = load_topic(write(folder, chosen)).training.link_prior
     assert found == meant.format(folder=folder)
 
@@ -418,9 +418,9 @@ def test_a_category_may_end_in_a_slash(folder: Path) -> None:
 
 @pytest.mark.parametrize("agent", ["Bot/1", "Bot/1 (+http://)", "Bot/1 (me@home)", ""])
 def test_a_user_agent_without_contact_is_refused_with_an_example(folder: Path, agent: str) -> None:
-    said = complaint(folder, SMALLEST.replace("Bot/1 (+https://bot.example/about)", agent))
-    assert said.startswith("politeness.user_agent: holds no contact")
-    assert 'user_agent = "' in said
+    message = complaint(folder, SMALLEST.replace("Bot/1 (+https://bot.example/about)", agent))
+    assert message.startswith("politeness.user_agent: holds no contact")
+    assert 'user_agent = "' in message
 
 
 def test_a_user_agent_cannot_smuggle_a_header(folder: Path) -> None:
@@ -444,19 +444,21 @@ def test_a_user_agent_cannot_smuggle_a_header(folder: Path) -> None:
 def test_more_than_a_host_name_is_met_with_the_host_name(
     folder: Path, pattern: str, instead: str
 ) -> None:
-    said = complaint(folder, SMALLEST + f'[scope]\ndeny_hosts = ["{pattern}"]\n')
-    assert said.startswith(f'scope.deny_hosts: "{pattern}" is not a host name; write "{instead}"')
+    message = complaint(folder, SMALLEST + f'[scope]\ndeny_hosts = ["{pattern}"]\n')
+    assert message.startswith(
+        f'scope.deny_hosts: "{pattern}" is not a host name; write "{instead}"'
+    )
 
 
 def test_a_bad_regular_expression_is_shown_with_its_fault(folder: Path) -> None:
-    said = complaint(folder, SMALLEST + '[scope]\nallow_paths = ["/(a"]\n')
-    assert said.startswith("scope.allow_paths: '/(a' is not a regular expression: missing )")
+    message = complaint(folder, SMALLEST + '[scope]\nallow_paths = ["/(a"]\n')
+    assert message.startswith("scope.allow_paths: '/(a' is not a regular expression: missing )")
 
 
 def test_a_parameter_is_dropped_or_kept_and_not_both(folder: Path) -> None:
     both = '[scope]\ndrop_parameters = ["sort", "view_*"]\nkeep_parameters = ["sort", "view_id"]\n'
-    said = complaint(folder, SMALLEST + both)
-    assert said == 'scope.keep_parameters: "sort" is in drop_parameters, too'
+    message = complaint(folder, SMALLEST + both)
+    assert message == 'scope.keep_parameters: "sort" is in drop_parameters, too'
     fine = both.replace('"sort", ', "")
     (folder / "fine.toml").write_text(SMALLEST + fine, encoding="utf-8")
     scope = load_topic(folder / "fine.toml").scope
@@ -464,20 +466,20 @@ def test_a_parameter_is_dropped_or_kept_and_not_both(folder: Path) -> None:
 
 
 def test_a_section_that_is_no_section_is_an_error(folder: Path) -> None:
-    said = complaint(folder, "scope = 3\n" + SMALLEST)
-    assert said == "scope: must be a section: a line [scope] with its keys below"
+    message = complaint(folder, "scope = 3\n" + SMALLEST)
+    assert message == "scope: must be a section: a line [scope] with its keys below"
 
 
 def test_pages_per_address_needs_per_address(folder: Path) -> None:
     scope = "[scope]\nmax_pages_per_address = 8\n"
     assert load_topic(write(folder, SMALLEST + scope)).scope.max_pages_per_address == 8
-    said = complaint(folder, SMALLEST + "per_address = false\n" + scope)
-    assert said == "scope.max_pages_per_address: needs politeness.per_address = true"
+    message = complaint(folder, SMALLEST + "per_address = false\n" + scope)
+    assert message == "scope.max_pages_per_address: needs politeness.per_address = true"
 
 
 def test_a_name_that_cannot_name_files_is_refused(folder: Path) -> None:
-    said = complaint(folder, SMALLEST.replace('"databases"', '"../etc"'))
-    assert said.startswith('name: "../etc" must be letters, digits')
+    message = complaint(folder, SMALLEST.replace('"databases"', '"../etc"'))
+    assert message.startswith('name: "../etc" must be letters, digits')
 
 
 def test_a_missing_name_is_met_with_the_files_own(folder: Path) -> None:
@@ -487,8 +489,8 @@ def test_a_missing_name_is_met_with_the_files_own(folder: Path) -> None:
 
 
 def test_a_file_in_place_of_the_output_folder_is_refused(folder: Path) -> None:
-    said = complaint(folder, SMALLEST + '[output]\nfolder = "samples.tsv"\n')
-    assert said == f"output.folder: {folder / 'samples.tsv'}: is a file; name a folder"
+    message = complaint(folder, SMALLEST + '[output]\nfolder = "samples.tsv"\n')
+    assert message == f"output.folder: {folder / 'samples.tsv'}: is a file; name a folder"
 
 
 toml_values = st.recursive(
@@ -515,11 +517,11 @@ def test_no_value_of_any_key_breaks_the_reader(
     try:
         topic = load_topic(path)
     except ConfigurationError as error:
-        said = str(error).splitlines()
+        messages = str(error).splitlines()
     else:
-        said = []
+        messages = []
         json.dumps(topic_to_json(topic), allow_nan=False)
-    assert all(line.startswith(f"{path}: ") for line in said)
+    assert all(line.startswith(f"{path}: ") for line in messages)
 
 
 def as_toml(tables: dict[str, object]) -> str:
@@ -543,10 +545,10 @@ def as_toml(tables: dict[str, object]) -> str:
 def test_a_description_of_a_topic_holds_every_section_as_json(folder: Path) -> None:
     topic = load_topic(write(folder, SMALLEST))
     topic = replace(topic, budget=Budget(pages=5))
-    told = json.loads(json.dumps(topic_to_json(topic)))
-    assert set(told) - {"path"} == {*SECTIONS[""], *(name for name in SECTIONS if name)}
-    assert told["budget"] == {"pages": 5, "hours": None, "bytes": None}
-    assert told["training"]["directory"] == [str(folder / "samples.tsv")]
+    loaded = json.loads(json.dumps(topic_to_json(topic)))
+    assert set(loaded) - {"path"} == {*SECTIONS[""], *(name for name in SECTIONS if name)}
+    assert loaded["budget"] == {"pages": 5, "hours": None, "bytes": None}
+    assert loaded["training"]["directory"] == [str(folder / "samples.tsv")]
 
 
 def test_a_description_names_paths_that_are_right_from_any_directory(
@@ -554,10 +556,10 @@ def test_a_description_names_paths_that_are_right_from_any_directory(
 ) -> None:
     written = write(folder, SMALLEST)
     monkeypatch.chdir(folder)
-    told = json.loads(json.dumps(topic_to_json(load_topic(Path(written.name)))))
-    assert told["path"] == str(written)
-    assert Path(told["training"]["labels"]).is_relative_to(folder)
-    assert Path(told["output"]["folder"]).is_absolute()
+    loaded = json.loads(json.dumps(topic_to_json(load_topic(Path(written.name)))))
+    assert loaded["path"] == str(written)
+    assert Path(loaded["training"]["labels"]).is_relative_to(folder)
+    assert Path(loaded["output"]["folder"]).is_absolute()
 
 
 def test_the_example_loads() -> None:

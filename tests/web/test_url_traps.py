@@ -241,8 +241,11 @@ def test_a_page_of_links_has_a_small_frame_and_one_without_words_none() -> None:
 
 
 def test_the_case_and_the_punctuation_of_words_do_not_count() -> None:
-    said = ["Was this «page» what you – expected? Café.", "was this page what you expected café"]
-    one, other = (Page(f"{HOST}/x", text=text) for text in said)
+    contents = [
+        "Was this «page» what you – expected? Café.",
+        "was this page what you expected café",
+    ]
+    one, other = (Page(f"{HOST}/x", text=text) for text in contents)
     assert page_template(one) == page_template(other)
     assert text_digest(one) == text_digest(other)
 

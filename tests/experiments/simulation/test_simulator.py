@@ -75,7 +75,7 @@ def test_spider_and_simulator_fetch_in_the_same_order(tmp_path: Path, policy: st
     path = write_topic(tmp_path, "http://a.test/", politeness=ONE_AT_A_TIME)
     with served(sea()) as site:
         live = crawl(path, site.address, FOCUSED_POLICY=policy, FOCUSED_FOLDER=tmp_path / "out")
-    assert live.status == 0, live.said
+    assert live.status == 0, live.output
     ours = simulated(load_topic(path), policy).pages
     same = ["url", "outcome", "failure", "depth", "parent", "duplicate_of", "on_topic"]
     rows, live_rows = (pages[same].fillna("").to_dict("records") for pages in (ours, live.pages))
