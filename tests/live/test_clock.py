@@ -15,6 +15,7 @@ from focused.recorded_web.replay_server import AccessLogEntry
 from tests.live.webs import SEED, pages_asked, wide_web
 from tests.support.crawling import ROOT, Finished, command, write_topic
 from tests.support.recorded_web import Served, served
+from tests.support.warm import crawl_warm
 
 HOUR_S = 3600
 DELAY_S = 0.3
@@ -80,7 +81,7 @@ def test_a_clock_that_jumped_between_two_sessions_stalls_nothing(
 ) -> None:
     with served(wide_web()) as site:
         topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, budget="pages = 10")
-        first = crawl(topic, site)
+        first = crawl_warm(topic, site.address)
         assert first.status == 0, first.output
         topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, budget=f"pages = {PAGES}\nhours = 1")
         ended = crawl(topic, site, before=jump_s, after=jump_s)

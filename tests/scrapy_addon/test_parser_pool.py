@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -23,43 +21,12 @@ from focused.scrapy_addon.parser_pool import (
 )
 from focused.topic import Scope
 from focused.web.html.parse import MAX_QUICK_BYTES, needs_parser_process, parse_page
-from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
+from focused.web.page import Failed, FailureKind, Fetched
+from tests.support.failing_classifiers import Moody, Unloadable, Unsendable
 from tests.support.keyword_guide import WhaleClassifier
 from tests.support.simulated import page
 
 A = "http://a.test/"
-
-
-class Moody(WhaleClassifier):
-    """Breaks over some pages, and dies over others."""
-
-    def classify(self, page: Page) -> Classification:
-        if "poison" in page.text:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if "riddle" in page.text:
-            raise ValueError("no idea")
-        if "spin" in page.text:
-            while True:
-                pass
-        if "doze" in page.text:
-            time.sleep(60)
-        if "stop" in page.text:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        if "hoard" in page.text:
-            bytearray(2_000_000_000)
-        return super().classify(page)
-
-
-class Unloadable(WhaleClassifier):
-    """Ends the process that it is sent to."""
-
-    def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
-        return os._exit, (3,)
-
-
-class Unsendable(WhaleClassifier):
-    def __reduce__(self) -> str:
-        raise TypeError("not to be sent")
 
 
 def reader(classifier: WhaleClassifier) -> Callable[[], PageParser]:

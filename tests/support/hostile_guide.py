@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.topic import Topic
 from focused.web.page import Classification, Page
 from tests.support.keyword_guide import WhaleClassifier, WhaleScorer
+
+if TYPE_CHECKING:
+    from focused.scrapy_addon.crawl_models import CrawlModels
 
 MARK = "FOCUSED_TEST_MARK"
 """The variable that names a file which is made when such a page is classified."""
@@ -26,4 +29,6 @@ class ExhaustibleClassifier(WhaleClassifier):
 
 
 def guide(topic: Topic) -> CrawlModels:
+    from focused.scrapy_addon.crawl_models import CrawlModels
+
     return CrawlModels(ExhaustibleClassifier(), WhaleScorer(), frozenset({"http://a.test/trained"}))
