@@ -69,10 +69,11 @@ benchmark-crawl: $(READY) web
 fuzz: $(READY) web
 	$(BIN)/python benchmarks/fuzz.py --minutes 10
 
-# Crawls in tests wait for hosts: two workers a core. Bytecode that is not kept would be compiled by
-# each process that a test starts.
+# Crawls in tests wait for hosts: two workers a core. One worker runs all tests of a file, so that a
+# crawl that they share is made once. Bytecode that is not kept would be compiled by each process
+# that a test starts.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
 	$(PYTEST)
