@@ -39,7 +39,7 @@ def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path: 
         with served(LivingSource(living, clock), clock=clock) as site:
             ended = crawl(topic, site.address, FOCUSED_CLOCK=clock)
             ended_at = clock()
-        assert ended.status == 0, ended.said
+        assert ended.status == 0, ended.output
         pages = pd.read_parquet(ended.folder / "pages.parquet").set_index("url")
         fetched = pages[pages["status"] == 200]
         assert set(fetched.index) >= {
@@ -60,4 +60,4 @@ def test_a_crawl_of_the_live_web_has_no_other_clock(tmp_path: Path) -> None:
     topic = write_topic(tmp_path, HOME)
     ended = crawl(topic, "", FOCUSED_CLOCK="0,0,1")
     assert ended.status != 0
-    assert "FOCUSED_REPLAY" in ended.said
+    assert "FOCUSED_REPLAY" in ended.output

@@ -49,4 +49,6 @@ def guide(topic: Topic) -> CrawlModels:
 def learning_guide(topic: Topic) -> CrawlModels:
     from focused.scrapy_addon.crawl_models import CrawlModels
 
-    return CrawlModels(WhaleClassifier(), Apprentice(WhaleClassifier()), frozenset({"http://a.test/trained"}))
+    return CrawlModels(
+        WhaleClassifier(), Apprentice(WhaleClassifier()), frozenset({"http://a.test/trained"})
+    )
