@@ -11,7 +11,10 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from html import unescape
+from itertools import islice
 from typing import Any, NamedTuple
 
 from lxml import etree
@@ -50,16 +53,33 @@ def parse_feed(fetched: Fetched, max_links: int = MAX_FEED_LINKS, robot: str = "
     kind = _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES))
     if kind is None:
         return None
+    channel = FeedEntry()
+    return _feed_page(fetched, kind, channel, _entries(fetched, kind, channel), max_links, robot)
+
+
+def parse_feed_entries(
+    fetched: Fetched, max_entries: int = MAX_FEED_LINKS
+) -> tuple[str, list[FeedEntry]] | None:
+    """Return the kind of a sitemap or feed and its entries with a URL, in order.
+
+    The kind is the root element's name (``urlset``, ``sitemapindex``, ``rss``, ``feed``, ``RDF``),
+    or ``text`` for a list of URLs. None if it is none of these. Never raises.
+    """
+    kind = _feed_kind(fetched, _gunzip(fetched.body, _START_BYTES))
+    if kind is None:
+        return None
+    entries = (each for each in _entries(fetched, kind, FeedEntry()) if each.target)
+    return kind, list(islice(entries, max_entries))
+
+
+def _entries(fetched: Fetched, kind: str, channel: FeedEntry) -> Iterator[FeedEntry]:
     text = decode(_gunzip(fetched.body, MAX_FEED_BYTES), fetched.headers)[0]
     if kind == "text":
-        lines = (FeedEntry(normalize_url(line.strip()) or "") for line in text.split("\n"))
-        return _feed_page(fetched, kind, FeedEntry(), lines, max_links, robot)
-    channel = FeedEntry()
+        return (FeedEntry(normalize_url(line.strip()) or "") for line in text.split("\n"))
     root = _ROOT.match(text)
     # Entity declarations before the root are skipped.
     xml = text[root.start("root") :] if root else text
-    entries = read_entries(xml, channel, fetched.url)
-    return _feed_page(fetched, kind, channel, entries, max_links, robot)
+    return read_entries(xml, channel, fetched.url)
 
 
 def _gunzip(body: bytes, max_bytes: int) -> bytes:
@@ -97,7 +117,7 @@ def _feed_page(
     own_url = normalize_url(fetched.url)
     cut = 0
     for entry in entries:
-        target = entry.url or entry.fallback_url
+        target = entry.target
         if len(found) >= max_links:
             cut += bool(target)
         elif target and target != own_url:
@@ -140,6 +160,7 @@ _MAX_OPEN = 100  # containers and entries; broken feeds nest entries
 
 _XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
+_DC_DATE = "{http://purl.org/dc/elements/1.1/}date"
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _PARENTS_OF_ENTRIES = {
     "url": frozenset({"urlset"}),
@@ -148,7 +169,8 @@ _PARENTS_OF_ENTRIES = {
     "entry": frozenset({"feed", "entry"}),
 }
 _SUMMARIES = frozenset({"description", "summary", "content", "encoded"})
-_ENTRY_TAGS = _SUMMARIES | {"loc", "link", "guid", "title"}
+_DATES = frozenset({"lastmod", "pubDate", "updated", "published", "modified", "date"})
+_ENTRY_TAGS = _SUMMARIES | _DATES | {"loc", "link", "guid", "title", "changefreq"}
 _CHANNEL_TAGS = frozenset({"title", "description", "subtitle", "tagline"})
 _TEXT_TAGS = _SUMMARIES | _CHANNEL_TAGS
 _ATOM = frozenset({"feed", "entry"})
@@ -182,13 +204,21 @@ class FeedEntry:
     """One entry of a feed; its URLs are absolute and normalised.
 
     ``fallback_url`` is used without a ``url``: a permanent guid, a link to a format other than
-    HTML, or the URL of external content.
+    HTML, or the URL of external content. ``changed_at`` is the latest readable time of the entry in
+    seconds since the epoch; ``change_frequency`` is a sitemap's ``changefreq`` in lower case.
     """
 
     url: str = ""
     fallback_url: str = ""
     title: str = ""
     summary: str = ""
+    changed_at: float | None = None
+    change_frequency: str = ""
+
+    @property
+    def target(self) -> str:
+        """The URL of the entry's page, or ``""``."""
+        return self.url or self.fallback_url
 
 
 class _OpenElement(NamedTuple):
@@ -289,7 +319,7 @@ class _EntryReader:
             self._begin(namespace, name, attributes, FeedEntry())
         elif name == "channel" and parent.name in ("rss", "RDF"):
             self._begin(namespace, name, attributes, self._channel)
-        elif tag == _ENCODED or (
+        elif tag in (_ENCODED, _DC_DATE) or (
             namespace == parent.namespace
             and name in (_CHANNEL_TAGS if parent.entry is self._channel else _ENTRY_TAGS)
         ):
@@ -362,6 +392,12 @@ class _EntryReader:
         elif name == "guid":
             if attributes.get("isPermaLink") != "false" and _ABSOLUTE.match(text.strip()):
                 entry.fallback_url = entry.fallback_url or self._resolved(text.strip())
+        elif name in _DATES:
+            found = parse_feed_date(text)
+            if found is not None:
+                entry.changed_at = max(found, entry.changed_at or 0.0)
+        elif name == "changefreq":
+            entry.change_frequency = text.strip().lower()[:_MAX_DATE_CHARS]
         elif name == "title":
             entry.title = entry.title or self._text(text, parent)[:MAX_TITLE_CHARS]
         elif name == "content" and "src" in attributes:
@@ -405,3 +441,26 @@ def _strip_markup(html: str) -> str:
 
 def _tag_replacement(markup: re.Match[str]) -> str:
     return "" if (markup["name"] or "").lower() in _INLINE else " "
+
+
+_MAX_DATE_CHARS = 50
+_YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d\d))?")
+
+
+def parse_feed_date(text: str) -> float | None:
+    """Return seconds since the epoch of a date in RFC 3339, RFC 822 or W3C format, or None.
+
+    A date without time is its first moment, a time without zone is UTC. Never raises.
+    """
+    text = text.strip()[:_MAX_DATE_CHARS]
+    try:
+        if month := _YEAR_OR_MONTH.fullmatch(text):
+            when = datetime(int(month[1]), int(month[2] or 1), 1)
+        elif text[:4].isdecimal():
+            when = datetime.fromisoformat(text)
+        else:
+            when = parsedate_to_datetime(text)
+        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return seconds if seconds >= 0 else None

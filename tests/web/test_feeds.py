@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.feeds import is_feed, parse_feed
+from focused.web.feeds import is_feed, parse_feed, parse_feed_date, parse_feed_entries
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Page
 
@@ -525,3 +525,50 @@ def test_what_a_feeds_header_asks_of_robots_is_heard() -> None:
     page = parse_page(Fetched(URL, 200, headers, RSS.encode()), robot="FocusedBot")
     assert isinstance(page, Page)
     assert (page.noindex, page.nofollow) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2023-11-14T22:13:20Z", 1_700_000_000.0),
+        (" 2023-11-14T23:13:20+01:00\n", 1_700_000_000.0),
+        ("2023-11-14T22:13:20", 1_700_000_000.0),
+        ("2023-11-14", 1_699_920_000.0),
+        ("2023-11", 1_698_796_800.0),
+        ("2023", 1_672_531_200.0),
+        ("Tue, 14 Nov 2023 22:13:20 GMT", 1_700_000_000.0),
+        ("Tue, 14 Nov 2023 14:13:20 PST", 1_700_000_000.0),
+        ("14 Nov 23 22:13:20 +0000", 1_700_000_000.0),
+        ("yesterday", None),
+        ("2023-13-45", None),
+        ("0000", None),
+        ("", None),
+    ],
+)
+def test_a_date_of_a_feed_is_read_in_any_of_its_formats(text: str, seconds: float | None) -> None:
+    assert parse_feed_date(text) == seconds
+
+
+@given(st.text())
+def test_no_date_makes_the_parser_raise(text: str) -> None:
+    parse_feed_date(text)
+
+
+def test_the_entries_of_a_feed_are_those_with_a_url() -> None:
+    parsed = parse_feed_entries(response(URLSET))
+    assert parsed is not None
+    kind, entries = parsed
+    assert kind == "urlset"
+    assert [each.target for each in entries] == [
+        "https://example.org/a?x=1&y=2",
+        "https://example.org/b",
+        "https://example.org/b",
+    ]
+    assert [each.changed_at for each in entries] == [1_704_067_200.0, None, None]
+    assert parse_feed_entries(response("<html></html>")) is None
+
+
+def test_the_number_of_entries_is_limited() -> None:
+    parsed = parse_feed_entries(response(URLSET), max_entries=1)
+    assert parsed is not None
+    assert len(parsed[1]) == 1
