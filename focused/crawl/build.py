@@ -17,6 +17,7 @@ from focused.crawl.online_training import ModelHistory, OnlineTraining
 from focused.crawl.page_parser import ParseFunction, ResponseParser
 from focused.crawl.policy import Policy, link_order_of, save_link_order
 from focused.crawl.responses import ArchiveWriter, ResponseProcessor
+from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import Collection, WeightedPolicy
 from focused.crawl.revisits.download_budget import DAY_S, DownloadBudget
 from focused.crawl.revisits.page_records import PageRecords
@@ -167,9 +168,15 @@ def _build_revisits(
     collection = Collection(
         settings, tables, records, schedule, archive, state.frontier, enqueuer, by_score=by_score
     )
-    versions = VersionChecker(tables)
     return Revisits(
-        collection, budget, responses, versions, archive, state.frontier, state.counters
+        collection,
+        budget,
+        responses,
+        VersionChecker(tables),
+        Announcements(tables, collection),
+        archive,
+        state.frontier,
+        state.counters,
     )
 
 

@@ -162,6 +162,14 @@ class RevisitSchedule:
         self._queue.put(page, site, due_at, previous=None)
         self._records.put("due", page, self._record.pack(due_at, last, site, directory))
 
+    def advance(self, page: int) -> None:
+        """Make a page due as soon as the least interval allows, unless it is taken."""
+        due, last, site, directory = self._state(page)
+        due_at = last + self._min_interval_s
+        if due_at < due < math.inf:
+            self._queue.put(page, site, due_at, previous=due)
+            self._records.put("due", page, self._record.pack(due_at, last, site, directory))
+
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
         due_at, last, site, directory = self._state(page)

@@ -34,7 +34,7 @@ TABLES = (
     # crawl.traps
     "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
     # crawl.revisits
-    "page_records", "page_numbers", "host_versions",
+    "page_records", "page_numbers", "host_versions", "signal_trust",
 )  # fmt: skip
 """Tables of rows, by owner. The journal refers to them by position."""
 SETS = ("queue", "seen")

@@ -219,3 +219,32 @@ def test_links_compete_with_revisits_for_the_downloads_after_the_harvest(
     fetched = [url for url in links if url in simulation.urls]
     assert len(fetched) > 10, "links are fetched after the harvest's budget is spent, too"
     assert len(simulation.urls) <= 10 + 42
+
+
+def sitemap(url: str, lastmod: dict[str, str]) -> Fetched:
+    entries = "".join(
+        f"<url><loc>{page}</loc><lastmod>{at}</lastmod></url>" for page, at in lastmod.items()
+    )
+    body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+    return Fetched(url, 200, {"content-type": "application/xml"}, body.encode())
+
+
+def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    url, changed = "http://a.test/sitemap.xml", "http://a.test/17"
+    pages = [f"http://a.test/{number}" for number in range(30)]
+    before = dict.fromkeys(pages, "1970-01-01")
+    day = START + 15 * DAY_S
+    after_change = {**before, changed: "1970-01-27T13:00:00Z"}  # on the 15th day
+    web: dict[str, Any] = {
+        url: lambda now: sitemap(url, before if now < day else after_change),
+        **{page_url: page(page_url, text=f"{WHALES} {page_url}") for page_url in pages},
+        changed: lambda now: page(changed, text=f"{WHALES} {'old' if now < day else 'new krill'}"),
+    }
+    settings = Revisit(continuous=True, hours=40 * 24, pages_per_day=3, host_weights={})
+    subject = topic(tmp_path, url, revisit=settings)
+    simulation = simulate(subject, web).run(20_000)
+    read_at = next(at for at, asked in simulation.asked if asked == url and at > day)
+    visited = next(at for at, asked in simulation.asked if asked == changed and at > read_at)
+    assert visited - read_at < 1.5 * DAY_S

@@ -37,8 +37,7 @@ class SignalSource(StrEnum):
     FEED = "feed"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSignal:
+class ChangeSignal(msgspec.Struct, frozen=True, array_like=True):
     """What one entry says of a URL; ``changed_at`` is on our clock.
 
     ``period_s`` is the mean time between changes by a sitemap's ``changefreq``; None without one

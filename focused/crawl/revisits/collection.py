@@ -194,6 +194,10 @@ class Collection:
         """Return the probability that a page changed since its last visit."""
         return self._schedule.policy.change_probability(page, now)
 
+    def visit_soon(self, page: int) -> None:
+        """Make a page due before all others, unless it is queued already."""
+        self._schedule.advance(page)
+
     def record_visit(
         self,
         page: KnownPage,
@@ -237,7 +241,8 @@ class Collection:
     def _queue(self, page: int, now: float) -> None:
         known = self.records.load(page)
         row = known.row
-        value = known.record.weight * self._schedule.policy.change_probability(page, now)
+        probability = self._schedule.policy.change_probability(page, now)
+        value = known.record.weight * max(probability, known.record.signalled)
         link = QueuedLink(
             key=revisit_key(row.url),
             url=row.url,

@@ -18,6 +18,7 @@ from focused.crawl.crawl_stats import Counters
 from focused.crawl.listeners import SettledEvent
 from focused.crawl.page_parser import ParsedPage
 from focused.crawl.responses import ClassifiedPage, ResponseProcessor
+from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.collection import Collection, is_visited_again
 from focused.crawl.revisits.download_budget import DownloadBudget
 from focused.crawl.revisits.page_fate import decide_fate, redirects_to_missing_page
@@ -55,6 +56,7 @@ class Revisits:
         budget: DownloadBudget,
         responses: ResponseProcessor,
         versions: VersionChecker,
+        announcements: Announcements,
         archive: Archive,
         frontier: Frontier,
         counters: Counters,
@@ -63,6 +65,7 @@ class Revisits:
         self._budget = budget
         self._responses = responses
         self._versions = versions
+        self._announcements = announcements
         self._archive = archive
         self._frontier = frontier
         self._counters = counters
@@ -123,7 +126,10 @@ class Revisits:
         # One change is expected to bring one link like those that the page has.
         scores = [found.score for found in settled.scored.values()]
         record = PageRecord(new_relevance=fmean(scores) if scores else 0.0)
-        self._versions.first_version(outcome, settled.page, settled.blocks or (), record)
+        blocks = None if settled.outcome == "feed" else settled.blocks or ()
+        self._versions.first_version(outcome, settled.page, blocks, record)
+        if settled.outcome == "feed":
+            record.new_relevance += self._read_signals(outcome, event.now)
         self._collection.add(KnownPage(row, PageHistory(seen_at=event.now), record))
 
     def settle(
@@ -180,8 +186,9 @@ class Revisits:
                 outcome = read
             else:
                 classified = read
+                blocks = None if read.feed else read.blocks or ()
                 comparison = self._versions.compare(
-                    outcome, read.page, read.blocks or (), record, title_before=known.row.title
+                    outcome, read.page, blocks, record, title_before=known.row.title
                 )
         if isinstance(outcome, Failed) and outcome.kind is FailureKind.ROBOTS:
             return _Finding(VisitResult.EXCLUDED)
@@ -216,6 +223,9 @@ class Revisits:
         classified = finding.classified
         assert classified is not None and isinstance(outcome, Fetched)
         new = self._new_links(classified)
+        gain = sum(new)
+        if classified.feed:
+            gain += self._read_signals(outcome, now)
         row = self._responses.keep_version(known.row, outcome, classified)
         visit = replace(
             visit,
@@ -229,7 +239,7 @@ class Revisits:
         known = KnownPage(row, known.history, known.record)
         history, record = known.history, known.record
         history.versions += 1
-        record.new_relevance += (sum(new) - record.new_relevance) / (history.changes + 2)
+        record.new_relevance += (gain - record.new_relevance) / (history.changes + 2)
         self._update(known, finding, now)
         self._responses.enqueue_links(link, classified, now)
         return SettledFetch(
@@ -253,6 +263,7 @@ class Revisits:
             self._collection.postpone(known, now + wait_s)
             return
         previous_at = history.seen_at
+        prior = self._collection.change_probability(known.row.seq, now)
         is_gone, was_gone = result in _ENDS, history.gone_at is not None
         changed = result in _CHANGES and not (is_gone and was_gone)
         record.failures = 0
@@ -263,9 +274,14 @@ class Revisits:
             history.changed_at = now
         if is_gone != was_gone:
             history.gone_at = now if is_gone else None
+        self._announcements.learn(known, previous_at, now, changed=changed, prior=prior)
         self._collection.record_visit(
             known, previous_at, now, changed=changed, changed_at=finding.changed_at
         )
+
+    def _read_signals(self, fetched: Fetched, now: float) -> float:
+        offset_s = self._versions.clock_offset_s(fetched.url)
+        return self._announcements.read(fetched, offset_s, now)
 
     def _new_links(self, classified: ClassifiedPage) -> Sequence[float]:
         """Return the scores of a page's links that were not found before."""

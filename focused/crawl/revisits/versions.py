@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
+import xxhash
 
 from focused.crawl.revisits.change_detection import (
     ChangeKind,
     ContentChange,
     HostBoilerplate,
+    VersionText,
     detect_change,
     read_version,
     sign_version,
@@ -70,10 +72,13 @@ class VersionChecker:
         return condition.headers
 
     def first_version(
-        self, fetched: Fetched, page: Page, blocks: Sequence[str], record: PageRecord
+        self, fetched: Fetched, page: Page, blocks: Sequence[str] | None, record: PageRecord
     ) -> None:
-        """Store signature and validators of a page's first version in its record."""
-        version = read_version(content_fingerprint(page), page.title, blocks)
+        """Store signature and validators of a page's first version in its record.
+
+        ``blocks`` is None for a feed, whose every byte counts.
+        """
+        version = _read_version(fetched, page, blocks)
         host = self._host(fetched.url)
         host.boilerplate.add_page(fetched.url, version)
         host.trust.record_clock(clock_offset_s(fetched.headers, fetched.received_at))
@@ -85,15 +90,20 @@ class VersionChecker:
         self,
         fetched: Fetched,
         page: Page,
-        blocks: Sequence[str],
+        blocks: Sequence[str] | None,
         record: PageRecord,
         *,
         title_before: str,
     ) -> Comparison:
-        """Compare a page with its stored version, and store the new one in the record."""
-        version = read_version(content_fingerprint(page), page.title, blocks)
+        """Compare a page with its stored version, and store the new one in the record.
+
+        ``blocks`` is None for a feed, whose every byte counts.
+        """
+        version = _read_version(fetched, page, blocks)
         host, before = self._host(fetched.url), record.signature
         change = None if before is None else detect_change(before, version, host.boilerplate)
+        if change is not None and blocks is None and change.kind is not ChangeKind.IDENTICAL:
+            change = ContentChange(ChangeKind.CHANGED)
         host.boilerplate.add_page(fetched.url, version, change)
         self._record_validators(fetched, record, host, None if change is None else change.kind)
         is_soft_404 = change is not None and looks_like_soft_404(
@@ -109,6 +119,10 @@ class VersionChecker:
         host = self._host(outcome.url)
         self._record_validators(outcome, record, host, None)
         self._put(outcome.url, host)
+
+    def clock_offset_s(self, url: str) -> float:
+        """Return how far the clock of the URL's host is ahead of ours."""
+        return self._host(url).trust.clock_offset_s
 
     def forget_request(self, url: str) -> None:
         """Note that a request ended."""
@@ -142,3 +156,9 @@ class VersionChecker:
 def changed_at(fetched: Fetched, previous_at: float) -> float | None:
     """Return when a changed page was last modified, by its host; None if it does not tell."""
     return modification_time(fetched.headers, previous_at, fetched.received_at)
+
+
+def _read_version(fetched: Fetched, page: Page, blocks: Sequence[str] | None) -> VersionText:
+    if blocks is None:
+        return read_version(xxhash.xxh3_128_digest(fetched.body), page.title, ())
+    return read_version(content_fingerprint(page), page.title, blocks)

@@ -1,0 +1,73 @@
+"""Use what sitemaps and feeds say: visit the pages that changed first, and learn whom to believe.
+
+The trust in a host's sitemaps and feeds is stored by host; the caller commits.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from focused.crawl.revisits.change_signals import (
+    ChangeSignal,
+    SignalTrust,
+    read_change_signals,
+)
+from focused.crawl.revisits.collection import Collection
+from focused.crawl.revisits.page_records import KnownPage
+from focused.storage.rows import pack
+from focused.storage.tables import Tables
+from focused.web.page import Fetched
+from focused.web.urls import host_of
+
+_decode_trust = msgspec.msgpack.Decoder(SignalTrust).decode
+_MIN_GAIN = 1.5
+"""A page is visited sooner if its signal raises the probability of a change by this factor."""
+
+
+class Announcements:
+    """Reads the change signals of sitemaps and feeds for pages of the collection."""
+
+    def __init__(self, tables: Tables, collection: Collection) -> None:
+        self._tables = tables
+        self._collection = collection
+
+    def read(self, fetched: Fetched, clock_offset_s: float, now: float) -> float:
+        """Move the pages that a sitemap or feed says have changed to the front.
+
+        Return the expected relevant content of their visits.
+        """
+        expected = 0.0
+        for signal in read_change_signals(fetched, clock_offset_s):
+            number = self._collection.records.number_of(signal.url)
+            if number is not None:
+                expected += self._apply(signal, self._collection.records.load(number), now)
+        return expected
+
+    def learn(
+        self, known: KnownPage, previous_at: float, now: float, *, changed: bool, prior: float
+    ) -> None:
+        """Compare the signal that came for a page with what its visit found; drop the signal."""
+        signal = known.record.signal
+        if signal is None:
+            return
+        trust = self._trust(known.row.host)
+        trust.record(signal, previous_at, now, changed=changed, prior=prior)
+        self._tables.put("signal_trust", known.row.host.encode(), pack(trust))
+        known.record.signal = None
+        known.record.signalled = 0.0
+
+    def _apply(self, signal: ChangeSignal, known: KnownPage, now: float) -> float:
+        record, previous_at = known.record, known.history.seen_at
+        prior = self._collection.change_probability(known.row.seq, now)
+        estimate = self._trust(host_of(signal.url)).estimate(signal, previous_at, now, prior)
+        record.signal, record.signalled = signal, estimate.probability
+        self._collection.records.put(known)
+        gains = estimate.probability > _MIN_GAIN * prior
+        if not (signal.says_changed(previous_at) and gains):
+            return 0.0
+        self._collection.visit_soon(known.row.seq)
+        return record.weight * estimate.probability
+
+    def _trust(self, host: str) -> SignalTrust:
+        raw = self._tables.get("signal_trust", host.encode())
+        return SignalTrust() if raw is None else _decode_trust(raw)
