@@ -82,7 +82,8 @@ class RevisitPolicy(Protocol):
     follows_siblings: bool
     """Whether a change moves the due times of other pages of the directory and the site.
 
-    The schedule then computes the due times of those that are due next again (bounded work).
+    The schedule then computes the due times of some again: of those that are due next, in one
+    batch if the policy is a :class:`focused.revisit.schedule.BatchPolicy`.
     """
     forced_after: float
     """The schedule visits a page after so many mean intervals, whatever the value of a visit.
@@ -196,6 +197,7 @@ def _lazy_policy(module: str, name: str) -> RevisitPolicyFactory:
 
 REVISIT_POLICIES: Mapping[str, RevisitPolicyFactory] = MappingProxyType(
     {
+        "hazard": _lazy_policy("hazard", "Hazard"),
         "uniform": Uniform,
     }
 )

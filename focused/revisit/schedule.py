@@ -2,61 +2,90 @@
 
 :class:`RevisitSchedule` keeps the pages of a collection in a :class:`DueQueue`, ordered by the time
 when the value of a visit reaches the price. The driver takes visits at the pace of its budget. The
-value of the visits that it takes is the going price: it rises while more pages are due than the
+price follows the value of the visits that it takes: it rises while more pages are due than the
 budget allows, and falls while visits are taken before they are due.
+
+Due times age: price, weights and the activity of sites change. A page whose value has fallen is put
+back when it is about to be taken. A page whose value has risen because a page of its site changed
+is moved at once; the work is bounded.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from focused.revisit.policy import RecordStore, RevisitPolicy, Visit
 
-SIBLINGS = 8
-"""So many pages of a group get new due times when a page of the group has changed."""
+MAX_SIBLINGS = 512
+"""So many pages of a site, those that are due next, are valued again when one has changed."""
+_MAX_SIBLINGS_ONE_BY_ONE = 8
+"""The same for a policy that values pages one by one."""
+_VISITS_BETWEEN_SIBLINGS = 20
+"""The siblings of a site are valued again at most once in the time of so many visits."""
+_SIBLING_HORIZON = 0.1
+"""A sibling is moved if it is due within this share of the mean interval."""
+_MAX_PUT_BACK = 8
+"""So many pages are put back before one is taken anyway."""
+_PUT_BACK_BELOW = 0.9
+"""A page is put back if the value of its visit is below this share of the price."""
 _PRICE_WINDOW = 0.05
 """The price follows the mean value of the last visits, as many as this share of the pages."""
 _MIN_PRICE_WINDOW = 50
 _LEAST_VALUE = 1e-12
+_IN_FLIGHT = -math.inf
 
 
 class DueQueue(Protocol):
-    """Pages in order of due time, over all and within each group."""
+    """Pages in order of due time, over all and within each site."""
 
-    def put(self, page: int, group: int, due_at: float, previous: float | None) -> None:
-        """Insert a page, or move it from its ``previous`` due time."""
+    def add(self, page: int, site: int, due_at: float) -> None:
+        """Insert a page that is not in the queue."""
 
-    def remove(self, page: int, group: int, due_at: float) -> None:
-        """Remove a page."""
+    def remove(self, page: int, site: int, due_at: float) -> None:
+        """Remove a page; ``due_at`` is the time that it was inserted with."""
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest due time and its page, or None."""
 
-    def first_of(self, group: int, limit: int) -> Sequence[int]:
-        """Return the pages of the group that are due next."""
+    def next_of_site(self, site: int, after: float, limit: int) -> Sequence[int]:
+        """Return the pages of a site that are due next after a time."""
+
+
+@runtime_checkable
+class BatchPolicy(Protocol):
+    """A revisit policy that computes due times in batches."""
+
+    def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
+        """Return the due times of pages of one site, each at its price.
+
+        They need to be accurate only for pages that are due about now.
+        """
 
 
 class MemoryDueQueue:
-    """A :class:`DueQueue` of heaps in memory, for experiments."""
+    """A :class:`DueQueue` in memory, for experiments."""
 
     def __init__(self) -> None:
         self._due: dict[int, float] = {}
         self._all: list[tuple[float, int]] = []
-        self._groups: dict[int, list[tuple[float, int]]] = {}
+        self._sites: dict[int, list[tuple[float, int]]] = {}
 
-    def put(self, page: int, group: int, due_at: float, previous: float | None) -> None:
-        """Insert a page, or move it from its ``previous`` due time."""
+    def add(self, page: int, site: int, due_at: float) -> None:
+        """Insert a page that is not in the queue."""
         self._due[page] = due_at
         heappush(self._all, (due_at, page))
-        heappush(self._groups.setdefault(group, []), (due_at, page))
+        insort(self._sites.setdefault(site, []), (due_at, page))
 
-    def remove(self, page: int, group: int, due_at: float) -> None:
-        """Remove a page."""
+    def remove(self, page: int, site: int, due_at: float) -> None:
+        """Remove a page; ``due_at`` is the time that it was inserted with."""
         del self._due[page]
+        pages = self._sites[site]
+        del pages[bisect_left(pages, (due_at, page))]
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest due time and its page, or None."""
@@ -65,26 +94,21 @@ class MemoryDueQueue:
             heappop(heap)
         return heap[0] if heap else None
 
-    def first_of(self, group: int, limit: int) -> Sequence[int]:
-        """Return the pages of the group that are due next."""
-        heap = self._groups.get(group, [])
-        found: dict[int, float] = {}
-        while heap and len(found) < limit:
-            due_at, page = heappop(heap)
-            if self._due.get(page) == due_at:
-                found[page] = due_at
-        for page, due_at in found.items():
-            heappush(heap, (due_at, page))
-        return list(found)
+    def next_of_site(self, site: int, after: float, limit: int) -> Sequence[int]:
+        """Return the pages of a site that are due next after a time."""
+        pages = self._sites.get(site, [])
+        start = bisect_left(pages, (after, -1))
+        return [page for _, page in pages[start : start + limit]]
 
 
 class RevisitSchedule:
     """The due times of a collection's pages; the price follows the budget.
 
-    The caller commits where queue and records are on a disk.
+    Where queue and records are on a disk, all writes belong to the caller's transaction.
     """
 
-    _record = struct.Struct("<ddII")  # due, last visit, site, directory
+    _record = struct.Struct("<ddfI")  # due, last visit, earliest due after the last visit, site
+    _price_record = struct.Struct("<qdq")  # pages, log price, priced visits
 
     def __init__(
         self,
@@ -100,11 +124,14 @@ class RevisitSchedule:
         self.policy = policy
         self._queue = queue
         self._records = records
+        self._mean_interval_s = mean_interval_s
         self._min_interval_s = min_interval_s
         self._max_interval_s = min(max_interval_s, policy.forced_after * mean_interval_s)
-        self._pages = 0
-        self._log_price = 0.0
-        self._priced = 0
+        self._siblings_after: dict[int, float] = {}
+        self._pages, self._log_price, self._priced = 0, 0.0, 0
+        stored = records.get("price", 0)
+        if stored is not None:
+            self._pages, self._log_price, self._priced = self._price_record.unpack(stored)
 
     @property
     def price(self) -> float:
@@ -118,91 +145,152 @@ class RevisitSchedule:
         """Add a page after its first fetch at ``at``."""
         self.policy.add(page, site, directory, weight, at)
         self._pages += 1
-        self._put(page, at, site, directory, previous=None)
+        self._schedule(page, site, at, at + self._min_interval_s)
+        self._save_price()
 
     def next_due_at(self) -> float | None:
         """Return when the next visit is due; None without pages."""
         first = self._queue.first()
         return None if first is None else first[0]
 
-    def take(self, now: float) -> int | None:
-        """Take the page that is due first, even before it is due; None without pages.
-
-        The page is not taken again until its visit is recorded.
-        """
+    def next_take_at(self) -> float | None:
+        """Return from when on :meth:`take` returns a page; None without pages."""
         first = self._queue.first()
         if first is None:
             return None
-        due_at, page = first
-        _, last, site, directory = self._state(page)
-        self._queue.remove(page, site, due_at)
-        self._records.put("due", page, self._record.pack(math.inf, last, site, directory))
-        if now - last < self._max_interval_s:
-            self._follow(self.policy.value(page, now))
+        _, last, wait, _ = self._state(first[1])
+        return last + wait
+
+    def take(self, now: float) -> int | None:
+        """Take the page that is due first, even before it is due.
+
+        None without pages, and before the least interval of the first one has passed. The page is
+        not taken again until its visit is recorded.
+        """
+        for attempt in range(_MAX_PUT_BACK + 1):
+            first = self._queue.first()
+            if first is None:
+                return None
+            due_at, page = first
+            _, last, wait, site = self._state(page)
+            if now < last + wait:
+                return None
+            self._queue.remove(page, site, due_at)
+            is_forced = now - last >= self._max_interval_s
+            value = 0.0 if is_forced else self.policy.value(page, now)
+            is_overvalued = due_at <= now and value < _PUT_BACK_BELOW * self.price
+            if is_forced or not is_overvalued or attempt == _MAX_PUT_BACK:
+                break
+            least = now + 0.01 * self._mean_interval_s
+            self._schedule(page, site, last, max(last + wait, least), wait)
+        self._records.put("schedule", page, self._record.pack(_IN_FLIGHT, last, wait, site))
+        if not is_forced:
+            self._follow(value)
         return page
 
     def record(self, visit: Visit) -> None:
         """Record the outcome of a visit; a page that is gone is removed."""
+        due_at, _, _, site = self._state(visit.page)
+        if due_at != _IN_FLIGHT:
+            self._queue.remove(visit.page, site, due_at)
         self.policy.record(visit)
         if visit.gone:
-            self.remove(visit.page)
+            self._forget(visit.page)
         else:
-            due_at, _, site, directory = self._state(visit.page)
-            previous = None if due_at == math.inf else due_at
-            self._put(visit.page, visit.at, site, directory, previous)
+            self._schedule(visit.page, site, visit.at, visit.at + self._min_interval_s)
         if visit.changed and self.policy.follows_siblings:
-            for page in self._queue.first_of(visit.site, SIBLINGS):
-                self.reschedule(page)
+            self._move_siblings(site, visit.at)
         for page in self.policy.take_moved():
             self.reschedule(page)
 
     def put_back(self, page: int, due_at: float) -> None:
-        """Schedule a taken page for ``due_at``: the visit told nothing."""
-        _, last, site, directory = self._state(page)
-        self._queue.put(page, site, due_at, previous=None)
-        self._records.put("due", page, self._record.pack(due_at, last, site, directory))
+        """Schedule a taken page for ``due_at``, and not before: the visit told nothing."""
+        _, last, _, site = self._state(page)
+        self._enqueue(page, site, last, due_at, max(due_at - last, 0.0))
 
     def advance(self, page: int) -> None:
         """Make a page due as soon as the least interval allows, unless it is taken."""
-        due, last, site, directory = self._state(page)
-        due_at = last + self._min_interval_s
-        if due_at < due < math.inf:
-            self._queue.put(page, site, due_at, previous=due)
-            self._records.put("due", page, self._record.pack(due_at, last, site, directory))
+        due_at, last, wait, site = self._state(page)
+        if last + wait < due_at:
+            self._queue.remove(page, site, due_at)
+            self._enqueue(page, site, last, last + wait, wait)
 
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
-        due_at, last, site, directory = self._state(page)
-        if due_at != math.inf:
-            self._put(page, last, site, directory, due_at)
+        due_at, last, wait, site = self._state(page)
+        if due_at != _IN_FLIGHT:
+            self._queue.remove(page, site, due_at)
+            self._schedule(page, site, last, last + wait, wait)
 
     def remove(self, page: int) -> None:
         """Forget a page."""
-        due_at, _, site, _ = self._state(page)
-        if due_at != math.inf:
+        due_at, _, _, site = self._state(page)
+        if due_at != _IN_FLIGHT:
             self._queue.remove(page, site, due_at)
-        self._records.delete("due", page)
+        self._forget(page)
+
+    def _forget(self, page: int) -> None:
+        self._records.delete("schedule", page)
         self.policy.remove(page)
         self._pages -= 1
+        self._save_price()
 
-    def _put(
-        self, page: int, last: float, site: int, directory: int, previous: float | None
+    def _schedule(
+        self, page: int, site: int, last: float, earliest: float, wait: float | None = None
     ) -> None:
-        due_at = self.policy.due_at(page, self.price)
-        due_at = max(min(due_at, last + self._max_interval_s), last + self._min_interval_s)
-        self._queue.put(page, site, due_at, previous)
-        self._records.put("due", page, self._record.pack(due_at, last, site, directory))
+        """Enqueue a page for the time when its visit is worth the price."""
+        due_at = min(self.policy.due_at(page, self.price), last + self._max_interval_s)
+        wait = self._min_interval_s if wait is None else wait
+        self._enqueue(page, site, last, max(due_at, earliest), wait)
+
+    def _enqueue(self, page: int, site: int, last: float, due_at: float, wait: float) -> None:
+        self._queue.add(page, site, due_at)
+        self._records.put("schedule", page, self._record.pack(due_at, last, wait, site))
+
+    def _move_siblings(self, site: int, now: float) -> None:
+        """Move the pages of a site whose visits are worth more since a page has changed."""
+        policy = self.policy
+        if now < self._siblings_after.get(site, -math.inf):
+            return
+        pause_s = _VISITS_BETWEEN_SIBLINGS * self._mean_interval_s / max(self._pages, 1)
+        self._siblings_after[site] = now + pause_s
+        if not isinstance(policy, BatchPolicy):
+            for page in self._queue.next_of_site(site, now, _MAX_SIBLINGS_ONE_BY_ONE):
+                self.reschedule(page)
+            return
+        pages = self._queue.next_of_site(site, now, MAX_SIBLINGS)
+        if not pages:
+            return
+        horizon = now + _SIBLING_HORIZON * self._mean_interval_s
+        for page, due in zip(
+            pages, policy.due_at_many(pages, [self.price] * len(pages)), strict=True
+        ):
+            if due < horizon:
+                due_at, last, wait, _ = self._state(page)
+                due = max(due, last + wait)
+                if due < due_at:
+                    self._queue.remove(page, site, due_at)
+                    self._enqueue(page, site, last, due, wait)
 
     def _follow(self, value: float) -> None:
         """Move the price towards the value of a visit."""
         self._priced += 1
         window = max(_PRICE_WINDOW * self._pages, _MIN_PRICE_WINDOW)
         rate = 1.0 / min(self._priced, window)
-        self._log_price += rate * (math.log(max(value, _LEAST_VALUE)) - self._log_price)
+        # A page that is taken long before it is due must not collapse the price of all others.
+        target = math.log(max(value, _LEAST_VALUE))
+        if self._priced > _MIN_PRICE_WINDOW:
+            target = max(target, self._log_price - 1.0)
+        self._log_price += rate * (target - self._log_price)
+        self._save_price()
 
-    def _state(self, page: int) -> tuple[float, float, int, int]:
-        record = self._records.get("due", page)
+    def _save_price(self) -> None:
+        record = self._price_record.pack(self._pages, self._log_price, self._priced)
+        self._records.put("price", 0, record)
+
+    def _state(self, page: int) -> tuple[float, float, float, int]:
+        record = self._records.get("schedule", page)
         if record is None:
             raise KeyError(page)
-        due_at, last, site, directory = self._record.unpack(record)
-        return due_at, last, site, directory
+        due_at, last, wait, site = self._record.unpack(record)
+        return due_at, last, wait, site

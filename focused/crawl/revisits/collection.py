@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import xxhash
 
@@ -21,7 +21,7 @@ from focused.frontier.host_scheduler import UNLIMITED_PRIORITY
 from focused.frontier.interface import Frontier
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.revisit.policy import RevisitPolicy, Visit
-from focused.revisit.schedule import RevisitSchedule
+from focused.revisit.schedule import BatchPolicy, RevisitSchedule
 from focused.storage.tables import Tables
 from focused.topic import Revisit, number_of_host
 from focused.web.urls import directory_of, host_of
@@ -30,6 +30,7 @@ _RECORDS_PER_CATCH_UP = 500
 _CAUGHT_UP_META = "pages_with_records"
 _RELEASED_META = "released_pages"
 _GONE_FACTOR = 0.05
+_LEAST_FACTOR = 1e-9
 _VISITED = frozenset({"fetched", "feed", "noindex"})
 
 
@@ -96,12 +97,31 @@ class WeightedPolicy:
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the weighted value of a visit reaches ``price``; infinity for never."""
-        weight = self._weight(page)
-        return self._policy.due_at(page, price / weight) if weight > 0 else float("inf")
+        factor = self._factor(page)
+        return self._policy.due_at(page, price / factor) if factor > 0 else math.inf
+
+    def due_at_many(self, pages: Sequence[int], prices: Sequence[float]) -> Sequence[float]:
+        """Return the due times of pages of one site, each at its price."""
+        factors = [max(self._factor(page), _LEAST_FACTOR) for page in pages]
+        weighted = [price / factor for price, factor in zip(prices, factors, strict=True)]
+        if isinstance(self._policy, BatchPolicy):
+            return self._policy.due_at_many(pages, weighted)
+        return [
+            self._policy.due_at(page, price) for page, price in zip(pages, weighted, strict=True)
+        ]
 
     def value(self, page: int, at: float) -> float:
         """Return the weighted value of a visit."""
-        return self._weight(page) * self._policy.value(page, at)
+        record = self._records.get(page)
+        if record is None:
+            return 0.0
+        value = record.weight * self._policy.value(page, at)
+        if not record.signalled:
+            return value
+        # Of a hazard L the value is (1 - exp(-L))^2 / L: as if the signal told the hazard.
+        told = _value_of_probability(record.signalled)
+        own = _value_of_probability(self._policy.change_probability(page, at))
+        return value * max(1.0, told / own)
 
     def change_probability(self, page: int, at: float) -> float:
         """Return the probability that the page changed since its last visit."""
@@ -115,9 +135,14 @@ class WeightedPolicy:
         """Forget a page."""
         self._policy.remove(page)
 
-    def _weight(self, page: int) -> float:
+    def _factor(self, page: int) -> float:
         record = self._records.get(page)
         return 0.0 if record is None else record.weight
+
+
+def _value_of_probability(probability: float) -> float:
+    probability = min(max(probability, 1e-9), 1.0 - 1e-9)
+    return probability**2 / -math.log1p(-probability)
 
 
 class Collection:
@@ -177,9 +202,9 @@ class Collection:
         self._caught_up = until
         self._tables.put_meta(_CAUGHT_UP_META, until)
 
-    def next_due_at(self) -> float | None:
-        """Return when the next page is due; None if none is left to release."""
-        return self._schedule.next_due_at()
+    def next_release_at(self) -> float | None:
+        """Return from when on a page can be released; None if none is left."""
+        return self._schedule.next_take_at()
 
     def release(self, now: float) -> bool:
         """Queue the page that is due first, if any is left."""
