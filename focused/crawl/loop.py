@@ -213,8 +213,18 @@ class Crawl:
             step = self._next(now)
         if isinstance(step, Fetch | RefusedRequest) or step == Wait(now):
             # After a kill the state tells which requests were sent and which links refused.
-            self._state.commit_frontier()
+            self._commit_frontier()
         return step
+
+    def _commit_frontier(self) -> None:
+        if self._revisits is not None:
+            self._revisits.save()
+        self._state.commit_frontier()
+
+    def _commit(self, now: float) -> None:
+        if self._revisits is not None:
+            self._revisits.save()
+        self._state.commit(now)
 
     def _next(self, now: float) -> Step:
         limit = self._stop_conditions.limit(now)
@@ -264,7 +274,7 @@ class Crawl:
         if lease is not None and lease_id not in self._being_parsed:
             self._being_parsed.add(lease_id)
             self.frontier.save_tries(lease.offer, lease.offer.link.tries + 1)
-            self._state.commit_frontier()
+            self._commit_frontier()
 
     def settle(
         self,
@@ -281,10 +291,10 @@ class Crawl:
         self._being_parsed.discard(lease_id)
         if lease.purpose is FetchPurpose.ROBOTS:
             self.robots.settle(lease, outcome, now)
-            self._state.commit(now)
+            self._commit(now)
             return None
         settled = self._settle_page(lease.offer, outcome, now, parsed)
-        self._state.commit(now)
+        self._commit(now)
         return settled
 
     def swap_model(self, classifier: TopicClassifier, name: str, now: float) -> None:
@@ -293,7 +303,7 @@ class Crawl:
         Queued links are scored by it when they are offered next.
         """
         self._models.swap_model(classifier, name, self.counters.settled, now)
-        self._state.commit(now)
+        self._commit(now)
 
     def put_back(self, lease_id: int, now: float) -> None:
         """Close a lease whose request was not sent; its link stays queued."""
@@ -308,7 +318,7 @@ class Crawl:
     def record_robots(self, url: str, outcome: Outcome, now: float) -> None:
         """Store a robots.txt that the driver fetched for a URL outside the frontier."""
         self.robots.learn(url, outcome, now)
-        self._state.commit(now)
+        self._commit(now)
 
     def due_at(self, url: str) -> float:
         """Return when the URL's host may be requested again."""
@@ -318,7 +328,7 @@ class Crawl:
         """Put back open leases, commit, and write the Parquet files."""
         for lease_id in self._leases.numbers():
             self.put_back(lease_id, now)
-        self._state.commit(now)
+        self._commit(now)
         if self.topic.output.parquet:
             from focused.archive.parquet import write_parquet_files  # slow to import
 

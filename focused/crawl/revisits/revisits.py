@@ -94,9 +94,14 @@ class Revisits:
     def next_release_at(self, now: float) -> float | None:
         """Return when the next page may be queued; None if enough are queued, or all."""
         pages = len(self._collection)
-        if self._collection.next_due_at() is None or not self._may_release(pages):
+        release_at = self._collection.next_release_at()
+        if release_at is None or not self._may_release(pages):
             return None
-        return max(self._budget.next_revisit_at(pages, now), self._budget.available_at(pages, now))
+        return max(
+            release_at,
+            self._budget.next_revisit_at(pages, now),
+            self._budget.available_at(pages, now),
+        )
 
     def _may_release(self, pages: int) -> bool:
         most = max(_MIN_RELEASED, self._budget.pages_per_s(pages) * _MAX_RELEASED_S)
