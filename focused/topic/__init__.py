@@ -186,7 +186,7 @@ class Revisit:
     """
 
     continuous: bool = False
-    policy: str = "uniform"
+    policy: str = "hazard"
     pages_per_day: int | None = None
     bytes_per_day: int | None = None
     hours: float | None = None

@@ -128,13 +128,15 @@ class Revisits:
         row = self._archive.row(self._counters.settled - 1)
         if row is None or not is_visited_again(row):
             return
-        # One change is expected to bring one link like those that the page has.
-        scores = [found.score for found in settled.scored.values()]
+        # One change is expected to bring one link like those that the page has; one of a sitemap
+        # or feed, a relevant page.
+        is_feed = settled.outcome == "feed"
+        scores = [1.0] if is_feed else [found.score for found in settled.scored.values()]
         record = PageRecord(new_relevance=fmean(scores) if scores else 0.0)
-        blocks = None if settled.outcome == "feed" else settled.blocks or ()
+        blocks = None if is_feed else settled.blocks or ()
         self._versions.first_version(outcome, settled.page, blocks, record)
-        if settled.outcome == "feed":
-            record.new_relevance += self._read_signals(outcome, event.now)
+        if is_feed:
+            self._read_signals(outcome, event.now)
         self._collection.add(KnownPage(row, PageHistory(seen_at=event.now), record))
 
     def settle(
