@@ -29,7 +29,6 @@ from focused.crawl.revisits.change_detection import (
     VersionText,
     detect_change,
     read_version,
-    sign_version,
 )
 from focused.recorded_web.recorded_web import RecordedWeb
 from focused.web.content_hash import content_fingerprint, text_digest
@@ -236,8 +235,7 @@ def _visit(
                             found = detect_change(signature, edited, boilerplate)
                             size = _true_size(old_text, edited)
                             yield _row(visit, name, old_page, copy, found, size)
-            stored[page.url] = parsed, text, sign_version(text, boilerplate)
-            boilerplate.add_page(page.url, text, change)
+            stored[page.url] = parsed, text, boilerplate.add_page(page.url, text, change)
 
 
 def _row(
@@ -276,8 +274,7 @@ def compare_versions(old: Path, new: Path) -> pd.DataFrame:
     before = {}
     for name in rng.sample(names, len(names)):
         page, text = _read(f"https://docs.test/{name}", (old / name).read_text())
-        before[name] = page, sign_version(text, boilerplate)
-        boilerplate.add_page(name, text)
+        before[name] = page, boilerplate.add_page(name, text)
     rows = []
     for name in rng.sample(names, len(names)):
         page, text = _read(f"https://docs.test/{name}", (new / name).read_text())

@@ -27,6 +27,12 @@ MAX_CANDIDATE_BLOCKS = 800
 MIN_BOILERPLATE_PAGES = 3
 """A block is boilerplate from this number of pages on."""
 
+MIN_BOILERPLATE_WORDS = 3
+"""Shorter blocks are boilerplate only when they are new to the host, or gone from all its pages.
+
+Many pages share a status such as "open" or "sold out", and its change is content.
+"""
+
 SENTENCE_WORDS = 8
 """Blocks with as many words are sentences, whose numbers are content."""
 
@@ -133,6 +139,11 @@ class _BoilerplateBlock(msgspec.Struct, array_like=True, gc=False):
     first_seen: int
     learned: int
     last_seen: int
+    is_short: bool
+
+    def is_left_out(self, clock: int) -> bool:
+        """Whether signatures made at ``clock`` don't contain the block."""
+        return not self.is_short and self.learned <= clock
 
 
 class HostBoilerplate(msgspec.Struct, array_like=True):
@@ -147,27 +158,34 @@ class HostBoilerplate(msgspec.Struct, array_like=True):
     visits: float = 0.0
     number_changes: float = 0.0
 
-    def add_page(self, url: str, version: VersionText, change: ContentChange | None = None) -> None:
-        """Learn from a fetched page; ``change`` is the result if it was a revisit."""
+    def add_page(
+        self, url: str, version: VersionText, change: ContentChange | None = None
+    ) -> VersionSignature:
+        """Learn from a fetched page and return its signature to store.
+
+        ``change`` is the result of :func:`detect_change` if the fetch was a revisit.
+        """
         self.clock += 1
         page = xxhash.xxh32_intdigest(url.encode("utf-8", "replace")) or 1
         blocks = version.blocks
         if len(blocks) > _BLOCKS_FROM_START + _BLOCKS_FROM_END:
             blocks = (*blocks[:_BLOCKS_FROM_START], *blocks[-_BLOCKS_FROM_END:])
-        for digest in {block.digest for block in blocks} - {0}:
-            self._see(digest, page)
+        words = {block.digest: block.words for block in blocks if block.digest}
+        for digest, text in words.items():
+            self._see(digest, text, page)
         while len(self.candidates) > MAX_CANDIDATE_BLOCKS:
             del self.candidates[next(iter(self.candidates))]
         if change is not None and change.kind is not ChangeKind.IDENTICAL:
             self.visits = 0.95 * self.visits + 1.0
             self.number_changes = 0.95 * self.number_changes + change.only_numbers
+        return sign_version(version, self)
 
     @property
     def numbers_are_counters(self) -> bool:
         """Whether most differences between versions are of numbers only."""
         return self.number_changes + 0.5 > 0.5 * (self.visits + 2.0)
 
-    def _see(self, digest: int, page: int) -> None:
+    def _see(self, digest: int, words: str, page: int) -> None:
         known = self.known.get(digest)
         if known is not None:
             known.last_seen = self.clock
@@ -175,23 +193,27 @@ class HostBoilerplate(msgspec.Struct, array_like=True):
         candidate = self.candidates.pop(digest, None) or _Candidate(self.clock, page)
         if page not in (candidate.first_page, candidate.second_page):
             if candidate.second_page:
-                self._learn(digest, candidate)
+                self._learn(digest, words, candidate)
                 return
             candidate.second_page = page
         self.candidates[digest] = candidate  # now the last to be dropped
 
-    def _learn(self, digest: int, candidate: _Candidate) -> None:
+    def _learn(self, digest: int, words: str, candidate: _Candidate) -> None:
         if len(self.known) >= MAX_BOILERPLATE_BLOCKS:
             oldest = min(self.known, key=lambda each: self.known[each].last_seen)
             if self.clock - self.known[oldest].last_seen < _UNUSED_FOR_PAGES:
                 return
             del self.known[oldest]
-        self.known[digest] = _BoilerplateBlock(candidate.seen, self.clock, self.clock)
+        is_short = words.count(" ") + 1 < MIN_BOILERPLATE_WORDS
+        self.known[digest] = _BoilerplateBlock(candidate.seen, self.clock, self.clock, is_short)
 
 
 def sign_version(version: VersionText, boilerplate: HostBoilerplate) -> VersionSignature:
-    """Return the signature of a version to store."""
-    own = [block for block in version.blocks if block.digest not in boilerplate.known]
+    """Return the signature of a version without learning from it.
+
+    For responses that are no pages of the host; see :meth:`HostBoilerplate.add_page` for others.
+    """
+    own = _own_blocks(version, boilerplate, boilerplate.clock)
     return VersionSignature(
         version.fingerprint,
         _sum(block.digest for block in own),
@@ -210,16 +232,12 @@ def detect_change(
         return ContentChange(ChangeKind.IDENTICAL)
     # Blocks that were boilerplate when the signature was made are not in it. Of those that were
     # learned since, it has those that the page had: all, or all but those first seen since.
-    known = boilerplate.known
-    own = [
-        block
-        for block in now.blocks
-        if (found := known.get(block.digest)) is None or found.learned > before.clock
-    ]
+    own = _own_blocks(now, boilerplate, before.clock)
     older = [
         block
         for block in own
-        if (found := known.get(block.digest)) is None or found.first_seen <= before.clock
+        if (found := boilerplate.known.get(block.digest)) is None
+        or found.first_seen <= before.clock
     ]
     for blocks in (older, own):
         difference = (before.blocks - _sum(block.digest for block in blocks)) & _MASK
@@ -228,6 +246,16 @@ def detect_change(
         if _is_boilerplate_difference(difference, before.clock, blocks, boilerplate):
             return ContentChange(ChangeKind.COSMETIC)
     return ContentChange(ChangeKind.CHANGED, _size(before, now, older))
+
+
+def _own_blocks(version: VersionText, boilerplate: HostBoilerplate, clock: int) -> list[TextBlock]:
+    """Return the blocks that a signature made at ``clock`` contains."""
+    known = boilerplate.known
+    return [
+        block
+        for block in version.blocks
+        if (found := known.get(block.digest)) is None or not found.is_left_out(clock)
+    ]
 
 
 def _compare_numbers(
@@ -250,13 +278,16 @@ def _is_boilerplate_difference(
 ) -> bool:
     """Whether at most two blocks of boilerplate came, and two or one template's blocks went."""
     here = {block.digest for block in own}
-    doubtful = [
-        digest
-        for digest, known in boilerplate.known.items()  # the last learned last
-        if known.learned > clock
-    ]
-    came = [digest for digest in doubtful if digest in here][-_MAX_CAME:]
-    gone = [digest for digest in doubtful if digest not in here][-_MAX_GONE:]
+    came, gone = [], []
+    for digest, known in boilerplate.known.items():  # the last learned last
+        if digest in here:
+            if known.learned > clock and not known.is_short:
+                came.append(digest)
+        elif known.last_seen + MIN_BOILERPLATE_PAGES <= boilerplate.clock or (
+            known.learned > clock and not known.is_short
+        ):
+            gone.append(digest)
+    came, gone = came[-_MAX_CAME:], gone[-_MAX_GONE:]
     lost = {0, *gone, *((one + other) & _MASK for one, other in combinations(gone, 2))}
     # A template brings several blocks at once.
     together: dict[tuple[int, int], int] = {}

@@ -17,7 +17,6 @@ from focused.crawl.revisits.change_detection import (
     VersionText,
     detect_change,
     read_version,
-    sign_version,
 )
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Page
@@ -40,7 +39,7 @@ def compare(
     old: tuple[str, ...], new: tuple[str, ...], host: HostBoilerplate | None = None
 ) -> ContentChange:
     host = host or HostBoilerplate()
-    return detect_change(sign_version(version(*old), host), version(*new), host)
+    return detect_change(host.add_page(URL, version(*old)), version(*new), host)
 
 
 def test_the_same_text_is_identical() -> None:
@@ -90,7 +89,7 @@ def test_words_and_numbers_are_content(old: str, new: str) -> None:
 
 def test_another_title_is_a_change() -> None:
     host = HostBoilerplate()
-    before = sign_version(version(*ARTICLE), host)
+    before = host.add_page(URL, version(*ARTICLE))
     assert detect_change(before, version(*ARTICLE, title="Dolphins"), host).kind == "changed"
 
 
@@ -141,7 +140,7 @@ def test_a_block_of_three_pages_is_boilerplate() -> None:
 
 
 def test_a_block_of_two_pages_is_content() -> None:
-    host = host_with(NEWS, pages=2)
+    host = host_with(NEWS, pages=1)  # and the page itself
     assert compare((*ARTICLE, NEWS), ARTICLE, host).kind is ChangeKind.CHANGED
 
 
@@ -154,8 +153,7 @@ def test_visits_of_one_page_make_no_boilerplate() -> None:
 
 def test_a_signature_from_before_the_boilerplate_was_known_stays_comparable() -> None:
     host = HostBoilerplate()
-    before = sign_version(version(*ARTICLE, NEWS), host)
-    host.add_page(URL, version(*ARTICLE, NEWS))
+    before = host.add_page(URL, version(*ARTICLE, NEWS))
     host_with(NEWS, host=host)
     assert detect_change(before, version(*ARTICLE, NEWS), host).kind is ChangeKind.IDENTICAL
     with_date = version(*ARTICLE, NEWS, "5 May 2024")
@@ -169,13 +167,29 @@ def test_a_template_that_changes_on_unrelated_pages_at_once_is_cosmetic(blocks: 
     old = [f"{NEWS} {chr(97 + i)}" for i in range(blocks)]
     new = [f"{OTHER_NEWS} {chr(97 + i)}" for i in range(blocks)]
     host = HostBoilerplate()
-    before = sign_version(version(*ARTICLE, *old), host)
-    host.add_page(URL, version(*ARTICLE, *old))
+    before = host.add_page(URL, version(*ARTICLE, *old))
     host_with(*old, host=host)
     host_with(*new, host=host)
     assert detect_change(before, version(*ARTICLE, *new), host).kind is ChangeKind.COSMETIC
     edited = version(*ARTICLE[1:], *new)
     assert detect_change(before, edited, host).kind is ChangeKind.CHANGED
+
+
+def test_a_status_that_many_pages_share_is_content() -> None:
+    host = host_with("Open", pages=4)
+    host_with("Sold out", host=host, pages=4)
+    host_with("Open", host=host, pages=4)
+    for old, new in (("Open", "Sold out"), ("Sold out", "Open")):
+        assert compare((*ARTICLE, old), (*ARTICLE, new), host).kind is ChangeKind.CHANGED
+
+
+def test_a_new_menu_item_on_all_pages_is_cosmetic() -> None:
+    host = HostBoilerplate()
+    before = host.add_page(URL, version(*ARTICLE, "Home", "Shop"))
+    host_with("Home", "Shop", host=host)
+    host_with("Home", "Contact", host=host, pages=4)
+    now = version(*ARTICLE, "Home", "Contact")
+    assert detect_change(before, now, host).kind is ChangeKind.COSMETIC
 
 
 def test_boilerplate_that_changes_at_each_visit_is_found_out() -> None:
@@ -193,8 +207,7 @@ def test_boilerplate_that_changes_at_each_visit_is_found_out() -> None:
             if url in stored:
                 change = detect_change(stored[url], now, host)
                 calls += change.kind is ChangeKind.CHANGED
-            stored[url] = sign_version(now, host)
-            host.add_page(url, now, change)
+            stored[url] = host.add_page(url, now, change)
         changed.append(calls)
     assert changed[-2:] == [0, 0]
 
@@ -221,7 +234,7 @@ def test_signatures_and_boilerplate_have_bounded_size() -> None:
     packed = msgspec.msgpack.encode(host)
     assert len(packed) <= 30_000
     assert msgspec.msgpack.decode(packed, type=HostBoilerplate).known == host.known
-    signature = sign_version(version(words(20_000)), host)
+    signature = host.add_page(URL, version(words(20_000)))
     assert len(msgspec.msgpack.encode(signature)) <= 90
 
 

@@ -108,7 +108,7 @@ def is_soft(
     title: str, blocks: list[str], *, before: list[str] = ARTICLE, missing: list[str] | None = None
 ) -> bool:
     host = HostBoilerplate()
-    old = sign_version(read_version(b"old-----", "Whales", before), host)
+    old = host.add_page(URL, read_version(b"old-----", "Whales", before))
     now = read_version(b"new-----", title, blocks)
     known = None
     if missing is not None:
