@@ -215,6 +215,11 @@ class RevisitSchedule:
             self._queue.remove(page, site, due_at)
             self._enqueue(page, site, last, last + wait, wait)
 
+    def advance_site(self, site: int, most: int) -> None:
+        """:meth:`advance` the pages of a site that are due next, at most ``most``."""
+        for page in list(self._queue.next_of_site(site, -math.inf, most)):
+            self.advance(page)
+
     def reschedule(self, page: int) -> None:
         """Compute a page's due time again."""
         due_at, last, wait, site = self._state(page)

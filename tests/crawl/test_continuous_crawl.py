@@ -233,7 +233,7 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     simulate: Simulate, tmp_path: Path
 ) -> None:
     url, changed = "http://a.test/sitemap.xml", "http://a.test/17"
-    pages = [f"http://a.test/{number}" for number in range(30)]
+    pages = [f"http://a.test/{number}" for number in range(100)]
     before = dict.fromkeys(pages, "1970-01-01")
     day = START + 15 * DAY_S
     after_change = {**before, changed: "1970-01-27T13:00:00Z"}  # on the 15th day
@@ -242,7 +242,7 @@ def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
         **{page_url: page(page_url, text=f"{WHALES} {page_url}") for page_url in pages},
         changed: lambda now: page(changed, text=f"{WHALES} {'old' if now < day else 'new krill'}"),
     }
-    settings = Revisit(continuous=True, hours=40 * 24, pages_per_day=3, host_weights={})
+    settings = Revisit(continuous=True, hours=40 * 24, pages_per_day=3, path_weights={"sitemap": 100.0})
     subject = topic(tmp_path, url, revisit=settings)
     simulation = simulate(subject, web).run(20_000)
     read_at = next(at for at, asked in simulation.asked if asked == url and at > day)

@@ -30,6 +30,7 @@ _RECORDS_PER_CATCH_UP = 500
 _CAUGHT_UP_META = "pages_with_records"
 _RELEASED_META = "released_pages"
 _GONE_FACTOR = 0.05
+_MAX_ADVANCED = 256
 _LEAST_FACTOR = 1e-9
 _VISITED = frozenset({"fetched", "feed", "noindex"})
 
@@ -222,6 +223,10 @@ class Collection:
     def visit_soon(self, page: int) -> None:
         """Make a page due before all others, unless it is queued already."""
         self._schedule.advance(page)
+
+    def visit_site_soon(self, host: str) -> None:
+        """Make the pages of a host due that are due next: earlier results are in doubt."""
+        self._schedule.advance_site(_number(host), _MAX_ADVANCED)
 
     def record_visit(
         self,

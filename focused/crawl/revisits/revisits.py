@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
 from statistics import fmean
 
 from msgspec.structs import replace
@@ -31,6 +32,8 @@ from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome,
 from focused.web.urls import host_of
 
 _NEW_VERSION = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, VisitResult.UNKNOWN})
+_SAME_VERSION = frozenset({VisitResult.IDENTICAL, VisitResult.COSMETIC})
+_MIN_NEW_RELEVANCE = 0.1
 _ENDS = frozenset({VisitResult.GONE, VisitResult.MOVED, VisitResult.SOFT_404})
 _CHANGES = frozenset({VisitResult.CHANGED, VisitResult.REAPPEARED, *_ENDS})
 _POSTPONED = frozenset({VisitResult.MISSING, VisitResult.FAILED, VisitResult.EXCLUDED})
@@ -169,6 +172,12 @@ class Revisits:
         position = self._archive.record_unchanged(outcome, capture, known.row, now)
         if position is not None:
             visit = replace(visit, warc_file=position.file, warc_offset=position.offset)
+        if finding.classified is not None and finding.result in _SAME_VERSION:
+            # The same text may have other links: a menu, a list of pictures.
+            new = self._new_links(finding.classified)
+            visit = replace(visit, new_links=len(new))
+            self._responses.enqueue_links(link, finding.classified, now)
+            finding = dataclass_replace(finding, brings_links=sum(new) >= _MIN_NEW_RELEVANCE)
         self._collection.records.append_visit(visit)
         self._update(known, finding, now)
         return SettledFetch(link, "revisited", failure=_failure_of(outcome))
@@ -186,7 +195,10 @@ class Revisits:
         classified: ClassifiedPage | None = None
         comparison: Comparison | None = None
         if isinstance(outcome, NotModified):
-            self._versions.confirm(outcome, record)
+            if not self._versions.confirm(outcome, record):
+                # It answers 304 to validators of no version: the page may have changed.
+                self._collection.visit_site_soon(known.row.host)
+                return _Finding(VisitResult.FAILED)
         elif isinstance(outcome, Fetched):
             read = self._responses.classify_version(link, outcome, now, parsed)
             if isinstance(read, Failed):
@@ -272,7 +284,7 @@ class Revisits:
         previous_at = history.seen_at
         prior = self._collection.change_probability(known.row.seq, now)
         is_gone, was_gone = result in _ENDS, history.gone_at is not None
-        changed = result in _CHANGES and not (is_gone and was_gone)
+        changed = finding.brings_links or (result in _CHANGES and not (is_gone and was_gone))
         record.failures = 0
         history.seen_at = now
         history.visits += 1
@@ -303,12 +315,16 @@ class Revisits:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What a revisit found; ``change`` is the size, ``changed_at`` when the host says it was."""
+    """What a revisit found; ``change`` is the size, ``changed_at`` when the host says it was.
+
+    ``brings_links``: an unchanged page has new links, which count as a change.
+    """
 
     result: VisitResult
     change: float | None = None
     classified: ClassifiedPage | None = None
     changed_at: float | None = None
+    brings_links: bool = False
 
 
 def _as_found(link: QueuedLink, row: PageRow) -> QueuedLink:

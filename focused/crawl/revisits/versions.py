@@ -114,11 +114,12 @@ class VersionChecker:
             record.signature = sign_version(version, host.boilerplate)
         return Comparison(change, is_soft_404)
 
-    def confirm(self, outcome: NotModified, record: PageRecord) -> None:
-        """Learn from a response with status 304."""
+    def confirm(self, outcome: NotModified, record: PageRecord) -> bool:
+        """Learn from a response with status 304; return whether it confirms the stored version."""
         host = self._host(outcome.url)
         self._record_validators(outcome, record, host, None)
         self._put(outcome.url, host)
+        return self._conditions.get(outcome.url) is not ConditionKind.PROBE
 
     def clock_offset_s(self, url: str) -> float:
         """Return how far the clock of the URL's host is ahead of ours."""
