@@ -26,8 +26,9 @@ from focused.crawl.revisits.versions import VersionChecker
 from focused.crawl.stop_conditions import RunTimer, StopConditions
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.frontier.disk_frontier import DiskFrontier
-from focused.revisit.policy import MemoryRecords, PolicyInputs, find_revisit_policy
-from focused.revisit.schedule import MemoryDueQueue, RevisitSchedule
+from focused.revisit.disk_schedule import TableDueQueue, TableRecords
+from focused.revisit.policy import PolicyInputs, find_revisit_policy
+from focused.revisit.schedule import RevisitSchedule
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.web.scope_filter import compile_parameter_names
@@ -152,14 +153,14 @@ def _build_revisits(
     settings, tables, archive = topic.revisit, state.store.tables, state.archive
     budget = DownloadBudget(settings, tables)
     records = PageRecords(tables, archive)
-    policy_records = MemoryRecords()
+    policy_records = TableRecords(tables)
     expected_pages = max(len(archive), topic.budget.pages or 0, 1)
     mean_interval_s = expected_pages / budget.pages_per_s(expected_pages)
     make_policy = find_revisit_policy(settings.policy)
     policy = WeightedPolicy(make_policy(PolicyInputs(mean_interval_s, policy_records)), records)
     schedule = RevisitSchedule(
         policy,
-        MemoryDueQueue(),
+        TableDueQueue(tables),
         policy_records,
         mean_interval_s=mean_interval_s,
         min_interval_s=settings.min_interval_hours * 3600,
@@ -171,6 +172,7 @@ def _build_revisits(
     return Revisits(
         collection,
         budget,
+        policy_records.save,
         responses,
         VersionChecker(tables),
         Announcements(tables, collection),

@@ -171,8 +171,8 @@ class RevisitSchedule:
             first = self._queue.first()
             if first is None:
                 return None
-            due_at, page = first
-            _, last, wait, site = self._state(page)
+            page = first[1]
+            due_at, last, wait, site = self._state(page)
             if now < last + wait:
                 return None
             self._queue.remove(page, site, due_at)
@@ -217,7 +217,7 @@ class RevisitSchedule:
 
     def advance_site(self, site: int, most: int) -> None:
         """:meth:`advance` the pages of a site that are due next, at most ``most``."""
-        for page in list(self._queue.next_of_site(site, -math.inf, most)):
+        for page in list(self._queue.next_of_site(site, 0.0, most)):
             self.advance(page)
 
     def reschedule(self, page: int) -> None:

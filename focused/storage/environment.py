@@ -35,9 +35,11 @@ TABLES = (
     "trap_patterns", "closed_patterns", "trap_frames", "trap_counts",
     # crawl.revisits
     "page_records", "page_numbers", "host_versions", "signal_trust",
+    # revisit
+    "revisit_pages", "revisit_schedule", "revisit_groups",
 )  # fmt: skip
 """Tables of rows, by owner. The journal refers to them by position."""
-SETS = ("queue", "seen")
+SETS = ("queue", "seen", "revisit_queue")
 """Tables of sets, with members of one length."""
 _META, IDENTITY = b"meta", b"identity"
 MAP_SIZE_BYTES = 1 << 40  # address space, not disk: the file grows with what is written

@@ -190,6 +190,16 @@ class Tables:
         except lmdb.Error as error:
             raise self.damaged(sets, str(error)) from error
 
+    def members_from(self, sets: str, key: bytes, start: bytes, limit: int) -> Sequence[bytes]:
+        """Return the first ``limit`` members of a set that are not below ``start``, in order."""
+        cursor = self._cursor(sets)
+        found: list[bytes] = []
+        more = limit > 0 and cursor.set_range_dup(key, start)
+        while more:
+            found.append(self._verified(sets, key, cursor.value()))
+            more = len(found) < limit and cursor.next_dup()
+        return found
+
     def set_size(self, sets: str, key: bytes) -> int:
         """Return the number of members of a set."""
         cursor = self._cursor(sets)

@@ -6,7 +6,7 @@ response is compared; the visit is stored before the page's new links enter the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as dataclass_replace
 from statistics import fmean
@@ -57,6 +57,7 @@ class Revisits:
         self,
         collection: Collection,
         budget: DownloadBudget,
+        save_schedule: Callable[[], None],
         responses: ResponseProcessor,
         versions: VersionChecker,
         announcements: Announcements,
@@ -64,8 +65,10 @@ class Revisits:
         frontier: Frontier,
         counters: Counters,
     ) -> None:
+        """``save_schedule`` writes what the schedule holds in memory."""
         self._collection = collection
         self._budget = budget
+        self._save_schedule = save_schedule
         self._responses = responses
         self._versions = versions
         self._announcements = announcements
@@ -117,6 +120,7 @@ class Revisits:
     def save(self) -> None:
         """Write the state held in memory into the open transaction."""
         self._budget.save()
+        self._save_schedule()
 
     def conditional_headers(self, url: str, now: float) -> Mapping[str, str]:
         """Return the headers that make the request for a page conditional."""

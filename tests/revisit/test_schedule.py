@@ -1,0 +1,257 @@
+"""The revisit schedule: due times, budget, price, siblings; in memory and on disk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from focused.revisit.disk_schedule import TableDueQueue, TableRecords
+from focused.revisit.hazard import DAY_S, Hazard
+from focused.revisit.policy import (
+    MemoryRecords,
+    PolicyInputs,
+    RecordStore,
+    Uniform,
+    Visit,
+    find_revisit_policy,
+)
+from focused.revisit.schedule import DueQueue, MemoryDueQueue, RevisitSchedule
+from focused.storage.state_store import StateStore
+
+MEAN_S = 30 * DAY_S
+START = 1_700_000_000.0
+
+
+class Schedules:
+    """Makes schedules, in memory or on disk."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.store: StateStore | None = None
+        self._records: RecordStore = MemoryRecords()
+        self._queue: DueQueue = MemoryDueQueue()
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Start again from what was committed; a schedule in memory goes on."""
+        if self._folder is not None:
+            if self.store is not None:
+                self.store.abandon()
+            self.store = StateStore.open(self._folder, {})
+            self._records = TableRecords(self.store.tables)
+            self._queue = TableDueQueue(self.store.tables)
+
+    def commit(self) -> None:
+        if self.store is not None:
+            assert isinstance(self._records, TableRecords)
+            self._records.save()
+            self.store.commit()
+
+    def make(self, policy: str = "uniform", **options: float) -> RevisitSchedule:
+        made = find_revisit_policy(policy)(PolicyInputs(MEAN_S, self._records))
+        return RevisitSchedule(made, self._queue, self._records, mean_interval_s=MEAN_S, **options)
+
+
+@pytest.fixture(params=["memory", "disk"])
+def schedules(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Schedules]:
+    made = Schedules(tmp_path / "state" if request.param == "disk" else None)
+    yield made
+    if made.store is not None:
+        made.store.abandon()
+
+
+def visit(page: int, at: float, previous_at: float = START, **outcome: bool) -> Visit:
+    return Visit(page, 0, 0, at, previous_at, **{"changed": False, **outcome})
+
+
+def add_pages(schedule: RevisitSchedule, pages: int) -> None:
+    for page in range(pages):
+        schedule.add(page, 0, 0, 1.0, START + page)
+
+
+def test_the_page_that_is_due_first_is_taken_first(schedules: Schedules) -> None:
+    schedule = schedules.make()
+    add_pages(schedule, 3)
+    now = START + MEAN_S
+    assert [schedule.take(now), schedule.take(now), schedule.take(now)] == [0, 1, 2]
+
+
+def test_a_taken_page_is_not_taken_again_until_its_visit_is_recorded(schedules: Schedules) -> None:
+    schedule = schedules.make()
+    add_pages(schedule, 1)
+    now = START + MEAN_S
+    assert schedule.take(now) == 0
+    assert schedule.take(now) is None
+    schedule.record(visit(0, now))
+    assert schedule.take(now + MEAN_S) == 0
+
+
+def test_a_page_that_is_gone_is_forgotten(schedules: Schedules) -> None:
+    schedule = schedules.make()
+    add_pages(schedule, 2)
+    assert schedule.take(START + MEAN_S) == 0
+    schedule.record(visit(0, START + MEAN_S, changed=True, gone=True))
+    assert len(schedule) == 1
+    assert schedule.take(START + MEAN_S) == 1
+    with pytest.raises(KeyError):
+        schedule.reschedule(0)
+
+
+def test_a_removed_page_is_not_taken(schedules: Schedules) -> None:
+    schedule = schedules.make()
+    add_pages(schedule, 2)
+    schedule.remove(0)
+    assert [schedule.take(START + MEAN_S), schedule.take(START + MEAN_S)] == [1, None]
+
+
+def test_no_page_is_due_before_the_minimal_interval(schedules: Schedules) -> None:
+    schedule = schedules.make(min_interval_s=5 * DAY_S)
+    add_pages(schedule, 1)
+    assert schedule.next_due_at() == pytest.approx(START + 5 * DAY_S)
+
+
+def test_no_page_is_due_after_the_maximal_interval(schedules: Schedules) -> None:
+    schedule = schedules.make("hazard", max_interval_s=2 * DAY_S)
+    schedule.add(0, 0, 0, 0.0, START)
+    assert schedule.next_due_at() == pytest.approx(START + 2 * DAY_S)
+
+
+def test_hazard_forces_a_visit_after_three_mean_intervals(schedules: Schedules) -> None:
+    schedule = schedules.make("hazard")
+    schedule.add(0, 0, 0, 0.0, START)
+    assert schedule.next_due_at() == pytest.approx(START + 3 * MEAN_S)
+
+
+def test_a_page_that_was_put_back_is_due_no_earlier(schedules: Schedules) -> None:
+    schedule = schedules.make("hazard")
+    add_pages(schedule, 2)
+    now = START + 10 * DAY_S
+    page = schedule.take(now)
+    assert page is not None
+    schedule.put_back(page, now + 50 * DAY_S)
+    schedule.reschedule(page)
+    schedule.remove(1 - page)
+    assert schedule.next_due_at() == pytest.approx(now + 50 * DAY_S, abs=DAY_S / 10)
+
+
+def test_the_price_settles_so_that_visits_meet_the_budget(schedules: Schedules) -> None:
+    schedule = schedules.make()
+    add_pages(schedule, 40)
+    now, last = START, {page: START + page for page in range(40)}
+    while now < START + 10 * MEAN_S:
+        now += MEAN_S / 40
+        page = schedule.take(now)
+        assert page is not None
+        schedule.record(visit(page, now, last[page]))
+        last[page] = now
+    assert schedule.price == pytest.approx(MEAN_S, rel=0.05)
+
+
+def test_a_change_makes_other_pages_of_the_site_due_earlier(schedules: Schedules) -> None:
+    """With a policy that has learned that the pages of a site change together."""
+    schedule = schedules.make("hazard")
+    policy = schedule.policy
+    assert isinstance(policy, Hazard)
+    add_pages(schedule, 20)
+    now = START
+    for step in range(400):
+        now += MEAN_S / 20
+        page = schedule.take(now)
+        assert page is not None
+        # All pages change in the first of every eight rounds.
+        is_burst = (step // 20) % 8 == 0
+        schedule.record(visit(page, now, now - MEAN_S, changed=is_burst))
+    page = schedule.take(now)
+    assert page is not None
+    before = policy.change_probability((page + 1) % 20, now)
+    schedule.record(visit(page, now, now - MEAN_S, changed=True))
+    assert policy.change_probability((page + 1) % 20, now) > before
+
+
+def test_a_committed_schedule_survives_a_crash(tmp_path: Path) -> None:
+    schedules = Schedules(tmp_path / "state")
+    schedule = schedules.make("hazard")
+    add_pages(schedule, 80)
+    now = START + DAY_S
+    for _ in range(80):
+        now += DAY_S
+        page = schedule.take(now)
+        assert page is not None
+        schedule.record(visit(page, now, changed=page % 2 == 0))
+    schedules.commit()
+    due, price = schedule.next_due_at(), schedule.price
+    assert isinstance(schedule.policy, Hazard)
+    weights = schedule.policy.weights
+    assert schedule.take(now) is not None  # not committed
+    schedules.reopen()
+    schedule = schedules.make("hazard")
+    assert isinstance(schedule.policy, Hazard)
+    assert (len(schedule), schedule.next_due_at(), schedule.price) == (80, due, price)
+    assert schedule.policy.weights == weights
+    assert schedules.store is not None
+    schedules.store.abandon()
+
+
+Step = tuple[str, int, bool]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "take", "record", "remove", "crash"]),
+        st.integers(0, 5),
+        st.booleans(),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(steps=STEPS)
+def test_memory_and_disk_take_the_same_pages(
+    steps: Sequence[Step], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    disk = Schedules(tmp_path_factory.mktemp("state"))
+    try:
+        assert _run(Schedules(None), steps) == _run(disk, steps)
+    finally:
+        assert disk.store is not None
+        disk.store.abandon()
+
+
+def _run(schedules: Schedules, steps: Sequence[Step]) -> list[int | None]:
+    """Run steps at whole days, and return the pages that were taken."""
+    schedule = schedules.make("hazard")
+    now, pages, in_flight = START, dict[int, float](), set[int]()
+    taken: list[int | None] = []
+    for step, page, flag in steps:
+        now += DAY_S
+        if step == "add" and page not in pages:
+            schedule.add(page, page % 2, page % 3, 1.0, now)
+            pages[page] = now
+        elif step == "take":
+            found = schedule.take(now)
+            taken.append(found)
+            if found is not None:
+                in_flight.add(found)
+        elif step == "record" and page in in_flight:
+            in_flight.discard(page)
+            schedule.record(Visit(page, page % 2, page % 3, now, pages[page], flag))
+            pages[page] = now
+        elif step == "remove" and page in pages:
+            schedule.remove(page)
+            in_flight.discard(page)
+            del pages[page]
+        elif step == "crash":
+            schedules.commit()
+            schedules.reopen()
+            schedule = schedules.make("hazard")
+    assert len(schedule) == len(pages)
+    return taken
+
+
+def test_uniform_ignores_changes_of_siblings() -> None:
+    assert not Uniform(PolicyInputs(MEAN_S)).follows_siblings
+    assert Uniform(PolicyInputs(MEAN_S)).forced_after == math.inf
