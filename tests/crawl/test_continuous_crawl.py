@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -229,22 +230,38 @@ def sitemap(url: str, lastmod: dict[str, str]) -> Fetched:
     return Fetched(url, 200, {"content-type": "application/xml"}, body.encode())
 
 
+def iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
+
+
 def test_a_page_that_its_sitemap_says_changed_is_visited_at_once(
     simulate: Simulate, tmp_path: Path
 ) -> None:
-    url, changed = "http://a.test/sitemap.xml", "http://a.test/17"
+    url, daily, changed = (f"http://a.test/{name}" for name in ("sitemap.xml", "0", "17"))
     pages = [f"http://a.test/{number}" for number in range(100)]
-    before = dict.fromkeys(pages, "1970-01-01")
-    day = START + 15 * DAY_S
-    after_change = {**before, changed: "1970-01-27T13:00:00Z"}  # on the 15th day
+    change_at = START + 25.5 * DAY_S
+
+    def listed(now: float) -> Outcome:
+        times = dict.fromkeys(pages, iso(START - DAY_S))
+        times[daily] = iso(now - now % DAY_S)
+        if now >= change_at:
+            times[changed] = iso(change_at)
+        return sitemap(url, times)
+
     web: dict[str, Any] = {
-        url: lambda now: sitemap(url, before if now < day else after_change),
-        **{page_url: page(page_url, text=f"{WHALES} {page_url}") for page_url in pages},
-        changed: lambda now: page(changed, text=f"{WHALES} {'old' if now < day else 'new krill'}"),
+        page_url: page(page_url, text=f"{WHALES} {page_url}") for page_url in pages
     }
-    settings = Revisit(continuous=True, hours=40 * 24, pages_per_day=3, path_weights={"sitemap": 100.0})
-    subject = topic(tmp_path, url, revisit=settings)
-    simulation = simulate(subject, web).run(20_000)
-    read_at = next(at for at, asked in simulation.asked if asked == url and at > day)
-    visited = next(at for at, asked in simulation.asked if asked == changed and at > read_at)
-    assert visited - read_at < 1.5 * DAY_S
+    web[url] = listed
+    web[daily] = lambda now: page(daily, text=f"{WHALES} {'new ' * int(now / DAY_S % 50)}")
+    web[changed] = lambda now: page(
+        changed, text=WHALES + (" krill" if now < change_at else " cod")
+    )
+    settings = Revisit(continuous=True, hours=40 * 24, pages_per_day=5)
+    simulation = simulate(topic(tmp_path, url, revisit=settings), web).run(20_000)
+    delays = [
+        (asked_at - change_at) / DAY_S
+        for asked_at, asked in simulation.asked
+        if asked == changed and asked_at > change_at
+    ]
+    # A visit of each page takes twenty days.
+    assert delays[0] < 2.0
