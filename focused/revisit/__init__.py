@@ -1,1 +1,1 @@
-"""When to visit a fetched page again: revisit policies, due times, budget."""
+"""When a page is visited again: change rates, allocation of downloads, policies."""
