@@ -59,18 +59,19 @@ def draw_window(
     duration_s: float = 3 * YEAR_S,
     warm_up_s: float = 0.5 * YEAR_S,
     max_pages: int = 400,
+    position: float = 1.0,
 ) -> Window:
-    """Draw a window of each history, and at most ``max_pages`` pages of each site.
+    """Take a window of each history, and draw at most ``max_pages`` pages of each site.
 
-    The window's start is drawn uniformly from the history; a history that is shorter than the
-    window is used from its start.
+    ``position`` places the window in each history: 0 at the start, 1 at the end. A history that is
+    shorter than the window is used from its start.
     """
     rng = np.random.default_rng(seed)
     directories: dict[tuple[int, str], int] = {}
     lives: list[PageLife] = []
     for site, history in enumerate(histories):
         latest = max(history.first_at, history.last_at - duration_s)
-        start = float(rng.uniform(history.first_at, latest))
+        start = history.first_at + position * (latest - history.first_at)
         found = [
             life
             for page in history.pages
