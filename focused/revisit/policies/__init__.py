@@ -1,0 +1,1 @@
+"""Revisit policies of the literature, behind :class:`focused.revisit.policy.RevisitPolicy`."""

@@ -1,0 +1,282 @@
+"""How a policy knows the change rate of a page: from its visits, its group, or its features."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from focused.revisit.estimators import (
+    CheckHistory,
+    FrequencyClasses,
+    LinearRateModel,
+    RateEstimator,
+    grouped_likelihood_rate,
+    logarithmic_rate,
+)
+from focused.revisit.policies.page_records import (
+    COLLECTION,
+    PageRecord,
+    add_visit,
+    read_history,
+    write_history,
+)
+from focused.revisit.policy import RecordStore, Visit
+
+
+class RateModel(Protocol):
+    """Estimates change rates of pages, in changes per second."""
+
+    @property
+    def shares_groups(self) -> bool:
+        """Whether a visit changes the rates of other pages of the directory or site."""
+
+    def learn(self, visit: Visit, page: PageRecord) -> None:
+        """Learn from a visit; ``page`` is the record before the visit."""
+
+    def rate(self, number: int, page: PageRecord) -> float:
+        """Return the rate of a page."""
+
+    def remove(self, number: int) -> None:
+        """Forget a page."""
+
+
+class CollectionRate:
+    """The rate of the whole collection: what is known of a page before its first revisit."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+        self.history = read_history(records, COLLECTION, 0)
+
+    def add(self, visit: Visit) -> None:
+        """Add a visit of any page."""
+        add_visit(self.history, visit)
+        write_history(self._records, COLLECTION, 0, self.history)
+
+    @property
+    def rate(self) -> float:
+        """The mean rate; a change a month before the first revisit."""
+        if self.history.checks == 0:
+            return 1 / (30 * 86_400.0)
+        return grouped_likelihood_rate(self.history)
+
+
+class HistoryRates:
+    """The rate of a page from its own visits; that of the collection before the first."""
+
+    shares_groups = False
+
+    def __init__(self, records: RecordStore, estimate: RateEstimator) -> None:
+        self._collection = CollectionRate(records)
+        self._estimate = estimate
+
+    def learn(self, visit: Visit, page: PageRecord) -> None:
+        """Add the visit to the collection; the policy adds it to the page."""
+        self._collection.add(visit)
+
+    def rate(self, number: int, page: PageRecord) -> float:
+        """Return the estimate."""
+        return self._estimate(page.history) if page.history.checks else self._collection.rate
+
+    def remove(self, number: int) -> None:
+        """Keep nothing of the page."""
+
+
+def smoothed_rate(history: CheckHistory) -> float:
+    """The likelihood estimate with half a changed and half an unchanged visit added.
+
+    So no page has the rate 0. Kolobov and others (2019) add such terms to the likelihood.
+    """
+    if history.checks == 0:
+        return 0.0
+    mean_s = history.watched_s / history.checks
+    changes = history.changes + 0.5
+    changed_s = (history.changed_s + 0.5 * mean_s) / changes
+    quiet_s = history.watched_s - history.changed_s + 0.5 * mean_s
+    return math.log1p(changes * changed_s / quiet_s) / changed_s
+
+
+class ClassRates:
+    """The rate of a page's frequency class, by Bayes' rule: 4 bytes a class and page."""
+
+    shares_groups = False
+    _kind = "classes"
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+        self._packing = struct.Struct(f"<{len(FrequencyClasses().intervals_days)}f")
+
+    def learn(self, visit: Visit, page: PageRecord) -> None:
+        """Update the probabilities of the page's classes."""
+        classes = self._classes(visit.page)
+        classes.add(visit.at - visit.previous_at, visit.changed)
+        self._records.put(self._kind, visit.page, self._packing.pack(*classes.probabilities))
+
+    def rate(self, number: int, page: PageRecord) -> float:
+        """Return the rate of the most likely class; the mean before the first revisit."""
+        classes = self._classes(number)
+        return classes.rate if page.history.checks else classes.mean_rate
+
+    def remove(self, number: int) -> None:
+        """Forget the page's classes."""
+        self._records.delete(self._kind, number)
+
+    def _classes(self, number: int) -> FrequencyClasses:
+        record = self._records.get(self._kind, number)
+        return FrequencyClasses(prior=None if record is None else self._packing.unpack(record))
+
+
+GroupOf = Callable[[PageRecord], int]
+
+
+def site_of(page: PageRecord) -> int:
+    """Group pages by site."""
+    return page.site
+
+
+def directory_of(page: PageRecord) -> int:
+    """Group pages by directory."""
+    return page.directory
+
+
+def rate_class_of(page: PageRecord) -> int:
+    """Group pages by their own estimate, in powers of two of a change a day; 0: no change yet.
+
+    Pages without a change are grouped by the number of their visits.
+    """
+    history = page.history
+    if history.changes == 0:
+        return 1000 + min(history.checks, 20)
+    return 100 + round(math.log2(logarithmic_rate(history) * 86_400.0))
+
+
+class GroupRates:
+    """The rate of a page's group: the representative of Carney, Lee, Zdonik (2003)."""
+
+    def __init__(
+        self, records: RecordStore, kind: str, group_of: GroupOf, *, shares_groups: bool
+    ) -> None:
+        self.shares_groups = shares_groups
+        self._records = records
+        self._kind = f"{kind}-rate"
+        self._group_of = group_of
+        self._collection = CollectionRate(records)
+
+    def learn(self, visit: Visit, page: PageRecord) -> None:
+        """Add the visit to the page's group."""
+        self._collection.add(visit)
+        group = self._group_of(page)
+        history = read_history(self._records, self._kind, group)
+        add_visit(history, visit)
+        write_history(self._records, self._kind, group, history)
+
+    def rate(self, number: int, page: PageRecord) -> float:
+        """Return the group's rate."""
+        history = read_history(self._records, self._kind, self._group_of(page))
+        return grouped_likelihood_rate(history) if history.checks else self._collection.rate
+
+    def remove(self, number: int) -> None:
+        """Keep the group's sums: they include the page's past visits."""
+
+
+StaticFeatures = Callable[[int], Sequence[float]]
+"""Features of a page that a crawler knows from its first fetch, such as its number of links."""
+
+
+class FeatureRates:
+    """The rate by a linear model of features (Barbosa and others 2005).
+
+    Features: the page's own smoothed rate, its share of changed visits, the rates of its directory
+    and site, its weight, and whatever ``static`` returns. Rates are per mean interval. The model
+    lives in memory and is stored with each fit.
+    """
+
+    shares_groups = True
+
+    def __init__(
+        self,
+        records: RecordStore,
+        mean_interval_s: float,
+        static: StaticFeatures | None = None,
+        static_count: int = 0,
+    ) -> None:
+        self._unit_s = mean_interval_s
+        self._static = static
+        self._directories = GroupRates(records, "directory", directory_of, shares_groups=True)
+        self._sites = GroupRates(records, "site", site_of, shares_groups=True)
+        self._model = LinearRateModel(5 + static_count, ridge=1.0)
+
+    def learn(self, visit: Visit, page: PageRecord) -> None:
+        """Add the visit to model and groups; the features are those before the visit."""
+        interval = (visit.at - visit.previous_at) / self._unit_s
+        if interval > 0:
+            self._model.add(self._features(visit.page, page), visit.changed / interval, interval)
+        self._directories.learn(visit, page)
+        self._sites.learn(visit, page)
+
+    def rate(self, number: int, page: PageRecord) -> float:
+        """Return the predicted rate."""
+        return self._model.predict(self._features(number, page)) / self._unit_s
+
+    def remove(self, number: int) -> None:
+        """Keep the model: it includes the page's past visits."""
+
+    def _features(self, number: int, page: PageRecord) -> list[float]:
+        history = page.history
+        site = self._sites.rate(number, page)
+        own = smoothed_rate(history) if history.checks else site
+        found = [
+            own * self._unit_s,
+            history.changes / (history.checks + 1),
+            self._directories.rate(number, page) * self._unit_s,
+            site * self._unit_s,
+            page.weight,
+        ]
+        return found if self._static is None else [*found, *self._static(number)]
+
+
+class CommittedRates:
+    """Explore, then commit (Upadhyay and others 2020): a rate that is fixed after some visits.
+
+    While it explores, a page has the collection's rate, so all such pages are visited alike. The
+    regret is least when the exploration grows with the square root of the horizon: here the square
+    root of the number of mean intervals in it. A committed rate is at least one change per horizon.
+    """
+
+    shares_groups = False
+    _kind = "committed"
+    _packing = struct.Struct("<f")
+
+    def __init__(self, records: RecordStore, mean_interval_s: float, horizon_s: float) -> None:
+        self._records = records
+        self._horizon_s = horizon_s
+        self._explored = max(1, round(math.sqrt(horizon_s / mean_interval_s)))
+        self._collection = CollectionRate(records)
+
+    def learn(self, visit: Visit, page: PageRecord) -> None:
+        """Commit to the estimate at the last visit of the exploration."""
+        self._collection.add(visit)
+        if page.history.checks + 1 != self._explored:
+            return
+        history = CheckHistory(
+            page.history.checks,
+            page.history.changes,
+            page.history.watched_s,
+            page.history.changed_s,
+            page.history.quiet_s,
+            page.history.dated,
+        )
+        add_visit(history, visit)
+        # Explored at even intervals, where moment matching and the likelihood agree.
+        rate = max(grouped_likelihood_rate(history), 1 / self._horizon_s)
+        self._records.put(self._kind, visit.page, self._packing.pack(rate))
+
+    def rate(self, number: int, page: PageRecord) -> float:
+        """Return the committed rate, or the collection's."""
+        record = self._records.get(self._kind, number)
+        return self._collection.rate if record is None else float(self._packing.unpack(record)[0])
+
+    def remove(self, number: int) -> None:
+        """Forget the page's rate."""
+        self._records.delete(self._kind, number)
