@@ -75,7 +75,13 @@ class MissingExtraError(FocusedError):
     """A command needs libraries of an extra that is not installed."""
 
 
-_EXTRAS = {"report": "report", "why": "report", "compare": "experiments", "label": "label"}
+_EXTRAS = {
+    "report": "report",
+    "why": "report",
+    "compare": "experiments",
+    "compare-revisits": "experiments",
+    "label": "label",
+}
 _EXTRA_OF_MODULE = {
     "jinja2": "experiments",
     "matplotlib": "report",
