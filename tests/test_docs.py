@@ -13,8 +13,10 @@ import focused
 from docs.site_hooks import commands, with_generated
 from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA
 from focused.crawl.hosts.failures import FAILURE_RULES
+from focused.experiments.freshness.revisit_comparison import BOUNDS
 from focused.frontier.import_export import FRONTIER_SCHEMA
 from focused.recorded_web.replay_faults import FaultKind
+from focused.revisit.policy import REVISIT_POLICIES
 from focused.scrapy_addon.addon_settings import DEFAULTS
 
 ROOT = Path(__file__).parents[1]
@@ -198,3 +200,10 @@ def test_the_changelog_has_one_short_line_for_each_change() -> None:
     entries = [line for line in lines if line.startswith("- ")]
     assert len(entries) == len(set(entries))
     assert not [entry for entry in entries if len(entry) > 200]
+
+
+def test_every_revisit_policy_has_a_row() -> None:
+    text = (REFERENCE / "revisit-policies.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`[^|]*) \|", section(text, "Policies"), re.MULTILINE)
+    named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    assert named == {*REVISIT_POLICIES, *BOUNDS}

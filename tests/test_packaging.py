@@ -90,6 +90,7 @@ def run_without(modules: Iterable[str], folder: Path, *arguments: str):
         ("pandas", ["why", "http://a.test/"], "report"),
         ("jinja2", ["compare"], "experiments"),
         ("pandas", ["compare"], "experiments"),
+        ("pandas", ["compare-revisits"], "experiments"),
         ("nh3", ["label", "."], "label"),
     ],
 )
