@@ -147,7 +147,7 @@ def test_records_are_all_that_a_policy_needs_after_a_restart(name: str) -> None:
 @each_policy
 def test_records_of_a_page_are_small_and_end_with_it(name: str) -> None:
     sizes: dict[int, int] = {}
-    groups = ("collection", "site", "directory", "bucket", "class")
+    groups = ("collection", "site", "directory", "bucket", "class", "model", "price", "all")
 
     class Counting(MemoryRecords):
         def put(self, kind: str, number: int, record: bytes) -> None:
