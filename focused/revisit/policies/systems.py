@@ -218,7 +218,8 @@ def plan_periods(
 
     ``pages``, ``obsolete`` and ``rates`` (changes per period), shape (buckets,). Minimises the sum
     over periods of a growing weight times the obsolete pages at the end of the period, under the
-    bandwidth per period. Returns the fetches of the first period and the obsolete pages after it.
+    bandwidth per period. Returns the fetches, shape (periods, buckets), and the obsolete pages after
+    the first period, shape (buckets,).
     """
     buckets = len(pages)
     quiet = np.exp(-rates)
@@ -248,8 +249,8 @@ def plan_periods(
         options={"maxiter": 60, "ftol": 1e-7},
     )
     plan = solved.x if np.isfinite(solved.x).all() and solved.fun <= cost(even) else even
-    first = np.clip(plan[:buckets], 0.0, pages)
-    return first, after_period(obsolete, first)
+    fetches = np.clip(plan.reshape(periods, buckets), 0.0, pages)
+    return fetches, after_period(obsolete, fetches[0])
 
 
 class WebFountain:
@@ -364,8 +365,9 @@ class WebFountain:
         rates = np.array(self._rates()) * self._period_s
         bandwidth = pages.sum() * self._period_s / self._unit_s
         fetches, obsolete = plan_periods(pages, obsolete, rates, bandwidth, PERIODS_AHEAD)
-        # A bucket without fetches is visited every hundred periods, to keep its rate known.
-        shares = np.maximum(fetches / np.maximum(pages, 1.0), 0.01)
+        # Plans fetch a bucket in one period and not in the next; pages are visited evenly. A bucket
+        # without fetches is visited every hundred periods, to keep its rate known.
+        shares = np.maximum(fetches.mean(axis=0) / np.maximum(pages, 1.0), 0.01)
         for number, bucket in enumerate(self._buckets):
             bucket.obsolete = float(obsolete[number])
             interval_s = self._period_s / float(shares[number])
