@@ -41,7 +41,7 @@ def assign_histories(
     for host in sorted(hosts, key=lambda host: (-len(hosts[host]), host)):
         # The history with the most pages left; of equal ones, the seed decides.
         unused = max(
-            moved,
+            filter(None, moved),
             key=lambda pages: (len(pages), hash_fraction(f"{host} {pages[-1].page}", seed)),
             default=[],
         )

@@ -330,17 +330,20 @@ class LivingWeb:
         }
         for url, targets in links.items():
             page = self._pages[url]
-            new: dict[str, float] = {}
+            # Pages that are created at the same time are one change of the hub.
+            new: dict[float, set[str]] = {}
             for href, target in targets.items():
                 if url not in hubs[target]:
                     page.unlinked.add(href)
                     continue
-                at = new[target] = self._pages[target].events[0].at
+                at = self._pages[target].events[0].at
+                new.setdefault(at, set()).add(target)
                 page.new_links.append((at, href))
+            own = {change.at for change in page.events}
             page.events += [
-                Change(ChangeKind.CHANGED, at, 1, 0)
-                for at in new.values()
-                if self.exists_at(url, at)
+                Change(ChangeKind.CHANGED, at, len(created), 0)
+                for at, created in new.items()
+                if at not in own and self.exists_at(url, at)
             ]
 
     def _hub_order(self, url: str, target: str) -> tuple[bool, bool, bool, float]:

@@ -18,6 +18,7 @@ _LINK = re.compile(
     rb"<a\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))[^>]*>(.*?)</a\s*>",
     re.IGNORECASE | re.DOTALL,
 )
+_LINK_START = re.compile(rb"<a\s", re.IGNORECASE)
 _HREF = re.compile(rb"<a\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
 _END_OF_BODY = re.compile(rb"</body\s*>", re.IGNORECASE)
 _START_OF_BODY = re.compile(rb"<body(?:\s[^>]*)?>", re.IGNORECASE)
@@ -64,8 +65,9 @@ def apply_edits(body: bytes, edits: Sequence[Edit], donors: Sequence[Words]) -> 
     """Return the page after the edits; new text consists of words of ``donors``.
 
     The number of inserted, replaced and deleted paragraphs is proportional to the shares of lines.
-    An edit that is too small for a paragraph adds a sentence to one, in place of the sentence of an
-    earlier edit. A page without paragraphs gets them at its end.
+    Paragraphs with links stay, so that edits make no page unreachable. An edit that is too small
+    for a paragraph adds a sentence to one, in place of the sentence of an earlier edit. A page
+    without paragraphs gets them at its end.
     """
     if not edits:
         return body
@@ -130,7 +132,7 @@ class _Paragraph:
 
 
 class _EditedParagraphs:
-    """The paragraphs of a page, and what stands between them."""
+    """The paragraphs of a page that have no links, and what stands between them."""
 
     def __init__(self, body: bytes, donors: Sequence[Words]) -> None:
         self._donors = donors
@@ -138,6 +140,8 @@ class _EditedParagraphs:
         self._paragraphs: list[_Paragraph] = []
         end = 0
         for match in _PARAGRAPH.finditer(body):
+            if _LINK_START.search(match[0]):
+                continue
             self._paragraphs.append(_Paragraph(len(self._gaps), match[0]))
             self._gaps.append(body[end : match.start()])
             end = match.end()

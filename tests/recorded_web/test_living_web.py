@@ -272,6 +272,13 @@ def test_histories_are_moved_by_weeks_and_each_page_is_used_once() -> None:
     assert shifts.pop() % WEEK_S == 0
 
 
+def test_pages_without_a_history_never_change(recorded: RecordedWeb) -> None:
+    only = SiteChanges("x", (PageChanges("a", (CREATED, Change(ChangeKind.CHANGED, 0.0))),))
+    living = LivingWeb(recorded, [only, SiteChanges("empty", ())], QUIET)
+    assert sum(len(living.changes_of(url)) for url in living.page_urls) == 1
+    assert all(living.exists_at(url, START) for url in living.page_urls)
+
+
 def test_the_truth_is_a_history_of_each_host(recorded: RecordedWeb, tmp_path: Path) -> None:
     living = LivingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
     write_truth(tmp_path / "truth", living)

@@ -71,6 +71,13 @@ def test_a_page_without_paragraphs_gets_one_at_its_end(body: bytes) -> None:
     assert edited.startswith(body.removesuffix(b"</body>"))
 
 
+def test_paragraphs_with_links_stay() -> None:
+    body = b"<p>One</p><p>See <a href=two>two</a>.</p><p>Three</p>"
+    edited = apply_edits(body, [Edit("one", 0.0, 1.0)], DONORS)
+    assert b"<p>See <a href=two>two</a>.</p>" in edited
+    assert b"<p>One</p>" not in edited
+
+
 def test_hidden_links_vanish_and_unlinked_ones_keep_their_text() -> None:
     body = (
         b"""<A class=x HREF="a.html">A</a>, <a href='b.html'><b>B</b></a>, <a href=c.html>C</a>"""
