@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
 
-import pandas as pd
-
+from focused.archive.archive import PAGE_COLUMNS, page_values
+from focused.archive.page_history import VisitResult, VisitRow, visit_rows
 from focused.errors import ConfigurationError
 from focused.experiments.freshness.simulator import Result, measure_page
 from focused.experiments.freshness.windows import PageLife, Window
@@ -25,9 +25,21 @@ from focused.recorded_web.change_history import (
     read_change_history,
 )
 from focused.recorded_web.web_index import find_key
+from focused.storage.state_store import StateStore
 
-_CONTENT_OUTCOMES = frozenset({"changed", "identical", "cosmetic", "reappeared"})
-_GONE_OUTCOMES = frozenset({"gone", "soft-404"})
+_DOWNLOADS = frozenset(
+    {
+        VisitResult.CHANGED,
+        VisitResult.COSMETIC,
+        VisitResult.IDENTICAL,
+        VisitResult.REAPPEARED,
+        VisitResult.UNKNOWN,
+    }
+)
+_GONE = frozenset({VisitResult.GONE, VisitResult.SOFT_404, VisitResult.MISSING})
+"""A page is no longer in the collection when the first visit misses it, as in the simulator."""
+
+_OK, _REDIRECT = 200, 300
 
 
 @dataclass(slots=True)
@@ -136,32 +148,41 @@ def _lives(
 
 
 def read_crawl_visits(folder: Path) -> dict[str, CrawlVisits]:
-    """Read the visits of a crawl from its Parquet files, by URL.
+    """Read the visits of a crawl from its state, by URL; the crawl may be running.
 
-    Without ``visits.parquet`` the crawl made no revisits. Raises ConfigurationError if
-    ``pages.parquet`` is missing.
+    Raises StateError if the crawl cannot be read.
     """
-    path = folder / "pages.parquet"
-    if not path.is_file():
-        raise ConfigurationError(f"{path} is missing: end the crawl, so that it writes the file")
+    with StateStore.open_for_reading(folder / "state") as (store, _):
+        rows = (dict(zip(PAGE_COLUMNS, row, strict=False)) for row in page_values(store.tables))
+        fetches = [(row["url"], row["status"], row["fetched_at"]) for row in rows]
+        return collect_visits(fetches, visit_rows(store.tables))
+
+
+def collect_visits(
+    fetches: Iterable[tuple[str, int, float]], revisits: Iterable[VisitRow]
+) -> dict[str, CrawlVisits]:
+    """Collect the visits of each page: URL, status and time of its fetch, and its revisits.
+
+    The fetch of a page may be that of its latest version; its first revisit tells the first one.
+    """
     visits: dict[str, CrawlVisits] = {}
-    pages = pd.read_parquet(path)
-    # The first fetch; fetched_at may be that of the latest version.
-    first = pages["first_seen"] if "first_seen" in pages else pages["fetched_at"]
-    for url, status, at in zip(pages["url"], pages["status"], first, strict=True):
-        visit = visits.setdefault(url, CrawlVisits())
-        visit.requests += 1
-        if 200 <= status < 300:
-            visit.downloads.append(float(at))
-    if (folder / "visits.parquet").is_file():
-        revisits = pd.read_parquet(folder / "visits.parquet", columns=["url", "at", "outcome"])
-        for url, at, outcome in revisits.itertuples(index=False):
-            visit = visits.setdefault(url, CrawlVisits())
+    pages: dict[int, CrawlVisits] = {}
+    for revisit in revisits:
+        visit = pages.get(revisit.page)
+        if visit is None:
+            visit = visits.setdefault(revisit.url, CrawlVisits())
+            pages[revisit.page] = visit
+            visit.downloads.append(revisit.previous_at)
             visit.requests += 1
-            if outcome in _CONTENT_OUTCOMES:
-                visit.downloads.append(float(at))
-            elif outcome in _GONE_OUTCOMES:
-                visit.found_gone.append(float(at))
+        visit.requests += 1
+        if revisit.result in _DOWNLOADS:
+            visit.downloads.append(revisit.at)
+        elif revisit.result in _GONE:
+            visit.found_gone.append(revisit.at)
+    for url, status, at in fetches:
+        if url not in visits:
+            is_page = _OK <= status < _REDIRECT
+            visits[url] = CrawlVisits([at] if is_page else [], requests=1)
     return visits
 
 

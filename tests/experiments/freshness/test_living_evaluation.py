@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
+from focused.archive.page_history import VisitResult, VisitRow
 from focused.errors import ConfigurationError
 from focused.experiments.freshness.living_evaluation import (
     CrawlVisits,
+    collect_visits,
     evaluate_crawl,
-    read_crawl_visits,
     read_truth,
     true_window,
 )
@@ -107,16 +107,23 @@ def test_a_window_may_be_limited_to_some_pages() -> None:
     assert {life.name for life in true_window(TRUTH, START, END, only={B}).pages} == {B}
 
 
-def test_visits_come_from_the_crawl_s_parquet_files(tmp_path: Path) -> None:
-    pages = {"url": [A, B], "status": [200, 404], "fetched_at": [1_010.0, 1_011.0]}
-    pd.DataFrame(pages).to_parquet(tmp_path / "pages.parquet")
-    assert read_crawl_visits(tmp_path)[A] == CrawlVisits([1_010.0], requests=1)
-    outcomes = ["not-modified", "changed", "gone"]
-    revisits = {"url": [A] * 3, "at": [1_020.0, 1_030.0, 1_040.0], "outcome": outcomes}
-    pd.DataFrame(revisits).to_parquet(tmp_path / "visits.parquet")
-    visits = read_crawl_visits(tmp_path)
-    assert visits[A] == CrawlVisits([1_010.0, 1_030.0], [1_040.0], requests=4)
-    assert visits[B].downloads == []
+def visit(page: int, url: str, at: float, previous_at: float, result: VisitResult) -> VisitRow:
+    return VisitRow(page, url, at, previous_at, result)
+
+
+def test_the_first_revisit_tells_the_first_fetch() -> None:
+    fetches = [(A, 200, 1_030.0), (B, 404, 1_011.0), (C, 200, 1_012.0)]
+    revisits = [
+        visit(0, A, 1_020.0, 1_010.0, VisitResult.NOT_MODIFIED),
+        visit(0, A, 1_030.0, 1_020.0, VisitResult.CHANGED),
+        visit(0, A, 1_040.0, 1_030.0, VisitResult.MISSING),
+        visit(0, A, 1_050.0, 1_040.0, VisitResult.FAILED),
+    ]
+    assert collect_visits(fetches, revisits) == {
+        A: CrawlVisits([1_010.0, 1_030.0], [1_040.0], requests=5),
+        B: CrawlVisits(requests=1),
+        C: CrawlVisits([1_012.0], requests=1),
+    }
 
 
 def test_the_truth_is_read_from_its_folder(tmp_path: Path) -> None:
