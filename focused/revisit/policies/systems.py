@@ -218,8 +218,8 @@ def plan_periods(
 
     ``pages``, ``obsolete`` and ``rates`` (changes per period), shape (buckets,). Minimises the sum
     over periods of a growing weight times the obsolete pages at the end of the period, under the
-    bandwidth per period. Returns the fetches, shape (periods, buckets), and the obsolete pages after
-    the first period, shape (buckets,).
+    bandwidth per period. Returns the fetches, shape (periods, buckets), and the obsolete pages
+    after the first period, shape (buckets,).
     """
     buckets = len(pages)
     quiet = np.exp(-rates)
